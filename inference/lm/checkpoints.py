@@ -119,6 +119,13 @@ def from_pretrained(
     place = gguf_file or folder
     with one_line(settings, gguf_file or folder / CONFIG):
         config = AutoConfig.from_pretrained(str(folder), **common)
+        if config.is_encoder_decoder:
+            # transformers would leave its encoder out
+            raise InputError(
+                f"is {folder}, an encoder with a decoder ({config.model_type}); use a causal model, such as gpt2",
+                source=f"model {settings.name!r}",
+                field="path",
+            )
         with torch.device("meta"):
             empty = AutoModelForCausalLM.from_config(config, attn_implementation=settings.attention)
         _check_size(gguf_file or folder / CONFIG, [*empty.parameters(), *empty.buffers()], n_elements)

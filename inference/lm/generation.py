@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from estimators.errors import InputError
 from inference.lm.forward import common_start, reduce_last
 from inference.lm.language_model import LanguageModel
+from inference.lm.probes import mean_difference
 from inference.lm.prompting import end_tokens, option_tokens
 from inference.lm.rows import log_probs_of
 
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     import torch
 
 __all__ = ["Generated", "generate", "option_log_probs"]
+
+# of kept states against a whole pass, on average over the vocabulary: rounding alone, of 32 bits or 16
+_MOST_NATS, _MOST_NATS_HALF = 1e-4, 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +153,10 @@ def _decoded(model: LanguageModel, tokens: Sequence[int]) -> str:
 
 
 class _Passes:
-    """Distributions after one sequence after the other; what the next one begins with alike is kept."""
+    """Distributions after one sequence after the other; what the next one begins with alike is kept, if that is right.
+
+    Models may not say that they keep nothing, or count positions anew: each way to go on is tried against a whole pass.
+    """
 
     def __init__(self, model: LanguageModel) -> None:
         from transformers import DynamicCache  # noqa: PLC0415
@@ -158,18 +165,34 @@ class _Passes:
         self._tokens: list[int] = []
         self._new = DynamicCache
         self._cache = self._new()
+        # models that take no tree attend in ways of their own, and some have no cache that could be cut
+        self._keeps = model.tree_attention
+        self._tried: set[bool] = set()
 
     def after(self, tokens: list[int]) -> torch.Tensor:
         """Log-probabilities of the next token, shape (token,)."""
+        if not self._keeps:
+            return self._whole(tokens)
+        shared = min(common_start(self._tokens, tokens), len(tokens) - 1)
+        cut = shared < len(self._tokens)
+        found = self._going_on(tokens, shared)
+        if shared and cut not in self._tried:
+            self._tried.add(cut)
+            whole = self._whole(tokens)
+            most = _MOST_NATS if self._model.settings.dtype == "float32" else _MOST_NATS_HALF
+            self._keeps = mean_difference(found.cpu().numpy(), whole.cpu().numpy()) <= most
+            return whole
+        return found
+
+    def _whole(self, tokens: list[int]) -> torch.Tensor:
+        found: list[torch.Tensor] = []
+        reduce_last(self._model, [tokens], lambda _, log_probs: found.append(log_probs[0]))
+        return found[0]
+
+    def _going_on(self, tokens: list[int], shared: int) -> torch.Tensor:
         import torch  # noqa: PLC0415
 
         model = self._model
-        # models that take no tree attend in ways of their own, and some have no cache that could be cut
-        if not model.tree_attention:
-            found: list[torch.Tensor] = []
-            reduce_last(model, [tokens], lambda _, log_probs: found.append(log_probs[0]))
-            return found[0]
-        shared = min(common_start(self._tokens, tokens), len(tokens) - 1)
         if shared == 0:
             self._cache = self._new()
         elif shared < len(self._tokens):

@@ -20,7 +20,7 @@ from inference.lm.checkpoints import from_pretrained, hub_commit, hub_folder, on
 from inference.lm.gguf_models import load_gguf
 from inference.lm.language_model import LanguageModel
 from inference.lm.model_files import hash_files, model_files
-from inference.lm.probes import splits_head, takes_trees
+from inference.lm.probes import check_causal, splits_head, takes_trees
 from inference.lm.settings import BOS_CHOICES, ModelSettings
 
 if TYPE_CHECKING:
@@ -109,13 +109,21 @@ def _loaded(settings: ModelSettings, device: torch.device) -> LanguageModel:
         tokenizer=tokenizer,
         device=device,
         bos_id=_bos_id(settings, module, tokenizer),
-        max_tokens=int(getattr(module.config, "max_position_embeddings", None) or _UNBOUNDED),
+        max_tokens=_max_tokens(module),
         vocab_size=int(module.get_output_embeddings().weight.shape[0]),
         weights_sha256=weights,
         tokenizer_sha256=_hash_tokenizer(tokenizer),
         revision=revision,
     )
+    if (model.bos_id or 0) >= model.vocab_size:
+        raise InputError(
+            f"is token {model.bos_id} of the tokenizer, and the model has 0 to {model.vocab_size - 1}; use the model's "
+            "own tokenizer, or another token",
+            source=f"model {settings.name!r}",
+            field="bos",
+        )
     model = replace(model, split_head=splits_head(model))
+    check_causal(model)
     model = replace(model, tree_attention=takes_trees(model))
     if settings.compile:
         module.base_model.compile()
@@ -177,6 +185,14 @@ def _load_folder(settings: ModelSettings, folder: Path) -> tuple[PreTrainedModel
     files = model_files(folder)
     # the config decides numbers too: how a layer is normalised, how positions are coded
     return *from_pretrained(settings, folder, files.n_elements), hash_files(files.paths)
+
+
+def _max_tokens(module: PreTrainedModel) -> int:
+    """The longest sequence by the configuration, and by position tables that begin after the padding's (RoBERTa)."""
+    most = int(getattr(module.config, "max_position_embeddings", None) or _UNBOUNDED)
+    tables = [part for name, part in module.named_modules() if name.endswith("position_embeddings")]
+    padded = [part for part in tables if getattr(part, "padding_idx", None) is not None]
+    return min([most, *(int(part.num_embeddings) - int(part.padding_idx) - 1 for part in padded)])
 
 
 def _hash_tokenizer(tokenizer: PreTrainedTokenizerBase) -> str:

@@ -316,6 +316,7 @@ def test_a_token_that_stands_for_no_bytes_is_named(decoder: str, folder: Path) -
 
 def test_weights_in_two_files_are_those_of_one_file(folder: Path, pristine: Path) -> None:
     """And pickled files beside them are not read."""
+    import torch
     from safetensors.torch import load_file, save_file
 
     found = load_file(folder / WEIGHTS)
@@ -326,10 +327,13 @@ def test_weights_in_two_files_are_those_of_one_file(folder: Path, pristine: Path
     for name in ("tf_model.h5", "flax_model.msgpack", "model.pt", "training_args.bin"):
         (folder / name).write_bytes(pickle.dumps(Trap()))
     model, plain = tiny_models.load(folder), tiny_models.load(pristine)
+    state, expected = model.module.state_dict(), plain.module.state_dict()
+    assert state.keys() == expected.keys()
+    assert all(torch.equal(state[name], expected[name]) for name in expected)
+    # memory lies elsewhere, and a product of matrices may take another path
     contexts = encode(plain, ["The old clock"])
-    np.testing.assert_array_equal(
-        *(next_token_distributions(m, contexts, whole=True)["logprob"] for m in (model, plain))
-    )
+    both = (next_token_distributions(m, contexts, whole=True)["logprob"] for m in (model, plain))
+    np.testing.assert_allclose(*both, atol=1e-4, rtol=0)
     assert not Path("unpickled").exists()
     before = model.identity
     placed_in_a = {weight: found[weight] for weight in found if placed[weight] == "a.safetensors"}

@@ -1,0 +1,176 @@
+"""A model whose numbers depend on more than the tokens before is refused, whatever its configuration says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import transformers as t
+
+from estimators.errors import InputError
+from inference.lm.generation import generate
+from inference.lm.language_model import LanguageModel
+from inference.lm.next_token import next_token_distributions
+from inference.lm.probes import check_causal
+from tests.inference.lm import tiny_models
+
+pytestmark = pytest.mark.torch
+
+SIZES = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 48}
+END = {"bos_token_id": 0, "eos_token_id": 0, "pad_token_id": None}
+
+
+def save(folder: Path, config: Any, change: Callable[[Any], object] = lambda _: None) -> Path:
+    """Write a model, with its weights changed, and a tokenizer whose tokens it has."""
+    tokenizer = tiny_models.byte_level()
+    config.vocab_size = len(tokenizer)
+    torch.manual_seed(0)
+    module = t.AutoModelForCausalLM.from_config(config)
+    with torch.no_grad():
+        change(module)
+    module.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def one_embedding(but: int) -> Callable[[Any], None]:
+    """All tokens but the last ones have the same embedding."""
+
+    def change(module: Any) -> None:
+        weight = module.get_input_embeddings().weight
+        weight[: len(weight) - but] = weight[0].clone()
+        # else the head has one logit for them all
+        module.get_output_embeddings().weight = torch.nn.Parameter(torch.randn_like(weight))
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("dtype", "spread"), [("float32", 0.02), ("float32", 0.4), ("bfloat16", 0.2), ("float16", 0.2)]
+)
+@pytest.mark.parametrize("config", [t.BertConfig, t.RobertaConfig, t.ElectraConfig, t.RoFormerConfig])
+def test_a_masked_model_is_refused(config: Any, spread: float, dtype: str, tmp_path: Path) -> None:
+    save(tmp_path, config(**SIZES, initializer_range=spread, is_decoder=False))
+    attention = "eager" if config is t.RoFormerConfig else "sdpa"
+    with pytest.raises(InputError, match="when later tokens change"):
+        tiny_models.load(tmp_path, bos=tiny_models.END, dtype=dtype, attention=attention)
+    # the same architecture that looks back alone
+    save(tmp_path, config(**SIZES, initializer_range=spread, is_decoder=True))
+    model = tiny_models.load(tmp_path, bos=tiny_models.END, dtype=dtype, attention=attention)
+    assert next_token_distributions(model, [[1, 2]]).sizes["context"] == 1
+
+
+@pytest.mark.parametrize("but", [0, 1])
+def test_equal_embeddings_hide_no_mask(but: int, tmp_path: Path) -> None:
+    config = t.BertConfig(**SIZES, initializer_range=0.4, tie_word_embeddings=False)
+    with pytest.raises(InputError, match="when "):
+        tiny_models.load(save(tmp_path, config, one_embedding(but)), bos=tiny_models.END)
+
+
+def test_a_model_that_knows_no_context_is_told_and_taken(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    def change(module: Any) -> None:
+        for name, weight in module.named_parameters():
+            if "wte" not in name:
+                weight.zero_()
+        module.transformer.ln_f.bias.fill_(1.0)
+
+    tiny_models.load(save(tmp_path, tiny_models.config("gpt2", 1), change), bos=tiny_models.END)
+    assert "the same distribution" in caplog.text
+
+
+@pytest.mark.parametrize("config", [t.BartConfig, t.T5Config])
+def test_an_encoder_with_a_decoder_is_refused(config: Any, tmp_path: Path) -> None:
+    config(d_model=32, vocab_size=400).save_pretrained(tmp_path)
+    t.GPT2LMHeadModel(tiny_models.config("gpt2", 400)).save_pretrained(tmp_path / "other")
+    (tmp_path / "other" / "model.safetensors").rename(tmp_path / "model.safetensors")
+    with pytest.raises(InputError, match="an encoder with a decoder"):
+        tiny_models.load(tmp_path, bos=tiny_models.END)
+
+
+def test_a_bos_token_that_the_model_does_not_have(tmp_path: Path) -> None:
+    save(tmp_path, tiny_models.config("gpt2", 1))
+    t.GPT2LMHeadModel(tiny_models.config("gpt2", 300)).save_pretrained(tmp_path)
+    tokenizer = tiny_models.byte_level()
+    tokenizer.add_special_tokens({"bos_token": "<bos>"})
+    tokenizer.save_pretrained(tmp_path)
+    with pytest.raises(InputError, match="bos: is token 400"):
+        tiny_models.load(tmp_path, bos="<bos>")
+
+
+@pytest.mark.parametrize("n_positions", [1, 2, 3, 4])
+def test_a_short_window(n_positions: int, tmp_path: Path) -> None:
+    config = tiny_models.config("gpt2", 1)
+    config.n_positions = n_positions
+    model = tiny_models.load(save(tmp_path, config), bos="none")
+    assert next_token_distributions(model, [[1] * n_positions]).sizes["context"] == 1
+
+
+def test_positions_that_begin_after_the_paddings(tmp_path: Path) -> None:
+    config = t.RobertaConfig(**SIZES, max_position_embeddings=20, pad_token_id=1, is_decoder=True)
+    model = tiny_models.load(save(tmp_path, config), bos="none")
+    assert model.max_tokens == 18
+    assert next_token_distributions(model, [[5] * 18]).sizes["context"] == 1
+
+
+class ForgetfulModel(t.GPT2LMHeadModel):  # type: ignore[misc]
+    """Takes a cache and keeps nothing in it."""
+
+    def forward(self, input_ids: Any, past_key_values: Any = None, **more: Any) -> Any:
+        return super().forward(input_ids=input_ids, **(more | {"use_cache": False}))
+
+
+def test_a_cache_that_keeps_nothing_changes_no_answer(model_of: Callable[..., LanguageModel]) -> None:
+    model = model_of("gpt2")
+    module = ForgetfulModel(model.module.config)
+    module.load_state_dict(model.module.state_dict())
+    prompts = [[0, 5, 7, 9], [0, 5, 7, 11, 3]]
+    found = generate(replace(model, module=module.eval(), split_head=False), prompts, max_tokens=6)
+    assert found.text == generate(model, prompts, max_tokens=6).text
+
+
+class PrefixModel(t.GPT2LMHeadModel):  # type: ignore[misc]
+    """Reads its first three tokens in both directions."""
+
+    def forward(self, input_ids: Any, **more: Any) -> Any:
+        n = input_ids.shape[1]
+        seen = torch.ones(n, n, dtype=torch.bool).tril()
+        seen[:3, :3] = True
+        mask = torch.zeros(1, 1, n, n).masked_fill(~seen, torch.finfo(torch.float32).min)
+        return super().forward(input_ids=input_ids, attention_mask=mask.expand(len(input_ids), -1, -1, -1), **more)
+
+
+class LeakingModel(t.GPT2LMHeadModel):  # type: ignore[misc]
+    """Lets the other rows of a batch have their say."""
+
+    def forward(self, input_ids: Any, **more: Any) -> Any:
+        output = super().forward(input_ids=input_ids, **more)
+        output.logits = output.logits + 0.1 * output.logits.mean(dim=0)
+        return output
+
+
+class LateModel(t.GPT2LMHeadModel):  # type: ignore[misc]
+    """Gives one logit more weight the longer the text is."""
+
+    def forward(self, input_ids: Any, **more: Any) -> Any:
+        output = super().forward(input_ids=input_ids, **more)
+        output.logits[..., 0] += 5 * input_ids.shape[1]
+        return output
+
+
+@pytest.mark.parametrize(
+    ("kind", "says"), [(PrefixModel, "when later tokens"), (LeakingModel, "other texts"), (LateModel, "more tokens")]
+)
+def test_what_no_configuration_tells(
+    kind: Any, says: str, model_of: Callable[..., LanguageModel], caplog: pytest.LogCaptureFixture
+) -> None:
+    model = model_of("gpt2")
+    check_causal(model)
+    module = kind(model.module.config)
+    module.load_state_dict(model.module.state_dict())
+    with pytest.raises(InputError, match=says):
+        check_causal(replace(model, module=module.eval(), split_head=False))
+    assert not caplog.records
