@@ -17,10 +17,8 @@ __all__ = ["body_of", "connection"]
 def connection(settings: ApiSettings, key: str) -> httpx.AsyncClient:
     """Connect to an endpoint, with its key in the headers; who calls keeps the time.
 
-    Raises
-    ------
-    InputError
-        If the address, or the proxy or certificates that the environment names, cannot be used.
+    Every call has a connection of its own. httpx takes what a server sends after an answer, in the same packet, for the
+    answer to the next call on that connection.
     """
     import httpx  # noqa: PLC0415 - only this needs it
 
@@ -28,8 +26,9 @@ def connection(settings: ApiSettings, key: str) -> httpx.AsyncClient:
     for name in ("httpx", "httpcore"):
         logging.getLogger(name).setLevel(logging.WARNING)
     # what comes compressed can be a thousand times longer than it looks
-    headers = {"Accept-Encoding": "identity"} | ({"Authorization": f"Bearer {key}"} if key else {})
-    limits = httpx.Limits(max_connections=settings.concurrency)
+    headers = {"Accept-Encoding": "identity", "Connection": "close", "Cache-Control": "no-store"}
+    headers |= {"Authorization": f"Bearer {key}"} if key else {}
+    limits = httpx.Limits(max_connections=settings.concurrency, max_keepalive_connections=0)
     try:
         # redirects are not followed: the key is for this host; nor does a proxy see what stays on this machine
         return httpx.AsyncClient(

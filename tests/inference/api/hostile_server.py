@@ -116,11 +116,18 @@ def hostile(cases: Mapping[str, Say]) -> Iterator[tuple[str, Counter[str]]]:
                 asked[name] += 1
                 cases[name](self.connection, asked[name])
 
-    with _Server(("127.0.0.1", 0), Handler) as server:
+    with serving_forever(Handler) as url:
+        yield url, asked
+
+
+@contextmanager
+def serving_forever(handler: type[socketserver.BaseRequestHandler]) -> Iterator[str]:
+    """Serve in a thread; the address."""
+    with _Server(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         thread.start()
         try:
-            yield f"http://127.0.0.1:{server.server_address[1]}", asked
+            yield f"http://127.0.0.1:{server.server_address[1]}"
         finally:
             server.shutdown()
             thread.join()

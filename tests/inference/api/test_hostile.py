@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import logging
 import re
+import socketserver
 import ssl
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,6 +21,8 @@ from urllib.parse import quote
 import pytest
 
 from estimators.errors import InputError
+from inference.api.calls import Position, call_for, positions_of
+from inference.api.client import ApiClient
 from inference.api.keys import holds_key
 from inference.api.scoring import score_windows
 from inference.api.settings import ApiSettings
@@ -34,6 +39,7 @@ from tests.inference.api.hostile_server import (
     raw,
     resets,
     says,
+    serving_forever,
     silent,
     then,
 )
@@ -244,3 +250,43 @@ def test_a_case(name: str, server: tuple[str, Counter[str]], tmp_path: Path, cap
         again = asked(settings(url, name), tmp_path / "s.db")
         assert (again is None) == (match is None)
         assert counted[name] == n_requests
+
+
+@pytest.mark.parametrize("late_s", [0, 0.05])
+@pytest.mark.parametrize("extra", ["whole", "length too short"])
+def test_bytes_after_an_answer_are_no_answer_to_another_prompt(extra: str, late_s: float, tmp_path: Path) -> None:
+    """A server that keeps connections open and sends the same answer again, before it is asked the next prompt."""
+    served: list[str] = []
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            with suppress(OSError):
+                while self.rfile.readline():
+                    length = 0
+                    while line := self.rfile.readline().strip().lower():
+                        length = int(line.partition(b":")[2]) if line.startswith(b"content-length:") else length
+                    prompt = json.loads(self.rfile.read(length))["prompt"]
+                    served.append(prompt)
+                    content = http(answer({prompt: -1.0}, sampled=prompt), headers={"Connection": "keep-alive"})
+                    more = content if extra == "whole" else b" " * 40 + content
+                    if late_s:
+                        self.wfile.write(content)
+                        time.sleep(late_s)
+                        self.wfile.write(more)
+                    else:
+                        self.wfile.write(content + more)
+
+    with serving_forever(Handler) as url, AnswerStore(tmp_path / "s.db") as store:
+        chosen = settings(url, "v", concurrency=1)
+
+        async def ask() -> list[list[Position]]:
+            async with ApiClient(chosen, store, lambda found: positions_of(found, 20)) as client:
+                found = []
+                for prompt in ("one", "two", "three"):
+                    found.append(await client.answer(call_for(chosen, prompt)))
+                    # what comes late has come
+                    await asyncio.sleep(2 * late_s)
+                return found
+
+        answers = asyncio.run(ask())
+    assert [position[0].sampled for position in answers] == served == ["one", "two", "three"]
