@@ -25,7 +25,7 @@ __all__ = [
     "model_of",
     "positions_of",
     "text_of",
-    "usage_of",
+    "tokens_paid",
 ]
 
 # OpenAI writes -9999 for what is very improbable; no softmax gives less
@@ -34,6 +34,7 @@ _LEAST_LOGPROB = -1e4
 _SUM_SLACK = 0.01
 # a million contexts of the longest kind; a number above it is none that anybody counted
 _MOST_TOKENS = 10**12
+_CHARACTERS_A_TOKEN = 8
 _LONGEST_NAME = 80
 
 
@@ -120,13 +121,7 @@ def call_key(settings: ApiSettings, path: str, body: Mapping[str, Any]) -> str:
 
 
 def text_of(content: bytes, encoding: str | None, most: int) -> str:
-    """Read an answer's bytes.
-
-    Raises
-    ------
-    UnusableAnswerError
-        If they are too many, compressed, or no UTF-8.
-    """
+    """Read an answer's bytes; UnusableAnswerError where they are too many, compressed, or no UTF-8."""
     if len(content) > most:
         raise WrongAnswerError(f"the answer is longer than max_answer_bytes={most}")
     if encoding not in (None, "", "identity"):
@@ -138,13 +133,7 @@ def text_of(content: bytes, encoding: str | None, most: int) -> str:
 
 
 def answer_of(text: str) -> Any:
-    """Read an answer's JSON.
-
-    Raises
-    ------
-    UnusableAnswerError
-        If it is none, or nested too deeply to be read.
-    """
+    """Read an answer's JSON; UnusableAnswerError where it is none, or nested too deeply."""
     try:
         return json.loads(text)
     except RecursionError:
@@ -154,14 +143,9 @@ def answer_of(text: str) -> Any:
 
 
 def model_of(answer: Any, settings: ApiSettings) -> str:
-    """Name of an answer's model; one that does not name its model is taken at its word.
+    """Name of an answer's model, which is what was asked for where it names none; WrongAnswerError where it is another.
 
     A dated name, such as gpt-4o-2024-08-06 for gpt-4o, is what an alias stands for.
-
-    Raises
-    ------
-    WrongAnswerError
-        If it is another model's.
     """
     named = answer.get("model") if isinstance(answer, Mapping) else None
     if named is None:
@@ -181,11 +165,6 @@ def positions_of(answer: Any, top_logprobs: int) -> list[Position]:
     """Read the ranked tokens of an answer, of completions or of a chat.
 
     An endpoint may list the sampled token besides the best ones, and in any order: the list is sorted and cut.
-
-    Raises
-    ------
-    UnusableAnswerError
-        If there is no choice or it has no usable log-probabilities.
     """
     try:
         choice = answer["choices"][0]
@@ -239,12 +218,32 @@ def _position(sampled: Any, ranked: Sequence[tuple[Any, Any]], top_logprobs: int
     return Position(sampled, tuple(token for token, _ in values), tuple(min(logprob, 0.0) for _, logprob in values))
 
 
-def usage_of(answer: Any) -> tuple[int, int] | None:
-    """Tokens that the endpoint says were paid for, (input, output); None if it says no number that can be."""
+def tokens_paid(call: Call, answer: Any) -> tuple[int, int]:
+    """Tokens to be booked, (input, output): what the endpoint says, or the most where that cannot be.
+
+    A count is not believed that is no number, or below a token for every eight characters sent or received (languages
+    have three to five) or below the tokens that the answer lists.
+    """
     usage = answer.get("usage") if isinstance(answer, Mapping) else None
-    if not isinstance(usage, Mapping):
-        return None
-    values = usage.get("prompt_tokens"), usage.get("completion_tokens")
-    if any(isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MOST_TOKENS for value in values):
-        return None
-    return int(values[0] or 0), int(values[1] or 0)
+    told = usage if isinstance(usage, Mapping) else {}
+    messages = call.body.get("messages") or [{"content": call.body.get("prompt", "")}]
+    sent = _fewest("".join(message["content"] for message in messages))
+    choice = answer["choices"][0]
+    message, logprobs = choice.get("message"), choice.get("logprobs")
+    text = message.get("content") if isinstance(message, Mapping) else choice.get("text")
+    listed = [logprobs.get("content"), logprobs.get("tokens")] if isinstance(logprobs, Mapping) else []
+    received = max([_fewest(text), *(len(tokens) for tokens in listed if isinstance(tokens, list))])
+
+    def believed(name: str, least: int, most: int) -> int:
+        value = told.get(name)
+        sound = isinstance(value, int) and not isinstance(value, bool) and max(least, 1) <= value <= _MOST_TOKENS
+        return int(value) if sound else max(least, most)
+
+    return (
+        believed("prompt_tokens", sent, call.most_input_tokens),
+        believed("completion_tokens", received, call.most_output_tokens),
+    )
+
+
+def _fewest(text: Any) -> int:
+    return -(-len(text) // _CHARACTERS_A_TOKEN) if isinstance(text, str) else 0

@@ -17,7 +17,7 @@ from inference.api.calls import (
     answer_of,
     model_of,
     text_of,
-    usage_of,
+    tokens_paid,
 )
 from inference.api.connection import body_of, connection
 from inference.api.keys import holds_key, key_of, texts_in
@@ -34,6 +34,8 @@ __all__ = ["ApiClient", "StoppedError", "UnusableCallError"]
 log = logging.getLogger("shannon-game")
 
 _RETRIED = (408, 409, 425, 429)
+# bad gateway, gateway time-out, and those of Cloudflare
+_GATEWAYS = (502, 504, *range(520, 528))
 _SHOWN = 300
 # of an error's text, which is shown in part
 _MOST_ERROR_BYTES = 100_000
@@ -240,12 +242,13 @@ class ApiClient(Generic[Found]):
                 broken = f"the answer did not come ({type(error).__name__})"
                 raise TryAgainError(late if isinstance(error, TimeoutError) else broken) from None
         if response.status_code != httpx.codes.OK:
-            # what is no refusal may have been paid for
-            (self.store.unsure if response.is_success else self.store.refused)(attempt)
+            # what is no refusal may have been paid for, and a gateway's error what stands behind it has answered
+            paid = response.status_code < 400 or response.status_code in _GATEWAYS or b'"usage"' in content
+            (self.store.unsure if paid else self.store.refused)(attempt)
             raise self._refusal(response, content[:_MOST_ERROR_BYTES].decode(errors="replace"))
-        return self._keep(attempt, call, most, response.headers.get("Content-Encoding"), content)
+        return self._keep(attempt, call, response.headers.get("Content-Encoding"), content)
 
-    def _keep(self, attempt: int, call: Call, most: float, encoding: str | None, content: bytes) -> Found:
+    def _keep(self, attempt: int, call: Call, encoding: str | None, content: bytes) -> Found:
         """Store an answer before anything is done with it, or keep it apart."""
         text, settings = None, self.settings
         try:
@@ -259,8 +262,7 @@ class ApiClient(Generic[Found]):
         except UnusableAnswerError as error:
             self.store.unsure(attempt)
             raise TryAgainError(self._shown(str(error))) from None
-        usage = usage_of(answer)
-        self.store.keep(attempt, call, text, most if usage is None else settings.cost_usd(*usage))
+        self.store.keep(attempt, call, text, settings.cost_usd(*tokens_paid(call, answer)))
         return found
 
     def _refusal(self, response: httpx.Response, said: str) -> Exception:

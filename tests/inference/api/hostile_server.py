@@ -16,6 +16,8 @@ from typing import Any
 KEY = "sk-Very/Secret+0123456789"
 Say = Callable[[socket.socket, int], None]
 """Told the connection and the number of the request, from 1."""
+HUNG = threading.Semaphore(0)
+"""Released by every answer that will not end, once it has gone on for a while."""
 
 
 def answer(ranked: Any = None, sampled: Any = " a", **more: Any) -> dict[str, Any]:
@@ -63,9 +65,11 @@ def drips(start: bytes, again: bytes, seconds: float = 0.02) -> Say:
 
     def say(connection: socket.socket, _: int) -> None:
         connection.sendall(start)
-        for _ in range(1000):
+        for number in range(1000):
             time.sleep(seconds)
             connection.sendall(again)
+            if number == 3:
+                HUNG.release()
 
     return say
 
@@ -84,6 +88,7 @@ def floods(start: bytes, again: bytes) -> Say:
 
 def silent(connection: socket.socket, _: int) -> None:
     connection.settimeout(20)
+    HUNG.release()
     # the client hangs up first
     with suppress(OSError):
         connection.recv(1)

@@ -14,14 +14,17 @@ import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from estimators.errors import InputError
 from estimators.layout import notes
 from estimators.rankings import score_study
-from inference.api.calls import UnusableAnswerError, call_for, positions_of, usage_of
+from inference.api.calls import UnusableAnswerError, call_for, positions_of, tokens_paid
 from inference.api.keys import key_of
 from inference.api.ledger import BudgetSpentError
 from inference.api.retries import seconds_of
@@ -347,7 +350,7 @@ def test_a_key_for_the_name_of_its_variable_is_not_shown(monkeypatch: pytest.Mon
 
 def test_wrong_windows(tmp_path: Path) -> None:
     chosen = settings("http://localhost")
-    for given, message in (
+    for chosen_windows, message in (
         ([], "windows: is empty"),
         (windows(1) * 2, "is there twice"),
         ([TextWindow("t", "w", (), ("a",))], "has no context"),
@@ -355,7 +358,7 @@ def test_wrong_windows(tmp_path: Path) -> None:
         ([TextWindow("t", "w", ("a",), ("\ud800",))], "half a character"),
     ):
         with pytest.raises(InputError, match=message):
-            score_windows(given, chosen, tmp_path / "s.db")
+            score_windows(chosen_windows, chosen, tmp_path / "s.db")
 
 
 def test_a_foreign_file_is_no_store(tmp_path: Path) -> None:
@@ -397,8 +400,27 @@ def test_answers_of_other_shapes() -> None:
     )
     assert found[0].token == ("a", "b")
     assert found[0].sampled == "z"
-    assert usage_of({"usage": {"prompt_tokens": 3, "completion_tokens": 1}}) == (3, 1)
-    assert usage_of({"usage": {"prompt_tokens": "3"}}) is None
+
+
+TEXTS = st.text(max_size=200)
+COUNTS = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=3))
+
+
+@given(context=TEXTS, written=TEXTS, told=st.tuples(COUNTS, COUNTS), kind=st.sampled_from(["completions", "chat"]))
+def test_what_is_booked_is_never_less_than_texts_can_cost(context: str, written: str, told: Any, kind: str) -> None:
+    call = call_for(settings("https://host/v1", kind=kind), context)
+    choice = {"text": written} if kind == "completions" else {"message": {"content": written}}
+    usage = dict(zip(("prompt_tokens", "completion_tokens"), told, strict=True))
+    booked = tokens_paid(call, {"choices": [choice], "usage": usage})
+    for count, says, text, most in zip(
+        booked, told, (context, written), (call.most_input_tokens, call.most_output_tokens), strict=True
+    ):
+        assert count >= max(len(text) / 8, 1)
+        # what can be is booked as it is
+        if type(says) is int and 200 <= says <= 10**12:
+            assert count == says
+        elif type(says) is not int or says < 1:
+            assert count >= most
 
 
 def test_identity_of_a_call() -> None:
