@@ -111,19 +111,7 @@ class ApiClient(Generic[Found]):
         self._stopped.set()
 
     async def answer(self, call: Call) -> Found:
-        """Answer a call: from the store, or from the endpoint and then in the store.
-
-        Raises
-        ------
-        InputError
-            If the endpoint refuses the call for good, or does not answer usably in ``max_attempts`` attempts.
-        UnusableCallError
-            If two whole answers to the call cannot be used.
-        BudgetSpentError
-            If the call could bring the cost above the budget.
-        StoppedError
-            If it is not stored and the client was told to stop.
-        """
+        """Answer a call: from the store, or from the endpoint and then in the store."""
         async with self._locks.setdefault(call.key, asyncio.Lock()):
             found = self._stored(call)
             if found is None:

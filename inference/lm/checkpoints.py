@@ -27,22 +27,7 @@ _ALWAYS_FITS = 1 << 24
 
 
 def hub_commit(settings: ModelSettings) -> str:
-    """Return the commit that the revision of a model with ``source=hub`` stands for.
-
-    Parameters
-    ----------
-    settings : ModelSettings
-
-    Returns
-    -------
-    str
-        Forty hexadecimal digits.
-
-    Raises
-    ------
-    InputError
-        If the repository is neither in the local cache nor to be had, or the path is a folder.
-    """
+    """Return the commit that the revision of a model with ``source=hub`` stands for."""
     from transformers.utils.hub import cached_file  # noqa: PLC0415
 
     source = f"model {settings.name!r}"
@@ -56,22 +41,7 @@ def hub_commit(settings: ModelSettings) -> str:
 
 
 def hub_folder(settings: ModelSettings, commit: str) -> Path:
-    """Return the folder of the local cache that holds a repository's files, fetched if need be: no pickled ones.
-
-    Parameters
-    ----------
-    settings : ModelSettings
-    commit : str
-
-    Returns
-    -------
-    Path
-
-    Raises
-    ------
-    InputError
-        If the repository is neither in the local cache nor to be had, or has no weights in safetensors.
-    """
+    """Return the folder of the local cache that holds a repository's files, fetched if need be: no pickled ones."""
     from huggingface_hub import snapshot_download  # noqa: PLC0415
 
     def fetched(*patterns: str) -> Path:
@@ -89,28 +59,7 @@ def hub_folder(settings: ModelSettings, commit: str) -> Path:
 def from_pretrained(
     settings: ModelSettings, folder: Path, n_elements: int, *, gguf_file: Path | None = None
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """Load module and tokenizer: safetensors or GGUF alone, no code of the repository, every weight there.
-
-    Parameters
-    ----------
-    settings : ModelSettings
-    folder : Path
-        Its files have been looked at (:func:`~inference.lm.model_files.model_files`).
-    n_elements : int
-        Numbers in the files of weights.
-    gguf_file : Path, optional
-        What the one file of the folder that is read stands for.
-
-    Returns
-    -------
-    module : transformers.PreTrainedModel
-    tokenizer : transformers.PreTrainedTokenizerBase
-
-    Raises
-    ------
-    InputError
-        In one line, whatever goes wrong.
-    """
+    """Load module and tokenizer: safetensors or GGUF alone, no code of the repository, every weight there."""
     import torch  # noqa: PLC0415
     from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer  # noqa: PLC0415
 
@@ -157,21 +106,7 @@ def from_pretrained(
 
 @contextmanager
 def one_line(settings: ModelSettings, place: object = None, problem: str = "cannot be loaded") -> Iterator[None]:
-    """Say in one line what a model's files made torch, transformers or tokenizers raise.
-
-    Parameters
-    ----------
-    settings : ModelSettings
-    place : object, optional
-        What is read; a repository of the Hub by default.
-    problem : str, optional
-        What is said of it.
-
-    Raises
-    ------
-    InputError
-        Whatever the exception is.
-    """
+    """Say in one line what a model's files made torch, transformers or tokenizers raise."""
     source = f"model {settings.name!r}"
     try:
         yield

@@ -92,25 +92,7 @@ class TreePlace:
 
 
 def with_bos(model: LanguageModel, sequences: Sequence[Sequence[int]], *, source: object = None) -> list[list[int]]:
-    """Put the model's BOS token before every sequence.
-
-    Parameters
-    ----------
-    model : LanguageModel
-    sequences : sequence of sequence of int
-    source : object, optional
-        Named in the error.
-
-    Returns
-    -------
-    list of list of int
-
-    Raises
-    ------
-    InputError
-        If a sequence is empty and there is no BOS token, is longer than the model takes, or holds a token that the
-        model does not have.
-    """
+    """Put the model's BOS token before every sequence."""
     start = [] if model.bos_id is None else [model.bos_id]
     full = [start + [int(token) for token in sequence] for sequence in sequences]
     for position, tokens in enumerate(full):
@@ -136,23 +118,9 @@ def with_bos(model: LanguageModel, sequences: Sequence[Sequence[int]], *, source
 def plant_trees(
     sequences: Sequence[Sequence[int]], *, branching: bool, largest: int = LARGEST_TREE
 ) -> tuple[list[TokenTree], TreePlace]:
-    """Lay sequences out in few tokens.
+    """Lay sequences, none of which is empty, out in few tokens: sequences that have half in common form a tree.
 
-    Parameters
-    ----------
-    sequences : sequence of sequence of int
-        None is empty.
-    branching : bool
-        False: only a sequence that another one begins with shares its tokens, and every tree is a chain. True:
-        sequences that have their first half or more in common form a tree.
-    largest : int
-        Most nodes of a tree; a single longer sequence is a tree of its own.
-
-    Returns
-    -------
-    trees : list of TokenTree
-    place : TreePlace
-        For every sequence, in the order given.
+    Without ``branching`` only a sequence that another one begins with shares its tokens, and every tree is a chain.
     """
     trees: list[TokenTree] = []
     of_tree = np.zeros(len(sequences), dtype=np.intp)
@@ -206,28 +174,9 @@ def reduce_log_probs(
 ) -> None:
     """Compute the next-token distribution at nodes of trees and hand it to a function, block by block.
 
-    The vocabulary-sized rows are never kept: ``reduce`` takes from them what it needs on the device.
-
-    Parameters
-    ----------
-    model : LanguageModel
-    trees : sequence of TokenTree
-    wanted : sequence of ndarray of int, each of shape (node,)
-        Nodes of each tree after which the distribution of the next token is wanted. All of them together, in order,
-        are the rows.
-    reduce : callable
-        Takes the rows' numbers, shape (row in block,), and ``torch.Tensor`` of float32 log-probabilities (nats),
-        shape (row in block, token). Every row comes exactly once, unless a block did not fit in memory while it was
-        being reduced.
-    progress : callable, optional
-        Takes the number of rows done since its last call.
-
-    Raises
-    ------
-    RuntimeError
-        If a single sequence does not fit in memory.
-    InputError
-        If the model gives NaN.
+    The vocabulary-sized rows are never kept: ``reduce`` takes from them what it needs on the device. It is told their
+    numbers, counted over the wanted nodes of all trees, and float32 nats of shape (row in block, token). Every row comes
+    exactly once, unless a block did not fit in memory while it was being reduced.
     """
     import torch  # noqa: PLC0415 - importing this module does not need it
 
@@ -261,26 +210,7 @@ def reduce_last(
     branching: bool = True,
     progress: Callable[[int], None] | None = None,
 ) -> None:
-    """Compute the next-token distribution after each of many sequences and hand it to a function, block by block.
-
-    Parameters
-    ----------
-    model : LanguageModel
-    sequences : sequence of sequence of int
-        BOS token included; none is empty.
-    reduce : callable
-        As in :func:`reduce_log_probs`; takes positions in ``sequences``.
-    branching : bool
-        Let sequences with a first half in common share its pass; False shares whole prefixes only, which pays for
-        unrelated sequences.
-    progress : callable, optional
-        Takes the number of sequences done since its last call.
-
-    Raises
-    ------
-    RuntimeError
-        If a single sequence does not fit in memory.
-    """
+    """Compute the next-token distribution after each of many sequences and hand it to a function, block by block."""
     if not sequences:
         return
     trees, place = plant_trees(sequences, branching=branching and model.tree_attention)
@@ -318,19 +248,7 @@ def _states(
 
 
 def lay_out(trees: Sequence[TokenTree], longest: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Positions of the nodes of trees, and which nodes see which, padded on the right.
-
-    Parameters
-    ----------
-    trees : sequence of TokenTree
-    longest : int
-        Nodes of a row.
-
-    Returns
-    -------
-    positions : ndarray of int, shape (tree, node)
-    seen : ndarray of bool, shape (tree, node, node)
-    """
+    """Positions of the nodes of trees, and which nodes see which, padded on the right."""
     positions = np.zeros((len(trees), longest), dtype=np.int64)
     # padding attends to itself: a row of nothing but minus infinity has no softmax
     seen = np.repeat(np.eye(longest, dtype=np.bool_)[None], len(trees), axis=0)
