@@ -236,8 +236,9 @@ def tokens_paid(call: Call, answer: Any) -> tuple[int, int]:
 
     def believed(name: str, least: int, most: int) -> int:
         value = told.get(name)
-        sound = isinstance(value, int) and not isinstance(value, bool) and max(least, 1) <= value <= _MOST_TOKENS
-        return int(value) if sound else max(least, most)
+        if isinstance(value, int) and not isinstance(value, bool) and max(least, 1) <= value <= _MOST_TOKENS:
+            return value
+        return max(least, most)
 
     return (
         believed("prompt_tokens", sent, call.most_input_tokens),

@@ -175,7 +175,7 @@ def reduce_log_probs(
     """Compute the next-token distribution at nodes of trees and hand it to a function, block by block.
 
     The vocabulary-sized rows are never kept: ``reduce`` takes from them what it needs on the device. It is told their
-    numbers, counted over the wanted nodes of all trees, and float32 nats of shape (row in block, token). Every row comes
+    numbers, counted over the wanted nodes of all trees, and float32 nats, shape (row in block, token). Every row comes
     exactly once, unless a block did not fit in memory while it was being reduced.
     """
     import torch  # noqa: PLC0415 - importing this module does not need it

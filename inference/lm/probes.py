@@ -6,7 +6,7 @@ import inspect
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,7 +81,7 @@ def _pairs(model: LanguageModel, n: int) -> Iterator[tuple[NDArray[np.int64], ND
     start = [] if model.bos_id is None else [model.bos_id]
     one[: len(start)] = start
     yield one, (one + rng.integers(1, model.vocab_size, size=n)) % model.vocab_size
-    weight = model.module.get_input_embeddings().weight
+    weight: Any = model.module.get_input_embeddings().weight
     far = int((weight - weight[0]).abs().amax(dim=1).argmax())
     yield np.zeros(n, dtype=np.int64), np.full(n, far)
 
