@@ -70,18 +70,23 @@ def write_whole(path: Path, text: str, *, private: bool = False) -> Path:
     return path
 
 
+def _begins_as_database(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(16) in (b"", b"SQLite format 3\0")
+
+
 def write_ahead(connection: sqlite3.Connection, busy_seconds: float) -> None:
     """Switch an SQLite file to a write-ahead log, while other processes may do the same; its owner alone reads it.
 
     SQLite refuses the switch at once where another connection makes it or closes the file: the connection's own time to
     wait holds for transactions only. New files of the log get the mode of the database.
     """
-    # what is no database is the user's, and stays as it is
-    connection.execute("PRAGMA schema_version").fetchone()
     for _, _, file in connection.execute("PRAGMA database_list").fetchall():
-        for name in (file, f"{file}-wal", f"{file}-shm", f"{file}-journal"):
-            if file and Path(name).exists():
-                make_private(Path(name))
+        # what is no database is the user's, and stays as it is
+        if file and _begins_as_database(Path(file)):
+            for name in (file, f"{file}-wal", f"{file}-shm", f"{file}-journal"):
+                if Path(name).exists():
+                    make_private(Path(name))
     deadline = time.monotonic() + busy_seconds
     while True:
         try:
