@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from estimators.comparison import PerplexityEstimate, control_model
 from estimators.layout import item_labels
 from estimators.perplexity import perplexity_of_loss
+from experiments.comparison.caveats import NOT_RELIED_ON, caveat_warnings, caveats
 from experiments.comparison.estimates import (
     TABLE_COLUMNS,
     ComparisonSettings,
@@ -87,8 +88,13 @@ POSTERIOR_COLUMNS = (
 )
 """What a posterior says of a gap; see :func:`posterior_columns`."""
 
-BELIEF_COLUMNS = (*POSTERIOR_COLUMNS, *CONVERGENCE_COLUMNS)
+BELIEF_COLUMNS = (*POSTERIOR_COLUMNS, "caveat", *CONVERGENCE_COLUMNS)
 """Columns after those of :data:`~experiments.comparison.estimates.TABLE_COLUMNS`."""
+
+_ON_SCREEN = (
+    *("player", "rounding", "perplexity_median", "perplexity_posterior_lower", "perplexity_posterior_upper", "caveat"),
+    *("true_perplexity_asked", "perplexity", "error_median_nats", "converged"),
+)
 
 
 class BeliefSettings(ComparisonSettings, PosteriorSettings):
@@ -172,6 +178,7 @@ def belief(study: xr.Dataset, settings: BeliefSettings) -> ExperimentResult:
         {
             **table_row(fit.estimate, control),
             **posterior_columns(fit.estimate, fit.item_gap_nats.mean(axis=1), tail),
+            "caveat": "" if fit.convergence is None else caveats(study),
             **convergence_columns(fit.convergence),
         }
         for fit in fits
@@ -183,8 +190,9 @@ def belief(study: xr.Dataset, settings: BeliefSettings) -> ExperimentResult:
         dataset=_dataset(table, fits, control),
         figures={"belief": belief_figure(table, study.attrs["name"], settings.estimator, settings.interval)},
         text=summary(table, settings.interval),
-        warnings=unconverged(found),
+        warnings=(*unconverged(found), *caveat_warnings(table)),
         gate_failed=gate_failed(settings, found),
+        on_screen=table[list(_ON_SCREEN)],
         posteriors={f"{fit.player}_{fit.rounding}": fit.posterior for fit in fits if fit.posterior is not None},
     )
 
@@ -298,18 +306,19 @@ def summary(table: pd.DataFrame, interval: float = 0.9) -> str:
             )
             continue
         inside = row.gap_lower_nats <= row.true_gap_nats <= row.gap_upper_nats
-        unsure = "" if row.converged else " The posterior did NOT converge."
+        unsure = f" ({row.caveat})" * bool(row.caveat)
+        unsure += "." if row.converged else ". The posterior did NOT converge."
         lines.append(
             f"{name}gap {row.gap_median_nats:.3f} [{row.gap_lower_nats:.3f}, {row.gap_upper_nats:.3f}] nats, "
             f"equation 5 {row.gap_nats:.3f}, in truth {row.true_gap_nats:.3f} "
-            f"({'inside' if inside else 'outside'} the interval).{unsure}"
+            f"({'inside' if inside else 'outside'} the interval){unsure}"
         )
     return (
+        "\n".join(lines) + "\n\n"
         "This is for players without noise, who answer from one fixed belief, such as language models. It is not for "
         "humans: their answers also carry noise, bias and slips, which this model would take for belief. "
         f"Posterior medians with {interval:.0%} intervals (equal tails) over the items asked; tokens "
         "that were not asked about are predicted by the model, those never drawn are represented by those drawn once."
-        "\n\n" + "\n".join(lines)
     )
 
 
@@ -323,6 +332,7 @@ def belief_figure(
     """Posterior and equation 5 one below the other, with the truth, on a log axis."""
     rows = player_rows(table)
     rows["label"] += np.where(table["converged"].astype(bool), "", " (not converged)")
+    rows["hollow"] = rows["caveat"] != ""
     posterior = Series(
         "perplexity_median",
         "perplexity_posterior_lower",
@@ -348,6 +358,6 @@ def belief_figure(
         forest(axes, rows, [posterior, classical, truth], scale="log")
         axes.set_xlabel("perplexity per token (log scale)")
         axes.set_title(f"Players without noise, by two methods ({study_name})")
-        rounded = [posterior.handle(hollow=True, label="rounded reports")] if rows["hollow"].any() else []
-        named(fig, [*(each.handle() for each in (posterior, classical, truth)), *rounded], 2)
+        doubtful = [posterior.handle(hollow=True, label=NOT_RELIED_ON)] if rows["hollow"].any() else []
+        named(fig, [*(each.handle() for each in (posterior, classical, truth)), *doubtful], 2)
     return fig

@@ -34,7 +34,7 @@ __all__ = ["bundle", "zip_folder"]
 
 _LONGEST = 60
 """Rows of a table that a page can hold."""
-_WIDEST = 12
+_WIDEST = 8
 
 _PACKAGES = (
     *("numpy", "scipy", "pandas", "xarray", "h5netcdf", "matplotlib", "pydantic", "hydra-core", "omegaconf"),

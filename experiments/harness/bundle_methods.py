@@ -68,6 +68,7 @@ def results_sentences(table: pd.DataFrame) -> list[str]:
                 ends = (
                     "" if low not in row or pd.isna(row[low]) else f" [{cell_text(row[low])}, {cell_text(row[high])}]"
                 )
+                ends += f" ({row['caveat']})" if row.get("caveat") else ""
                 if not pd.isna(row[value]):
                     lines.append(f"- {_row_name(row)}: {words} {cell_text(row[value])}{ends}")
             more = len(table) - _MOST_ROWS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 
 from experiments.harness.csv_tables import is_formula
-from experiments.harness.tables import cell_text
+from experiments.harness.tables import cell_text, is_number
 
 __all__ = ["latex_table", "latex_text"]
 
@@ -61,7 +61,7 @@ def latex_table(table: pd.DataFrame, *, caption: str = "", label: str = "") -> s
     \end{table}
     <BLANKLINE>
     """
-    sides = "".join("r" if pd.api.types.is_numeric_dtype(dtype) else "l" for dtype in table.dtypes)
+    sides = "".join("r" if is_number(column) else "l" for _, column in table.items())
     # a row that begins with "[" would be taken for an argument of the line end before it
     rows = [[_cell(value) for value in row] for row in table.itertuples(index=False, name=None)]
     lines = [

@@ -458,7 +458,7 @@ def _table_and_figures(result: ExperimentResult) -> list[str]:
     further = [f"`{name}.csv` ({counted(len(table), 'row')})" for name, table in result.tables.items()]
     return [
         "## Table",
-        *table_sections(result.table),
+        *table_sections(result),
         *([f"Further tables: {', '.join(further)}."] if further else []),
         *(["## Figures"] if result.figures else []),
         *(f"![{figure}](figures/{figure}.png)" for figure in result.figures),

@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from estimators.errors import InputError
 from estimators.schema import NAMES, is_dataset
-from experiments.harness.tables import for_screen, markdown_plain, markdown_table, screen_table, split_constants
+from experiments.harness.tables import (
+    for_readers,
+    for_screen,
+    markdown_plain,
+    markdown_table,
+    screen_table,
+    split_constants,
+)
 from inference.progress import counted
 from inference.settings import Settings
 
@@ -26,6 +33,9 @@ if TYPE_CHECKING:
 __all__ = ["Experiment", "ExperimentResult", "Loader", "experiment", "loader"]
 
 S = TypeVar("S", bound=Settings)
+
+_LONGEST = 60
+"""Rows of a table that a report shows."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -41,7 +51,7 @@ class ExperimentResult:
     figures : mapping of str to matplotlib.figure.Figure
         By file name without extension, in the order of the report.
     text : str
-        Markdown paragraphs for a reader.
+        Markdown paragraphs for a reader; the first sentence is the answer.
     warnings : tuple of str
         What the reader should doubt.
     gate_failed : bool
@@ -49,7 +59,7 @@ class ExperimentResult:
     posteriors : mapping of str to InferenceData
         By what follows ``posterior_`` in the name of the file, the main one first.
     on_screen : pandas.DataFrame, optional
-        What the command prints, where the table is too long to read.
+        What readers see of the table (:meth:`summary`), where its first columns and all its rows are not the answer.
     conclusion : tuple of str
         Lines that the command prints under it.
     tables : mapping of str to pandas.DataFrame
@@ -103,12 +113,12 @@ class ExperimentResult:
     def report(self) -> str:
         """The result in Markdown: what was found, what to doubt, the table."""
         doubts = ["## Warnings", "\n".join(f"- {text}" for text in self.warnings)] if self.warnings else []
-        body = ["## Table", *table_sections(self.table)] if self.body is None else [self.body]
+        body = ["## Table", *table_sections(self, "`result.table`")] if self.body is None else [self.body]
         return "\n\n".join([self.text.strip(), *doubts, *body]) + "\n"
 
     def summary(self) -> pd.DataFrame:
-        """Return the columns of the table that a person reads first."""
-        return for_screen(self.table) if self.on_screen is None else self.on_screen
+        """Return what a person reads first: at most eight columns, intervals as texts; `table` has all, as numbers."""
+        return for_readers(for_screen(self.table) if self.on_screen is None else self.on_screen)
 
     def __repr__(self) -> str:
         parts = [f"{counted(len(self.table), 'row')}", f"figures: {', '.join(self.figures) or 'none'}"]
@@ -119,7 +129,9 @@ class ExperimentResult:
     def _repr_html_(self) -> str:
         doubts = "".join(f"<li>{html.escape(text)}</li>" for text in self.warnings)
         images = "".join(f'<img style="max-width: 100%" src="{_data_url(figure)}">' for figure in self.figures.values())
-        return f"{self.summary().to_html(index=False)}<ul>{doubts}</ul>{images}"
+        varying, constants = split_constants(self.summary())
+        said = f"<p>{html.escape(constants)}</p>" if constants else ""
+        return f"{varying.to_html(index=False)}{said}<ul>{doubts}</ul>{images}"
 
 
 def _data_url(figure: Figure) -> str:
@@ -128,10 +140,16 @@ def _data_url(figure: Figure) -> str:
     return "data:image/png;base64," + base64.b64encode(stream.getvalue()).decode()
 
 
-def table_sections(table: pd.DataFrame) -> list[str]:
-    """Table in Markdown; what is the same in every row is said once."""
-    varying, constants = split_constants(table)
-    return [*([f"In every row: {markdown_plain(constants)}."] if constants else []), markdown_table(varying)]
+def table_sections(result: ExperimentResult, whole: str = "`table.csv`") -> list[str]:
+    """What readers see of the table, in Markdown; what is the same in every row is said once, and `whole` has all."""
+    shown, (n_rows, n_columns) = result.summary(), result.table.shape
+    varying, constants = split_constants(shown)
+    more = f"{whole} has {counted(n_rows, 'row')} and {counted(n_columns, 'column')}."
+    return [
+        *([f"In every row: {markdown_plain(constants)}."] if constants else []),
+        markdown_table(varying.head(_LONGEST)),
+        *([more] if n_columns > len(varying.columns) or n_rows > min(len(shown), _LONGEST) else []),
+    ]
 
 
 class Experiment(Protocol[S]):

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "cell_text",
+    "for_readers",
     "for_screen",
+    "is_number",
     "markdown_plain",
     "markdown_table",
     "print_table",
@@ -32,16 +34,16 @@ __all__ = [
 # characters that begin markup in a text that is none: "_" inside a word, "<" before a number and "[0, 1]" begin none
 _MARKUP = re.compile(r"[\\`*|]|(?<!\w)_|_(?!\w)|<(?=[A-Za-z/!?])|\](?=[(\[:])|&(?=#?\w+;)|~(?=~)")
 
+_INTERVAL = re.compile(r"|(-?inf|[-+.e\d]+)( \[\S+, \S+\])?")
 _WIDTH = 120
 _LONGEST_NAME = 9
 _SAID_ONCE = ("rounding", "estimator", "generator", "n_items", "n_responses", "n_repeats", "reference_loss_nats")
 _ON_SCREEN = (
     *("job", "status", "player", "bootstrap", "rounding", "estimator", "generator", "n", "n_items", "n_responses"),
-    *("n_repeats", "reference_loss_nats", "perplexity", "perplexity_lower", "perplexity_upper", "perplexity_full"),
-    *("what", "k0_median", "perplexity_median", "perplexity_posterior_lower", "perplexity_posterior_upper"),
-    "tail_share_median",
+    *("n_repeats", "reference_loss_nats", "perplexity", "perplexity_full", "what", "k0_median", "perplexity_median"),
     *("true_perplexity_asked", "error_nats", "error_median_nats", "pareto_k", "verdict", "converged", "error"),
 )
+_WIDEST = 8
 
 
 def short_names(names: Iterable[str]) -> dict[str, str]:
@@ -111,10 +113,15 @@ def split_constants(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     return table.drop(columns=constant), ", ".join(f"{name} {value}" for name, value in said if value)
 
 
-def _is_number(dtype: Any) -> bool:
+def is_number(column: pd.Series[Any]) -> bool:
+    """Whether readers see numbers, alone or with their intervals (:func:`for_readers`)."""
     from pandas.api.types import is_numeric_dtype  # noqa: PLC0415 - the help shows no table
 
-    return bool(is_numeric_dtype(dtype))
+    return bool(is_numeric_dtype(column.dtype)) or bool(column.map(_is_interval).all() and (column != "").any())
+
+
+def _is_interval(value: object) -> bool:
+    return isinstance(value, str) and _INTERVAL.fullmatch(value) is not None
 
 
 def cell_text(value: object) -> str:
@@ -146,16 +153,47 @@ def markdown_table(table: pd.DataFrame, *, right: Collection[str] = (), plain: b
     rows = [[markdown_plain(str(column)) for column in table.columns]]
     cells = [[cell_text(value) for value in row] for row in table.itertuples(index=False, name=None)]
     rows += [[markdown_plain(text) if plain else text.replace("|", "\\|") for text in row] for row in cells]
-    numeric = [name in right or _is_number(dtype) for name, dtype in zip(table.columns, table.dtypes, strict=True)]
+    numeric = [name in right or is_number(column) for name, column in table.items()]
     rows.insert(1, ["---:" if number else "---" for number in numeric])
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 
 
 def for_screen(table: pd.DataFrame) -> pd.DataFrame:
     """Keep the columns that a reader needs first; ``table.csv`` has all. A table without perplexities stays whole."""
+    table = _with_intervals(table)
     if "perplexity" not in table:
         return table
     return table[[name for name in table.columns if name in _ON_SCREEN or str(name).startswith("sweep.")]]
+
+
+def for_readers(table: pd.DataFrame) -> pd.DataFrame:
+    """Put intervals beside their estimates, and keep the first eight columns that say something.
+
+    What is the same in every row (:func:`split_constants`) does not count.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> for_readers(pd.DataFrame({"tvd": [0.5, 0.25], "tvd_lower": [0.4, 0.2], "tvd_upper": [0.6, 0.3]}))["tvd"].tolist()
+    ['0.5 [0.4, 0.6]', '0.25 [0.2, 0.3]']
+    """
+    table = _with_intervals(table.loc[:, [column.map(cell_text).any() for _, column in table.items()]])
+    counted = split_constants(table)[0].columns
+    return table.drop(columns=counted[_WIDEST:])
+
+
+def _with_intervals(table: pd.DataFrame) -> pd.DataFrame:
+    """One column of texts for an estimate whose interval stands in the two columns after it."""
+    names = [str(name) for name in table.columns]
+    merged = table.copy()
+    for name, low, high in zip(names, names[1:], names[2:], strict=False):
+        stem = name.replace("_median", "").replace("_mean", "")
+        is_its = low.replace("_posterior", "").replace("_lower", "") == stem and high == low.replace("_lower", "_upper")
+        if "_lower" in low and is_its:
+            columns = (table[each].map(cell_text) for each in (name, low, high))
+            merged[name] = [f"{at} [{a}, {b}]" if a or b else at for at, a, b in zip(*columns, strict=True)]
+            merged = merged.drop(columns=[low, high])
+    return merged
 
 
 def screen_table(table: pd.DataFrame, title: str = "", *, styled: bool = False) -> str:
@@ -174,7 +212,7 @@ def screen_table(table: pd.DataFrame, title: str = "", *, styled: bool = False) 
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console = Console(width=_WIDTH)
     columns = [str(column) for column in table.columns]
-    is_text = [not _is_number(dtype) for dtype in table.dtypes]
+    is_text = [not is_number(column) for _, column in table.items()]
     n_keys = min(is_text.index(False) if False in is_text else 0, 2)
     start = n_keys
     parts = []
@@ -208,9 +246,9 @@ def _rich_table(table: pd.DataFrame) -> Table:
 
     # a str would be searched for markup, and a name such as "[/red]" is none
     laid = Table(box=box.SIMPLE_HEAD)
-    for column, dtype in zip(table.columns, table.dtypes, strict=True):
-        is_number = _is_number(dtype)
-        laid.add_column(Text(printable(str(column))), justify="right" if is_number else "left", no_wrap=is_number)
+    for name, column in table.items():
+        number = is_number(column)
+        laid.add_column(Text(printable(str(name))), justify="right" if number else "left", no_wrap=number)
     for row in table.itertuples(index=False, name=None):
         laid.add_row(*(Text(printable(cell_text(value))) for value in row))
     return laid

@@ -13,6 +13,7 @@ import xarray as xr
 from estimators.comparison import HUMAN
 from estimators.layout import item_labels
 from experiments.comparison.bridge_report import bridge_warnings, left_out_warnings
+from experiments.comparison.caveats import caveat_warnings
 from experiments.comparison.estimates import asked_for, chosen_players
 from experiments.comparison.free_answers.figures import answer_figure, gap_figure
 from experiments.comparison.free_answers.rows import (
@@ -51,8 +52,8 @@ __all__ = ["FREE_ANSWER_COLUMNS", "free_answers"]
 
 _PURPOSE = "free answers"
 _ON_SCREEN = (
-    *("player", "method", "gap_nats", "gap_lower_nats", "gap_upper_nats", "perplexity", "true_gap_nats"),
-    *("p_people_worse", "k0_median", "verdict", "converged"),
+    *("player", "method", "gap_nats", "gap_lower_nats", "gap_upper_nats", "caveat", "true_gap_nats", "perplexity"),
+    *("p_people_worse", "converged", "k0_median", "k0_lower", "k0_upper"),
 )
 
 
@@ -107,6 +108,7 @@ def free_answers(study: xr.Dataset, settings: FreeAnswersSettings) -> Experiment
         text=summary(table, bins, settings.interval),
         warnings=(
             *unconverged(verdict),
+            *caveat_warnings(table),
             *answer_warnings(study, data, settings.max_at_ends, settings.answer_exponent),
             *anchor_warnings(table, settings.interval),
             *problems,
@@ -115,7 +117,7 @@ def free_answers(study: xr.Dataset, settings: FreeAnswersSettings) -> Experiment
         ),
         gate_failed=gate_failed(settings, verdict),
         posteriors={} if posterior is None else {HUMAN: posterior},
-        on_screen=table[list(_ON_SCREEN)].dropna(axis="columns", how="all"),
+        on_screen=table[list(_ON_SCREEN)],
     )
 
 

@@ -8,6 +8,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from estimators.layout import HUMAN
+from experiments.comparison.caveats import NOT_RELIED_ON
 from experiments.comparison.free_answers.rows import MODEL_METHOD, OUTCOMES
 from experiments.harness.figures import STYLE, TRUTH_ASKED, Series, forest, new_figure, player_colours, player_label
 from experiments.harness.marks import arms, light_grid, mark, named
@@ -35,6 +36,7 @@ def gap_figure(table: pd.DataFrame, study_name: str = "", interval: float = 0.9,
         label=np.char.add(np.array(labels, dtype=str), unsure.astype(str)),
         colour=table["player"].map(player_colours(list(dict.fromkeys(table["player"])))),
         group=people.astype(str),
+        hollow=table["caveat"] != "",
         alpha=np.where(people & (table["method"] != MODEL_METHOD), 0.5, 1.0),
         marker=np.where(people, np.where(table["method"].isin([MODEL_METHOD, OUTCOMES]), "o", "s"), "D"),
     )
@@ -53,6 +55,8 @@ def gap_figure(table: pd.DataFrame, study_name: str = "", interval: float = 0.9,
             mark(f"estimate \N{PLUS-MINUS SIGN} {n_se:g} se", "#000000", "s", line="-", markersize=5.5, alpha=0.5),
             mark("language model, exact", "0.3", "D", markersize=5.5),
         ]
+        if (table["caveat"] != "").any():
+            handles.append(mark(NOT_RELIED_ON, "#000000", "o", hollow=True, markersize=5.5))
         known = bool(np.isfinite(table["true_gap_nats"].astype(float)).any())
         named(fig, [*handles, *([truth.handle()] if known else [])], 2)
     return fig

@@ -16,6 +16,7 @@ from estimators.comparison import HUMAN, PerplexityEstimate, estimate_perplexity
 from estimators.errors import InputError
 from estimators.layout import item_labels
 from estimators.perplexity import perplexity_of_loss
+from experiments.comparison.caveats import caveats
 from experiments.harness.bayes import CONVERGENCE_COLUMNS, convergence_columns
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ FREE_ANSWER_COLUMNS = (
     *("player", "method", "generator", "n_items", "n_responses", "n_answers"),
     *("gap_nats", "gap_lower_nats", "gap_upper_nats", "reference_loss_nats"),
     *("perplexity", "perplexity_lower", "perplexity_upper", "true_gap_nats", "error_nats", "p_people_worse"),
-    *("k0_median", "k0_lower", "k0_upper", "k0_true", "verdict"),
+    *("k0_median", "k0_lower", "k0_upper", "k0_true", "verdict", "caveat"),
     *("scale_median", "scale_lower", "scale_upper", "agrees"),
     *CONVERGENCE_COLUMNS,
 )
@@ -44,7 +45,8 @@ FREE_ANSWER_COLUMNS = (
 
 People's gap by the model is the posterior median with an equal-tailed interval for the items asked; by the bridge and
 equation 5 it is the estimate with as many standard errors on both sides as ``estimator.n_se`` says.
-``p_people_worse``, of a language model: posterior probability that people's mean loss on these items is above its own.
+``p_people_worse``, of a language model: posterior probability that people's mean loss on these items is above its own;
+none where a ``caveat`` (:func:`~experiments.comparison.caveats.caveats`) is known against the posterior's intervals.
 ``scale_*``, of the outcomes: the log-odds of belief that fit best which token was the text's, over those that the free
 answers say. ``agrees``: 1 lies within their interval; for a gap by other means, 0 within that of the difference.
 """
@@ -124,6 +126,7 @@ def table_of(
     truth = true_loss(study, HUMAN, people.asked) - true_loss(study, people.control, people.asked)
     rows = [_people_row(study, people, settings.tail, truth), *_anchor_rows(people, settings, truth)]
     rows += [_classical_row(result, settings.estimator.n_se, settings.estimator.uncertainty) for result in classical]
+    caveat = caveats(study, people.data.participant.size, compared=False)
     own = true_loss(study, people.control, people.asked)
     for name in models:
         exact = true_loss(study, name, people.asked) - own
@@ -133,7 +136,7 @@ def table_of(
                 "method": "exact",
                 "n_items": people.data.item.size,
                 "gap_nats": exact,
-                "p_people_worse": float(np.mean(people.gap_nats > exact)),
+                "p_people_worse": np.nan if caveat else float(np.mean(people.gap_nats > exact)),
             }
         )
     table = pd.DataFrame([{**convergence_columns(None), **row} for row in rows])
@@ -143,6 +146,7 @@ def table_of(
         gap = "gap_nats" if not end else f"gap{end}_nats"
         table[f"perplexity{end}"] = perplexity_of_loss(table["reference_loss_nats"] + table[gap])
     table["error_nats"] = table["gap_nats"] - table["true_gap_nats"]
+    table["caveat"] = np.where(table["method"].isin([MODEL_METHOD, OUTCOMES]), caveat, "")
     table["verdict"] = table.get("verdict", pd.Series("", table.index)).fillna("")
     return table.reindex(columns=list(FREE_ANSWER_COLUMNS))
 

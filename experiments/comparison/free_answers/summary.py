@@ -27,8 +27,9 @@ def summary(table: pd.DataFrame, bins: pd.DataFrame, interval: float = 0.9) -> s
     truth = f", in truth {main.true_gap_nats:.3f}" if known else ""
     k0_truth = f" (in truth {main.k0_true:.2f})" if np.isfinite(main.k0_true) else ""
     unsure = "" if main.converged else " The posterior did NOT converge."
+    caveat = f" ({main.caveat}: see the warnings)" * bool(main.caveat)
     lines = [
-        f"- **people**, answers and reports: gap {main.gap_nats:.3f} [{main.gap_lower_nats:.3f}, "
+        f"- **people**, answers and reports{caveat}: gap {main.gap_nats:.3f} [{main.gap_lower_nats:.3f}, "
         f"{main.gap_upper_nats:.3f}] nats to {player_label(main.generator)}{truth}; perplexity {main.perplexity:.1f} "
         f"[{main.perplexity_lower:.1f}, {main.perplexity_upper:.1f}]; k0 {main.k0_median:.2f} "
         f"[{main.k0_lower:.2f}, {main.k0_upper:.2f}]{k0_truth}.{unsure}"
@@ -47,15 +48,15 @@ def summary(table: pd.DataFrame, bins: pd.DataFrame, interval: float = 0.9) -> s
             lines.append(f"- people, {label}: {row.gap_nats:.3f} nats on {counted(row.n_items, 'item')}.")
         else:
             lines.append(
-                f"- {player_label(row.player)}: exactly {row.gap_nats:.3f} nats; people are worse with probability "
-                f"{row.p_people_worse:.3f}."
+                f"- {player_label(row.player)}: exactly {row.gap_nats:.3f} nats"
+                + ("." if main.caveat else f"; people are worse with probability {row.p_people_worse:.3f}.")
             )
     outside = bins[(bins["observed"] < bins["predicted_lower"]) | (bins["observed"] > bins["predicted_upper"])]
     return (
-        "Reports say what people believe up to one scale, k0; free answers, taken for draws of the same belief, say "
-        f"what it is. Posterior medians with {interval:.0%} intervals (equal tails), for the items asked.\n\n"
-        + "\n".join(lines)
-        + f"\n\nOf {len(bins)} groups of tokens, by how many answers the posterior expects of them, {len(outside)} "
+        "\n".join(lines)
+        + "\n\nReports say what people believe up to one scale, k0; free answers, taken for draws of the same belief, say "
+        f"what it is. Posterior medians with {interval:.0%} intervals (equal tails), for the items asked."
+        f"\n\nOf {len(bins)} groups of tokens, by how many answers the posterior expects of them, {len(outside)} "
         f"{'has' if len(outside) == 1 else 'have'} a number of answers outside {interval:.0%} of what it predicts. The "
         "posterior has seen these answers: many such groups say that answers and reports are not of one belief."
     )

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from estimators.layout import HUMAN
+from experiments.comparison.caveats import NOT_RELIED_ON
 from experiments.comparison.human_loss.figures import WITHOUT
 from experiments.harness.figures import STYLE, finite_range, new_figure, player_colours, player_label
 from experiments.harness.marks import arms, curve, number_ticks
@@ -74,7 +75,7 @@ def curve_figure(table: pd.DataFrame, dataset: xr.Dataset, study_name: str = "",
         axes.set_ylabel(f"loss gap to {player_label(dataset.attrs['generator'])}, nats per token")
         axes.set_title(
             "Reports alone fix the humans' loss only up to k\N{SUBSCRIPT ZERO}: the curve assumes it\n"
-            f"(bands and bars {interval:.0%}; {study_name})"
+            f"(bands and bars {interval:.0%}, {NOT_RELIED_ON}; {study_name})"
         )
         fig.legend(loc="outside lower center", ncols=2)
     return fig

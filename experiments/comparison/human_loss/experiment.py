@@ -11,9 +11,10 @@ from estimators.comparison import rounding_scheme
 from estimators.errors import InputError
 from estimators.layout import HUMAN
 from experiments.comparison.belief import POSTERIOR_COLUMNS, fit_players
+from experiments.comparison.caveats import caveat_warnings
 from experiments.comparison.estimates import TABLE_COLUMNS, asked_for, chosen_players, compared_schemes, estimate
 from experiments.comparison.human_loss.curves import curve_figure, top1_figure
-from experiments.comparison.human_loss.figures import loss_figure, sensitivity_figure
+from experiments.comparison.human_loss.figures import loss_figure, main_rows, sensitivity_figure
 from experiments.comparison.human_loss.participants import PRIOR_FACTORS, HumanFit, Participants
 from experiments.comparison.human_loss.rows import LossRow, Rows
 from experiments.comparison.human_loss.settings import HumanLossSettings
@@ -40,8 +41,7 @@ HUMAN_LOSS_COLUMNS = (
     "k0_lower",
     "k0_upper",
     *POSTERIOR_COLUMNS,
-    "p_gap_positive",
-    "p_worse_as_people",
+    "caveat",
     "top1_model_median",
     "top1_model_lower",
     "top1_model_upper",
@@ -53,12 +53,15 @@ HUMAN_LOSS_COLUMNS = (
     "pareto_k_left_out",
     *CONVERGENCE_COLUMNS,
 )
-"""Columns after those of :data:`~experiments.comparison.estimates.TABLE_COLUMNS`; ``p_worse_than_MODEL`` follow.
+"""Columns after those of :data:`~experiments.comparison.estimates.TABLE_COLUMNS`.
 
-``p_worse_as_people`` compares posterior with posterior: that of people who report as the participants do and believe
-what the weakest player believes. ``p_worse_than_MODEL`` compares the posterior with the model's exact loss, without a
-correction for the posterior's bias.
+``caveat`` says what is known against the interval (:func:`~experiments.comparison.caveats.caveats`), so that no column
+gives a probability.
 """
+_ON_SCREEN = (
+    *("what", "perplexity_median", "perplexity_posterior_lower", "perplexity_posterior_upper", "caveat"),
+    *("k0_median", "k0_lower", "k0_upper", "tail_share_median", "perplexity", "true_perplexity_asked", "converged"),
+)
 
 
 @experiment(HumanLossSettings)
@@ -139,8 +142,7 @@ def human_loss(study: xr.Dataset, settings: HumanLossSettings) -> ExperimentResu
             rows += made.without_each(humans, settings.max_refits)
             rows += [made.human(human) for human in participants.prior_fits(anchor)]
 
-    columns = [*TABLE_COLUMNS, *HUMAN_LOSS_COLUMNS, *(f"p_worse_than_{name}" for name in models)]
-    table = pd.DataFrame([row.cells for row in rows], columns=columns)
+    table = pd.DataFrame([row.cells for row in rows], columns=[*TABLE_COLUMNS, *HUMAN_LOSS_COLUMNS])
     labels = short_names(map(str, data.participant))
     left = [text.split("; ") if text else [] for text in table["left_out"]]
     table["left_out_label"] = [", ".join(labels[name] for name in names) for names in left]
@@ -163,7 +165,11 @@ def human_loss(study: xr.Dataset, settings: HumanLossSettings) -> ExperimentResu
         dataset=dataset,
         figures=figures,
         text=summary(table, dataset, interval, settings.top1.rate),
+        on_screen=main_rows(table).sort_values("player", key=lambda name: name != HUMAN, kind="stable")[
+            list(_ON_SCREEN)
+        ],
         warnings=(
+            *caveat_warnings(table),
             *(f"the posterior did not converge, do not use it: {text}" for text in failed),
             *(
                 [f"short fits (sensitivity, simulated people) that did not reach the gate: {', '.join(short)}"]

@@ -13,6 +13,7 @@ from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
 from estimators.layout import HUMAN
+from experiments.comparison.caveats import NOT_RELIED_ON
 from experiments.comparison.estimates import EstimatorSettings, bars_label, player_rows
 from experiments.harness.figures import (
     LOG_MARGIN,
@@ -28,7 +29,7 @@ from experiments.harness.marks import named, titled
 from experiments.harness.settings import rows_of
 from inference.posterior.model_comparison import K_BAD
 
-__all__ = ["WITHOUT", "loss_figure", "sensitivity_figure"]
+__all__ = ["WITHOUT", "loss_figure", "main_rows", "sensitivity_figure"]
 
 FloatArray = NDArray[np.float64]
 
@@ -100,7 +101,7 @@ def loss_figure(
     shown = shown.assign(
         label=labels,
         colour=np.where(shown["left_out"] != "", WITHOUT, shown["colour"]),
-        hollow=shown["hollow"] & (shown["method"] == "belief model"),
+        hollow=shown["caveat"] != "",
         height=np.where(shown["method"] == "belief model", 1.0, 1.6),
     )
     posterior = Series(
@@ -157,10 +158,10 @@ def loss_figure(
             "unless the row says otherwise",
             size=10,
         )
-        rounded = [posterior.handle(hollow=True, label="the same, rounded reports")] if shown["hollow"].any() else []
+        doubtful = [posterior.handle(hollow=True, label=NOT_RELIED_ON)] if shown["hollow"].any() else []
         density_patch = Patch(color="0.2", alpha=0.25, linewidth=0, label="posterior density")
         others = [each.handle() for each in (classical, truth) if each.is_in(shown)]
-        named(fig, [posterior.handle(), *rounded, *others, density_patch], 2)
+        named(fig, [posterior.handle(), *doubtful, *others, density_patch], 2)
     return fig
 
 
@@ -200,7 +201,7 @@ def sensitivity_figure(table: pd.DataFrame, study_name: str = "", interval: floa
         axes.set_xlabel("loss gap of the shared belief, nats per token")
         axes.set_title(
             f"Does the result hang on one participant or on the priors?\n({_assumption(base)}; "
-            f"{study_name}; {interval:.0%} intervals)"
+            f"{study_name}; {interval:.0%}, {NOT_RELIED_ON})"
         )
         looks = (("o", 1.0, "importance weights"), ("D", 1.0, "new fit"), ("o", 0.4, "weights not reliable (k > 0.7)"))
         handles = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from estimators.comparison import PerplexityEstimate
 from experiments.comparison.belief import PlayerFit, posterior_columns
+from experiments.comparison.caveats import caveats
 from experiments.comparison.estimates import table_row
 from experiments.comparison.human_loss.participants import HumanFit, Participants
 from experiments.harness.bayes import convergence_columns, timed
@@ -48,16 +49,12 @@ class Rows:
         Takes a study, estimates the participants' perplexity by the classical estimator.
     tail : float
         Probability below the intervals.
-    simulated : dict of str to ndarray
-        Gaps of simulated people with the belief of the weakest player (:meth:`as_people`), by the analysis whose
-        participants they report like.
     """
 
     participants: Participants
     truth: Mapping[str, PerplexityEstimate]
     equation5: Callable[[xr.Dataset], PerplexityEstimate]
     tail: float
-    simulated: dict[str, FloatArray] = field(default_factory=dict)
 
     def player(self, fit: PlayerFit) -> LossRow:
         """Row of a language model as a player."""
@@ -87,7 +84,6 @@ class Rows:
             human.fit.data.item,
             item_median=items,
             weight=weight,
-            simulated=self.simulated.get(human.what),
         )
 
     def main(self, human: HumanFit) -> LossRow:
@@ -126,8 +122,7 @@ class Rows:
             true_loss_nats=truth.true_loss_nats,
             true_gap_nats=truth.true_gap_nats,
         )
-        gap = self.simulated[human.what] = items.mean(axis=1)
-        return self._row(result, cells, gap, human.fit.data.item, item_median=np.median(items, axis=0))
+        return self._row(result, cells, items.mean(axis=1), human.fit.data.item, item_median=np.median(items, axis=0))
 
     def without_each(self, humans: Sequence[HumanFit], max_refits: int) -> list[LossRow]:
         """Leave out every single participant; by a new fit where the weights are no good, as far as allowed."""
@@ -173,19 +168,13 @@ class Rows:
         *,
         item_median: FloatArray,
         weight: FloatArray | None = None,
-        simulated: FloatArray | None = None,
     ) -> LossRow:
-        # posterior probability that the gap is above that of each model whose truth is known, and above zero
-        above: dict[str, NDArray[Any]] = {
-            f"p_worse_than_{name}": gap > truth.true_gap_nats for name, truth in self.truth.items()
-        }
-        above["p_gap_positive"] = gap > 0
-        if simulated is not None:
-            above["p_worse_as_people"] = np.searchsorted(np.sort(simulated), gap) / simulated.size
         whole = {
             **table_row(result, self.participants.control),
             **cells,
             **posterior_columns(result, gap, self.tail, weight),
-            **{name: float(np.average(values, weights=weight)) for name, values in above.items()},
         }
+        # the generator's own gap is exact
+        people = None if cells["method"] == "belief model" else self.participants.data.participant.size
+        whole["caveat"] = "" if gap.size == 1 else caveats(self.participants.study, people)
         return LossRow(whole, gap, item, item_median)

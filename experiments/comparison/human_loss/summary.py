@@ -14,21 +14,23 @@ from experiments.harness.figures import player_label
 
 __all__ = ["summary"]
 
-_SURE = 0.95
 _K_BAD = 0.7
 
 
 def summary(table: pd.DataFrame, dataset: xr.Dataset, interval: float = 0.9, top1_rate: float | None = None) -> str:
-    """Say what is identified and what is assumed, then the numbers, then what follows for the order."""
+    """Say the numbers with their caveat, what is identified and assumed, then what follows for the order."""
     humans = {row.what: row for row in _named(table[table["player"] == HUMAN])}
     simulated = _named(table[table["method"] == "participant model, simulated"])
     main = humans["everyone"]
     paragraphs = [
+        "**The posterior's intervals are not to be relied on** (see the warnings), and do not say whether humans are "
+        "worse than a model: "
+        f"{_perplexities(humans, interval)}.",
+        "\n".join(_line(row) for row in humans.values() if not _is_sensitivity(row)),
         _identified(main, dataset, interval),
-        "\n".join(_line(row, dataset) for row in humans.values() if not _is_sensitivity(row)),
         "What lies on tokens that the study never drew rests on the model's prediction alone: no answer bears on it, "
         "and the interval holds one discrepancy for all of them, but no other form of the model.",
-        _order(humans, {"without" if row.left_out else "everyone": row for row in simulated}, dataset),
+        _order(humans, simulated, dataset),
         f"The belief's most probable token is the true one on {main.top1_model_median:.0%} "
         f"[{main.top1_model_lower:.0%}, {main.top1_model_upper:.0%}] of the items, whatever the temperature"
         + (
@@ -39,6 +41,16 @@ def summary(table: pd.DataFrame, dataset: xr.Dataset, interval: float = 0.9, top
         _sensitivity(humans, table),
     ]
     return "\n\n".join(text for text in paragraphs if text)
+
+
+def _perplexities(humans: dict[str, Any], interval: float) -> str:
+    """Perplexity under both anchors, with what each assumes."""
+    said = [
+        f"{row.perplexity_median:.4g} [{row.perplexity_posterior_lower:.4g}, {row.perplexity_posterior_upper:.4g}] "
+        + ("if people are calibrated" if row.anchor == "outcomes" else f"if k0 is {row.k0_median:g}")
+        for row in (humans[what] for what in ("everyone", "assumed") if what in humans)
+    ]
+    return f"people's perplexity is {' and '.join(said)} (posterior median and {interval:.0%} interval)"
 
 
 def _is_sensitivity(row: Any) -> bool:
@@ -73,7 +85,7 @@ def _identified(main: Any, dataset: xr.Dataset, interval: float) -> str:
     return text
 
 
-def _line(row: Any, dataset: xr.Dataset) -> str:
+def _line(row: Any) -> str:
     who = "all participants" if not row.left_out else f"without {row.left_out}"
     if row.anchor == "outcomes":
         how = f"scale from the outcomes, k0 {row.k0_median:.2f} [{row.k0_lower:.2f}, {row.k0_upper:.2f}]"
@@ -84,78 +96,37 @@ def _line(row: Any, dataset: xr.Dataset) -> str:
     truth = f", in truth {row.true_gap_nats:.2f}" if np.isfinite(row.true_gap_nats) else ""
     unsure = "" if row.converged else " The posterior did NOT converge."
     tail = f"{row.tail_share_median:.0%} [{row.tail_share_lower:.0%}, {row.tail_share_upper:.0%}]"
-    worse = ", ".join(
-        f"{player_label(name)} {getattr(row, column):.3f}"
-        for name, column in _worse_columns(dataset)
-        if hasattr(row, column)
-    )
     return (
-        f"- **{who}** ({how}): gap {row.gap_median_nats:.2f} [{row.gap_lower_nats:.2f}, {row.gap_upper_nats:.2f}] nats"
-        f"{truth}, with {tail} of the belief on tokens never drawn; equation 5 {row.gap_nats:.2f}. Probability of a "
-        f"loss above the exact loss of {worse}, not corrected for the posterior's bias.{unsure}"
+        f"- **{who}** ({how}; {row.caveat}): gap {row.gap_median_nats:.2f} "
+        f"[{row.gap_lower_nats:.2f}, {row.gap_upper_nats:.2f}] nats{truth}, with {tail} of the belief on tokens never "
+        f"drawn; equation 5 {row.gap_nats:.2f}.{unsure}"
     )
 
 
-def _worse_columns(dataset: xr.Dataset) -> list[tuple[str, str]]:
+def _order(humans: dict[str, Any], simulated: list[Any], dataset: xr.Dataset) -> str:
+    """Humans beside the weakest model: by equation 5, and beside people who believe what it believes."""
     prefix = "true_gap_nats_"
-    names = [name.removeprefix(prefix) for name in dataset.attrs if str(name).startswith(prefix)]
-    return [(name, f"p_worse_than_{name}") for name in names]
-
-
-def _order(humans: dict[str, Any], simulated: dict[str, Any], dataset: xr.Dataset) -> str:
-    """Whether the loss is above that of the weakest model, as equation 5 has it on the paper's data."""
-    if simulated:
-        return _like_with_like(humans, simulated)
-    truths = {name: float(dataset.attrs[f"true_gap_nats_{name}"]) for name, _ in _worse_columns(dataset)}
+    truths = {str(name).removeprefix(prefix): at for name, at in dataset.attrs.items() if str(name).startswith(prefix)}
     weakest = max(truths, key=lambda name: truths[name])
     label, value = player_label(weakest), truths[weakest]
-    said = []
-    for what, who in (("everyone", "with all participants"), ("without", "without the unusual")):
-        if what in humans:
-            p = getattr(humans[what], f"p_worse_than_{weakest}")
-            verdict = "does" if p >= _SURE else "does not"
-            said.append(
-                f"{who}, equation 5 puts humans {_side(humans[what].gap_nats - value)} the {label} "
-                f"({humans[what].gap_nats:.2f} against a true {value:.2f} nats); the posterior probability that "
-                f"the loss of their shared belief is above it is {p:.3f}, not corrected for the posterior's bias: that "
-                f"humans are worse {verdict} follow"
-            )
+    said = [
+        f"- {'without the unusual' if row.left_out else 'all participants'}: people who report as these do and believe "
+        f"what the {label} believes come out at {row.gap_median_nats:.2f} [{row.gap_lower_nats:.2f}, "
+        f"{row.gap_upper_nats:.2f}] nats, in truth {row.true_gap_nats:.2f}, and at {row.gap_nats:.2f} by equation 5"
+        f"{'' if row.converged else '. The short fits to the simulated people did NOT all converge'}."
+        for row in simulated
+    ]
+    main = humans["everyone"]
     return (
-        f"**The order of humans and the weakest model ({label}).** "
-        + _capital("; ".join(said))
-        + f". (It follows if the probability is at least {_SURE:g}. Equation 5 alone cannot show it: noise and "
-        "rounding of reports raise its value even for a belief that is right.)"
-    )
-
-
-def _like_with_like(humans: dict[str, Any], simulated: dict[str, Any]) -> str:
-    """Posterior against posterior, whose bias is the same, beside posterior against truth."""
-    label = player_label(simulated["everyone"].player)
-    said = []
-    for what, its in simulated.items():
-        human, who = humans[what], "all participants" if what == "everyone" else "without the unusual"
-        verdict = "does" if human.p_worse_as_people >= _SURE else "does not"
-        said.append(
-            f"- {who}: people who report as these do and believe what the {label} believes come out at "
-            f"{its.gap_median_nats:.2f} [{its.gap_lower_nats:.2f}, {its.gap_upper_nats:.2f}] nats, in truth "
-            f"{its.true_gap_nats:.2f}, and at {its.gap_nats:.2f} by equation 5 (humans {human.gap_nats:.2f}). The "
-            f"humans' posterior is above theirs with probability {human.p_worse_as_people:.3f}: that humans are worse "
-            f"{verdict} follow. Against the exact loss, not corrected for that bias, the probability is "
-            f"{getattr(human, f'p_worse_than_{its.player}'):.3f}"
-            f"{'' if its.converged else '. The short fits to the simulated people did NOT all converge'}"
-        )
-    return (
-        f"**The order of humans and the weakest model ({label}).** Like with like, posterior against posterior (it "
-        f"follows if the probability is at least {_SURE:g}):\n\n" + ".\n".join(said) + "."
+        f"**The order of humans and the weakest model ({label}).** Equation 5 puts humans "
+        f"{_side(main.gap_nats - value)} it ({main.gap_nats:.2f} against a true {value:.2f} nats). That humans are "
+        "worse does not follow: noise and rounding of reports raise its value even for a belief that is right."
+        + ("\n\n" + "\n".join(said) if said else "")
     )
 
 
 def _side(difference: float) -> str:
     return "above" if difference > 0 else "below"
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _sensitivity(humans: dict[str, Any], table: pd.DataFrame) -> str:
