@@ -165,10 +165,10 @@ def ard_coverage(study: xr.Dataset, settings: ArdCoverageSettings) -> Experiment
         )
     mean = float(table["coverage"].mean())
     text = (
+        f"**{settings.interval:.0%} intervals of coefficients hold the truth in {pooled:.1%}.** "
         f"{n_fits} times, parameters and data ({data.target.size} rows, {data.text.size} texts) were drawn from the "
         f"model of `+exp=ard` ({settings.prior}, {settings.likelihood}) with its own priors, and the model was fitted "
-        f"to them. Its {settings.interval:.0%} intervals hold the truth in {mean:.1%} of all cases, those of the "
-        f"coefficients in **{pooled:.1%}**; for "
+        f"to them. Its intervals hold the truth in {mean:.1%} of all cases; for "
         f"**{int(table['right'].sum())} of {len(table)}** quantities the share is within {low:.0%} to {high:.0%} "
         f"(a right one strays by {table['coverage_se'].iloc[0]:.1%}, its standard error). The ranks of "
         f"{int(table['inside_band'].sum())} of {len(table)} quantities are uniform within their own 95% bands."

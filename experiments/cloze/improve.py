@@ -161,7 +161,12 @@ def share_result(curves: Curves, settings: ShareSettings) -> ExperimentResult:
     }
     criteria = criteria_table(curves, settings.criterion_margins)
     return ExperimentResult(
-        table, dataset, figures, f"{summary(table)}\n\n{criteria_summary(criteria)}", tables={"criteria": criteria}
+        table,
+        dataset,
+        figures,
+        f"{summary(table)}\n\n{criteria_summary(criteria)}",
+        tables={"criteria": criteria},
+        on_screen=table.drop(columns=["n_contexts", "gap"]),
     )
 
 

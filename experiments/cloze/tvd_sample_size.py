@@ -51,6 +51,8 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
+_ON_SCREEN = ("model", "n_samples", "tvd_error", "error_lower", "error_upper", "tvd", "tvd_all", "tvd_corrected")
+
 
 class SampleSizeSettings(PlayerSettings, Seeded):
     """Which sizes are compared."""
@@ -157,7 +159,8 @@ def size_result(study: xr.Dataset, settings: SampleSizeSettings, found: dict[str
         for column, n in enumerate(sizes):
             error[row, column, : len(one.items)] = one.by_size[n] - one.everything
     dataset = xr.Dataset({"tvd_error": (("model", "n", "context"), error)}, coords={"model": list(found), "n": sizes})
-    return ExperimentResult(table, dataset, {"tvd_sample_size": tvd_sample_size_figure(dataset)}, summary(table))
+    figures = {"tvd_sample_size": tvd_sample_size_figure(dataset)}
+    return ExperimentResult(table, dataset, figures, summary(table), on_screen=table[[*_ON_SCREEN]])
 
 
 def subsample(counts: WordCounts, size: int, rng: np.random.Generator) -> WordCounts:

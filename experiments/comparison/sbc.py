@@ -232,6 +232,7 @@ def summary(table: pd.DataFrame, settings: SbcSettings) -> str:
     joint = table.loc[table["quantity"] == "log_likelihood"].iloc[0]
     lucky = 1 - probability**n_all
     text = (
+        f"**The ranks of {n_inside} of {n_all} quantities are inside their bands.** "
         f"{n_fits} times, parameters and data were drawn from the model **{settings.model}** (with the priors of "
         f"the fits), and the model was fitted to the data. If posterior and sampler are right, the rank of each true "
         f"value among {settings.n_ranked} nearly independent posterior draws is uniform. The ECDF of the ranks stays "

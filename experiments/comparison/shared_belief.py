@@ -104,16 +104,16 @@ def _summary(found: PrivateBelief, interval: float, source: str) -> str:
         "reports": "on the scale of reports, as nothing says what that is",
     }[source]
     differ = (
-        f"Their beliefs differ (p = {found.p_shared:.3f} if they did not), by a standard deviation of "
+        f"**People's beliefs differ** (p = {found.p_shared:.3f} if they did not), by a standard deviation of "
         f"{found.sd_nats:.2f} nats."
         if found.lower > 0
-        else f"That is what chance gives where people share one belief (p = {found.p_shared:.2f})."
+        else f"**People differ as chance makes them where they share one belief** (p = {found.p_shared:.2f})."
     )
     return (
-        f"{found.n_participants} people compared two tokens or more of one item {found.n_repeated:,} times. The "
-        f"variance between people of ln h of a token is {found.variance:.2f} [{found.lower:.2f}, {found.upper:.2f}] "
-        f"square nats ({interval:.0%}; {scale}).\n\n{differ} The mean loss of people one by one is that of the shared "
-        f"belief, or up to {found.loss_most_nats:.2f} nats more."
+        f"{differ} The mean loss of people one by one is that of the shared belief, or up to "
+        f"{found.loss_most_nats:.2f} nats more.\n\n{found.n_participants} people compared two tokens or more of one "
+        f"item {found.n_repeated:,} times. The variance between people of ln h of a token is {found.variance:.2f} "
+        f"[{found.lower:.2f}, {found.upper:.2f}] square nats ({interval:.0%}; {scale})."
     )
 
 

@@ -432,7 +432,7 @@ def _report(
     ]
     sections = [
         f"# {markdown_plain(result.title or f'{cfg.experiment.name}: {name}')}",
-        result.text.strip(),
+        result.answer,
         *(["## Warnings", "\n".join(f"- {markdown_plain(text)}" for text in doubts)] if doubts else []),
         *(_table_and_figures(result) if result.body is None else [result.body]),
         "## What was run",

@@ -51,7 +51,7 @@ class ExperimentResult:
     figures : mapping of str to matplotlib.figure.Figure
         By file name without extension, in the order of the report.
     text : str
-        Markdown paragraphs for a reader; the first sentence is the answer.
+        Markdown paragraphs for a reader; a report begins with the first that is a list or opens in bold (`answer`).
     warnings : tuple of str
         What the reader should doubt.
     gate_failed : bool
@@ -110,11 +110,19 @@ class ExperimentResult:
         return next(iter(self.posteriors.values()))
 
     @property
+    def answer(self) -> str:
+        """`text` with the numbers before what introduces them."""
+        parts = self.text.strip().split("\n\n")
+        at = next((at for at, part in enumerate(parts) if part.startswith(("- ", "**"))), 0)
+        before = [f"{part.removesuffix(':')}." if part.endswith(":") else part for part in parts[:at]]
+        return "\n\n".join([parts[at], *before, *parts[at + 1 :]])
+
+    @property
     def report(self) -> str:
         """The result in Markdown: what was found, what to doubt, the table."""
         doubts = ["## Warnings", "\n".join(f"- {text}" for text in self.warnings)] if self.warnings else []
         body = ["## Table", *table_sections(self, "`result.table`")] if self.body is None else [self.body]
-        return "\n\n".join([self.text.strip(), *doubts, *body]) + "\n"
+        return "\n\n".join([self.answer, *doubts, *body]) + "\n"
 
     def summary(self) -> pd.DataFrame:
         """Return what a person reads first: at most eight columns, intervals as texts; `table` has all, as numbers."""

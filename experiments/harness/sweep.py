@@ -23,7 +23,7 @@ from omegaconf import DictConfig, OmegaConf
 from estimators.errors import InputError
 from experiments.harness.csv_tables import unguarded, write_csv
 from experiments.harness.outputs import broken_output, read_status, save_figures
-from experiments.harness.tables import for_screen, markdown_table, print_table
+from experiments.harness.tables import for_readers, for_screen, markdown_table, print_table
 from inference.manifest import replaced
 from inference.progress import counted
 
@@ -228,7 +228,8 @@ def _report(jobs: Sequence[SweptJob], table: pd.DataFrame, title: str, *, has_fi
         *(["## Without a result", "\n".join(broken)] if broken else []),
         *(["![summary](summary.png)"] if has_figure else []),
         "## Table",
-        markdown_table(table),
+        markdown_table(for_readers(for_screen(table))),
+        "`summary.csv` has all columns.",
     ]
     return "\n\n".join(parts) + "\n"
 

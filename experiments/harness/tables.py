@@ -44,6 +44,8 @@ _ON_SCREEN = (
     *("true_perplexity_asked", "error_nats", "error_median_nats", "pareto_k", "verdict", "converged", "error"),
 )
 _WIDEST = 8
+_SUPPORTS = re.compile(r"(n|se|sd|n_in|r_hat|ess|bfmi)_.*|(.*_)?(se|sd|mcse|bits)(_nats|_bits|_nats2)?")
+_ALWAYS = ("caveat", "converged", "verdict")
 
 
 def short_names(names: Iterable[str]) -> dict[str, str]:
@@ -169,17 +171,25 @@ def for_screen(table: pd.DataFrame) -> pd.DataFrame:
 def for_readers(table: pd.DataFrame) -> pd.DataFrame:
     """Put intervals beside their estimates, and keep the first eight columns that say something.
 
-    What is the same in every row (:func:`split_constants`) does not count.
+    Where there are more, counts and standard errors go first. What is the same in every row (:func:`split_constants`)
+    does not count, and whether a number can be relied on stays.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> for_readers(pd.DataFrame({"tvd": [0.5, 0.25], "tvd_lower": [0.4, 0.2], "tvd_upper": [0.6, 0.3]}))["tvd"].tolist()
+    >>> table = pd.DataFrame({"tvd": [0.5, 0.25], "tvd_lower": [0.4, 0.2], "tvd_upper": [0.6, 0.3]})
+    >>> for_readers(table)["tvd"].tolist()
     ['0.5 [0.4, 0.6]', '0.25 [0.2, 0.3]']
     """
     table = _with_intervals(table.loc[:, [column.map(cell_text).any() for _, column in table.items()]])
-    counted = split_constants(table)[0].columns
-    return table.drop(columns=counted[_WIDEST:])
+    others = split_constants(table)[0].columns
+    while len(others) > _WIDEST:
+        less = [name for name in others[1:] if _SUPPORTS.fullmatch(str(name))]
+        last = less[-1] if less else [name for name in others if name not in _ALWAYS][-1]
+        ends = [name for name in others if name in (last, str(last).replace("upper", "lower"))]
+        table = _with_intervals(table.drop(columns=ends))
+        others = split_constants(table)[0].columns
+    return table
 
 
 def _with_intervals(table: pd.DataFrame) -> pd.DataFrame:
@@ -188,8 +198,9 @@ def _with_intervals(table: pd.DataFrame) -> pd.DataFrame:
     merged = table.copy()
     for name, low, high in zip(names, names[1:], names[2:], strict=False):
         stem = name.replace("_median", "").replace("_mean", "")
-        is_its = low.replace("_posterior", "").replace("_lower", "") == stem and high == low.replace("_lower", "_upper")
-        if "_lower" in low and is_its:
+        own = low.replace("_posterior", "").replace("_lower", "") == stem and "_lower" in low
+        alone = low in ("lower", "lower_nats") and name.endswith(low[5:]) and not _SUPPORTS.fullmatch(name)
+        if (own or alone) and high == low.replace("lower", "upper"):
             columns = (table[each].map(cell_text) for each in (name, low, high))
             merged[name] = [f"{at} [{a}, {b}]" if a or b else at for at, a, b in zip(*columns, strict=True)]
             merged = merged.drop(columns=[low, high])

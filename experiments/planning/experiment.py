@@ -16,10 +16,7 @@ from experiments.planning.worlds import draw_worlds, study_contexts
 
 __all__ = ["design"]
 
-_ON_SCREEN = (
-    *("game", "n_contexts", "n_answers", "n_comparisons", "n_bets", "n_guesses", "n_people", "minutes", "money"),
-    *("width", "p_width", "coverage", "bias", "rmse", "p_right_order", "recommended"),
-)
+_ON_SCREEN = (*("game", "n_contexts", "n_people", "minutes", "width", "p_width", "coverage", "recommended"),)
 
 
 @experiment(DesignSettings)

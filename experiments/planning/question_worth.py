@@ -33,6 +33,7 @@ from inference.settings import Count, Probability
 __all__ = ["QuestionWorthSettings", "question_worth", "question_worth_figure"]
 
 
+_ON_SCREEN = ("label", "minutes", "width", "p_width", "coverage", "bias", "rmse", "p_right_order")
 _PLAYED = 29  # people whose answers were published
 
 
@@ -97,6 +98,7 @@ def question_worth(study: xr.Dataset, settings: QuestionWorthSettings) -> Experi
         tables={"questions": questions},
         figures={"question_worth": question_worth_figure(questions, table, about, settings.interval)},
         text=_summary(questions, table, settings.interval),
+        on_screen=table[[*_ON_SCREEN]],
     )
 
 
@@ -246,7 +248,7 @@ def _words(row: Any) -> str:
 def _summary(questions: pd.DataFrame, table: pd.DataFrame, interval: float) -> str:
     share = _by_answer(questions)
     lines = [
-        f"Of {share.size:,} answers, {_carry(share, 0.5):,} carry half of equation 5's estimate and "
+        f"**Of {share.size:,} answers, {_carry(share, 0.5):,} carry half of equation 5's estimate** and "
         f"{_carry(share, 0.9):,} carry 90% of it, each item counting the same. An answer that carries next to nothing "
         "says only that people give its candidate next to nothing.\n",
         "What the same time would buy, simulated on the embedded study with the people that the settings assume:\n",

@@ -11,7 +11,7 @@ import xarray as xr
 from experiments.cloze.ard.figures import FIT_LABELS, predictor_label
 from experiments.cloze.ard.settings import ArdSettings
 from experiments.harness.settings import rows_of
-from experiments.harness.tables import markdown_table
+from experiments.harness.tables import for_readers, markdown_table
 from inference.progress import counted
 
 __all__ = ["summary"]
@@ -50,9 +50,9 @@ def summary(  # noqa: PLR0917 - all that a report needs
         "A scale is informed by its one coefficient and its prior alone: it says in what range the coefficient lies, "
         "and is no test. Relevance is read from the coefficients.",
         _loo_text(compared),
-        markdown_table(compared.drop(columns="warning")),
+        markdown_table(for_readers(compared.drop(columns="warning"))),
         _check_text(checked, interval),
-        markdown_table(checked),
+        markdown_table(for_readers(checked)),
     ]
     if notes:
         parts.append("Left out on the way: " + "; ".join(f"{number:,} {text}" for text, number in notes) + ".")

@@ -46,10 +46,10 @@ def summary(table: pd.DataFrame, dataset: xr.Dataset, interval: float = 0.9) -> 
     """Say who is over- or under-confident by which reading, what differs, who is unusual, and what is identified."""
     typical, own = rows_of(table)[0], table[table["participant"] != TYPICAL]
     paragraphs = [
+        _confidence(typical),
         f"{len(own)} participants, {typical.n_responses:,} answers on two different tokens; the {typical.n_favoured:,} "
         "that favour one of them make the reliability curves (at 50% no token is favoured). Posterior medians with "
         f"{interval:.0%} intervals (equal tails).",
-        _confidence(typical),
         _game(typical, dataset),
         _differences(typical, own),
         _shape(dataset),
@@ -77,14 +77,13 @@ def _side(row: Any, name: str) -> str:
 
 def _confidence(typical: Any) -> str:
     verdict = {
-        "below": "Taken as the probability that the favoured token is the true one, the reports are **over-confident**",
-        "above": "Taken as the probability that the favoured token is the true one, the reports are "
-        "**under-confident**",
-        "around": "Taken as the probability that the favoured token is the true one, the reports are not clearly over- "
-        "or under-confident",
+        "below": "over-confident",
+        "above": "under-confident",
+        "around": "not clearly over- or under-confident",
     }[_side(typical, "calibration_slope")]
     return (
-        f"{verdict}: the mean confidence is {typical.confidence:.0%}, the favoured token is the true one in "
+        "**Taken as the probability that the favoured token is the true one, the reports are "
+        f"{verdict}**: the mean confidence is {typical.confidence:.0%}, the favoured token is the true one in "
         f"{typical.accuracy:.0%} of the answers, and for every nat of reported log-odds the log-odds of being right "
         f"rise by {_with_interval(typical, 'calibration_slope')} (1 is calibrated)."
     )

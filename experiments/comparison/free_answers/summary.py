@@ -54,8 +54,8 @@ def summary(table: pd.DataFrame, bins: pd.DataFrame, interval: float = 0.9) -> s
     outside = bins[(bins["observed"] < bins["predicted_lower"]) | (bins["observed"] > bins["predicted_upper"])]
     return (
         "\n".join(lines)
-        + "\n\nReports say what people believe up to one scale, k0; free answers, taken for draws of the same belief, say "
-        f"what it is. Posterior medians with {interval:.0%} intervals (equal tails), for the items asked."
+        + "\n\nReports say what people believe up to one scale, k0; free answers, taken for draws of the same belief, "
+        f"say what it is. Posterior medians with {interval:.0%} intervals (equal tails), for the items asked."
         f"\n\nOf {len(bins)} groups of tokens, by how many answers the posterior expects of them, {len(outside)} "
         f"{'has' if len(outside) == 1 else 'have'} a number of answers outside {interval:.0%} of what it predicts. The "
         "posterior has seen these answers: many such groups say that answers and reports are not of one belief."

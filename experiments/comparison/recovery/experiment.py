@@ -40,6 +40,7 @@ SUMMARY_COLUMNS = (
 RECOVERY_COLUMNS = ("population", "player", "rounding", "n", "estimator", *SUMMARY_COLUMNS)
 """Columns of the table of the population ``players``."""
 
+_ON_SCREEN = ("bias_nats", "rmse_nats", "coverage", "coverage_lower", "coverage_upper", "n_unconverged")
 _POPULATIONS = {"players": players, "participants": participants}
 
 
@@ -90,6 +91,7 @@ def recovery(study: xr.Dataset, settings: RecoverySettings) -> ExperimentResult:
         figures={"recovery": recovery_figure(table, with_unconverged(table, labels), title, settings.interval)},
         text=summary(table, population, settings.interval),
         warnings=_warnings(table, labels),
+        on_screen=table[[*population.cell, "estimator", *_ON_SCREEN]],
     )
 
 

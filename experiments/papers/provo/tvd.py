@@ -59,7 +59,8 @@ def tvd_legacy(study: xr.Dataset, settings: TvdLegacySettings) -> ExperimentResu
     off = lists[lists["largest_difference"] > 1e-6]
     warnings = refused + tuple(f"stored list {name} differs by more than 1e-6" for name in off["list"])
     text = (
-        f"{len(table)} published numbers. `legacy` repeats the paper's code, `clean` treats the words of both sides "
+        f"**The paper's code gives its {len(table)} published numbers within {table['difference'].abs().max():.1e}.** "
+        "`legacy` repeats the paper's code, `clean` treats the words of both sides "
         "alike, drops what is no word, and splits people at random for every context by itself. "
         f"{len(lists)} stored lists were computed again from the public samples, {int(lists['n_compared'].sum()):,} "
         f"values; the largest difference is {lists['largest_difference'].max():.1e} (single precision).\n\n"

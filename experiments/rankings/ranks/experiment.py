@@ -101,7 +101,8 @@ def _without_posterior(settings: RanksSettings, scores: TokenScores, windows: pd
         table=table.reset_index(),
         dataset=dataset,
         figures={"scores": scores_figure(windows, dataset, settings.score, settings.interval)},
-        text=f"{int(scores.rank.size):,} tokens in {len(windows)} windows and models; without the regression "
+        text=f"**{table[settings.score].idxmax()} scores highest** ({settings.score}): "
+        f"{int(scores.rank.size):,} tokens in {len(windows)} windows and models; without the regression "
         "(experiment.posterior=true), which takes about a minute. Scores are means over windows.",
         files={"tables": partial(_write_tables, {"windows": windows})},
     )
