@@ -40,8 +40,8 @@ NUMBER = re.compile(r"<!-- (?P<file>\w+)/(?P<row>[^/]+)/(?P<column>\w+) (?P<form
 TABLE = re.compile(r"<!-- table (?P<name>\w+) -->\n(?P<shown>.*?)<!-- end -->", re.DOTALL)
 
 HUMAN_LOSS = ("gap_median_nats", "gap_lower_nats", "gap_upper_nats", "perplexity_median")
-HUMAN_LOSS += ("perplexity_posterior_lower", "perplexity_posterior_upper", "error_median_nats", "p_worse_than_14M")
-HUMAN_LOSS += ("p_worse_as_people", "tail_share_median", "tail_share_lower", "tail_share_upper")
+HUMAN_LOSS += ("perplexity_posterior_lower", "perplexity_posterior_upper", "error_median_nats")
+HUMAN_LOSS += ("tail_share_median", "tail_share_lower", "tail_share_upper")
 HUMAN_LOSS += ("above_floor_median_nats", "above_floor_upper_nats")
 PERPLEXITY = ("gap_nats", "se_items_nats", "se_samples_nats", "perplexity", "true_loss_nats", "true_perplexity_asked")
 PERPLEXITY += ("pareto_k", "share_starved")

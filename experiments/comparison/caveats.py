@@ -7,7 +7,7 @@ import xarray as xr
 
 __all__ = ["FEW_PEOPLE", "NOT_RELIED_ON", "caveat_warnings", "caveats"]
 
-FEW_PEOPLE = 30
+FEW_PEOPLE = 29
 NOT_RELIED_ON = "interval not to be relied on"
 """What figures call an estimate with a caveat."""
 
@@ -28,7 +28,7 @@ def caveats(study: xr.Dataset, n_people: int | None = None, *, compared: bool = 
 
     Comparisons alone always have a caveat: in 20 simulated studies (five beliefs, 60 items, 12 or 30 people with 20
     questions each, k0 about 1), 90% intervals held the truth in 14 of 40 fits without and 18 of 38 with the whole
-    distribution, in 19 of 40 with 12 people and 13 of 38 with 30. The model of free answers was checked with 30 people.
+    distribution, in 19 of 40 with 12 people and 13 of 38 with 30. The model of free answers was checked with 29 people.
     """
     found = {
         _COMPARED: compared and n_people is not None,

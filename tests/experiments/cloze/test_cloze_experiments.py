@@ -95,7 +95,7 @@ def test_a_reader_gets_the_first_columns_and_no_posterior_that_nobody_asked_for(
     assert not result.posteriors
     assert not [name for name in result.table if "bayes" in name]
     assert list(result.summary()) == [
-        *("player", "n_contexts", "tvd", "se_tvd", "tvd_baseline", "tvd_corrected", "tvd_to_oracle"),
+        *("player", "tvd", "tvd_baseline", "tvd_corrected", "tvd_to_oracle"),
         *("tvd_between_oracles", "ece_human_fixed", "ece_corpus_fixed"),
     ]
 

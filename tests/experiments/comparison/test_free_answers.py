@@ -16,6 +16,7 @@ from estimators.comparison import HUMAN, estimate_perplexity
 from estimators.comparison.examples import comparison_study, designed_study
 from estimators.errors import InputError
 from estimators.layout import item_labels
+from experiments.comparison import caveats
 from experiments.comparison.free_answers import experiment as module
 from experiments.comparison.free_answers.experiment import FREE_ANSWER_COLUMNS
 from experiments.comparison.free_answers.rows import classical_estimates
@@ -47,7 +48,7 @@ def study() -> xr.Dataset:
     return simulated.assign(item_id=("item", np.array([f"q{number}" for number in range(6)], dtype=object)))
 
 
-def without_a_sampler(study: xr.Dataset, **settings: Any) -> ExperimentResult:
+def without_a_sampler(study: xr.Dataset, few_people: int = 1, **settings: Any) -> ExperimentResult:
     """Result whose posterior is draws of the prior: nothing is compiled."""
 
     def drawn(_settings: object, model: Any, _purpose: str, **_: object) -> Any:
@@ -55,6 +56,7 @@ def without_a_sampler(study: xr.Dataset, **settings: Any) -> ExperimentResult:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bayes, "draw_posterior", drawn)
+        patch.setattr(caveats, "FEW_PEOPLE", few_people)
         patch.setattr(module, "compile_free_answers", lambda data, priors, **_: free_answer_model(data, priors))
         return experiments.free_answers(study, save_posterior=False, **settings)
 
@@ -91,6 +93,15 @@ def test_rows_of_people_and_models(study: xr.Dataset, result: ExperimentResult) 
         assert row["p_people_worse"] == np.mean(draws > float(exact.mean()))
     slopes = study["true_slope"].sel(participant_truth=np.unique(study["participant"].values))
     assert_allclose(model["k0_true"], np.exp(np.log(slopes).mean()))
+
+
+def test_few_people_have_a_caveat_and_no_probability(study: xr.Dataset) -> None:
+    few = without_a_sampler(study, caveats.FEW_PEOPLE)
+    assert few.table["caveat"].tolist() == ["few people"] * 2 + [""] * 5
+    assert few.table["p_people_worse"].isna().all()
+    assert "probability" not in few.text
+    assert few.answer.index("few people") < few.answer.index("[")
+    assert any("few" in text for text in few.warnings)
 
 
 def test_items_bear_their_owners_ids(study: xr.Dataset, result: ExperimentResult) -> None:

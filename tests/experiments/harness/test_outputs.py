@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from hypothesis import given
+from hypothesis import strategies as st
 from matplotlib.figure import Figure
 from omegaconf import OmegaConf
 
@@ -28,7 +30,7 @@ from experiments.harness.outputs import (
     write_outputs,
     write_status,
 )
-from experiments.harness.tables import markdown_table, print_table, table_variables
+from experiments.harness.tables import cell_text, markdown_table, print_table, table_variables
 from inference.manifest import scratch
 
 
@@ -224,6 +226,34 @@ def test_config_hash_follows_the_numbers_only(cfg):
     assert config_hash(OmegaConf.merge(cfg, {"twice": 1})) == first
     for change in ({"seed": 2}, {"twice": 2}, {"output": {"dpi": 31}}, {"experiment": {"name": "rounding"}}):
         assert config_hash(OmegaConf.merge(cfg, change)) != first
+
+
+@given(
+    st.lists(st.sampled_from([*"abc", "x", "se_x", "x_lower", "x_upper", "n_x", "y_median", "y_lower"]), unique=True),
+    st.integers(0, 20),
+    st.integers(1, 3),
+)
+def test_readers_see_at_most_eight_columns_and_the_numbers_of_the_table(some, n_more, n_rows):
+    names = ["player", *some, *(f"more_{i}" for i in range(n_more)), "caveat", "converged"]
+    table = pd.DataFrame({name: [1000.0 * at + row for row in range(n_rows)] for at, name in enumerate(names)})
+    result = ExperimentResult(table, xr.Dataset(), {}, "how\n\n- **people**: 9")
+    lines = result.report.splitlines()
+    assert lines[0] == "- **people**: 9"
+    assert {line.count("|") - 1 for line in lines if line.startswith("|")} <= set(range(3, 9))
+    assert result._repr_html_().count("<th>") <= 8
+    shown = result.summary()
+    assert {"caveat", "converged"} <= set(shown)
+    # no number stands under another's name
+    for name, column in shown.items():
+        own = table[name].map(cell_text)
+        assert [str(cell_text(value)).split(" ")[0] for value in column] == own.tolist()
+        if column.map(str).str.contains("[", regex=False).any():
+            ends = (f"{str(name).removesuffix('_median')}{end}" for end in ("_lower", "_upper"))
+            low, high = (table[end].map(cell_text) for end in ends)
+                table[f"{str(name).removesuffix('_median')}{end}"].map(cell_text) for end in ("_lower", "_upper")
+            )
+            assert column.tolist() == [f"{at} [{a}, {b}]" for at, a, b in zip(own, low, high, strict=True)]
+    assert (len(shown.columns) == len(names)) or "`result.table` has" in result.report
 
 
 def test_markdown_table_has_five_digits():
