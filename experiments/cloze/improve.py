@@ -171,14 +171,7 @@ def share_result(curves: Curves, settings: ShareSettings) -> ExperimentResult:
 
 
 def criteria_table(curves: Curves, margins: tuple[float, ...]) -> pd.DataFrame:
-    """Share needed by every criterion and margin, of stated margins and of those of a test at 5%.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``model``, ``estimator``, ``criterion``, ``distance``, ``margin``, ``margin_is`` (stated, or 5% test),
-        ``share_needed``.
-    """
+    """Share needed by every criterion and margin, of stated margins and of those of a test at 5%."""
     rows: list[dict[str, Any]] = []
     for (name, kind), one in curves.items():
         for criterion in CRITERIA:

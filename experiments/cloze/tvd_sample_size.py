@@ -175,13 +175,7 @@ def subsample(counts: WordCounts, size: int, rng: np.random.Generator) -> WordCo
 
 
 def large_enough(study: xr.Dataset, settings: SampleSizeSettings) -> list[str]:
-    """Models with at least twice as many samples as the largest size.
-
-    Raises
-    ------
-    InputError
-        If there is none, or one that was asked for has fewer.
-    """
+    """Models with at least twice as many samples as the largest size."""
     models = chosen_models(settings, study)
     is_sample = study["sample_source"].to_numpy() == study["source"].to_numpy().tolist().index("samples")
     samples = np.bincount(
@@ -234,13 +228,7 @@ def summary(table: pd.DataFrame) -> str:
 
 
 def tvd_sample_size_figure(dataset: xr.Dataset) -> Figure:
-    """Draw the change of the TVD over contexts, a box a size (figure 8).
-
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-        ``tvd_error`` (model, n, context), NaN where a model has fewer contexts.
-    """
+    """Draw the change of the TVD over contexts, a box a size (figure 8)."""
     models, sizes = [str(name) for name in dataset["model"].to_numpy()], dataset["n"].to_numpy().tolist()
     errors = dataset["tvd_error"].transpose("model", "n", "context").to_numpy()
     palette = colours(models)

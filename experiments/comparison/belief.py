@@ -198,19 +198,7 @@ def belief(study: xr.Dataset, settings: BeliefSettings) -> ExperimentResult:
 
 
 def fit_players(study: xr.Dataset, players: Sequence[str], settings: BeliefSettings) -> Iterator[PlayerFit]:
-    """Fit the belief model to players without noise, unrounded and under one rounding.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-    players : sequence of str
-        Language models.
-    settings : BeliefSettings
-
-    Yields
-    ------
-    PlayerFit
-    """
+    """Fit the belief model to players without noise, unrounded and under one rounding."""
     control = control_model(study, settings.generator.name, control_only=settings.generator.control_only)
     programs: dict[str, CompiledModel] = {}
     for player in players:
@@ -250,19 +238,7 @@ def _program(data: BeliefData, priors: BeliefPriors, programs: dict[str, Compile
 def posterior_columns(
     result: PerplexityEstimate, gap: FloatArray, tail: float, weight: FloatArray | None = None
 ) -> dict[str, float]:
-    """Give the values of :data:`POSTERIOR_COLUMNS`.
-
-    Parameters
-    ----------
-    result : PerplexityEstimate
-        Of the same player, for the loss to which the gap is added, and the truth.
-    gap : ndarray, shape (draw,)
-        Nats.
-    tail : float
-        Probability below the interval.
-    weight : ndarray, shape (draw,), optional
-        Of the draws.
-    """
+    """Give the values of :data:`POSTERIOR_COLUMNS`."""
     median, lower, upper = weighted_quantile(gap, [0.5, tail, 1 - tail], weight)
     # of no answer that says how far: beyond every number
     perplexity = perplexity_of_loss(result.reference_loss_nats + np.array([median, lower, upper]))

@@ -216,13 +216,7 @@ TABLE_COLUMNS = (
 
 
 def chosen_players(study: xr.Dataset, players: Sequence[str] | None) -> list[str]:
-    """Players to show: those named, by default all of the study.
-
-    Raises
-    ------
-    InputError
-        If a name is not in the study, is there twice, or the list is empty.
-    """
+    """Players to show: those named, by default all of the study."""
     valid = player_names(study)
     if players is None:
         return valid
@@ -242,13 +236,7 @@ def estimated_players(study: xr.Dataset, settings: EstimateSettings) -> list[str
 
 
 def chosen_models(study: xr.Dataset, players: Sequence[str] | None, why: str) -> list[str]:
-    """Language models among the players: those named, by default all of the study.
-
-    Raises
-    ------
-    InputError
-        As :func:`chosen_players`; and if people are named, with what `why` says.
-    """
+    """Language models among the players: those named, by default all of the study."""
     chosen = chosen_players(study, players)
     if players is not None and HUMAN in chosen:
         raise InputError(f"names {HUMAN!r}, {why}", field="players")

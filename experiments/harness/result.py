@@ -98,13 +98,7 @@ class ExperimentResult:
 
     @property
     def posterior(self) -> Any:
-        """The main posterior, an ``InferenceData`` (ArviZ 0.23) or ``DataTree`` (ArviZ 1).
-
-        Raises
-        ------
-        InputError
-            If the experiment fitted no model.
-        """
+        """The main posterior, an ``InferenceData`` (ArviZ 0.23) or ``DataTree`` (ArviZ 1)."""
         if not self.posteriors:
             raise InputError("this result has no posterior; the experiment fitted no model", field="posterior")
         return next(iter(self.posteriors.values()))

@@ -97,20 +97,7 @@ def planned_jobs(config: DictConfig) -> list[dict[str, str]] | None:
 
 
 def collect(folder: Path, planned: Sequence[Mapping[str, str]] | None = None) -> list[SweptJob]:
-    """Read what the jobs of a sweep left.
-
-    Parameters
-    ----------
-    folder : Path
-        The sweep's folder, with one numbered folder a job.
-    planned : sequence of mapping, optional
-        Settings of every job; by default whatever folders exist are the jobs.
-
-    Returns
-    -------
-    list of SweptJob
-        By number. A folder beyond the plan is left out: it belongs to an earlier, larger sweep.
-    """
+    """Read what the jobs of a sweep left."""
     if planned is None:
         numbers = sorted(int(path.name) for path in folder.iterdir() if path.is_dir() and path.name.isdigit())
         return [_read_job(folder, number, None) for number in numbers]
@@ -138,17 +125,7 @@ def swept_settings(jobs: Sequence[SweptJob]) -> list[str]:
 
 
 def summary_table(jobs: Sequence[SweptJob]) -> pd.DataFrame:
-    """Put the tables of all jobs under each other, as text.
-
-    Cells stay as the jobs wrote them and nothing depends on time or place, so the same sweep gives the same
-    table however often it was stopped.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns ``job``, ``status``, ``sweep.KEY`` for every swept setting, those of the jobs' tables, ``error``.
-        One row a row of a job's table; one row for a job without a table.
-    """
+    """Put the tables of all jobs under each other, as text."""
     swept = swept_settings(jobs)
     columns = list(dict.fromkeys(column for job in jobs for column in job.columns))
     records = []
@@ -166,23 +143,7 @@ def summary_table(jobs: Sequence[SweptJob]) -> pd.DataFrame:
 def write_summary(
     folder: Path, jobs: Sequence[SweptJob], *, title: str, dpi: int = 200, draw: SweepFigure | None = None
 ) -> pd.DataFrame:
-    """Write ``summary.csv``, ``summary.md``, ``summary.png`` and ``.svg`` into the sweep's folder.
-
-    Parameters
-    ----------
-    folder : Path
-    jobs : sequence of SweptJob
-    title : str
-    dpi : int
-    draw : callable, optional
-        Takes the rows of the jobs that are done and a title, gives the figure; by default
-        :func:`~experiments.harness.sweep_figure.draw_summary`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        The summary with numbers as numbers, for printing.
-    """
+    """Write ``summary.csv``, ``summary.md``, ``summary.png`` and ``.svg`` into the sweep's folder."""
     text = summary_table(jobs)
     table = _as_numbers(text)
     figure = _figure(table, title, draw)
@@ -300,13 +261,7 @@ def started() -> bool:
 
 
 def finish() -> bool:
-    """Summarise the sweep if the callback has not, for example because a worker was killed.
-
-    Returns
-    -------
-    bool
-        Whether there was a sweep and every job of it is done.
-    """
+    """Summarise the sweep if the callback has not, for example because a worker was killed."""
     if _sweep.config is None:
         return False
     if _sweep.complete is None:
@@ -330,19 +285,7 @@ def refusal(error: Exception) -> str:
 
 
 def check_folder(given: Mapping[str, Override], *, resume: bool) -> None:
-    """Refuse to resume what has no name, and to write over what exists.
-
-    Parameters
-    ----------
-    given : mapping of str to Override
-        The parsed command line.
-    resume : bool
-
-    Raises
-    ------
-    InputError
-        Names the sweeps that exist.
-    """
+    """Refuse to resume what has no name, and to write over what exists."""
     if "exp" not in given:
         return
     home = Path("multirun") / str(given["exp"].value())

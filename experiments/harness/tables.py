@@ -41,7 +41,8 @@ _SAID_ONCE = ("rounding", "estimator", "generator", "n_items", "n_responses", "n
 _ON_SCREEN = (
     *("job", "status", "player", "bootstrap", "rounding", "estimator", "generator", "n", "n_items", "n_responses"),
     *("n_repeats", "reference_loss_nats", "perplexity", "perplexity_full", "what", "k0_median", "perplexity_median"),
-    *("true_perplexity_asked", "error_nats", "error_median_nats", "pareto_k", "verdict", "converged", "error"),
+    *("true_perplexity_asked", "error_nats", "error_median_nats", "pareto_k", "verdict", "caveat"),
+    *("converged", "error"),
 )
 _WIDEST = 8
 _SUPPORTS = re.compile(r"(n|se|sd|n_in|r_hat|ess|bfmi)_.*|(.*_)?(se|sd|mcse|bits)(_nats|_bits|_nats2)?")
@@ -95,19 +96,7 @@ def table_variables(table: pd.DataFrame, dim: str, *, but: Collection[str] = ())
 
 
 def split_constants(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
-    """Take out the settings and counts that are the same in every row, and say them once; results stay in their rows.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-
-    Returns
-    -------
-    table : pandas.DataFrame
-        The columns that differ; all of them where there is a single row.
-    constants : str
-        ``"name value, name value"``, empty where there is none.
-    """
+    """Take out the settings and counts that are the same in every row, and say them once; results stay."""
     if len(table) < 2:
         return table, ""
     constant = [name for name in _SAID_ONCE if name in table and len(table[name].unique()) == 1]

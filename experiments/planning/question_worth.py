@@ -105,21 +105,7 @@ def question_worth(study: xr.Dataset, settings: QuestionWorthSettings) -> Experi
 def question_worth_figure(
     questions: pd.DataFrame, table: pd.DataFrame, study_name: str = "", interval: float = 0.9
 ) -> Figure:
-    """What each answer carries, and what the same time buys in other games.
-
-    Parameters
-    ----------
-    questions : pandas.DataFrame
-        A row a question, with ``n_responses`` and ``share``.
-    table : pandas.DataFrame
-        A row a design.
-    study_name : str
-    interval : float
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
+    """What each answer carries, and what the same time buys in other games."""
     with mpl.rc_context(STYLE):
         fig = new_figure(10.6, 3.7)
         left, right = fig.subplots(1, 2, width_ratios=[1, 1.1])

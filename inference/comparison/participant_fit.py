@@ -131,7 +131,9 @@ class ParticipantFit(Result):
     def headline(self) -> str:
         """Say the gap and whether to believe it."""
         gap, of = np.median(self.gap_nats), f"{self.data.answers.sum()} participants, {self.data.item.size} items"
-        return f"loss gap {gap:.3f} nats, anchor {self.anchor.name!r}, {of}, convergence {self.convergence.headline()}"
+        said = f"loss gap {gap:.3f} nats, anchor {self.anchor.name!r}, {of}, convergence {self.convergence.headline()}"
+        # held the truth in 38 of 104 simulated fits
+        return f"{said}; of comparisons alone, its interval is not to be relied on"
 
     def summary(self) -> pd.DataFrame:
         """Median and 90% interval of the gap, the slope of the reports and the temperature."""

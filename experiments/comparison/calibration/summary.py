@@ -21,18 +21,7 @@ _MAX_NAMED = 6
 
 
 def unusual(table: pd.DataFrame) -> pd.DataFrame:
-    """Participants with a large bias that excludes zero, or with unusually many answers at the ends of the scale.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        The experiment's.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Their rows, the largest bias first.
-    """
+    """Participants with a large bias that excludes zero, or with unusually many answers at the ends of the scale."""
     own = table[table["participant"] != TYPICAL]
     outside = (own["bias_nats_lower"] > 0) | (own["bias_nats_upper"] < 0)
     large = outside & (own["bias_nats_median"].abs() > _LARGE_BIAS_NATS)

@@ -250,8 +250,6 @@ def test_readers_see_at_most_eight_columns_and_the_numbers_of_the_table(some, n_
         if column.map(str).str.contains("[", regex=False).any():
             ends = (f"{str(name).removesuffix('_median')}{end}" for end in ("_lower", "_upper"))
             low, high = (table[end].map(cell_text) for end in ends)
-                table[f"{str(name).removesuffix('_median')}{end}"].map(cell_text) for end in ("_lower", "_upper")
-            )
             assert column.tolist() == [f"{at} [{a}, {b}]" for at, a, b in zip(own, low, high, strict=True)]
     assert (len(shown.columns) == len(names)) or "`result.table` has" in result.report
 
