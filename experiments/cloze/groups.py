@@ -209,7 +209,7 @@ def _people(answers: pd.DataFrame) -> pd.DataFrame:
 
 def _pairs_said(table: pd.DataFrame) -> str:
     lines = [
-        f"- **{row.first}** and **{row.second}**: {row.tvd:.3f}, of one population {row.baseline:.3f} (excess "
+        f"- **{row.first}** and **{row.second}**: TVD {row.tvd:.3f}, of one population {row.baseline:.3f} (excess "
         f"{row.excess:+.3f}, p {row.p_value:.3f}); {row.n_contexts} contexts, {row.n_people_first} and "
         f"{row.n_people_second} people"
         for row in rows_of(table)

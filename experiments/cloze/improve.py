@@ -248,7 +248,7 @@ def _mixed(key: tuple[str, str], one: Distances, share: float, seed: int) -> Flo
 def summary(table: pd.DataFrame) -> str:
     """Say which share is needed for which margin."""
     lines = [
-        f"- **{label(row.model)}** ({row.estimator}), margin {row.margin:g}: {row.share_needed:.0%} "
+        f"- **{label(row.model)}** ({row.estimator}), margin {row.margin:g}: {row.share_needed:.0%} needed "
         f"({row.share_lower:.0%} to {row.share_upper:.0%})"
         for row in rows_of(table)
     ]

@@ -185,8 +185,8 @@ def _warnings(table: pd.DataFrame) -> tuple[str, ...]:
 
 def _summary(table: pd.DataFrame) -> str:
     lines = [
-        f"- **{label(row.player)}**: {row.energy_distance:.3f} (se {row.energy_se:.3f}); TVD {row.tvd:.3f}; "
-        f"{counted(row.n_contexts, 'context')}"
+        f"- **{label(row.player)}**: energy distance {row.energy_distance:.3f} (se {row.energy_se:.3f}); "
+        f"TVD {row.tvd:.3f}; {counted(row.n_contexts, 'context')}"
         for row in rows_of(table)
     ]
     return (

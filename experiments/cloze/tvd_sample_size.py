@@ -222,7 +222,7 @@ def summary(table: pd.DataFrame) -> str:
         first = rows.iloc[0]
         lines.append(
             f"- **{label(str(name))}** ({first['n_contexts']:,} contexts, {first['n_samples_all']:,} samples each, "
-            f"TVD to oracle 1 {first['tvd_all']:.4f}): {steps}"
+            f"TVD to oracle 1 {first['tvd_all']:.4f}), change: {steps}"
         )
     return "Mean change of the TVD when fewer samples of the model are used:\n\n" + "\n".join(lines)
 

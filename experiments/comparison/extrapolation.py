@@ -192,7 +192,7 @@ def _summary(table: pd.DataFrame, interval: float) -> str:
         truth = "" if np.isnan(row.true_loss_nats) else f"; true {row.true_loss_nats:.3f}, error {row.error_nats:+.3f}"
         lines.append(
             f"- {player_label(row.player)}, degree {row.degree} through {row.n_models} models"
-            f"{' (outside of their scores)' if row.outside else ''}: {row.loss_nats:.3f} "
+            f"{' (outside of their scores)' if row.outside else ''}: loss {row.loss_nats:.3f} "
             f"[{row.lower_nats:.3f}, {row.upper_nats:.3f}]{truth}"
         )
     return (

@@ -201,8 +201,8 @@ def _summary(table: pd.DataFrame, interval: float, against: str) -> str:
     for row in rows_of(table):
         what = "all answers" if row.answers == "all" else "answers to the same questions"
         lines.append(
-            f"- {what}: {row.slope_nats:+.4f} [{row.lower_nats:+.4f}, {row.upper_nats:+.4f}] nats; mean of first "
-            f"quarters {row.first_quarter_nats:.3f}, of last {row.last_quarter_nats:.3f}"
+            f"- {what}: ln p changes by {row.slope_nats:+.4f} [{row.lower_nats:+.4f}, {row.upper_nats:+.4f}] nats; "
+            f"mean of first quarters {row.first_quarter_nats:.3f}, of last {row.last_quarter_nats:.3f}"
         )
     first = table.iloc[0]
     what = "the number of answers" if against == "order" else against

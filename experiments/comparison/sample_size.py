@@ -193,7 +193,9 @@ def summary(table: pd.DataFrame) -> str:
     lines = []
     for player, rows in table.groupby("player", sort=False):
         steps = ", ".join(f"n = {row.n}: {row.error_nats:+.3f}" for row in rows_of(rows))
-        lines.append(f"- **{player_label(str(player))}** (true gap {rows['true_gap_nats'].iloc[0]:.3f} nats): {steps}")
+        lines.append(
+            f"- **{player_label(str(player))}** (true gap {rows['true_gap_nats'].iloc[0]:.3f} nats), error: {steps}"
+        )
     first = table.iloc[0]
     return (
         f"Mean error in nats over {first['n_repeats']} repeats on {first['n_items']} items, candidates drawn with "
