@@ -49,7 +49,7 @@ def test_what_is_said_of_one_belief() -> None:
             shuffled[same] = shuffled[rng.permutation(same)]
     result = shared_belief(study.assign(report=("response", shuffled)))
     assert result.table["p_shared"].iloc[0] > 0.05
-    assert "That is what chance gives where people share one belief" in result.text
+    assert "as chance makes them where they share one belief" in result.text
 
 
 def test_the_public_answers_cannot_say(lm_game_root: Path) -> None:
