@@ -17,7 +17,7 @@ from estimators.perplexity import perplexity_of_loss
     ("loss", "expected"), [(2.0, np.exp(2.0)), (0.0, 1.0), (-0.5, 1.0), (-np.inf, 1.0), (np.inf, np.inf), (1e4, np.inf)]
 )
 def test_one_number(loss: float, expected: float) -> None:
-    assert perplexity_of_loss(loss) == expected
+    assert perplexity_of_loss(loss) == pytest.approx(expected)
     assert isinstance(perplexity_of_loss(loss), float)
 
 
@@ -41,8 +41,8 @@ def test_the_interval_of_a_study_ends_at_one_and_its_loss_does_not() -> None:
     wide = estimate_perplexity(comparison_study(), n_se=20.0)
     usual = estimate_perplexity(comparison_study())
     assert wide.perplexity_lower == 1
-    assert wide.gap.gap_nats == usual.gap.gap_nats
-    assert usual.perplexity == np.exp(usual.gap.gap_nats + usual.reference_loss_nats)
+    assert wide.gap.gap_nats == pytest.approx(usual.gap.gap_nats)
+    assert usual.perplexity == pytest.approx(np.exp(usual.gap.gap_nats + usual.reference_loss_nats))
 
 
 def test_the_example_is_right() -> None:

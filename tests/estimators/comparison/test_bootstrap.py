@@ -15,6 +15,7 @@ from estimators.comparison.bootstrap import _replicate
 from estimators.comparison.participant_table import participant_table
 from estimators.errors import InputError
 from tests.oracles.comparison_game import replicate_gap
+from tests.same import assert_same
 
 participant_table_module = sys.modules["estimators.comparison.participant_table"]
 
@@ -63,7 +64,7 @@ def test_replicates_in_blocks_are_the_same(monkeypatch: pytest.MonkeyPatch) -> N
     for cells in (10, 1):
         monkeypatch.setattr(bootstrap, "_CHUNK_CELLS", cells)
         blocks = _replicate(table, people, in_order(items))
-        np.testing.assert_array_equal(blocks.gap_nats, whole.gap_nats)
+        assert_same(blocks.gap_nats, whole.gap_nats)
         assert blocks.mean_items_lost == whole.mean_items_lost
         assert blocks.n_empty == whole.n_empty
 
@@ -163,7 +164,7 @@ def test_players_of_one_bias_curve_share_their_draws() -> None:
     both = bias_curve(tables, n=[5], n_repeats=4, rng=np.random.default_rng(1))
     for player in range(2):
         one = bias_curve(tables[player], n=[5], n_repeats=4, rng=np.random.default_rng(1))
-        np.testing.assert_array_equal(both[player], one)
+        assert_same(both[player], one)
 
 
 def test_bias_curve_when_drawn_weights_underflow() -> None:

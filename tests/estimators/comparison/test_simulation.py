@@ -24,6 +24,7 @@ from estimators.comparison.simulation.settings import (
 )
 from estimators.comparison.simulation.study import simulate_comparison_study
 from estimators.errors import InputError
+from tests.same import assert_same, assert_same_study
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -74,7 +75,7 @@ def bias_of_eq_5(target: np.ndarray, candidate: np.ndarray, g: int, q: int, n: i
 
 
 def test_the_same_seed_gives_the_same_study(tiny: xr.Dataset) -> None:
-    assert simulate_comparison_study(TINY).identical(tiny)
+    assert_same_study(simulate_comparison_study(TINY), tiny)
 
 
 def test_another_seed_gives_another_study(tiny: xr.Dataset) -> None:
@@ -87,20 +88,20 @@ def test_more_participants_change_nothing_else(tiny: xr.Dataset) -> None:
     more = simulate_comparison_study(replace(TINY, n_participants=9))
     first = more.isel(response=slice(0, tiny.sizes["response"]), participant_truth=slice(0, TINY.n_participants))
     for name in tiny.data_vars:
-        np.testing.assert_array_equal(first[name].values, tiny[name].values, err_msg=str(name))
+        assert_same(first[name].values, tiny[name].values)
 
 
 def test_fewer_asked_items_change_no_item(tiny: xr.Dataset) -> None:
     fewer = simulate_comparison_study(replace(TINY, n_items=3))
     for name in ("context", "target_token", "candidate_token", "target_logprob", "candidate_logprob"):
-        np.testing.assert_array_equal(fewer[name].values, tiny[name].values, err_msg=name)
+        assert_same(fewer[name].values, tiny[name].values)
     assert fewer.sizes["response"] == 3 * TINY.n_participants
 
 
 def test_the_generator_changes_candidates_and_nothing_of_the_truth(tiny: xr.Dataset) -> None:
     other = simulate_comparison_study(replace(TINY, generator="lm-weak"))
     for name in ("target_token", "target_logprob", "human_target_logprob", "true_bias"):
-        np.testing.assert_array_equal(other[name].values, tiny[name].values, err_msg=name)
+        assert_same(other[name].values, tiny[name].values)
     assert not np.array_equal(other["candidate_token"].values, tiny["candidate_token"].values)
 
 

@@ -55,7 +55,7 @@ def test_slope_and_standard_error_are_those_of_the_normal_equations(seed: int) -
     found = stated_belief(said, believed, item)
     np.testing.assert_allclose((found.slope, found.intercept_nats, found.slope_se), slow_slope(said, believed, item))
     assert found.correlation == pytest.approx(np.corrcoef(said, believed)[0, 1])
-    assert found.agreement == np.mean(np.sign(said) == np.sign(believed))
+    assert found.agreement == pytest.approx(np.mean(np.sign(said) == np.sign(believed)))
     assert found.distance_nats == pytest.approx(np.abs(said - believed).mean())
     # pairs without an answer change nothing
     more = stated_belief(np.append(said, np.nan), np.append(believed, 1.0), np.append(item, 99))

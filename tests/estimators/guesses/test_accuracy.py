@@ -123,14 +123,16 @@ def test_pooled_counts_guesses_and_the_mean_counts_people() -> None:
     assert found.accuracy == 0.75
     assert found.participant_mean == 0.5
     assert found.participant_mean_se == pytest.approx(0.5)
-    assert (found.wilson_lower, found.wilson_upper) == tuple(map(float, wilson_interval(3, 4)))
+    assert (found.wilson_lower, found.wilson_upper) == pytest.approx(tuple(map(float, wilson_interval(3, 4))))
     half = pooled_accuracy(
         [1, 1, 1, 0], list("aaab"), list("xyxy"), rng=np.random.default_rng(0), n_replicates=200, probability=0.5
     )
     drawn = bootstrap_accuracy([1, 1, 1, 0], list("aaab"), list("xyxy"), rng=np.random.default_rng(0), n_replicates=200)
     assert (half.lower, half.upper) == pytest.approx(tuple(np.quantile(drawn, [0.25, 0.75])))
     assert half.se == pytest.approx(drawn.std(ddof=1))
-    assert (half.wilson_lower, half.wilson_upper) == tuple(map(float, wilson_interval(3, 4, probability=0.5)))
+    assert (half.wilson_lower, half.wilson_upper) == pytest.approx(
+        tuple(map(float, wilson_interval(3, 4, probability=0.5)))
+    )
     alone = pooled_accuracy([1, 0], list("aa"), list("xy"), rng=np.random.default_rng(0), n_replicates=50)
     assert np.isnan(alone.participant_mean_se)
 
