@@ -87,7 +87,7 @@ def test_killed_and_resumed_the_bytes_are_the_same(name: str, tmp_path: Path) ->
             # its own processes die with it
             start_new_session=True,
         )
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 600
         while on_disk(killed) < n_before + 3 and process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.002)
         time.sleep(random.uniform(0, 0.3))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import threading
 
 import pytest
 
@@ -56,28 +56,29 @@ def test_a_stage_deep_down_can_count(clock: dict[str, float]) -> None:
         assert line() == "fits 1 of 2, about 7 s left, 7 s so far: draws"
 
 
-def test_after_a_minute_no_line_comes_twice(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(("seconds", "said"), [(0.0, 4), (90.0, 1)])
+def test_lines_come_by_themselves_and_after_a_minute_none_comes_twice(
+    seconds: float, said: int, clock: dict[str, float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(progress, "_EVERY_SECONDS", 0.02)
-    with progress.stage("waiting"):
-        progress._display.stages[0].start -= 90
-        time.sleep(0.3)
-    printed = capsys.readouterr().err
-    assert printed.count("waiting, 1 min so far\n") == 1
-
-
-def test_lines_come_by_themselves_and_end_with_the_work(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(progress, "_EVERY_SECONDS", 0.02)
+    """Four ticks, as many as the stand-in for the clock's event lets through."""
+    lines: list[str] = []
+    ticks = iter([False] * 4)
+    ended = threading.Event()
+    monkeypatch.setattr(ended, "wait", lambda _: next(ticks, True))
+    monkeypatch.setattr(progress, "say", lines.append)
     with progress.stage("one step that takes long"):
-        time.sleep(0.3)
-    printed = capsys.readouterr().err
-    assert printed.count("one step that takes long, 0 s so far\n") > 2
-    assert "\r" not in printed
-    time.sleep(0.1)
-    assert len(capsys.readouterr().err.splitlines()) <= 1
+        clock["s"] = seconds
+        progress._tick(ended)
+    assert lines == [f"one step that takes long, {progress.duration(seconds)} so far"] * said
+
+
+def test_the_lines_end_with_the_work(capsys: pytest.CaptureFixture[str]) -> None:
+    before = set(threading.enumerate())
+    with progress.stage("one step that takes long"):
+        (tick,) = set(threading.enumerate()) - before
+    tick.join(timeout=60)
+    assert not tick.is_alive()
+    assert capsys.readouterr().err == ""
 
 
 def test_a_log_that_is_gone_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,6 @@ import asyncio
 import html
 import logging
 import re
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -489,16 +488,19 @@ def test_a_body_that_comes_too_slowly_is_given_up(site: Site, monkeypatch: pytes
     }
 
     async def slowly() -> dict[str, Any]:
+        nonlocal n_parts
+        n_parts += 1
         await asyncio.sleep(0.15)
         return {"type": "http.request", "body": b"a", "more_body": True}
 
     async def send(message: dict[str, Any]) -> None:
         sent.append(message)
 
-    began = time.monotonic()
+    n_parts = 0
     asyncio.run(site.app(scope, slowly, send))
     assert sent[0]["status"] == 408
-    assert time.monotonic() - began < 10
+    # it asks for no part after the time is up; a busy machine lets it ask for fewer
+    assert n_parts <= 2
 
 
 def test_the_cheaters_view_of_a_comparison_is_the_same_for_both_sides(site: Site) -> None:

@@ -116,7 +116,7 @@ def test_zsh(source: Path, typed: str, line: str, tmp_path: Path) -> None:
     os.waitpid(child, 0)
 
 
-def _read(terminal: int, wanted: str, seconds: float = 20) -> str:
+def _read(terminal: int, wanted: str, seconds: float = 300) -> str:
     """Read what a terminal shows until a text has come."""
     shown, end = "", time.monotonic() + seconds
     while wanted not in shown and time.monotonic() < end:

@@ -91,7 +91,7 @@ def test_the_second_run_into_a_folder_is_refused_while_the_first_lives(tmp_path:
     first = subprocess.Popen(command(*arguments, patch=patch), cwd=tmp_path, env=environment(), stderr=subprocess.PIPE)
     try:
         status = tmp_path / "here/status.json"
-        end = time.monotonic() + 120
+        end = time.monotonic() + 600
         while not (status.exists() and "perplexity" in status.read_text()) and time.monotonic() < end:
             time.sleep(0.2)
         before = content(tmp_path / "here")

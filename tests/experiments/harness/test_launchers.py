@@ -160,7 +160,7 @@ def ray_node(log: Path, env: Mapping[str, str], *arguments: str) -> Iterator[Non
         subprocess.Popen(line, cwd=log.parent, env=env, stdout=file, stderr=subprocess.STDOUT) as process,
     ):
         try:
-            deadline = time.monotonic() + 90
+            deadline = time.monotonic() + 600
             while "Ray runtime started" not in log.read_text():
                 assert process.poll() is None, log.read_text()
                 assert time.monotonic() < deadline, log.read_text()

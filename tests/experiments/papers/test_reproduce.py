@@ -341,14 +341,14 @@ def test_being_stopped_stops_the_parts_and_leaves_what_is_done(
     part = tmp_path / "outputs" / "reproduce" / "parts" / "tvd_sample_size_clean"
     log = part / "run.log"
     try:
-        end = time.monotonic() + 60
+        end = time.monotonic() + 600
         while not (log.is_file() and "loaded study" in log.read_text()) and time.monotonic() < end:
             time.sleep(0.1)
         if number == signal.SIGINT:
             os.killpg(process.pid, number)  # as a terminal does: the command and its parts get it
         else:
             process.send_signal(number)  # as a scheduler does: only the command gets it
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=600)
         assert process.returncode == code, said
         assert word in said
         for folder in (part, part.parents[1]):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from importlib.util import find_spec
 
 import numpy as np
@@ -117,13 +116,10 @@ def test_word_probabilities_are_the_frequencies_of_drawn_words(model):
     assert 0.8 < np.std(z) < 1.2
 
 
-def test_answered_words_of_a_provo_passage_take_seconds(model):
+def test_answered_words_of_a_provo_passage(model):
     contexts, answered = provo_passage("1")
     tokens = encode(model, contexts)
-    begin = time.perf_counter()
     found = word_log_probs(model, tokens, answered)
-    seconds = time.perf_counter() - begin
-    print(f"{len(contexts)} contexts, {found.sizes['word']} words, {seconds:.1f} s")
     assert found.sizes["word"] > 500
     # people's answers have a good part of the model's probability, and never more than all of it
     mass = np.bincount(found["context_index"], weights=np.exp(found["logprob"]))
@@ -131,8 +127,6 @@ def test_answered_words_of_a_provo_passage_take_seconds(model):
     assert 0.2 < mass.mean() < 1
     some = word_log_probs(model, tokens[5:6], answered[5:6])["logprob"].values
     np.testing.assert_allclose(found["logprob"].values[(found["context_index"] == 5).values], some, atol=1e-4, rtol=0)
-    # some 15 seconds on two cores
-    assert seconds < 90
 
 
 def provo_passage(number: str) -> tuple[list[str], list[list[str]]]:

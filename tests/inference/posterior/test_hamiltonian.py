@@ -177,7 +177,7 @@ def test_ctrl_c_ends_all_chains() -> None:
     before = threading.active_count()
     with pytest.raises(KeyboardInterrupt):
         sample(small(normal_model()), seed=1, **SHORT | {"draws": 10**6})
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 300
     while threading.active_count() > before and time.monotonic() < deadline:
         time.sleep(0.05)
     assert threading.active_count() <= before

@@ -248,7 +248,7 @@ def test_ctrl_c_ends_the_run(sampler: str) -> None:
         assert process.poll() is None
         process.send_signal(signal.SIGINT)
         try:
-            out, err = process.communicate(timeout=60)
+            out, err = process.communicate(timeout=600)
         finally:
             process.kill()
     assert "returned" not in out
