@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
 
@@ -31,3 +33,8 @@ def assert_same_study(first: xr.Dataset, second: xr.Dataset) -> None:
     for name, variable in first.variables.items():
         assert variable.dims == second[name].dims, name
         assert_same(variable.values, second[name].values)
+
+
+def assert_same_table(first: Path, second: Path) -> None:
+    """Demand two CSV files of the same rows and columns, words and whole numbers, and floats up to rounding."""
+    pd.testing.assert_frame_equal(pd.read_csv(first), pd.read_csv(second), rtol=1e-9, atol=1e-12)

@@ -133,7 +133,7 @@ def train_model(
 ) -> TrainedModel:
     """Train a model, go on with a run that was stopped, or take one that is finished.
 
-    On a CPU a run that was killed and goes on gives the same weights and curves, to the bit, as one that was never
+    On a CPU a run that was killed and goes on gives the same weights and curves, up to rounding, as one that was never
     stopped.
 
     Parameters

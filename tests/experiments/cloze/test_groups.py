@@ -13,6 +13,7 @@ from experiments import cloze_simulated, groups
 from experiments.cloze.groups import GROUP_COLUMNS, PEOPLE_COLUMNS
 from experiments.harness.outputs import write_outputs
 from tests.experiments.command import config, prepared
+from tests.same import assert_same
 
 
 def test_what_a_run_writes(tmp_path: Path) -> None:
@@ -54,7 +55,7 @@ def test_one_population_in_three_groups() -> None:
 def test_a_simulated_study_without_groups_is_what_it_was() -> None:
     plain, named = cloze_simulated(n_items=6, vocab_size=30), cloze_simulated(n_items=6, vocab_size=30, n_groups=1)
     assert "participant" not in plain
-    np.testing.assert_array_equal(plain["true_tvd"], named["true_tvd"])
+    assert_same(plain["true_tvd"], named["true_tvd"])
     assert set(named["participant_group"].to_numpy()) == {"group 1"}
     with pytest.raises(InputError, match="n_groups: is 50, should be a whole number from 0 to n_answers"):
         cloze_simulated(n_groups=50)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 
@@ -58,11 +59,13 @@ def believer(study: xr.Dataset, unreadable: str = "") -> Callable[[str, str], tu
     """Says what a model of the study believes, rounded in words and exactly by first tokens, and leans to A."""
     logprob: dict[tuple[str, str], float] = {}
     for item in range(study.sizes["item"]):
-        context = str(study["context"].values[item])
+        context = str(study["context"].to_numpy()[item])
         of = study.sel(model=BELIEF)
-        logprob[context, shown(str(study["target_token"].values[item]))] = float(of["target_logprob"].values[item])
+        logprob[context, shown(str(study["target_token"].to_numpy()[item]))] = float(
+            of["target_logprob"].to_numpy()[item]
+        )
         for token, value in zip(
-            study["candidate_token"].values[item], of["candidate_logprob"].values[item], strict=True
+            study["candidate_token"].to_numpy()[item], of["candidate_logprob"].to_numpy()[item], strict=True
         ):
             logprob[context, shown(token)] = float(value)
 
@@ -112,7 +115,8 @@ def test_a_model_that_says_what_it_believes(known) -> None:
     pairs = asked_pairs(study, TextPlayersSettings())
     of = study.sel(model=BELIEF)
     belief = (
-        of["target_logprob"].values[pairs.position] - of["candidate_logprob"].values[pairs.position, pairs.candidate]
+        of["target_logprob"].to_numpy()[pairs.position]
+        - of["candidate_logprob"].to_numpy()[pairs.position, pairs.candidate]
     )
     belief[pairs.automatic] = 0
     table = result.table.set_index(["way", "rounding"])
@@ -169,10 +173,10 @@ def test_a_run_writes_its_studies_and_tables(known, tmp_path: Path) -> None:
 
 def test_every_answer_is_in_a_table_and_none_is_paid_twice(known) -> None:
     _, first, endpoint, folder = known
-    assert set(endpoint.charged.values()) == {1}
+    assert set(endpoint.charged.to_numpy()()) == {1}
     _, again, silent = played(folder, f"models.api.base_url={endpoint.url}")
     assert silent.n_requests == 0
-    assert again.table.equals(first.table)
+    pd.testing.assert_frame_equal(again.table, first.table)
     answers = first.tables["answers"]
     assert {"participant", "item", "draw", "report"} <= set(answers)
     verbalised = answers[answers["way"] == "verbalised"]
@@ -258,7 +262,7 @@ def test_a_study_without_answers_needs_to_be_told_what_to_ask(tmp_path: Path) ->
     with pytest.raises(InputError, match=r"experiment\.candidates=10 asks about the first"):
         asked_pairs(study, TextPlayersSettings())
     pairs = asked_pairs(study, TextPlayersSettings(candidates=3))
-    asked = np.flatnonzero((study["item_set"].values != "") & study["selected"].values)
+    asked = np.flatnonzero((study["item_set"].to_numpy() != "") & study["selected"].to_numpy())
     assert pairs.position.tolist() == np.repeat(asked, 3).tolist()
     assert pairs.candidate.tolist() == [0, 1, 2] * len(asked)
     few = asked_pairs(study, TextPlayersSettings(candidates=8, pairs_per_item=2))
@@ -309,7 +313,7 @@ def test_a_model_that_runs_here(tiny: Path, tmp_path: Path, monkeypatch: pytest.
         (module, "continuation_log_probs"),
     ):
         monkeypatch.setattr(where, name, None)
-    assert prepared(*given).run().table.equals(result.table)
+    pd.testing.assert_frame_equal(prepared(*given).run().table, result.table)
 
 
 @pytest.mark.torch

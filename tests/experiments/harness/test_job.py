@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from hydra import compose, initialize_config_module
 from omegaconf import OmegaConf
@@ -24,7 +25,7 @@ def test_both_doors_give_the_same() -> None:
     )
     by_hand = perplexity(study, generator="lm-weak", rounding="coarse", players="human")
     command_line = run_experiment("+exp=perplexity", "generator=lm-weak", "rounding=coarse", "players=human", *TINY)
-    assert by_hand.table.equals(command_line.table)
+    pd.testing.assert_frame_equal(by_hand.table, command_line.table)
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "conf/exp").glob("*.yaml")))

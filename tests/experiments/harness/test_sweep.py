@@ -18,6 +18,7 @@ from experiments.harness.outputs import JobStatus, write_status
 from experiments.harness.sweep import collect, refusal, summary_table, swept_settings, write_summary
 from inference.manifest import claim
 from tests.experiments.command import TINY, break_experiment, command, config, environment, run
+from tests.same import assert_same_table
 
 
 def statuses(folder):
@@ -207,7 +208,7 @@ def test_a_killed_sweep_goes_on_where_it_was(tmp_path):
     assert statuses(folder) == dict.fromkeys(range(24), "ok")
     assert {n: (folder / f"{n}/table.csv").stat().st_mtime_ns for n in done_before} == times
     assert resumed.stderr.count("done before, skipped") == len(done_before)
-    assert (folder / "summary.csv").read_bytes() == (whole / "summary.csv").read_bytes()
+    assert_same_table(folder / "summary.csv", whole / "summary.csv")
     assert len((whole / "summary.csv").read_text().splitlines()) > 24
 
 
@@ -220,7 +221,7 @@ def test_the_joblib_launcher_gives_the_same_summary(tmp_path):
     assert (one.returncode, two.returncode) == (1, 1)
     folder = tmp_path / "multirun/perplexity"
     assert statuses(folder / "two") == {0: "ok", 1: "failed", 2: "ok", 3: "failed"}
-    assert (folder / "one/summary.csv").read_bytes() == (folder / "two/summary.csv").read_bytes()
+    assert_same_table(folder / "one/summary.csv", folder / "two/summary.csv")
 
 
 def test_a_lost_table_is_a_missing_job(tmp_path):

@@ -10,9 +10,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from inference.api import store as answer_store
 from inference.api.client import StoppedError
 from inference.api.ledger import BudgetSpentError
 from inference.api.scoring import score_windows
@@ -26,6 +28,7 @@ CALLS = WINDOWS * TOKENS
 RUN = f"""
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from inference.api.scoring import score_windows
 from tests.inference.api.test_api import settings, windows
 chosen = settings(sys.argv[1], concurrency={AT_ONCE}, timeout_s=float(sys.argv[3]), budget_usd=float(sys.argv[4]))
@@ -103,15 +106,16 @@ def test_a_second_ctrl_c_stops_at_once(tmp_path: Path) -> None:
 
         def progress(done: int, _: int) -> None:
             if done == 7:
-                endpoint.seconds = 20
+                endpoint.seconds = 1000
                 signal.raise_signal(signal.SIGINT)
                 signal.raise_signal(signal.SIGINT)
 
         start = time.monotonic()
-        given = settings(endpoint.url, timeout_s=60.0, concurrency=AT_ONCE)
+        given = settings(endpoint.url, timeout_s=1000.0, concurrency=AT_ONCE)
         with pytest.raises(KeyboardInterrupt):
             score_windows(windows(WINDOWS, TOKENS), given, tmp_path / "s.db", progress=progress)
-        assert time.monotonic() - start < 15
+        # the calls in flight last longer
+        assert time.monotonic() - start < 500
         gc.collect()
         assert states(tmp_path / "s.db")["sent"] <= AT_ONCE
         endpoint.seconds = 0
@@ -127,7 +131,7 @@ def test_a_stopped_process_has_paid_for_nothing_in_vain(tmp_path: Path, number: 
         process = started(endpoint, tmp_path / "s.db")
         wait_for(endpoint, 2 * AT_ONCE, process)
         process.send_signal(number)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=600)
         assert process.returncode == -number, errors
         assert "stopping: the calls in flight end first" in errors
         assert states(tmp_path / "s.db") == {"paid": sum(endpoint.charged.values())}
@@ -141,7 +145,7 @@ def test_two_processes_on_one_store_pay_once(tmp_path: Path) -> None:
     with serving(FakeEndpoint(never, idempotent=False, seconds=0.1)) as endpoint:
         both = [started(endpoint, tmp_path / "s.db") for _ in range(2)]
         for process in both:
-            output, errors = process.communicate(timeout=120)
+            output, errors = process.communicate(timeout=600)
             assert process.returncode == 0, errors
             assert output.strip() == str(CALLS)
         assert list(endpoint.charged.values()) == [1] * CALLS
@@ -156,7 +160,7 @@ def test_two_processes_keep_one_budget(tmp_path: Path) -> None:
     with serving(FakeEndpoint(never, idempotent=False, seconds=0.05)) as endpoint:
         both = [started(endpoint, tmp_path / "s.db", budget_usd=budget) for _ in range(2)]
         for process in both:
-            _, errors = process.communicate(timeout=120)
+            _, errors = process.communicate(timeout=600)
             assert "BudgetSpentError" in errors, errors
         assert 0 < sum(endpoint.charged.values()) * 11e-4 <= budget
         assert set(endpoint.charged.values()) == {1}
@@ -173,16 +177,18 @@ def test_a_killed_process_leaves_no_claim_behind(tmp_path: Path) -> None:
         start = time.monotonic()
         resumed(endpoint, tmp_path / "s.db")
         # its claims hold for 310 seconds
-        assert time.monotonic() - start < 60
+        assert time.monotonic() - start < 300
         assert sum(endpoint.charged.values()) <= CALLS + AT_ONCE
 
 
 def test_a_claim_keeps_others_away_until_it_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 2e9
+    monkeypatch.setattr(answer_store, "time", SimpleNamespace(time=lambda: now))
     with AnswerStore(tmp_path / "s.db") as one, AnswerStore(tmp_path / "s.db") as other:
-        first = one.begin("key", 0.1, 1.0, lease_s=0.3)
+        first = one.begin("key", 0.1, 1.0, lease_s=300)
         assert first is not None
         assert other.begin("key", 0.1, 1.0) is None
-        time.sleep(0.4)
+        now += 301
         second = other.begin("key", 0.1, 1.0)
         assert second is not None
         # the first, late, does not end the claim of the second
@@ -198,7 +204,7 @@ def test_a_claim_keeps_others_away_until_it_ends(tmp_path: Path, monkeypatch: py
             connection.close()
             assert (other.begin("key", 0.1, 1.0) is not None) == can_begin
         # a clock that was put back
-        monkeypatch.setattr(time, "time", lambda: 1e9)
+        now = 1e9
         assert one.begin("key", 0.1, 1.0) is not None
         with pytest.raises(BudgetSpentError):
             other.begin("another key", 0.9, 1.0)

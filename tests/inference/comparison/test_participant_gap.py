@@ -26,6 +26,7 @@ from models.comparison.participant_data import ParticipantData, participant_data
 from models.comparison.two_piece import probability_inside
 from tests.estimators.comparison.comparison_studies import small_study
 from tests.oracles import participants as reference
+from tests.same import assert_same
 
 EDGES = np.log(np.arange(0.05, 1, 0.1) / (1 - np.arange(0.05, 1, 0.1)))
 
@@ -165,8 +166,8 @@ def test_all_tokens_never_drawn_share_one_discrepancy() -> None:
     np.testing.assert_allclose(
         off.tail_log_ratio - none.tail_log_ratio, np.outer([-0.5, 0, 1, 2], [0.9, 0.9]), atol=1e-12
     )
-    np.testing.assert_array_equal(off.pair_log_ratio, none.pair_log_ratio)
-    np.testing.assert_array_equal(off.rest_log_ratio, none.rest_log_ratio)
+    assert_same(off.pair_log_ratio, none.pair_log_ratio)
+    assert_same(off.rest_log_ratio, none.rest_log_ratio)
 
 
 def test_draws_are_chains_one_after_the_other() -> None:

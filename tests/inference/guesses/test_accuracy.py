@@ -30,6 +30,7 @@ from models.guesses.accuracy import accuracy_model
 from models.guesses.accuracy_data import AccuracyData, accuracy_data, practice_amount
 from tests.estimators.guesses.guess_studies import guess_study
 from tests.oracles.accuracy import simulated_study
+from tests.same import assert_same
 from tests.truth import FAR, distance
 
 N_DRAWS = 6
@@ -100,7 +101,7 @@ def test_the_population_against_monte_carlo() -> None:
         logit = logit + float(one["document_spread"]) * z[2] + one["context_effect"].values[band]
         assert population_draws(posterior, data, n)[1] == pytest.approx(sigmoid(logit).mean(), abs=0.002)
     change = population_draws(posterior, data, 1000) - population_draws(posterior, data, 0)
-    np.testing.assert_array_equal(practice_change(posterior, data), change)
+    assert_same(practice_change(posterior, data), change)
 
 
 def test_fitted_and_predicted_rows() -> None:

@@ -16,6 +16,7 @@ from estimators.errors import InputError
 from models.comparison.belief import BeliefPriors, belief_data, belief_model, set_answers, start_values
 from tests.estimators.comparison.comparison_studies import small_study
 from tests.oracles.belief import box_probability, log_density, mean_and_scales, place, scale
+from tests.same import assert_same
 
 
 def random_point(n_items: int, rng: np.random.Generator) -> dict[str, Any]:
@@ -189,7 +190,7 @@ def test_the_whole_distribution_is_the_tail_where_the_study_has_it():
     study = reference_study()
     data = belief_data(study, "lm-weak")
     without = belief_data(study.drop_vars("reference_logprob"), "lm-weak")
-    np.testing.assert_array_equal(data.rest_log_g, without.rest_log_g)
+    assert_same(data.rest_log_g, without.rest_log_g)
     words = study["candidate_token"].values.ravel().tolist()
     for q, label in enumerate(data.item):
         row = study.sel(item=label)

@@ -257,7 +257,8 @@ def test_moves_are_accepted_and_end_at_parameters_with_a_density() -> None:
     other = np.random.default_rng(5)
     for _ in range(30):
         moves(again, other, *arguments_of(False))
-    np.testing.assert_array_equal(again, x)
+    # a path of draws multiplies what rounding leaves
+    np.testing.assert_allclose(again, x, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.slow

@@ -21,6 +21,7 @@ from models.comparison.participant_data import ParticipantData, participant_data
 from tests.estimators.comparison.comparison_studies import small_study
 from tests.experiments.studies.comparison.tiny_lm_game import CONFIG, write_folder
 from tests.oracles.participants import study_rows
+from tests.same import assert_same
 
 
 def simulated_study() -> xr.Dataset:
@@ -97,7 +98,7 @@ def test_one_string_can_stand_for_many_tokens() -> None:
     renamed = strings.copy()
     renamed[unseen[:2]] = shown
     before, after = participant_data(study), participant_data(study.assign_coords(token=("token", renamed)))
-    np.testing.assert_array_equal(after.pair_log_g, before.pair_log_g)
+    assert_same(after.pair_log_g, before.pair_log_g)
     mass = [np.bincount(data.tail_item, data.tail_mass, data.item.size) for data in (before, after)]
     np.testing.assert_allclose(*mass)
     np.testing.assert_allclose(mass[1], after.unseen_mass, atol=1e-9)
