@@ -52,14 +52,6 @@ def test_earlier_numbers_have_values_units_and_sources() -> None:
         assert all(row[name] for name in ("corpus", "method", "source")), row
 
 
-def test_the_page_counts_its_rows() -> None:
-    row = dict.fromkeys(PAGE.COLUMNS, "") | {"row": "1", "paper": "provo", "need": "a | b", "command": "+exp=tvd"}
-    rows = [row | {"status": "works"}, row | {"status": "works"}, row | {"status": "absent"}]
-    text = PAGE.coverage_page(rows)
-    assert "in 3 rows: 2 work, 0 work in part, 1 are absent." in text
-    assert "| 1 |  | a \\| b | works | `+exp=tvd` |  |" in text
-
-
 def test_rows_are_complete() -> None:
     assert [int(row["row"]) for row in ROWS] == list(range(1, len(ROWS) + 1))
     assert len(ROWS) == 160

@@ -38,10 +38,6 @@ def call(function: Callable[..., Any], study: object) -> None:
     function(study, **others)
 
 
-def test_every_kind_takes_studies() -> None:
-    assert len(TAKES_STUDY) > 20
-
-
 @pytest.mark.parametrize(
     "study", [pd.DataFrame({"report": [0.5]}), [0.5], pd.Series([0.5])], ids=lambda s: type(s).__name__
 )

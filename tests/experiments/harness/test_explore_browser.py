@@ -115,31 +115,3 @@ def test_no_text_of_a_study_runs(opened, tmp_path):
     assert page.evaluate("window.broken") is None
     assert wrong == []
     assert HOSTILE in page.locator("#context").inner_text()
-
-
-@pytest.mark.parametrize("width", [390, 1100, 1366])
-def test_no_word_is_broken_over_two_lines(opened, tmp_path, width):
-    study = simulated(n_items=12, n_reference_items=20)
-    page, _ = opened(explore(study, perplexity(study), tmp_path / "explore.html"), size=(width, 900))
-    page.locator("#list tbody tr th button").first.click()
-    words, broken = page.evaluate(
-        """() => {
-            const walker = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
-            let [words, broken] = [0, []];
-            while (walker.nextNode()) {
-                const node = walker.currentNode;
-                if (!node.parentElement.closest("td, th, dt, dd, #context")) continue;
-                for (const found of node.data.matchAll(/[\\p{L}]+/gu)) {
-                    const range = document.createRange();
-                    range.setStart(node, found.index);
-                    range.setEnd(node, found.index + found[0].length);
-                    words += 1;
-                    const tops = new Set([...range.getClientRects()].map((box) => Math.round(box.top)));
-                    if (tops.size > 1) broken.push(found[0]);
-                }
-            }
-            return [words, broken];
-        }"""
-    )
-    assert words > 100
-    assert broken == []

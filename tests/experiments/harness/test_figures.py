@@ -32,11 +32,6 @@ def points(rows: pd.DataFrame, series: list[Series], **options: str) -> tuple[np
     return heights, [bar.lines[0] for bar in axes.containers]
 
 
-def test_rows_go_down_with_gaps_between_groups_and_room_where_asked() -> None:
-    heights, _ = points(ROWS, [LOSS])
-    np.testing.assert_allclose(heights, [0, -1, -2.45, -4.05])
-
-
 def test_every_finite_value_is_one_mark_in_the_colour_of_its_row_or_series() -> None:
     _, marks = points(ROWS, [LOSS, TRUTH])
     assert [float(mark.get_xdata()[0]) for mark in marks] == [3, 4, 20, 6, 4.5, 90]
@@ -60,19 +55,6 @@ def test_a_log_axis_holds_all_that_is_drawn() -> None:
     assert low < 2
     assert high > 90
     assert [label.get_text() for label in axes.get_yticklabels()] == ROWS["label"].tolist()
-
-
-@pytest.mark.parametrize("column", ["colour", "group", "hollow", "height"])
-def test_what_says_how_a_row_looks_can_be_left_out(column: str) -> None:
-    _, marks = points(ROWS.drop(columns=column), [LOSS])
-    assert len(marks) == 4
-
-
-def test_a_hollow_series_is_hollow_in_every_row_and_in_the_legend() -> None:
-    series = Series("loss", "low", "high", hollow=True)
-    _, drawn = points(ROWS, [TRUTH, series])
-    assert [each.get_markerfacecolor() for each in drawn][-4:] == ["white"] * 4
-    assert series.handle().get_markerfacecolor() == "white"
 
 
 @pytest.mark.parametrize(("quantiles", "bands"), [(np.arange(6).reshape(3, 2), 1), ([[1, 2]], 0), ([1, 2], 0)])

@@ -7,10 +7,7 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
-import pytest
-
-from experiments.harness.html_page import html_page, slug
-from experiments.papers.published_study import VERDICTS
+from experiments.harness.html_page import html_page
 
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -83,28 +80,3 @@ def test_raw_html_is_text_but_for_folds() -> None:
     assert not any("javascript" in (attributes.get("href") or "") for _, attributes in page.tags)
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
     assert "<title>A &lt;b&gt;bold&lt;/b&gt; &amp; title</title>" in text or "<title>A bold &amp; title</title>" in text
-
-
-def test_contents_and_headings_go_together() -> None:
-    text = html_page("# T\n\n## One `x_1`\n\n### Sub *[a]* <\n\n## One `x_1`\n\n#### deep\n", [])
-    page = Page(text)
-    ids = {attributes["id"] for _, attributes in page.tags if "id" in attributes}
-    links = [attributes["href"] for tag, attributes in page.tags if tag == "a"]
-    assert len(links) == len(set(links)) == 3
-    assert {str(link)[1:] for link in links} <= ids
-
-
-def test_tables_scroll_and_verdicts_have_a_class() -> None:
-    rows = "\n".join(f"| {verdict} | 1 |" for verdict in VERDICTS)
-    text = html_page(
-        f"# T\n\n| verdict | n |\n| --- | ---: |\n{rows}\n| something differs | 1 |\n", [], verdicts=VERDICTS
-    )
-    assert text.count('<div class="scroll"') == text.count("<table>") == 1
-    classes = [attributes.get("class") for tag, attributes in Page(text).tags if tag == "td"][::2]
-    assert classes == [*(f"verdict v{number}" for number in range(len(VERDICTS))), None]
-
-
-@pytest.mark.parametrize(("text", "expected"), [("A & b, c!", "a--b-c"), ("***", "section"), ("Über x_1", "über-x_1")])
-def test_slug(text: str, expected: str) -> None:
-    assert slug(text) == expected
-    assert slug(text, [expected]) == f"{expected}-2"

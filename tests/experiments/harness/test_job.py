@@ -98,21 +98,6 @@ def test_settings_that_are_no_settings_are_refused() -> None:
         _ = perplexity(study).posterior
 
 
-@pytest.mark.parametrize("width", [40, 80, 200])
-def test_a_result_prints_every_column_of_its_summary_within_the_terminal(
-    width: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", str(width))
-    result = run_experiment("+exp=perplexity", *TINY)
-    assert isinstance(result, ExperimentResult)
-    head, *lines = repr(result).splitlines()
-    assert head.startswith("<ExperimentResult: 8 rows")
-    assert max(map(len, lines)) <= width
-    words = " ".join(lines)
-    assert [name for name in result.summary().columns if f"{name} " not in words] == []
-    assert "..." not in words
-
-
 def test_a_result_shows_itself() -> None:
     result = run_experiment("+exp=perplexity", *TINY)
     assert isinstance(result, ExperimentResult)
@@ -127,37 +112,10 @@ def test_a_result_shows_itself() -> None:
     assert list(result.summary()["player"]) == list(result.table["player"].drop(1))
 
 
-@pytest.mark.parametrize(
-    ("name", "parts"),
-    [
-        (
-            "perplexity",
-            ["takes a comparison study", "estimator.n_se", "Half-width", "Of the run: seed, n,"],
-        ),
-        # its tokenizer has no value yet
-        ("api_ranks", ["takes a documents study", "experiment.tokenizer", "Of the run: seed, model.", "extra api"]),
-    ],
-)
-def test_help_of_one_experiment(name: str, parts: list[str]) -> None:
-    text = experiment_help(name)
-    assert all(part in text for part in parts), text
-
-
-@pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "conf/exp").glob("*.yaml")))
-def test_every_experiment_has_help(name: str) -> None:
-    assert f"+exp={name} takes" in experiment_help(name, width=200)
-
-
 def test_help_of_an_experiment_in_a_folder_of_the_user(tmp_path: Path) -> None:
     (tmp_path / "exp").mkdir()
     (tmp_path / "exp/own.yaml").write_text((ROOT / "conf/exp/perplexity.yaml").read_text(encoding="utf-8"))
     assert "+exp=own takes" in experiment_help("own", [f"hydra.searchpath=['file://{tmp_path}']"])
-
-
-def test_help_of_an_experiment_that_needs_a_setting_and_a_model() -> None:
-    lines = experiment_help("api_ranks", width=200).splitlines()
-    for name, default in (("experiment.tokenizer", "???"), ("models.NAME.budget_usd", "0.0")):
-        assert [line.split()[1] for line in lines if line.startswith(f"{name} ")] == [default]
 
 
 @pytest.mark.subprocess

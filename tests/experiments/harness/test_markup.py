@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,6 @@ import pytest
 from markdown_it import MarkdownIt
 
 from experiments import perplexity
-from experiments.harness.figures import STYLE, log_perplexity_axis, new_figure, plain_log
 from experiments.harness.outputs import save_figures
 from experiments.harness.tables import markdown_plain, markdown_table, print_table
 from tests.estimators.comparison.comparison_studies import small_study
@@ -58,24 +56,3 @@ def test_a_terminal_gets_no_commands(capsys: pytest.CaptureFixture[str]) -> None
     assert "\x07" not in said
     assert r"\x1b[2J" in said
     assert r"two\nlines" in said
-
-
-def test_a_log_axis_has_numbers() -> None:
-    """Powers of ten are formulas, and a figure in the house style knows none."""
-    import matplotlib as mpl
-
-    for low, high in ((1e-3, 30), (0.03, 0.08)):
-        with mpl.rc_context(STYLE):
-            figure = new_figure(4, 2)
-            left, right = figure.subplots(1, 2)
-            left.set_xscale("log")
-            left.set_xlim(low, high)
-            plain_log(left.xaxis)
-            log_perplexity_axis(right, "x", low, high)
-        figure.savefig(io.BytesIO())
-        for axes in (left, right):
-            labels = [text.get_text() for text in axes.xaxis.get_ticklabels(which="both")]
-            assert any(labels)
-            assert not [text for text in labels if "$" in text]
-            # .1 beside 1, not 1e-01
-            assert not [text for text in labels if text.endswith(("e-01", "e-02", "e-03"))]

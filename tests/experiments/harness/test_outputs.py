@@ -30,7 +30,7 @@ from experiments.harness.outputs import (
     write_outputs,
     write_status,
 )
-from experiments.harness.tables import cell_text, markdown_table, print_table, table_variables
+from experiments.harness.tables import cell_text, print_table, table_variables
 from inference.manifest import scratch
 
 
@@ -252,27 +252,6 @@ def test_readers_see_at_most_eight_columns_and_the_numbers_of_the_table(some, n_
             low, high = (table[end].map(cell_text) for end in ends)
             assert column.tolist() == [f"{at} [{a}, {b}]" for at, a, b in zip(own, low, high, strict=True)]
     assert (len(shown.columns) == len(names)) or "`result.table` has" in result.report
-
-
-def test_markdown_table_has_five_digits():
-    table = pd.DataFrame({"name": ["x", "y"], "value": [1234.56789, 1.5e-7], "none": [None, 1.0]})
-    assert markdown_table(table).splitlines() == [
-        "| name | value | none |",
-        "| --- | ---: | ---: |",
-        "| x | 1234.6 |  |",
-        "| y | 1.5e-07 | 1 |",
-    ]
-
-
-@pytest.mark.parametrize(("columns", "width"), [(None, 120), ("90", 90), ("200", 200)])
-def test_a_table_in_a_log_is_as_wide_as_a_reader_can_take(columns, width, capsys, monkeypatch):
-    if columns is None:
-        monkeypatch.delenv("COLUMNS", raising=False)
-    else:
-        monkeypatch.setenv("COLUMNS", columns)
-    print_table(pd.DataFrame({"player": ["human"]} | {f"number_{i}": [i + 0.125] for i in range(40)}), "a title")
-    widths = [len(line.rstrip()) for line in capsys.readouterr().out.splitlines()]
-    assert width - 15 < max(widths) <= width
 
 
 def test_print_table_never_cuts_a_value(capsys):

@@ -112,23 +112,6 @@ def test_a_table_of_ones_own(tmp_path: Path) -> None:
     assert study.attrs["data_sha256"] != published().attrs["data_sha256"]
 
 
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        ([GOOD | {"printed": "50%"}], r"mine\.csv, row 2: printed: is '50%'"),
-        ([GOOD | {"tolerance": "small"}], r"mine\.csv, row 2, tolerance: is 'small', should be a number or empty"),
-        ([GOOD | {"tolerance": "0"}], "tolerance: is 0.0, should be larger than zero"),
-        ([GOOD, GOOD], "'mine/table 1/a number' is there twice"),
-        ([GOOD | {"part": ""}], "go together"),
-        ([GOOD | {"expected": EXPLAINED}], "expected: is 'differs, explained' with the reason ''"),
-        ([GOOD | {"select": "player"}], "select: is 'player'"),
-    ],
-)
-def test_malformed_rows(tmp_path: Path, rows: list[dict[str, str]], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        published(tables=[str(table(tmp_path / "mine.csv", *rows))])
-
-
 def test_malformed_files(tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
     with pytest.raises(InputError, match=r"mine\.csv: there is no such file"):

@@ -35,8 +35,8 @@ from experiments.papers.published_study import (
     WITHIN_TOLERANCE,
 )
 from experiments.papers.reproduce.experiment import TABLE_COLUMNS, ReproduceSettings, value_of
-from experiments.papers.reproduce.parts import ADDED, DISPLAYS, PAPERS, PARTS
-from experiments.papers.reproduce.run import Outcome, _seconds_left, data_root, plan
+from experiments.papers.reproduce.parts import PAPERS, PARTS
+from experiments.papers.reproduce.run import data_root, plan
 from tests.experiments.command import ROOT, command, environment, run
 from tests.experiments.harness.test_html_page import Page, fetched
 from tests.experiments.studies.cloze import tiny_provo
@@ -157,33 +157,6 @@ def test_other_settings_run_a_part_again(first, tmp_path: Path, monkeypatch: pyt
     assert new["improve"] > old["improve"]
 
 
-def test_the_report(first, tmp_path: Path) -> None:
-    cfg, folder, result = first
-    shutil.copytree(folder, tmp_path / "parts")
-    study = load_study(cfg.study)
-    write_outputs(tmp_path, cfg, study, result)
-    report = (tmp_path / "report.md").read_text(encoding="utf-8")
-    for display in DISPLAYS:
-        assert f"### {display.title}".replace("_", "\\_") in report
-    for addition in ADDED:
-        assert f"### {addition.title}" in report
-    for name in PARTS:
-        assert f"| `{name}` |" in report
-    assert "**Data missing:**" in report
-    assert "**The part `tvd_sample_size` failed:**" in report
-    assert "](parts/accuracy/figures/accuracy.png)" in report
-    page = (tmp_path / "report.html").read_text(encoding="utf-8")
-    assert fetched(page) == []
-    tags = [tag for tag, _ in Page(page).tags]
-    assert not {"script", "iframe", "object", "link", "base", "form"} & set(tags)
-    # verdicts, accuracy, improve (2)
-    assert tags.count("img") >= 4
-    assert "[Figures" not in page
-    assert 'name="viewport"' in page
-    # every published value stands in the page
-    assert page.count('class="verdict') >= len(result.table)
-
-
 @pytest.mark.parametrize(
     ("overrides", "message"),
     [
@@ -250,17 +223,6 @@ def test_one_paper_alone(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert "Better Than Humans" not in result.body
     why = result.table.set_index("part")["reason"]
     assert why["ranks"].iloc[0] == "not asked for; experiment.parts=[ranks] runs it"
-
-
-def test_the_time_left_counts_work_and_not_parts(tmp_path: Path) -> None:
-    data = dict.fromkeys(("root", "lm_game", "provo", "rank_perplexity"))
-    one, two, three = plan(
-        [PARTS[name] for name in ("tvd_legacy", "improve", "perplexity")], data=data, wanted=(), folder=tmp_path
-    )
-    assert one.part.seconds > 5 * two.part.seconds
-    found = _seconds_left([one, two, three], [Outcome(one, "done")], elapsed=one.part.seconds)
-    assert found == pytest.approx(two.part.seconds + three.part.seconds)
-    assert _seconds_left([one], [Outcome(one, "done")], elapsed=3.0) == 0
 
 
 def test_where_data_are_looked_for(tmp_path: Path) -> None:

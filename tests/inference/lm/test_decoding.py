@@ -146,8 +146,3 @@ def test_decoders_share_their_random_numbers(small):
 def test_wrong_decodings(settings, message):
     with pytest.raises(InputError, match=message):
         Decoding(**settings)
-
-
-def test_labels():
-    labels = [Decoding(**settings).label for settings in DECODINGS]
-    assert labels == ["", "t0.5", "t1.7", "k1", "k4", "p0.3", "p0.9", "t0.7-k5-p0.8", "greedy"]

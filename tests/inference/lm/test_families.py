@@ -10,7 +10,7 @@ import yaml
 from experiments.harness.language_models import SMOLLM2
 from inference.lm.loading import DOCUMENT_SEPARATORS
 from inference.lm.settings import ModelSettings
-from tests.experiments.command import ROOT, config
+from tests.experiments.command import ROOT
 from tests.inference.lm.conftest import EAGER
 from tests.inference.lm.family_sizes import SIZES
 from tests.inference.lm.test_forward import FAMILIES
@@ -70,8 +70,3 @@ def test_settings_fit_the_architecture(name: str) -> None:
     else:
         assert settings.bos == "family"
         assert DOCUMENT_SEPARATORS[family] in text
-
-
-def test_a_command_names_them() -> None:
-    models = config("+exp=tvd_exact", "model=[gpt2,pythia_70m]").models
-    assert [its.name for its in models.values()] == ["gpt2", "pythia-70m"]
