@@ -43,7 +43,7 @@ def types(session: nox.Session) -> None:
 
 @nox.session(python=PYTHON)
 def unit(session: nox.Session) -> None:
-    """Tests that compile no sampler, start no process and import no torch: under 90 seconds on two cores."""
+    """Tests that compile no sampler, start no process and import no torch."""
     install(session, "test")
     # pyproject.toml leaves the others out
     session.run("pytest", *session.posargs)
