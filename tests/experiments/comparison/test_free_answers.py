@@ -165,18 +165,6 @@ def test_other_gaps_agree_or_not(study: xr.Dataset, result: ExperimentResult) ->
     assert "which agrees" in other.text
 
 
-def test_words_and_warnings(result: ExperimentResult) -> None:
-    text = " ".join(result.text.split())
-    assert "did NOT converge" in text
-    assert "in truth" in text
-    assert "exactly 0.000 nats" in text
-    assert result.gate_failed
-    assert any("is taken for a draw of what people believe" in warning for warning in result.warnings)
-    assert set(result.figures) == {"free_answers", "answers"}
-    answers = result.tables["answers"]
-    assert answers["observed"].sum() <= 24
-
-
 def test_files_of_a_run(study: xr.Dataset, result: ExperimentResult, tmp_path: Path) -> None:
     write_outputs(tmp_path, config("+exp=free_answers", *TINY), study, result)
     assert list(pd.read_csv(tmp_path / "table.csv").columns) == list(FREE_ANSWER_COLUMNS)
@@ -264,10 +252,6 @@ def test_studies_that_lack_something_are_refused() -> None:
         experiments.free_answers(comparison_study())
     with pytest.raises(InputError, match="reference_logprob: is missing"):
         experiments.free_answers(designed_study().drop_vars("reference_logprob"))
-
-
-def test_defaults_of_the_command_are_those_of_the_class() -> None:
-    assert prepared("+exp=free_answers", *TINY).settings == FreeAnswersSettings()
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ import pytest
 import xarray as xr
 
 from estimators.errors import InputError
-from experiments.comparison.recovery.experiment import RECOVERY_COLUMNS, with_unconverged
+from experiments.comparison.recovery.experiment import RECOVERY_COLUMNS
 from experiments.harness.result import ExperimentResult
 from tests.experiments.command import TINY, run, run_experiment
 
@@ -95,11 +95,6 @@ def test_malformed_settings(override: str, part: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=part):
         result_of(*settings, override)
     assert not (tmp_path / "r.jsonl").exists()
-
-
-def test_cells_of_the_figure_say_how_many_posteriors_did_not_converge() -> None:
-    table = pd.DataFrame({"n_unconverged": [0, 2, 0], "n_studies": [5, 5, 3]})
-    assert with_unconverged(table, ["a", "a", "b"]) == [*2 * ["a\n2 of 5 not converged"], "b"]
 
 
 @pytest.mark.slow

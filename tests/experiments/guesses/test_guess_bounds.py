@@ -68,13 +68,6 @@ def test_what_a_run_writes(tmp_path: Path) -> None:
     assert (tmp_path / "figures" / "guess_bounds.png").is_file()
 
 
-def test_the_row_of_all_people_keeps_its_name_where_ids_are_long() -> None:
-    rows = {"document": ["d"] * 2, "position": [0] * 2, "target": ["x"] * 2, "guess": ["x", "x"]}
-    study = guess_study(pd.DataFrame({"participant": ["P5f0c1a2b3d", "P1e2d3c4b5a"], **rows}))
-    figure = guess_bounds(study).figures["guess_bounds"]
-    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["humans", "P1", "P2"]
-
-
 def test_bounds_hold_the_entropy_of_a_simulated_text() -> None:
     """10 people who know the distributions of 150 contexts of 30 words, and guess in their order: no error allowed.
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from inference import lm
-from tests.public_names import example_of, public_functions, run_example
+from tests.public_names import public_functions, run_example
 
 FUNCTIONS = public_functions(lm)
 
@@ -20,7 +20,3 @@ def test_the_example_runs(
     (tmp_path / "tiny").symlink_to(folder_of("gpt2"))
     monkeypatch.chdir(tmp_path)
     run_example(FUNCTIONS[name])
-
-
-def test_every_function_has_an_example() -> None:
-    assert [name for name, function in FUNCTIONS.items() if not example_of(function)] == []
