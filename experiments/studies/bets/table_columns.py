@@ -47,7 +47,9 @@ class BetLayout(Settings):
     columns: BetColumns = BetColumns()
     """Names of the table's columns."""
     total: Positive = 100.0
-    """What the stakes of an answer add up to, that on anything else among them: 100 chips or percent; 1 for shares."""
+    """What the stakes of an answer add up to, that on anything else among them: 100 chips or percent; 1 for shares.
+    Where it is 10 or more, shares are refused: a participant with three answers or more that stake at most 1 each and
+    less on some word, or a quarter of such answers."""
     models: Mapping[str, BetModelColumns] = {}
     """Language models that scored the words: NAME: {target: COLUMN, word: COLUMN}."""
     generator: str | None = None

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from experiments.studies.bets.table_columns import BetLayout
 from experiments.studies.parsing import Note, shown
 from experiments.studies.plain_table import Table
+from experiments.studies.scales import check_scale
 
 __all__ = ["shares_of_answers"]
 
@@ -26,6 +27,7 @@ def shares_of_answers(
     _refuse_negative(table, columns.stake, stake, rows)
     first = np.unique(answer, return_index=True)[1]
     sums = np.bincount(answer, weights=stake)
+    _check_total(table, answer, rows, stake, settings)
     if columns.other is None:
         other = total - sums
         over = other < -1e-9 * total
@@ -64,6 +66,25 @@ def shares_of_answers(
             table.notes.append(Note(f"stakes raised to {settings.extremes:g} (extremes)", low, "warning"))
     sums = np.bincount(answer, weights=stake) + other
     return other / sums, stake / sums[answer]
+
+
+def _check_total(
+    table: Table, answer: NDArray[np.intp], rows: NDArray[np.intp], stake: FloatArray, settings: BetLayout
+) -> None:
+    """Refuse answers whose stakes are shares of 1 where the total is another, or the reverse."""
+    first, staked = np.unique(answer, return_index=True)[1], np.bincount(answer, weights=stake) > 0
+    least = np.full(first.size, np.inf)
+    np.minimum.at(least, answer, np.where(stake > 0, stake, np.inf))
+    check_scale(
+        table,
+        settings.columns.stake,
+        np.bincount(answer, weights=stake)[staked],
+        table.texts(settings.columns.participant)[rows[first[staked]]],
+        rows[first[staked]],
+        top=settings.total,
+        cure="shares take study.total=1; a table has one scale",
+        least=least[staked],
+    )
 
 
 def _refuse_negative(table: Table, column: str, values: FloatArray, rows: NDArray[np.intp]) -> None:

@@ -138,7 +138,8 @@ class ClozeRowSettings(Settings):
     proportions: Literal["rescale", "refuse"] = "rescale"
     """What happens to proportions that do not sum to one; rescale warns."""
     percent: bool = False
-    """Proportions are percentages."""
+    """Proportions are percentages; contexts whose percentages sum to 1, of two answers or more, and
+    a model with three rows or more, none above 1, are refused."""
     model_draws: Annotated[int, Field(ge=100, le=10**6)] = 10_000
     """Draws that stand for the probabilities of a model's words in each context: the share of each is rounded to
     this many; its log-probability is kept beside it, as it is."""

@@ -260,8 +260,16 @@ class RowsToStudy:
     def _proportions(self, arrays: dict[str, NDArray[np.generic]]) -> list[Note]:
         """Check the sums; with a number of answers, make counts of the shares."""
         settings, notes = self._settings, []
-        share = arrays["response_proportion"].astype(float)
-        sums = np.bincount(arrays["response_item"].astype(np.intp), weights=share, minlength=len(self._items))
+        share, item = arrays["response_proportion"].astype(float), arrays["response_item"].astype(np.intp)
+        sums = np.bincount(item, weights=share, minlength=len(self._items))
+        fractions = np.abs(100 * sums - 1) <= SUM_SLACK
+        fractions &= np.bincount(item, weights=share > 0, minlength=len(self._items)) > 1
+        if settings.percent and fractions.any():
+            # 0.6 and 0.4 of a hundred; a single answer of 1 % may be what people gave
+            first = list(self._items)[int(np.argmax(fractions))]
+            problem = f"the percentages of {int(fractions.sum())} contexts sum to 1, the first is {first[-60:]!r}; are"
+            problem += " these fractions? write all proportions on one scale; study.percent=true reads percentages"
+            raise self._wrong(problem, self._columns["proportion"])
         off = np.abs(sums - 1) > SUM_SLACK
         if off.any():
             worst = int(np.argmax(np.abs(sums - 1)))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from estimators.errors import InputError
 from experiments.studies.parsing import Note, shown
 from experiments.studies.plain_table import Table
+from experiments.studies.scales import ENOUGH
 
 __all__ = ["SUM_SLACK", "RowWeights", "draws_of_shares", "row_weights"]
 
@@ -53,6 +54,8 @@ def row_weights(table: Table, columns: Mapping[str, str], *, percent: bool) -> R
         weight = count if "count" in columns else np.ones_like(nothing)
         return RowWeights(weight, np.zeros(weight.shape, dtype=bool))
     share = _shares(table, columns["proportion"], percent=percent)
+    if percent and "model" in columns:
+        _refuse_fractions_of_models(table, columns, share)
     of_people = np.ones(share.shape, dtype=bool)
     if "model" in columns:
         of_people = table.ids(columns["model"], empty=True) == ""
@@ -76,6 +79,16 @@ def _shares(table: Table, column: str, *, percent: bool) -> NDArray[np.float64]:
         problem = f"{table.where(row)}: is {text}, should be a share between 0 and 1{hint}"
         raise table.error(problem, column)
     return share
+
+
+def _refuse_fractions_of_models(table: Table, columns: Mapping[str, str], share: NDArray[np.float64]) -> None:
+    """Refuse a model none of whose percentages is above 1, as probabilities beside people's percentages are."""
+    models = table.texts(columns["model"]).astype(str)
+    for model in np.unique(models[models != ""]):
+        own = share[(models == model) & ~np.isnan(share)]
+        if own.size >= ENOUGH and 0 < own.max() <= 1 / 100:
+            problem = f"is at most {100 * own.max():g} for model {shown(str(model))}; write all on one scale: "
+            raise table.error(problem + "study.percent=true reads percentages", columns["proportion"])
 
 
 def _refuse_both(table: Table, columns: Mapping[str, str], bad: NDArray[np.bool_], problem: str) -> None:

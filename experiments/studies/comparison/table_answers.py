@@ -13,6 +13,7 @@ from experiments.studies.comparison.table_columns import ComparisonLayout
 from experiments.studies.comparison.table_sources import references_of
 from experiments.studies.parsing import Note, shown
 from experiments.studies.plain_table import Table
+from experiments.studies.scales import check_scale
 
 __all__ = ["answers_of"]
 
@@ -20,27 +21,7 @@ __all__ = ["answers_of"]
 def answers_of(
     table: Table, names: Sequence[str], draws: NDArray[np.object_], settings: ComparisonLayout
 ) -> dict[str, Any]:
-    """Make the variables of the responses from the table of answers.
-
-    Parameters
-    ----------
-    table : Table
-    names : sequence of str
-        What the tables call the items, in their order.
-    draws : ndarray of str, shape (item, candidate)
-        What the tables call the candidates.
-    settings : ComparisonLayout
-
-    Returns
-    -------
-    dict
-        Variable -> its dimension and values. What is left out or moved is among the notes of the table.
-
-    Raises
-    ------
-    InputError
-        For an empty cell, a pair that nobody was asked, or a report that is none; names the row.
-    """
+    """Make the variables of the responses from the table of answers; what is left out or moved is in its notes."""
     columns = settings.columns
     rows = _complete(table, settings)
     item, draw = (table.ids(columns.of_answers(name), rows=rows) for name in ("item", "draw"))
@@ -86,10 +67,22 @@ def _complete(table: Table, settings: ComparisonLayout) -> NDArray[np.intp]:
     return np.flatnonzero(~empty)
 
 
+def _check_scale(
+    table: Table, column: str, report: NDArray[np.float64], rows: NDArray[np.intp], settings: ComparisonLayout
+) -> None:
+    """Refuse fractions among percentages; a cell with a percent sign says its scale itself."""
+    plain = np.array([not text.rstrip().endswith("%") for text in table.texts(column)[rows].tolist()], dtype=bool)
+    top = 100 if settings.percent else 1
+    who = table.texts(settings.columns.participant)[rows[plain]]
+    cure = "write all reports on one scale" + (": as probabilities, without study.percent" if settings.percent else "")
+    check_scale(table, column, report[plain] * top, who, rows[plain], top=top, cure=cure)
+
+
 def _reports(table: Table, rows: NDArray[np.intp], settings: ComparisonLayout) -> NDArray[np.float64]:
     """Reports as probabilities strictly between 0 and 1."""
     column, top = settings.columns.report, 100 if settings.percent else 1
     report = table.shares(column, percent=settings.percent, rows=rows)
+    _check_scale(table, column, report, rows, settings)
     beyond = (report < 0) | (report > 1)
     if settings.extremes is not None and not beyond.any():
         low, high = (value / top for value in settings.extremes)

@@ -85,7 +85,8 @@ class ComparisonLayout(Settings):
     generator: str
     """The language model that drew the candidates."""
     percent: bool = False
-    """Reports are percentages of the target, not probabilities."""
+    """Reports are percentages of the target, not probabilities. Refused are then a participant with three reports or
+    more none above 1 and one between 0 and 1, and a table with a quarter of such reports."""
     extremes: tuple[float, float] | None = None
     """What reports of 0 and 1 (or 100) stand for, in the reports' own unit: [0.01, 0.99], or [1, 99] with percent.
     Reports beyond are moved there and counted; null refuses reports of 0 and 1."""

@@ -1,0 +1,71 @@
+"""Whether the values of a column are on the scale that the settings say: fractions among percentages, shares for chips.
+
+On a scale of 100 a value is small if it is above 0 and below 1, as a fraction is and a whole percentage or chip never.
+Refused are a participant with :data:`ENOUGH` values or more, none above 1 and one of them small, and a table a quarter
+of whose values are small. Fewer values of a participant are noted: 0.5 % may be what somebody meant. On a scale of 1
+small values are honest; refused is a table none of whose values, :data:`ENOUGH` or more, is above a hundredth.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.studies.parsing import Note, shown
+from experiments.studies.plain_table import Table
+
+__all__ = ["ENOUGH", "check_scale"]
+
+ENOUGH = 3
+"""Values of one participant that are not all small by chance."""
+
+_PART = 0.25
+_SMALLEST_WIDE = 10
+
+
+def check_scale(
+    table: Table,
+    column: str,
+    values: NDArray[np.float64],
+    who: NDArray[np.object_],
+    rows: NDArray[np.intp],
+    *,
+    top: float,
+    cure: str,
+    least: NDArray[np.float64] | None = None,
+) -> None:
+    """Refuse values that are on another scale than from 0 to `top`.
+
+    Parameters
+    ----------
+    values : ndarray of float, shape (value,)
+        In the unit of the table.
+    who, rows : ndarray, shape (value,)
+        Participant, and row of the table.
+    cure : str
+        What to set, for the message.
+    least : ndarray of float, shape (value,), optional
+        Smallest part of each value, where a value is a sum.
+    """
+    wide = top >= _SMALLEST_WIDE
+    unit = 1.0 if wide else top / 100
+    low = values <= unit * (1 + 1e-9)
+    if low.all() and values.size >= ENOUGH and not wide and (values > 0).any():
+        raise table.error(f"is at most {values.max():g}, should be on a scale from 0 to {top:g}; {cure}", column)
+    parts = values if least is None else least
+    small = low & (parts > 0) & (parts < 1)
+    if not wide or not small.any():
+        return
+    names, code = np.unique(who.astype(str), return_inverse=True)
+    n = np.bincount(code)
+    odd = (np.bincount(code, low) == n) & (np.bincount(code, small) > 0)
+    sure = odd & (n >= ENOUGH)
+    first = int(np.flatnonzero(small & sure[code] if sure.any() else small)[0])
+    if sure.any() or small.mean() >= _PART:
+        whose = f"none of the {n[code[first]]} of {shown(str(names[code[first]]))} is above 1"
+        found = whose if sure.any() else f"{int(small.sum())} of {small.size} are below 1"
+        problem = f"is {parts[first]:g} in {table.where(rows[first])} ({found})"
+        raise table.error(f"{problem}, should be on a scale from 0 to {top:g}; {cure}", column)
+    if odd.any():
+        text = f"participants with too few values to tell, none above 1 on a scale from 0 to {top:g}; taken as they are"
+        table.notes.append(Note(text, int(odd.sum()), "warning"))
