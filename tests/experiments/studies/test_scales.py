@@ -89,10 +89,10 @@ def test_stakes_are_of_their_total() -> None:
 
 
 def test_percentages_of_a_cloze_table_that_are_fractions() -> None:
-    rows = pd.DataFrame({"context_id": list("aabb"), "response": list("xyxy"), "proportion": [60, 40, 0.6, 0.4]})
+    rows = pd.DataFrame({"context_id": list("aabb"), "response": list("xyxy"), "proportion": [60.0, 40, 0.6, 0.4]})
     with pytest.raises(InputError, match="percentages of 1 contexts sum to 1, the first is 'b'"):
         cloze_study(rows, percent=True)
-    models = rows.assign(proportion=[60, 40, 70, 30]).merge(pd.DataFrame({"model": ["", "gpt2"]}), how="cross")
+    models = rows.assign(proportion=[60.0, 40, 70, 30]).merge(pd.DataFrame({"model": ["", "gpt2"]}), how="cross")
     models.loc[models["model"] == "gpt2", "proportion"] /= 100
     with pytest.raises(InputError, match="is at most 0.7 for model 'gpt2'"):
         cloze_study(models, percent=True)
