@@ -13,6 +13,7 @@ from experiments.harness.csv_tables import without_guard
 from experiments.studies.files import regular_file
 from experiments.studies.parsing import objects
 from experiments.studies.plain_table import Table, finished
+from experiments.studies.survey_export import without_survey_headers
 from experiments.studies.table_settings import TableFile
 from experiments.studies.text_rows import check_header
 from experiments.studies.text_table import read_text
@@ -40,8 +41,8 @@ def read_table(
         text = read_text(path, how, wanted)
         columns = without_guard(text.columns)
         cells = pd.DataFrame({name: objects(column) for name, column in columns.items()}, dtype=object)
-        table = Table(cells, path, file_sha256(path), hint, text.lines, "line", how.decimal, text.labels, text.notes)
-    return finished(table, of=of, once=once)
+        table = Table(cells, path, file_sha256(path), hint, text.lines, "line", how.decimal, notes=text.notes)
+    return finished(without_survey_headers(table), of=of, once=once)
 
 
 def _parquet(path: Path) -> pd.DataFrame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -36,15 +36,12 @@ class TextColumns:
         Cells by column.
     lines : ndarray of int, shape (row,)
         Line of the file in which each row begins.
-    labels : dict of str to str
-        What the export of a survey says of its columns; empty for other tables.
     notes : list of Note
     """
 
     columns: dict[str, list[str]]
     lines: NDArray[np.int64]
-    labels: dict[str, str] = field(default_factory=dict)
-    notes: list[Note] = field(default_factory=list)
+    notes: list[Note]
 
 
 def header_names(names: Sequence[str]) -> list[str]:
@@ -107,7 +104,6 @@ class Rows:
         columns: list[list[str]] = [[] for _ in header]
         shared: list[dict[str, str] | None] = [{} for _ in header]
         rows: list[list[str]] = []
-        labels: dict[str, str] = {}
         empty = 0
         for row in reader:
             line = reader.line_num
@@ -121,11 +117,6 @@ class Rows:
                 continue
             if len(row) != width:
                 raise self._width(row, header, line)
-            if len(rows) == 1 and not labels and not columns[0] and all(cell.startswith('{"ImportId"') for cell in row):
-                labels = dict(zip(header, rows.pop(), strict=True))
-                self._lines.clear()
-                self._notes.append(Note("second and third header line of a Qualtrics export, not taken for answers", 2))
-                continue
             rows.append(row)
             self._lines.append(line)
             if len(rows) == _ROWS_AT_ONCE:
@@ -138,7 +129,7 @@ class Rows:
         if blank:
             columns = [["" if cell in blank else cell for cell in column] for column in columns]
         cells = dict(zip(header, columns, strict=True))
-        return TextColumns(cells, np.array(self._lines, dtype=np.int64), labels, self._notes)
+        return TextColumns(cells, np.array(self._lines, dtype=np.int64), self._notes)
 
     def _header(self, names: list[str]) -> list[str]:
         names = header_names(names)

@@ -18,6 +18,7 @@ from experiments.studies.cloze.table_rows import RowsToStudy
 from experiments.studies.cloze.table_wide import long_table
 from experiments.studies.parsing import Note
 from experiments.studies.plain_table import Table, in_notebook, table_of
+from experiments.studies.survey_export import without_survey_headers
 from experiments.studies.table_file import read_table
 from experiments.studies.table_settings import TableFile
 from inference.settings import UserPath
@@ -110,7 +111,7 @@ def cloze_study(answers: pd.DataFrame, *, name: str = "table", **settings: Any) 
     array(['The cat', 'A dog'], dtype=object)
     """
     chosen = ClozeRowSettings(**settings)
-    return _study(table_of(answers, "answers", of="answer", once=False), chosen, name)
+    return _study(without_survey_headers(table_of(answers, "answers", of="answer", once=False)), chosen, name)
 
 
 def _study(table: Table, settings: ClozeRowSettings, name: str) -> xr.Dataset:

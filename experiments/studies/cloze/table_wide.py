@@ -14,11 +14,12 @@ from estimators.errors import InputError
 from experiments.studies.cloze.table_columns import ClozeColumns, WideColumns
 from experiments.studies.parsing import Note, objects
 from experiments.studies.plain_table import Table, missing_column
+from experiments.studies.survey_export import respondent_column
 
 __all__ = ["long_table"]
 
-# what the platform calls whoever filled the survey in
-_QUALTRICS_PARTICIPANT = "ResponseId"
+# what stands in a survey's question for a text that it puts there when it asks
+_PIPED = re.compile(r"\$\{[a-z]+://|\[Field-")
 
 
 def long_table(table: Table, wide: WideColumns, columns: ClozeColumns | None) -> tuple[Table, ClozeColumns]:
@@ -73,7 +74,11 @@ def _of_participants(table: Table, wide: WideColumns, columns: ClozeColumns) -> 
     if table.labels:
         cells["context"] = np.tile(objects([table.labels[column].strip() for column in items]), len(table.cells))
         changed["context"] = "context"
-    who = columns.participant or (_QUALTRICS_PARTICIPANT if _QUALTRICS_PARTICIPANT in table.cells else None)
+        piped = sum(_PIPED.search(table.labels[column]) is not None for column in items)
+        if piped:
+            text = "questions with a placeholder for a text that Qualtrics puts in, kept as contexts as they are"
+            table.notes.append(Note(text, piped, "warning"))
+    who = columns.participant or respondent_column(table)
     if who is not None:
         table.check_column(who, "participant")
         cells["participant"] = table.ids(who)[rows]

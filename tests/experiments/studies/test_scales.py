@@ -94,7 +94,7 @@ def test_percentages_of_a_cloze_table_that_are_fractions() -> None:
         cloze_study(rows, percent=True)
     models = rows.assign(proportion=[60.0, 40, 70, 30]).merge(pd.DataFrame({"model": ["", "gpt2"]}), how="cross")
     models.loc[models["model"] == "gpt2", "proportion"] /= 100
-    with pytest.raises(InputError, match="is at most 0.7 for model 'gpt2'"):
+    with pytest.raises(InputError, match=r"is at most 0\.7 for model 'gpt2'"):
         cloze_study(models, percent=True)
     # one answer of 1 %, the others left out
     assert cloze_study(rows.assign(proportion=[60, 40, 1, np.nan]).dropna(), percent=True).sizes["item"] == 2

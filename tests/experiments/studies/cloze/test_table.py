@@ -329,17 +329,6 @@ def test_one_row_a_context(tmp_path: Path) -> None:
 
 
 def test_one_row_a_participant(tmp_path: Path) -> None:
-    """A Qualtrics export: two more header lines, one with the questions."""
-    ids = ",".join(f'"{{""ImportId"":""{name}""}}"' for name in ("d", "id", "q1", "q2", "q3"))
-    export = f"StartDate,ResponseId,S1,S2,Age\nStart Date,Response ID,The cat,A dog,Age\n{ids}\n"
-    export += "2024,R_1,sat,barked,20\n2024,R_2,ran,,30\n2024,R_2,sat,bit,30\n"
-    study = cloze_table(path=written(tmp_path, export), wide={"items": ["S1", "S2"]})
-    assert answers(study) == ["sat", "barked", "ran", "sat", "bit"]
-    assert study["participant"].to_numpy().tolist() == ["R_1", "R_1", "R_2", "R_2", "R_2"]
-    assert study["context"].to_numpy().tolist() == ["The cat", "A dog"]
-    # all answers of one person are kept
-    assert texts(study)["further answers of a participant to the same context, all kept"] == 1
-    assert texts(study)["second and third header line of a Qualtrics export, not taken for answers"] == 2
     frame = pd.DataFrame({"who": ["a", "b"], "S1": ["sat", "ran"], "S2": ["bit", None]})
     long = cloze_study(frame, columns={"participant": "who"}, wide={"items": "S*"})
     assert answers(long) == ["sat", "bit", "ran"]

@@ -1,0 +1,90 @@
+"""What Qualtrics writes between the header and the answers: the row of questions, and that of ``{"ImportId": ...}``.
+
+Exports have both rows; older ones, with columns V1 to V10, only the questions; researchers delete either. The row of
+questions is told without the other by the platform's own columns: under StartDate stands "Start Date".
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+
+from experiments.studies.parsing import Note
+from experiments.studies.plain_table import Table, cell_text
+
+__all__ = ["respondent_column", "without_survey_headers"]
+
+_ID = re.compile(r"\s*\{[\s'\"]*ImportId\b")
+# the platform's columns, but for letters' case and signs
+_OWN = re.compile(
+    r"(start|end|recorded)date|status|ipaddress|progress|durationinseconds|finished|responseid|responseset|userlanguage|"
+    r"recipient(last|first)name|recipientemail|emailaddress|external(data)?reference|location(lat|long)itude|"
+    r"distributionchannel"
+)
+_LABELS = {"status": "responsetype", "externalreference": "externaldatareference"}
+_LEGACY = re.compile(r"v(?:[1-9]|10)")
+# as text, or as the sum of 1 (preview), 2 (test), 4 (imported), 8 (spam) and 16 (offline)
+_NOT_PEOPLE = {"surveypreview", "surveytest", "spam", "previewspam", "preview", "1", "2", "8", "9", "12", "17"}
+_UNFINISHED = {"false", "0"}
+
+
+def without_survey_headers(table: Table) -> Table:
+    """Take the two rows below the header of a survey's export as what they are; other tables stay as they are."""
+    first = [[cell_text(value) for value in table.cells.iloc[row]] for row in range(min(2, len(table.cells)))]
+    has_ids = [_is_ids(row) for row in first]
+    if any(has_ids):
+        n = has_ids.index(True) + 1
+        questions = None if n == 1 else first[0]
+    elif first and _is_questions(table.names, first[0]):
+        n, questions = 1, first[0]
+    else:
+        return table
+    labels = {} if questions is None else dict(zip(table.names, questions, strict=True))
+    lines, unit = (np.arange(1, len(table.cells) + 1), "row") if table.lines is None else (table.lines, table.unit)
+    table.notes.append(Note("further header lines of a Qualtrics export, not taken for answers", n))
+    kept = replace(table, cells=table.cells.iloc[n:].reset_index(drop=True), lines=lines[n:], unit=unit, labels=labels)
+    for what, values, text in (
+        ("status", _NOT_PEOPLE, "rows that Qualtrics marks as preview, test or spam (Status), kept; delete them"),
+        ("distributionchannel", {"preview", "test"}, "rows of a preview (DistributionChannel), kept; delete them"),
+        ("finished", _UNFINISHED, "rows of people who did not finish the survey (Finished), kept"),
+    ):
+        column = _column(kept, what)
+        number = 0 if column is None else sum(_folded(cell) in values for cell in kept.texts(column).tolist())
+        if number:
+            kept.notes.append(Note(text, number, "warning"))
+    return kept
+
+
+def respondent_column(table: Table) -> str | None:
+    """Name of the column in which Qualtrics says who filled the survey in."""
+    return _column(table, "responseid")
+
+
+def _column(table: Table, what: str) -> str | None:
+    """Find a column of the platform by its name, or by its label where it is called V1 to V10."""
+    for name in table.names:
+        if _folded(name) == what or (_LEGACY.fullmatch(_folded(name)) and _folded(table.labels.get(name, "")) == what):
+            return name
+    return None
+
+
+def _is_ids(row: list[str]) -> bool:
+    filled = [cell for cell in row if cell.strip()]
+    return 2 * sum(_ID.match(cell) is not None for cell in filled) > len(filled)
+
+
+def _is_questions(names: list[str], row: list[str]) -> bool:
+    """Whether every column of the platform holds its label; a second copy of the header is none."""
+    own = [(_folded(name), _folded(cell)) for name, cell in zip(names, row, strict=True)]
+    said = [
+        _OWN.fullmatch(cell) is not None if _LEGACY.fullmatch(name) else cell in (name, _LABELS.get(name))
+        for name, cell in own
+        if _OWN.fullmatch(name) or (_LEGACY.fullmatch(name) and cell != "name")
+    ]
+    return row != names and bool(said) and all(said)
+
+
+def _folded(text: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", text.lower())
