@@ -107,7 +107,7 @@ def needed_share(
     means = sums[drawn].sum(axis=1) / size[drawn].sum(axis=1)
     draws = _share(means, margin)
     tail = (1 - probability) / 2
-    lower, upper = np.quantile(draws, [tail, 1 - tail])
+    lower, upper = np.quantile(draws, [tail, 1 - tail]) if len(size) > 1 else (np.nan, np.nan)
     gap = float(gaps.mean())
     return NeededShare(float(_share(np.array([gap]), margin)[0]), float(lower), float(upper), gap, margin, draws)
 

@@ -147,6 +147,8 @@ def bridge_log_means(log_weight: ArrayLike, item: ArrayLike, answered: ArrayLike
     p_answer[used] = chance
     with np.errstate(divide="ignore"):
         se = np.sqrt((1 / overlap - 1) * (n_g + n_h) / (n_g * n_h))
+    # of one draw and one answer of the same weight nothing says how they vary
+    se[(n_g + n_h == 2) & (overlap == 1)] = np.nan
     return BridgeMeans(
         label=label[both],
         value=value,

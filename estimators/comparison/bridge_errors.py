@@ -39,29 +39,20 @@ def clustered_se(
     over draws of its own kind. It belongs to those who compared the token, in equal parts, and an answer's to who gave
     it too. Where participants have nothing in common on different items, the last two terms cancel.
 
-    Parameters
-    ----------
-    study : xarray.Dataset
-    means : BridgeMeans
-    code : ndarray of int, shape (item, candidate)
-        From :func:`~estimators.comparison.study_tokens.candidate_tokens`.
-    position, token : ndarray of int, shape (draw,)
-        Position along ``item`` and code of the token of every draw and answer.
-    who : ndarray of str, shape (answer,)
-        Who gave the answers, which come last among the draws.
-    answered : ndarray of bool, shape (draw,)
-
-    Returns
-    -------
-    float
-        Nats; at least that of items alone.
+    `code` (item, candidate) is from :func:`~estimators.comparison.study_tokens.candidate_tokens`; `position` and
+    `token` (draw,) are the place and token of every draw and answer, `who` (answer,) gave the answers, which come last
+    among the draws. At least that of items alone, nats; NaN for one item or one participant.
     """
     n_items = means.label.size
+    if n_items < 2:
+        return float("nan")
     influence = _influence(means, answered) / n_items
     at_response, share = _per_response(study, code, position, token, influence)
     people, names = np.unique(
         np.concatenate([study["participant"].values[at_response[1]], who]).astype(str), return_inverse=True
     )
+    if people.size < 2:
+        return float("nan")
     where = np.concatenate([at_response[0], position[answered]])
     value = np.concatenate([share, influence[answered]])
     _, cell_item = np.unique(where, return_inverse=True)
@@ -75,21 +66,7 @@ def clustered_se(
 def report_se(
     study: xr.Dataset, means: BridgeMeans, ratios: TokenLogRatios, position: IntArray, token: IntArray
 ) -> float:
-    """Standard error of the mean gap from the noise of the reports; NaN where their variance is not known.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-    means : BridgeMeans
-    ratios : TokenLogRatios
-    position, token : ndarray of int, shape (draw,)
-        As in :func:`clustered_se`.
-
-    Returns
-    -------
-    float
-        Nats.
-    """
+    """Standard error of the mean gap from the noise of the reports; NaN where their variance is not known."""
     if not np.isfinite(ratios.variance):
         return float("nan")
     slope = means.p_answer * (1 - means.p_answer)

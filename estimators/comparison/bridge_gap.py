@@ -14,6 +14,7 @@ from estimators.comparison.chains import TokenLogRatios, token_log_ratios
 from estimators.comparison.gap import LossGap
 from estimators.comparison.importance import Proposals, draws_by_item, mixture_logprob, study_proposals
 from estimators.comparison.item_terms import group_terms
+from estimators.comparison.log_means import items_se
 from estimators.comparison.overlap import OverlapDiagnostics, diagnose_overlap
 from estimators.comparison.rounding import RoundingScheme
 from estimators.comparison.study import COMPARISON
@@ -167,7 +168,7 @@ def bridge_gap(
     return BridgeGap(
         estimator="bridge",
         gap_nats=float(means.value.mean()),
-        se_items_nats=float(means.value.std() / np.sqrt(n_items)),
+        se_items_nats=items_se(means.value),
         se_samples_nats=float(np.sqrt(np.sum(means.se**2)) / n_items),
         n_items=n_items,
         n_responses=int(in_means.sum()),

@@ -20,6 +20,7 @@ from estimators.comparison.leave_one_out import largest_log_weights
 from estimators.comparison.log_means import (
     LOG_MEANS,
     LogMeans,
+    items_se,
     plain_log_mean,
     rao_blackwell_log_mean,
 )
@@ -50,9 +51,9 @@ class LossGap(Result):
     gap_nats : float
         L_h - L_G, nats a token.
     se_items_nats : float
-        Source (i): standard deviation (ddof 0) of the items' log-means over sqrt(N).
+        Source (i): standard deviation (ddof 0) of the items' log-means over sqrt(N); NaN for one item.
     se_samples_nats : float
-        Source (ii): noise of the finite number of responses an item, items held fixed.
+        Source (ii): noise of the finite number of responses an item, items held fixed; NaN where an item has one.
     n_items, n_responses : int
     item : ndarray, shape (item,)
         Labels of the items, sorted.
@@ -198,7 +199,7 @@ def estimate_gap(
     return LossGap(
         estimator=estimator if isinstance(estimator, str) else estimator.__name__,
         gap_nats=float(means.value.mean()),
-        se_items_nats=float(spread_of.std() / np.sqrt(n_items)),
+        se_items_nats=items_se(spread_of),
         se_samples_nats=float(np.sqrt(np.sum(means.se**2)) / n_items),
         n_items=n_items,
         n_responses=terms.log_term.size,

@@ -24,6 +24,7 @@ __all__ = [
     "LogMeans",
     "delta_log_mean",
     "expected_counts",
+    "items_se",
     "jackknife_log_mean",
     "plain_log_mean",
     "psis_log_mean",
@@ -43,7 +44,7 @@ class LogMeans(Result):
     value : ndarray, shape (item,)
         Nats.
     se : ndarray, shape (item,)
-        Nats; only the noise of drawing n terms, not the spread over items.
+        Nats; only the noise of drawing n terms, not the spread over items. NaN for an item with a single term.
 
     Examples
     --------
@@ -89,7 +90,13 @@ def plain_log_mean(terms: ItemTerms) -> LogMeans:
         square *= square
         np.add.reduceat(square, terms.start[items] - rows.start, out=variance[items])
     variance /= terms.n
+    variance[terms.n == 1] = np.nan
     return LogMeans(value=np.log(mean) + weights.largest, se=np.sqrt(variance / terms.n) / mean)
+
+
+def items_se(value: FloatArray) -> float:
+    """Standard error of a mean over items, (item,), by the spread (ddof 0) of the items; NaN for one item."""
+    return float(value.std() / np.sqrt(value.size)) if value.size > 1 else float("nan")
 
 
 def delta_log_mean(terms: ItemTerms) -> LogMeans:
@@ -114,7 +121,8 @@ def delta_log_mean(terms: ItemTerms) -> LogMeans:
     """
     plain = plain_log_mean(terms)
     relative_variance = plain.se**2 * terms.n / np.maximum(terms.n - 1, 1)  # of the mean, with ddof 1
-    return LogMeans(value=plain.value + relative_variance / 2, se=np.sqrt(relative_variance))
+    value = plain.value + np.where(terms.n > 1, relative_variance, 0.0) / 2
+    return LogMeans(value=value, se=np.sqrt(relative_variance))
 
 
 def jackknife_log_mean(terms: ItemTerms) -> LogMeans:
@@ -153,7 +161,7 @@ def jackknife_log_mean(terms: ItemTerms) -> LogMeans:
         loo *= loo
         np.add.reduceat(loo, start, out=spread[items])
     value = np.where(many, n * plain.value - (n - 1) * mean_loo, plain.value)
-    return LogMeans(value=value, se=np.sqrt(np.where(many, (n - 1) / n * spread, 0.0)))
+    return LogMeans(value=value, se=np.sqrt(np.where(many, (n - 1) / n * spread, np.nan)))
 
 
 def psis_log_mean(terms: ItemTerms) -> LogMeans:

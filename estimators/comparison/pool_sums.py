@@ -168,9 +168,9 @@ def pool_errors(influence: FloatArray, change: FloatArray, draw_variance: FloatA
     centred = change - change.mean(axis=0)
     of_people = factor * float(np.sum(centred.sum(axis=1) ** 2)) / n**2
     of_cells = factor * float(np.sum(centred**2)) / n**2
-    of_items = n / max(n - 1, 1) * float(np.sum(influence**2))
+    of_items = n / (n - 1) * float(np.sum(influence**2)) if n > 1 else np.nan
     return PoolErrors(
-        se_contexts_nats=float(np.sqrt(of_items + max(of_people - of_cells, 0.0))),
+        se_contexts_nats=float(np.sqrt(of_items + np.maximum(of_people - of_cells, 0.0))),
         se_asked_nats=float(np.sqrt(of_people + draw_variance.sum() / n**2)),
         freedom=max(min(n, n_groups) - 1, 1),
         item_variance=factor * np.sum(centred**2, axis=0) + draw_variance,

@@ -169,7 +169,9 @@ def stated_belief(said_nats: ArrayLike, believed_nats: ArrayLike, item: ArrayLik
     _, cluster = np.unique(items[known], return_inverse=True)
     score = np.bincount(cluster, weights=centred * residual)
     n_clusters = score.size
-    variance = float(score @ score) / spread**2 * n_clusters / (n_clusters - 1) if n_clusters > 1 else np.nan
+    # a line through two points leaves no residual
+    known = n_clusters > 1 and s.size > 2
+    variance = float(score @ score) / spread**2 * n_clusters / (n_clusters - 1) if known else np.nan
     off = s - s.mean()
     correlation = float(centred @ s / np.sqrt(spread * (off @ off))) if (off @ off) > 0 else np.nan
     return StatedBelief(s.size, slope, intercept, float(np.sqrt(variance)), correlation, agreement, distance)

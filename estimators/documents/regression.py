@@ -144,7 +144,9 @@ def clustered_regression(
         both = np.unique(codes[0] * counts[1] + codes[1], return_inverse=True)[1]
         # a variance below one of its parts is one of a small study
         variance = np.maximum(parts[0] + parts[1] - _variance(scores, inverse, both), np.maximum(*parts))
-    se = np.sqrt(variance)
+    # a column that is the same throughout each of two clusters leaves their residuals no sum to vary
+    plain = np.diag(inverse) * float(error @ error)
+    se = np.sqrt(np.where((variance > _SAME**2 * plain) | (plain < _SAME**2 * float(y @ y)), variance, np.nan))
     half = np.array([t_half_width(float(one), min(counts) - 1, probability) for one in se])
     return ClusteredRegression(
         names=names,

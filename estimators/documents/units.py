@@ -86,7 +86,8 @@ def unit_loss(total_nats: ArrayLike, n_units: ArrayLike) -> UnitLoss:
         raise InputError(f"is {units.min():g}, should be 0 or more for each document", field="n_units")
     mean = float(total.sum() / n) if n else float("nan")
     se = float("nan")
-    if total.size > 1 and n:
-        se = float(np.sqrt(total.size / (total.size - 1) * np.sum((total - mean * units) ** 2)) / n)
+    size = int((units > 0).sum())
+    if size > 1:
+        se = float(np.sqrt(size / (size - 1) * np.sum((total - mean * units) ** 2)) / n)
     ln2 = float(np.log(2))
     return UnitLoss(n, ClusteredMean(mean, se), ClusteredMean(mean / ln2, se / ln2))

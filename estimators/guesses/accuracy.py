@@ -263,15 +263,18 @@ def pooled_accuracy(
     replicates = bootstrap_accuracy(right, who, where, n_replicates=n_replicates, rng=rng)
     wilson = wilson_interval(hits, n, probability=probability)
     own = participant_accuracy(right, who).accuracy
-    lower, upper = np.quantile(replicates, [tail, 1 - tail])
+    places = np.unique(where).size
+    # of one participant or one document nobody knows how much they differ
+    known = min(own.size, places) > 1 and replicates.size > 1
+    lower, upper = np.quantile(replicates, [tail, 1 - tail]) if known else (np.nan, np.nan)
     return PooledAccuracy(
         n_guesses=n,
         n_participants=own.size,
-        n_documents=np.unique(where).size,
+        n_documents=places,
         accuracy=hits / n,
         wilson_lower=float(wilson[0]),
         wilson_upper=float(wilson[1]),
-        se=float(replicates.std(ddof=1)) if replicates.size > 1 else np.nan,
+        se=float(replicates.std(ddof=1)) if known else np.nan,
         lower=float(lower),
         upper=float(upper),
         participant_mean=float(own.mean()),

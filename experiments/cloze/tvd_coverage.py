@@ -124,7 +124,11 @@ def tvd_coverage(study: xr.Dataset, settings: TvdCoverageSettings) -> Experiment
                         "tvd_corrected": float(np.nanmean(corrected)),
                         "tvd_bayes": float(posterior.mean().mean()),
                         "coverage": float(inside.mean()),
-                        "se_coverage": float(np.sqrt(inside.mean() * (1 - inside.mean()) / len(truth))),
+                        "se_coverage": (
+                            float(np.sqrt(inside.mean() * (1 - inside.mean()) / len(truth)))
+                            if len(truth) > 1
+                            else np.nan
+                        ),
                         "share_truth_below": float((truth < lower).mean()),
                         "width": float((upper - lower).mean()),
                         **convergence_columns(found),

@@ -17,6 +17,7 @@ import numpy as np
 from sqlalchemy import select
 
 from estimators.comparison import estimate_gap
+from estimators.comparison.log_means import items_se
 from estimators.comparison.reports import log_ratio_from_report
 from experiments.collect.collection import Collection
 from experiments.collect.deck import Deck
@@ -192,7 +193,8 @@ def running_estimate(rows: Sequence[Any], deck: Deck) -> Estimate | None:
     gap = estimate_gap(np.array(log_odds) + log_ratio_from_report(report), item)
     of_generator = np.array([target[label] for label in gap.item.tolist()])
     losses = gap.item_gap_nats + of_generator
-    se = float(np.hypot(losses.std() / np.sqrt(losses.size), gap.se_samples_nats))
+    # the spread over items holds the noise of their responses too, which items with one response do not tell
+    se = float(np.hypot(items_se(losses), np.nan_to_num(gap.se_samples_nats)))
     loss = float(losses.mean())
     return Estimate(
         loss_nats=loss,

@@ -114,7 +114,9 @@ def bootstrap(study: xr.Dataset, settings: BootstrapSettings) -> ExperimentResul
             settings.seed,
         ).items():
             perplexity = perplexity_of_loss(result.gap_nats + full.reference_loss_nats)
-            lower, upper = np.quantile(perplexity, [tail, 1 - tail])
+            # of one item nobody knows how much items differ
+            known = result.gap_nats.size > 1 and (kind != "cluster" or full.gap.n_items > 1)
+            lower, upper = np.quantile(perplexity, [tail, 1 - tail]) if known else (np.nan, np.nan)
             rows.append(
                 {
                     **table_row(full, control),
@@ -123,7 +125,7 @@ def bootstrap(study: xr.Dataset, settings: BootstrapSettings) -> ExperimentResul
                     "perplexity_full": full.perplexity,
                     "gap_full_nats": full.gap.gap_nats,
                     "gap_nats": result.gap_nats.mean(),
-                    "se_bootstrap_nats": result.gap_nats.std(ddof=1) if result.gap_nats.size > 1 else np.nan,
+                    "se_bootstrap_nats": result.gap_nats.std(ddof=1) if known else np.nan,
                     "perplexity": perplexity.mean(),
                     "perplexity_median": np.median(perplexity),
                     "perplexity_lower": lower,
@@ -196,9 +198,8 @@ def summary(table: pd.DataFrame, interval: float = 0.9) -> str:
 def bootstrap_figure(table: pd.DataFrame, study_name: str = "", interval: float = 0.9) -> Figure:
     """Bootstrap intervals of every player, the three kinds below each other."""
     players = list(dict.fromkeys(table["player"]))
-    wide = table.pivot_table(
-        index="player", columns="bootstrap", values=["perplexity", "perplexity_lower", "perplexity_upper"]
-    ).loc[players]
+    ends = ["perplexity", "perplexity_lower", "perplexity_upper"]
+    wide = table.set_index(["player", "bootstrap"])[ends].unstack().loc[players]  # noqa: PD010 - the other drops NaN
     wide.columns = [" ".join(pair) for pair in wide.columns]
     half = table[table["bootstrap"] == "half_sample"]
     rows = wide.assign(

@@ -210,7 +210,7 @@ def _cloze(planned: Planned, rng: np.random.Generator) -> Outcome:
         world.tvd_at[n] = float(np.nanmean(_corrected_tvd(world, everything, n, rng)))
     # the same people answer other contexts too, but an answer says nothing of them: what contexts differ by is all
     found = tvd[np.isfinite(tvd)]
-    se = float(found.std(ddof=1) / np.sqrt(found.size))
+    se = float(found.std(ddof=1) / np.sqrt(found.size)) if found.size > 1 else np.nan
     return Outcome(float(found.mean()), se, found.size - 1, world.tvd_at[n], belief=float(world.tvd.mean()))
 
 

@@ -167,7 +167,7 @@ def summarise(found: Sequence[Outcome], wanted: float, interval: float) -> dict[
         "bias": float(error.mean()),
         "bias_mcse": _mcse(error),
         "rmse": rmse,
-        "rmse_mcse": _mcse(error**2) / (2 * rmse) if rmse > 0 else 0.0,
+        "rmse_mcse": _mcse(error**2) / (2 * rmse) if rmse > 0 else _mcse(error),
         "bias_to_belief": float(belief.mean()),
         "p_right_order": float(right.mean()),
         "p_right_order_mcse": _share_mcse(right),

@@ -234,7 +234,7 @@ def _cell(what: str, mine: pd.DataFrame) -> dict[str, Any]:
         "n_studies": int(by_study.size),
         "n_values": len(mine),
         "coverage": float(mine["covered"].mean()),
-        "coverage_se": float(by_study.std(ddof=1) / np.sqrt(by_study.size)),
+        "coverage_se": float(by_study.sem()),
         "bias": float(mine["error"].mean()),
         "rmse": float(np.sqrt((mine["error"] ** 2).mean())),
         "mean_width": float((mine["upper"] - mine["lower"]).mean()),

@@ -161,7 +161,7 @@ def summarise(
         truth_mean=float(arrays["truth"].mean()),
         bias=float(error.mean()),
         rmse=rmse,
-        rmse_se=spread / (2 * rmse * np.sqrt(n)) if rmse > 0 else 0.0,
+        rmse_se=float(np.divide(spread, 2 * rmse * np.sqrt(n))) if rmse > 0 or n == 1 else 0.0,
         coverage=k / n,
         coverage_lower=0.0 if k == 0 else float(beta.ppf(tail, k + 0.5, n - k + 0.5)),
         coverage_upper=1.0 if k == n else float(beta.ppf(1 - tail, k + 0.5, n - k + 0.5)),

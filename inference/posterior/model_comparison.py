@@ -72,7 +72,7 @@ class LooByGroup(Result):
     @property
     def se_nats(self) -> float:
         """Standard error of the sum over groups that could have been others; NaN with one group."""
-        return _se_of_sum(self.elpd_nats)
+        return se_of_sum(self.elpd_nats)
 
     @property
     def warning(self) -> str:
@@ -234,7 +234,7 @@ def comparison_table(loos: Mapping[str, LooByGroup]) -> pd.DataFrame:
                 "elpd_nats": loo.total_nats,
                 "se_nats": loo.se_nats,
                 "difference_nats": float(difference.sum()),
-                "difference_se_nats": _se_of_sum(difference),
+                "difference_se_nats": se_of_sum(difference),
                 "p_loo": loo.p_loo,
                 "n_groups": loo.label.size,
                 "n_bad_k": int(loo.is_bad.sum()),
@@ -245,5 +245,6 @@ def comparison_table(loos: Mapping[str, LooByGroup]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _se_of_sum(values: FloatArray) -> float:
+def se_of_sum(values: FloatArray) -> float:
+    """Standard error of a sum of values that were sampled; NaN for one value."""
     return float(np.sqrt(values.size * values.var(ddof=1))) if values.size > 1 else float("nan")

@@ -37,7 +37,7 @@ from inference.comparison.calibration_curves import (
     reliability_curves,
     report_shares,
 )
-from inference.posterior.model_comparison import loo_by
+from inference.posterior.model_comparison import loo_by, se_of_sum
 from inference.posterior.sampling import compile_model
 from inference.settings import Count, numbers_of
 from models.comparison.calibration import CalibrationPriors, calibration_model, set_weights
@@ -194,7 +194,7 @@ def _beta_against_linear(fits: Mapping[str, Fit], outcomes: OutcomeData, item: N
     difference = beta.elpd_nats - linear.elpd_nats
     return {
         "loo_difference_nats": float(difference.sum()),
-        "loo_difference_se_nats": float(difference.std(ddof=1) * np.sqrt(difference.size)),
+        "loo_difference_se_nats": se_of_sum(difference),
         "loo_n_items": int(difference.size),
         "loo_n_bad": int((linear.is_bad | beta.is_bad).sum()),
     }
