@@ -1,0 +1,126 @@
+"""A standard error that one item, participant, document or response cannot tell is NaN, and its interval too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from estimators import bets, cloze, comparison, documents, guesses
+from estimators.comparison.examples import comparison_study
+from estimators.comparison.gap import ESTIMATORS
+from estimators.comparison.pool_sums import pool_errors
+
+Numbers = Sequence[float]
+SIZES = st.lists(st.floats(-3, 3), min_size=2, max_size=9)
+
+
+def rng() -> np.random.Generator:
+    return np.random.default_rng(1)
+
+
+def gap_of_one_item(values: Numbers, estimator: str) -> list[float]:
+    n = len(values)
+    found = comparison.estimate_gap(
+        values,
+        [0] * n,
+        estimator=estimator,
+        target_logprob=np.full(n, -2.0),
+        token=np.arange(n),
+        candidate_logprob=np.full(n, -np.log(n)),
+    )
+    return [found.se_items_nats]
+
+
+def gap_of_single_responses(values: Numbers, estimator: str) -> list[float]:
+    n = len(values)
+    logprob = np.full(n, -2.0)
+    found = comparison.estimate_gap(
+        values, range(n), estimator=estimator, target_logprob=logprob, token=np.arange(n), candidate_logprob=logprob
+    )
+    return [found.se_samples_nats]
+
+
+def crossed(values: Numbers, one: str) -> list[float]:
+    many, single = range(len(values)), [0] * len(values)
+    found = documents.crossed_mean(values, *((single, many) if one == "participant" else (many, single)))
+    return [found.se, found.lower, found.upper]
+
+
+def accuracy(values: Numbers, one: str) -> list[float]:
+    right, many, single = np.array(values) > 0, [str(at) for at in range(len(values))], ["0"] * len(values)
+    people, places = (single, many) if one == "participant" else (many, single)
+    found = guesses.pooled_accuracy(right, people, places, rng=rng(), n_replicates=50)
+    return [found.se, found.lower, found.upper, *([found.participant_mean_se] if one == "participant" else [])]
+
+
+def practice(values: Numbers) -> list[float]:
+    n = len(values)
+    found = guesses.practice_curve(np.array(values) > 0, ["0"] * n, range(n), starts=[0], rng=rng(), n_replicates=20)
+    return [*found.excess_lower, *found.excess_upper]
+
+
+def needed(values: Numbers) -> list[float]:
+    found = cloze.needed_share(np.abs(values), np.zeros(len(values)), ["a"] * len(values), margin=0.1, rng=rng())
+    return [found.lower, found.upper]
+
+
+def paired(values: Numbers) -> list[float]:
+    found = cloze.paired_difference(values, np.zeros(len(values)), group=["a"] * len(values), seed=1)
+    return [found.lower, found.upper]
+
+
+def regression(values: Numbers) -> list[float]:
+    cluster = np.arange(len(values)) % 2
+    # a second value of the second cluster, so that there are more values than coefficients
+    y, cluster = [*values, 0.3, 1.7], [*cluster, 0, 1]
+    return documents.clustered_regression(y, {"x": cluster}, cluster).se.tolist()
+
+
+def pooled_items(values: Numbers) -> list[float]:
+    change = np.array(values)[:, None]
+    found = pool_errors(np.zeros(1), change, np.zeros(1), len(values))
+    return [found.se_contexts_nats]
+
+
+CASES: dict[str, Callable[[Numbers], list[float]]] = {
+    **{f"{name}, one item": lambda v, name=name: gap_of_one_item(v, name) for name in ESTIMATORS if name != "bridge"},
+    **{
+        f"{name}, single responses": lambda v, name=name: gap_of_single_responses(v, name)
+        for name in ESTIMATORS
+        if name != "bridge"
+    },
+    **{f"mean over one {one}": lambda v, one=one: crossed(v, one) for one in ("participant", "item")},
+    **{f"accuracy of one {one}": lambda v, one=one: accuracy(v, one) for one in ("participant", "document")},
+    "practice of one participant": practice,
+    "share of one group": needed,
+    "difference of one group": paired,
+    "slope of what two texts have": regression,
+    "pool of one item": pooled_items,
+    "mean of one cluster": lambda v: [documents.clustered_mean(v, ["a"] * len(v)).se],
+    "loss of one document with words": lambda v: [documents.unit_loss([np.abs(v).sum(), 0], [3, 0]).nats.se],
+    "bets of one person": lambda v: [bets.estimate_bet_loss(np.abs(v), ["a"] * len(v), range(len(v))).loss_se_nats],
+    "line through two pairs": lambda v: [comparison.stated_belief(v[:2], [0.0, 1.0], item=[0, 1]).slope_se],
+    "one draw and one answer": lambda v: comparison.bridge_log_means([v[0]] * 2, [0, 0], [False, True]).se.tolist(),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+@given(SIZES)
+def test_what_cannot_be_estimated_is_nan(case: str, values: list[float]) -> None:
+    with np.errstate(all="ignore"):
+        found = CASES[case](values)
+    assert found
+    assert np.isnan(found).all(), found
+
+
+@pytest.mark.parametrize("estimator", [name for name in ESTIMATORS if name != "bridge"])
+def test_a_study_of_one_item_has_a_perplexity_and_no_interval(estimator: str) -> None:
+    study = comparison_study()
+    one = study.isel(response=study["response_item"].to_numpy() == study["item"].to_numpy()[0])
+    found = comparison.estimate_perplexity(one, estimator=estimator)
+    assert np.isfinite(found.perplexity)
+    assert np.isnan([found.perplexity_lower, found.perplexity_upper, found.gap.se_items_nats]).all()
