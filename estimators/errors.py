@@ -45,27 +45,12 @@ def printable(text: str) -> str:
 
 
 def unknown_choice(what: str, value: object, valid: Iterable[object], *, source: object = None) -> InputError:
-    """Build the error for a name that is not among the valid ones, which it lists.
-
-    Parameters
-    ----------
-    what : str
-        What the name should have named, for example ``"rounding"``.
-    value : object
-        The name that was given.
-    valid : iterable
-        The names that exist.
-    source : object, optional
-        Where the name was read.
-
-    Returns
-    -------
-    InputError
-    """
+    """Build the error for a name that is not among the valid ones, which it lists; `what` says what it should name."""
     names = [str(name) for name in valid]
     near = get_close_matches(str(value), names, n=1)
     meant = f"did you mean {near[0]!r}? " if near else ""
-    return InputError(f"unknown {what} {value!r}; {meant}choose one of: {', '.join(names)}", source=source)
+    there = f"choose one of: {', '.join(names)}" if names else "there is none to choose"
+    return InputError(f"unknown {what} {value!r}; {meant}{there}", source=source)
 
 
 def require_packages(packages: Iterable[str], extra: str, *, source: object = None, field: object = None) -> None:

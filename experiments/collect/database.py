@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from json import JSONDecodeError
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from alembic.migration import MigrationContext
 from alembic.runtime.environment import EnvironmentContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, create_engine, event, inspect, make_url
-from sqlalchemy.exc import ArgumentError, DatabaseError, NoSuchModuleError, OperationalError
+from sqlalchemy.exc import ArgumentError, DatabaseError, NoSuchModuleError, OperationalError, SQLAlchemyError
 from sqlalchemy.orm import Session as Transaction
 
 from estimators.errors import InputError, how_to_install
@@ -123,9 +124,9 @@ def open_database(url: str, *, field: str = "database", new: bool = True) -> Dat
     except InputError:
         engine.dispose()
         raise
-    except DatabaseError as error:
+    except (DatabaseError, UnicodeDecodeError) as error:
         engine.dispose()
-        reason = " ".join(str(error.orig).split())
+        reason = " ".join(str(getattr(error, "orig", error)).split())
         # nobody answers, or the tables of another program stand there
         closed = isinstance(error, OperationalError)
         what = "which cannot be opened" if closed else "no database that +exp=collect wrote"
@@ -135,12 +136,27 @@ def open_database(url: str, *, field: str = "database", new: bool = True) -> Dat
 
 @contextmanager
 def existing_database(url: str, *, field: str = "url") -> Iterator[Database]:
-    """Open a database that is there while the block runs."""
-    database = open_database(existing_url(url, field=field), field=field, new=False)
+    """Open a database that is there while the block runs; InputError in one line where it is none, or damaged."""
+    name = existing_url(url, field=field)
+    database = open_database(name, field=field, new=False)
     try:
+        if is_sqlite(database.engine):
+            with database.engine.connect() as connection:
+                found = str(connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar())
+            if found != "ok":
+                # what is read of it may lack answers without any error
+                raise _damaged(name, found, field)
         yield database
+    except (SQLAlchemyError, JSONDecodeError, UnicodeDecodeError) as error:
+        raise _damaged(name, str(getattr(error, "orig", error)), field) from error
     finally:
         database.close()
+
+
+def _damaged(url: str, reason: str, field: str) -> InputError:
+    shown, said = make_url(url).render_as_string(), " ".join(reason.split())
+    cure = "where the file is damaged take a backup, or what sqlite3 FILE .recover still finds"
+    return InputError(f"is {shown!r}, which cannot be read to its end: {said}; {cure}", field=field)
 
 
 def existing_url(given: str, *, field: str = "url") -> str:

@@ -108,7 +108,7 @@ def _own_log_mean(dotted: str) -> Callable[[ItemTerms], LogMeans]:
         raise InputError(problem, field="estimator.log_mean") from error
     if callable(found):
         return cast("Callable[[ItemTerms], LogMeans]", found)
-    near = get_close_matches(name, [each for each in vars(module or {}) if not each.startswith("_")], n=1)
+    near = get_close_matches(name, [each for each in getattr(module, "__dict__", ()) if not each.startswith("_")], n=1)
     meant = (
         f"; did you mean {near[0]!r}?" if near else "; should be MODULE.FUNCTION, a function that stands in a module"
     )

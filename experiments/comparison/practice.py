@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from estimators.comparison.study_sources import TARGET_POSITION
 from estimators.documents import crossed_slope
-from estimators.errors import InputError
+from estimators.errors import InputError, unknown_choice
 from estimators.layout import item_positions
 from experiments.harness.figures import STYLE, new_figure
 from experiments.harness.marks import light_grid, number_ticks, titled
@@ -158,12 +158,10 @@ def practice_answers(study: xr.Dataset, *, against: str = "order", automatic: bo
         raise InputError("has no participant who gave two answers; nobody can get better", field="participant")
     x = 1.0 + before
     if against != "order":
-        if against not in study or study[against].dims != ("response",) or study[against].dtype.kind not in "iuf":
-            known = [name for name in study.data_vars if study[name].dims == ("response",)]
-            raise InputError(
-                f"is {against!r}; no number of every answer has that name: {', '.join(map(str, known))}",
-                field="against",
-            )
+        of_answers = [str(name) for name, one in study.data_vars.items() if one.dims == ("response",)]
+        numbers = [name for name in of_answers if study[name].dtype.kind in "iuf"]
+        if against not in numbers:
+            raise unknown_choice("number of every answer", against, ["order", *numbers], source="against")
         x = study[against].to_numpy()[keep].astype(float)
         if not (np.isfinite(x) & (x > 0)).all():
             raise InputError(f"has {int((~(x > 0)).sum())} values of {against} that are not above 0", field="against")

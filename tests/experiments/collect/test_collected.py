@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import random
+import sqlite3
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -457,3 +460,25 @@ def test_a_player_without_a_belief_stops(played: Played) -> None:
     for game in ("comparison", "top1", "cloze", "guess_until_right", "bets"):
         with pytest.raises(InputError, match=r"player 0, context: ends with .*nobody has read"):
             Person(played.people, 0).answer(game, page)
+
+
+def test_a_damaged_database_is_one_line_and_never_half_exported(
+    played: Played, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with closing(sqlite3.connect(played.url.removeprefix("sqlite:///"))) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    good = Path(played.url.removeprefix("sqlite:///")).read_bytes()
+    rng = random.Random(1)
+    for number in range(8):
+        bad, page = bytearray(good), 4096 * rng.randrange(1, len(good) // 4096)
+        if number % 2:
+            bad[page : page + 4096] = rng.randbytes(4096)
+        else:
+            del bad[page:]
+        path = tmp_path / f"{number}.sqlite"
+        path.write_bytes(bad)
+        assert main(["export", "--url", f"sqlite:///{path}", "--folder", str(tmp_path / f"out{number}")]) == 2
+        said = capsys.readouterr().err
+        assert said.startswith("error: url: is")
+        assert said.count("\n") == 1
+        assert not (tmp_path / f"out{number}").exists()
