@@ -27,6 +27,7 @@ __all__ = [
     "Counts",
     "Group",
     "Names",
+    "OneOrMoreNames",
     "Positive",
     "Probability",
     "Settings",
@@ -54,6 +55,9 @@ Count = Annotated[int, Field(ge=1)]
 """A whole number of at least 1."""
 
 
+_LARGEST = 2**63 - 1
+
+
 def _digits_are_text(value: Any) -> Any:
     """YAML and the command line read a name of digits, such as a participant's, as a number."""
     return str(value) if type(value) is int else value
@@ -68,6 +72,9 @@ Text = Annotated[str, Field(min_length=1), BeforeValidator(_digits_are_text)]
 
 Names = Annotated[tuple[Text, ...], BeforeValidator(_alone)]
 """Names; a list in YAML, or a single one; whole numbers are names."""
+
+OneOrMoreNames = Annotated[Names, Field(min_length=1)]
+"""Names, one at least."""
 
 Counts = Annotated[tuple[Count, ...], Field(min_length=1), BeforeValidator(lambda n: (n,) if isinstance(n, int) else n)]
 """Whole numbers of at least 1; a list in YAML, or a single one."""
@@ -139,6 +146,15 @@ class Settings(BaseModel):
             return given
         named = {name: field.default for name, field in cls.model_fields.items() if name in given}
         return given | {name: _changed(default, given[name]) for name, default in named.items()}
+
+    @model_validator(mode="after")
+    def _whole_numbers_fit(self) -> Self:
+        """NumPy holds whole numbers of 64 bits: what is larger can only end in an OverflowError."""
+        for name, value in self:
+            for each in value if isinstance(value, tuple) else (value,):
+                if isinstance(each, int) and abs(each) > _LARGEST:
+                    raise InputError(f"is {each}, should be a whole number of at most {_LARGEST:,}", field=name)
+        return self
 
     def changed(self, **changes: Any) -> Self:
         """Return these settings with some changed, checked like new ones."""
@@ -280,7 +296,7 @@ def from_numbers(kind: type[D], given: Mapping[str, Any]) -> D:
     for name, number in given.items():
         if name not in valid:
             raise unknown_choice("setting", name, valid)
-        if not isinstance(number, int | float) or isinstance(number, bool):
+        if not isinstance(number, int | float) or isinstance(number, bool) or not abs(number) <= _LARGEST:
             raise InputError(f"is {number!r}, should be a number", field=name)
     return kind(**given)
 

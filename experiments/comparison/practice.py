@@ -158,13 +158,17 @@ def practice_answers(study: xr.Dataset, *, against: str = "order", automatic: bo
         raise InputError("has no participant who gave two answers; nobody can get better", field="participant")
     x = 1.0 + before
     if against != "order":
-        of_answers = [str(name) for name, one in study.data_vars.items() if one.dims == ("response",)]
-        numbers = [name for name in of_answers if study[name].dtype.kind in "iuf"]
+        numbers = {
+            str(name): one.to_numpy()[keep].astype(float)
+            for name, one in study.data_vars.items()
+            if one.dims == ("response",) and one.dtype.kind in "iuf"
+        }
         if against not in numbers:
-            raise unknown_choice("number of every answer", against, ["order", *numbers], source="against")
-        x = study[against].to_numpy()[keep].astype(float)
-        if not (np.isfinite(x) & (x > 0)).all():
-            raise InputError(f"has {int((~(x > 0)).sum())} values of {against} that are not above 0", field="against")
+            known = [name for name, values in numbers.items() if _positive(values).all()]
+            raise unknown_choice("number of every answer", against, ["order", *known], source="against")
+        x = numbers[against]
+        if not _positive(x).all():
+            raise InputError(f"has {int((~_positive(x)).sum())} values of {against} that are not above 0", field="against")
     return pd.DataFrame(
         {
             "participant": who,
@@ -238,3 +242,7 @@ def practice_figure(answers: pd.DataFrame, study_name: str, settings: PracticeSe
         question = "as they go on" if settings.against == "order" else f"with {what}"
         titled(fig, f"Do answers get better {question}?", study_name)
     return fig
+
+
+def _positive(values: NDArray[np.float64]) -> NDArray[np.bool_]:
+    return np.isfinite(values) & (values > 0)

@@ -45,7 +45,7 @@ def chosen_back_offs(study: xr.Dataset, settings: BetsSettings) -> list[str]:
         If there is none.
     """
     generator = study.attrs.get(GENERATOR)
-    if settings.back_offs:
+    if settings.back_offs is not None:
         named = [str(generator) if name == GENERATOR and generator else name for name in settings.back_offs]
         return list(dict.fromkeys(named))
     models = [str(name) for name in study["model"].to_numpy().tolist()] if "model" in study.coords else []
@@ -53,7 +53,7 @@ def chosen_back_offs(study: xr.Dataset, settings: BetsSettings) -> list[str]:
     found += [UNIFORM] if vocab_size_of(study, settings) is not None else []
     if not found:
         raise InputError(
-            f"is {'null' if settings.back_offs is None else '[]'}, but the study has no model and no vocabulary that could spread the stakes on anything else; "
+            "is null, but the study has no model and no vocabulary that could spread the stakes on anything else; "
             "back_offs=[uniform] with vocab_size=NUMBER is one",
             field="back_offs",
         )

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from estimators.bets.calibration import STAKE_EDGES
 from experiments.harness.bayes import PosteriorSettings, SamplerSettings
-from inference.settings import Count, Names, numbers_of
+from inference.settings import Count, OneOrMoreNames, numbers_of
 from models.bets.recalibration_priors import RecalibrationPriors
 
 __all__ = ["BetsSettings"]
@@ -17,7 +17,7 @@ __all__ = ["BetsSettings"]
 class BetsSettings(PosteriorSettings):
     """Settings of :func:`~experiments.bets.bet_perplexity.experiment.bet_perplexity`."""
 
-    back_offs: Names | None = None
+    back_offs: OneOrMoreNames | None = None
     """What may spread the stake on anything else over words that were not named: generator, the name of any model of
     the study, uniform. null takes every model of the study, the generator first, and uniform where the size of the
     vocabulary is known. The first one is the main one."""
