@@ -34,13 +34,7 @@ class InputError(ValueError):
 
 
 def printable(text: str) -> str:
-    r"""Show line ends, commands to a terminal and halves of surrogate pairs as Python writes them in a string.
-
-    Examples
-    --------
-    >>> print(printable("two\nlines"))
-    two\nlines
-    """
+    r"""Show line ends, commands to a terminal and halves of surrogate pairs as Python writes them in a string."""
     return text if text.isprintable() else "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
 
 
@@ -57,20 +51,6 @@ def require_packages(packages: Iterable[str], extra: str, *, source: object = No
     """Refuse to start what needs a missing package, and say which extra brings it.
 
     Nothing is imported: a package counts as installed if Python finds it.
-
-    Parameters
-    ----------
-    packages : iterable of str
-        Names as they are imported.
-    extra : str
-        The optional dependencies of ``pyproject.toml`` that hold them.
-    source, field : object, optional
-        What needs them, as in :class:`InputError`.
-
-    Raises
-    ------
-    InputError
-        If one of them is not installed.
     """
     missing = [name for name in packages if find_spec(name) is None]
     if missing:
@@ -83,28 +63,7 @@ def how_to_install(missing: str, extra: str) -> str:
 
 
 def check_memory(n_bytes: float, *, source: object = None, field: object = None) -> None:
-    """Refuse what needs more memory than this machine, or this container, has.
-
-    Parameters
-    ----------
-    n_bytes : float
-        Needed at least.
-    source, field : object, optional
-        Setting that makes it so large.
-
-    Raises
-    ------
-    InputError
-        Says what it would need and what there is.
-
-    Examples
-    --------
-    >>> check_memory(1000)
-    >>> check_memory(1e15, field="vocab_size")
-    Traceback (most recent call last):
-        ...
-    estimators.errors.InputError: vocab_size: would need about 931,323 GiB of memory; there are ...
-    """
+    """Refuse what needs more memory than this machine, or this container, has."""
     there = _memory()
     if there is not None and n_bytes > there:
         raise InputError(

@@ -65,20 +65,7 @@ class PoolErrors:
 
 
 def pool_sums(pool: TokenPool, log_ratio: FloatArray, group: IntArray | None = None) -> PoolSums:
-    """Sum the reports and answers of a pool, of all people or without one group of them after another.
-
-    Parameters
-    ----------
-    pool : TokenPool
-    log_ratio : ndarray, shape (report,)
-        Its log-ratios, or what was made of them.
-    group : ndarray of int, shape (person,), optional
-        Group of each person. By default nobody is left out.
-
-    Returns
-    -------
-    PoolSums
-    """
+    """Sum the reports and answers of a pool, of all people or without one group of them after another."""
     size = pool.item.size
     whole = [np.bincount(pool.report_token, weight, size)[None] for weight in (None, log_ratio, log_ratio**2)]
     answered = np.bincount(pool.answer_token, minlength=size)[None].astype(float)
@@ -112,18 +99,7 @@ def people_groups(n_people: int, n_groups: int) -> IntArray:
 
 
 def even_slopes(log_ratio: FloatArray, person: IntArray) -> FloatArray:
-    """Divide everybody's reports by how large they are beside the others', pulled towards one by their number.
-
-    Parameters
-    ----------
-    log_ratio : ndarray, shape (report,)
-    person : ndarray of int, shape (report,)
-
-    Returns
-    -------
-    ndarray, shape (report,)
-        The typical size stays.
-    """
+    """Divide everybody's reports by how large they are beside the others', pulled towards one by their number."""
     n = int(person.max()) + 1
     size = np.abs(log_ratio)
     count = np.bincount(person, minlength=n)
@@ -148,20 +124,6 @@ def pool_errors(influence: FloatArray, change: FloatArray, draw_variance: FloatA
     .. math:: V_{contexts} = V_{items} + V_{people} - V_{cells}, \qquad V_{asked} = V_{people} + V_{draws}
 
     with :math:`V_{people}` the jackknife that leaves out one group of people at a time.
-
-    Parameters
-    ----------
-    influence : ndarray, shape (item,)
-        Of each item on the mean of all, nats.
-    change : ndarray, shape (group, item)
-        Of each item's value when a group is left out, nats.
-    draw_variance : ndarray, shape (item,)
-        Variance of each item's value because its draws are a sample.
-    n_groups : int
-
-    Returns
-    -------
-    PoolErrors
     """
     n = influence.size
     factor = (n_groups - 1) / n_groups if n_groups > 1 else np.nan

@@ -113,13 +113,7 @@ class OracleSettings(ClozeSettings, SplitSettings):
 
 
 def chosen_models(settings: PlayerSettings, study: xr.Dataset, *, needed: bool = True) -> list[str]:
-    """Models of ``players=[...]``, by default all of the study that have words of their own.
-
-    Raises
-    ------
-    InputError
-        If one is not in the study, or one is needed and there is none.
-    """
+    """Models of ``players=[...]``, by default all of the study that have words of their own."""
     # a model whose file gave log-probabilities of the targets alone has no distribution to compare
     valid = [
         name
@@ -140,17 +134,14 @@ def chosen_models(settings: PlayerSettings, study: xr.Dataset, *, needed: bool =
 def words_of(settings: ClozeSettings, study: xr.Dataset, models: Sequence[str]) -> StudyWords:
     """Words of the study with one set of rules on all sides, a model's samples pooled by context."""
     rules = settings.words.of(study)
-    return study_words(study, human=rules, model=rules, corpus=rules, models=models)
+    words = study_words(study, human=rules, model=rules, corpus=rules, models=models)
+    if not words.strings:
+        raise InputError("leave no word of any answer", field="experiment.words")
+    return words
 
 
 def shared_contexts(words: StudyWords, name: str, *, n_samples: int = 1) -> NDArray[np.intp]:
-    """Positions, among a model's contexts, of those that have enough of its samples and two answers of people.
-
-    Raises
-    ------
-    InputError
-        If there are fewer than two: nothing varies then.
-    """
+    """Positions, among a model's contexts, of those that have enough of its samples and two answers of people."""
     model, answers = words.models[name], words.answers()
     have = np.flatnonzero((model.counts.totals >= n_samples) & (answers.totals[model.item] > 1))
     if len(have) < 2:

@@ -110,22 +110,7 @@ def look(collection: Collection, *, now: float | None = None) -> Look:
 
 
 def session_flags(rows: Sequence[Any], deck: Deck) -> dict[int, list[str]]:
-    """Say which sessions look wrong, and why.
-
-    Parameters
-    ----------
-    rows : sequence
-        Answers with ``id`` (of the session), ``game``, ``question_id``, ``value``, ``automatic``, ``correct``,
-        ``score`` and ``server_ms``.
-    deck : Deck
-
-    Returns
-    -------
-    dict of int to list of str
-        failed_check: an attention check was failed; too_fast: the median answer took less than :data:`FASTEST_MS`;
-        one_key: :data:`ONE_KEY` of the answers are the same; outside: the mean score is :data:`FAR` robust standard
-        deviations from the median of the game's sessions. All but the first need :data:`FEWEST` answers.
-    """
+    """Say which sessions look wrong, and why."""
     flags: dict[int, list[str]] = {}
     by_session: dict[tuple[str, int], list[Any]] = {}
     for row in rows:
@@ -162,17 +147,6 @@ def running_estimate(rows: Sequence[Any], deck: Deck) -> Estimate | None:
 
     Candidates of the generator alone enter; those of a designed study have weights of their own, which the study's
     analysis knows.
-
-    Parameters
-    ----------
-    rows : sequence
-        See :func:`session_flags`; with ``layout``.
-    deck : Deck
-
-    Returns
-    -------
-    Estimate or None
-        None without such answers.
     """
     log_odds, report, item, target = [], [], [], {}
     for row in rows:

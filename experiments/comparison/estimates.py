@@ -319,13 +319,7 @@ def player_rows(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def rounding_label(name: str) -> str:
-    """Say what a rounding does, for a reader who does not know its name.
-
-    Examples
-    --------
-    >>> rounding_label("none"), rounding_label("interface"), rounding_label("mine")
-    ('as given', "rounded to the game's 11 values", 'rounded: mine')
-    """
+    """Say what a rounding does, for a reader who does not know its name."""
     if name == "none":
         return "as given"
     if name == "interface":

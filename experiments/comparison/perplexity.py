@@ -109,6 +109,11 @@ def perplexity(study: xr.Dataset, settings: PerplexitySettings) -> ExperimentRes
         figures={"perplexity": perplexity_figure(table, study.attrs["name"], settings.estimator)},
         text=summary(table),
         warnings=(
+            *(
+                ["of one item nobody knows how items differ: se_items is empty"]
+                if (table["n_items"] == 1).all()
+                else []
+            ),
             *item_warnings(settings, study),
             *left_out_warnings(study, results),
             *sampling_warnings(table[(table["estimator"] != "bridge") & ~twice]),

@@ -124,28 +124,7 @@ def practice(study: xr.Dataset, settings: PracticeSettings) -> ExperimentResult:
 
 
 def practice_answers(study: xr.Dataset, *, against: str = "order", automatic: bool = False) -> pd.DataFrame:
-    """How good every answer is, and what came before it.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A comparison study; comparisons of two candidates are left out, as neither is the text's.
-    against : str
-        See :class:`PracticeSettings`.
-    automatic : bool
-        Whether answers of the site count; they are no practice in any case.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``participant``, ``item``, ``n_before`` (answers of the participant that stand before), ``x`` (the number of the
-        answer, or the variable), ``log_score`` (ln of the probability given to the target, nats).
-
-    Raises
-    ------
-    InputError
-        If no participant gave two such answers.
-    """
+    """How good every answer is, and what came before it."""
     item = item_positions(study, "response_item")
     keep = np.ones(item.size, dtype=bool)
     if "response_reference" in study:
@@ -168,7 +147,9 @@ def practice_answers(study: xr.Dataset, *, against: str = "order", automatic: bo
             raise unknown_choice("number of every answer", against, ["order", *known], source="against")
         x = numbers[against]
         if not _positive(x).all():
-            raise InputError(f"has {int((~_positive(x)).sum())} values of {against} that are not above 0", field="against")
+            raise InputError(
+                f"has {int((~_positive(x)).sum())} values of {against} that are not above 0", field="against"
+            )
     return pd.DataFrame(
         {
             "participant": who,

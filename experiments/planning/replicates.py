@@ -26,17 +26,6 @@ def design_table(points: Sequence[DesignPoint], worlds: Sequence[World], setting
 
     Of each game, designs are taken from the cheapest on; the first that keeps its promise
     (:func:`keeps_promise`) in the many new simulations is the game's recommended one.
-
-    Parameters
-    ----------
-    points : sequence of DesignPoint
-    worlds : sequence of World
-    settings : DesignSettings
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row a design.
     """
     guesses = float(np.mean([world.guesses_a_token for world in worlds]))
     rows = []
@@ -84,18 +73,7 @@ def _is_hopeful(row: Any) -> bool:
 
 
 def keeps_promise(row: Any, settings: DesignSettings) -> bool:
-    """Whether width and coverage are as promised, by a standard error of the simulation.
-
-    Parameters
-    ----------
-    row : mapping
-        Of the table.
-    settings : DesignSettings
-
-    Returns
-    -------
-    bool
-    """
+    """Whether width and coverage are as promised, by a standard error of the simulation."""
     wide_enough = row["p_width"] - row["p_width_mcse"] >= settings.assurance
     covers = row["coverage"] - row["coverage_mcse"] >= settings.interval - COVERAGE_SLACK
     return bool(wide_enough and covers)
@@ -104,23 +82,7 @@ def keeps_promise(row: Any, settings: DesignSettings) -> bool:
 def fresh_studies(
     point: DesignPoint, people: int, worlds: Sequence[World], settings: DesignSettings, n: int
 ) -> dict[str, Any]:
-    """Simulate a design in other worlds than those it was recommended in.
-
-    Parameters
-    ----------
-    point : DesignPoint
-    people : int
-    worlds : sequence of World
-        Of other contexts and another seed.
-    settings : DesignSettings
-    n : int
-        Simulated studies.
-
-    Returns
-    -------
-    dict
-        From :func:`summarise`.
-    """
+    """Simulate a design in other worlds than those it was recommended in."""
     rng = rng_for(settings.seed, f"fresh {point}")
     found = simulated_studies([Planned(world, point, people, settings) for world in worlds], n, rng)
     return summarise(found, wanted_width(point.game, settings), settings.interval)
@@ -186,19 +148,7 @@ def _share_mcse(hits: Any) -> float:
 
 
 def simulated_studies(planned: Sequence[Planned], n: int, rng: np.random.Generator) -> list[Outcome]:
-    """Simulate a design as often as asked; worlds take turns.
-
-    Parameters
-    ----------
-    planned : sequence of Planned
-        The design in every world.
-    n : int
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    list of Outcome
-    """
+    """Simulate a design as often as asked; worlds take turns."""
     return [play(planned[number % len(planned)], rng) for number in range(n)]
 
 

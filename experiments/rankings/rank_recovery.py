@@ -75,23 +75,7 @@ _programs: dict[tuple[object, ...], Any] = {}
 def simulate_ranks(
     design: RankData, baseline: NDArray[np.float64], truth: Mapping[str, float], rng: np.random.Generator
 ) -> tuple[RankData, NDArray[np.float64]]:
-    """Simulate counts in a design.
-
-    Parameters
-    ----------
-    design : RankData
-    baseline : ndarray, shape (category,)
-        Probabilities of the categories at log-odds 0.
-    truth : mapping of str to float
-        The fields of :class:`TruthSettings`.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    data : RankData
-    slope : ndarray, shape (model,)
-        The true slopes.
-    """
+    """Simulate counts in a design."""
     slope = rng.normal(truth["slope_mean"], truth["slope_spread"], design.model.size)
     level = rng.normal(0, truth["model_spread"], design.model.size)
     text = rng.normal(0, truth["text_spread"], design.text.size)

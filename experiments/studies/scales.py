@@ -34,19 +34,7 @@ def check_scale(
     cure: str,
     least: NDArray[np.float64] | None = None,
 ) -> None:
-    """Refuse values that are on another scale than from 0 to `top`.
-
-    Parameters
-    ----------
-    values : ndarray of float, shape (value,)
-        In the unit of the table.
-    who, rows : ndarray, shape (value,)
-        Participant, and row of the table.
-    cure : str
-        What to set, for the message.
-    least : ndarray of float, shape (value,), optional
-        Smallest part of each value, where a value is a sum.
-    """
+    """Refuse values that are on another scale than from 0 to `top`."""
     wide = top >= _SMALLEST_WIDE
     unit = 1.0 if wide else top / 100
     low = values <= unit * (1 + 1e-9)

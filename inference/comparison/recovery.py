@@ -174,26 +174,7 @@ def summarise(
 def summarise_rows(
     rows: Iterable[Row], by: Sequence[str]
 ) -> list[tuple[Mapping[str, str | int | float], RecoverySummary]]:
-    """Summarise the rows of replicates (:func:`inference.posterior.replicates.run_replicates`), cell by cell.
-
-    Parameters
-    ----------
-    rows : iterable of dict
-        With ``estimate``, ``lower``, ``upper``, ``truth``, ``converged`` (None: nothing had to converge); some with
-        ``times_draws``.
-    by : sequence of str
-        Fields whose values make a cell.
-
-    Returns
-    -------
-    list of (dict, RecoverySummary)
-        Values of the fields in `by`, and the summary; cells in the order in which they first come.
-
-    Raises
-    ------
-    InputError
-        If a row lacks a field, or a value cannot be summarised.
-    """
+    """Summarise the rows of replicates (:func:`inference.posterior.replicates.run_replicates`), cell by cell."""
     cells: dict[tuple[str | int | float, ...], list[Row]] = {}
     needed = (*by, "estimate", "lower", "upper", "truth", "converged")
     for row in rows:
@@ -233,28 +214,6 @@ def fresh_study(study: xr.Dataset, *, n_items: int, n: int, rng: np.random.Gener
     and tell nothing. With ``ask="distinct"`` no token is asked about twice and the target never, so that every question
     counts; equation 5 does not hold then, and the belief model does not mind: it is conditional on which tokens are
     asked about.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A comparison study.
-    n_items, n : int
-        Items, and candidates asked about an item.
-    rng : numpy.random.Generator
-    ask : str
-        One of :data:`ASKS`. An item with fewer distinct tokens is asked about all of them, and one without any about
-        its target, so that it stays in the study.
-
-    Returns
-    -------
-    xarray.Dataset
-        The same items with other responses, which are on `n_items` of them only. Responses say what is asked; as
-        nobody answered, every ``report`` is .5, and only language models should be players.
-
-    Raises
-    ------
-    InputError
-        If the study has fewer such items, or fewer candidates an item, or for an unknown `ask`.
     """
     if ask not in ASKS:
         raise unknown_choice("ask", ask, ASKS)
@@ -325,33 +284,6 @@ def player_rows(
     :data:`CLASSICAL` their value and, for want of anything better, a normal interval from the paper's standard error
     over items (source (i)). One compiled model serves all calls in a process that have as many items, the same grid
     and the same priors.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A comparison study; the truth is that of the items that have responses.
-    player : str
-        A language model of the study.
-    rounding : RoundingScheme
-    interval : float
-        Probability of the intervals.
-    sampler : mapping
-        Arguments of :func:`inference.posterior.sampling.sample`, by name, without the seed.
-    thresholds : GateThresholds
-        What the posterior must reach to count as converged.
-    priors : BeliefPriors
-    rng : numpy.random.Generator
-    classical : bool
-        Whether the study asks about draws, so that the classical estimators hold.
-    longer : int
-        Times so many draws a posterior gets that misses the thresholds, anew and once; 1: none is drawn again.
-
-    Returns
-    -------
-    list of dict
-        One an estimator: ``estimator``, ``estimate``, ``lower``, ``upper``, ``truth`` (nats), ``converged`` (None
-        where nothing had to), ``r_hat_max``, ``ess_bulk_min``, ``n_divergent``, ``times_draws`` (0 where nothing was
-        drawn).
     """
     pairs = response_pairs(study)
     asked = np.isin(study["item"].values, pairs.item)

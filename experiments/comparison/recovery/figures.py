@@ -31,19 +31,7 @@ ESTIMATOR_LABELS = {
 
 
 def recovery_figure(table: pd.DataFrame, labels: Sequence[str], title: str = "", nominal: float = 0.9) -> Figure:
-    """RMSE, bias and coverage of every estimator, a line a cell.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Of the experiment.
-    labels : sequence of str
-        What the cell of every row is called.
-    title : str
-        What a study consists of, and of which study it was made.
-    nominal : float
-        Probability of the intervals.
-    """
+    """RMSE, bias and coverage of every estimator, a line a cell."""
     estimators = list(dict.fromkeys(table["estimator"]))
     cells = list(dict.fromkeys(labels))
     offsets = np.linspace(0.2, -0.2, len(estimators))
