@@ -330,7 +330,8 @@ def _input_error(
     names = [str(each) for part in _parts(field.annotation) if get_origin(part) is Literal for each in get_args(part)]
     near = get_close_matches(str(first["input"]), names, n=1) if isinstance(first["input"], str) else []
     meant = f"; did you mean {near[0]!r}?" if near else ""
-    return InputError(f"is {first['input']!r}, should be {wanted}{meant}", source=source, field=place)
+    given = list(first["input"]) if isinstance(first["input"], tuple) else first["input"]
+    return InputError(f"is {given!r}, should be {wanted}{meant}", source=source, field=place)
 
 
 def _walk(cls: type[BaseModel], loc: tuple[int | str, ...]) -> tuple[type[BaseModel], FieldInfo | None, list[str]]:
@@ -382,7 +383,8 @@ def _wanted(annotation: Any, metadata: Any = ()) -> str:
     if origin in (Union, types.UnionType):
         return " or ".join(_wanted(each, metadata) for each in get_args(annotation))
     if origin in (tuple, list):
-        return f"a list, each {_wanted(get_args(annotation)[0])}"
+        least = any(isinstance(each, annotated_types.MinLen) for each in _flat(metadata))
+        return f"a list{' of one or more' if least else ''}, each {_wanted(get_args(annotation)[0])}"
     if origin in (dict, Mapping) or (isinstance(annotation, type) and issubclass(annotation, BaseModel)):
         return "a mapping"
     word = _WORDS.get(annotation, f"a {getattr(annotation, '__name__', annotation)}")

@@ -199,7 +199,7 @@ def bootstrap_figure(table: pd.DataFrame, study_name: str = "", interval: float 
     """Bootstrap intervals of every player, the three kinds below each other."""
     players = list(dict.fromkeys(table["player"]))
     ends = ["perplexity", "perplexity_lower", "perplexity_upper"]
-    wide = table.set_index(["player", "bootstrap"])[ends].unstack().loc[players]  # noqa: PD010 - the other drops NaN
+    wide = table.pivot_table(index="player", columns="bootstrap", values=ends, dropna=False).loc[players]
     wide.columns = [" ".join(pair) for pair in wide.columns]
     half = table[table["bootstrap"] == "half_sample"]
     rows = wide.assign(

@@ -138,7 +138,7 @@ def practice_answers(study: xr.Dataset, *, against: str = "order", automatic: bo
     x = 1.0 + before
     if against != "order":
         numbers = {
-            str(name): one.to_numpy()[keep].astype(float)
+            str(name): one.to_numpy()[keep].astype(np.float64)
             for name, one in study.data_vars.items()
             if one.dims == ("response",) and one.dtype.kind in "iuf"
         }

@@ -218,7 +218,7 @@ def _cell(what: str, mine: pd.DataFrame) -> dict[str, Any]:
         "n_studies": int(by_study.size),
         "n_values": len(mine),
         "coverage": float(mine["covered"].mean()),
-        "coverage_se": float(by_study.sem()),
+        "coverage_se": float(np.asarray(by_study.sem())),
         "bias": float(mine["error"].mean()),
         "rmse": float(np.sqrt((mine["error"] ** 2).mean())),
         "mean_width": float((mine["upper"] - mine["lower"]).mean()),

@@ -18,6 +18,7 @@ from inference.settings import (
     Counts,
     Group,
     Names,
+    OneOrMoreNames,
     Positive,
     Probability,
     Settings,
@@ -106,10 +107,10 @@ def test_names_alone_lists_and_parts_of_groups() -> None:
         ({"interval": float("nan")}, "run.interval: is nan, should be a number above 0 and below 1"),
         ({"n": True}, "run.n: is True, should be a whole number, 1 or larger or null"),
         ({"n": 2.5}, "run.n: is 2.5, should be a whole number, 1 or larger or null"),
-        ({"sizes": []}, "run.sizes: is (), should be a list, each a whole number, 1 or larger"),
+        ({"sizes": []}, "run.sizes: is [], should be a list of one or more, each a whole number, 1 or larger"),
         ({"sizes": [1, 0]}, "run.sizes[1]: is 0, should be"),
         ({"leave_out": 3.0}, "run.leave_out: is 3.0, should be one of auto or a list, each a text that is not empty"),
-        ({"leave_out": ["a", True]}, "run.leave_out: is ('a', True), should be one of auto or a list"),
+        ({"leave_out": ["a", True]}, "run.leave_out: is ['a', True], should be one of auto or a list"),
         ({"players": [1.5]}, "run.players[0]: is 1.5, should be a list, each a text that is not empty or null"),
         ({"players": True}, "run.players: is True, should be a list"),
         ({"kinds": ["lin", "quadratc"]}, "one of linear, quadratic; did you mean 'linear'?"),
@@ -189,3 +190,17 @@ def test_examples() -> None:
     failed, tried = doctest.testmod(inference.settings, optionflags=doctest.IGNORE_EXCEPTION_DETAIL)
     assert tried
     assert not failed
+
+
+def test_a_list_of_one_or_more_is_not_empty_and_whole_numbers_fit_64_bits() -> None:
+    class Chosen(Settings):
+        names: OneOrMoreNames | None = None
+        sizes: Counts = (1,)
+        seed: int = 0
+
+    assert Chosen(names=[2**70], seed=2**63 - 1).names == (str(2**70),)
+    with pytest.raises(InputError, match=r"^names: is \[\], should be a list of one or more"):
+        Chosen(names=[])
+    for wrong in ({"seed": -(2**70)}, {"sizes": [1, 2**64]}):
+        with pytest.raises(InputError, match="should be a whole number of at most"):
+            Chosen(**wrong)

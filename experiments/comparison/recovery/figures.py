@@ -36,8 +36,10 @@ def recovery_figure(table: pd.DataFrame, labels: Sequence[str], title: str = "",
     cells = list(dict.fromkeys(labels))
     offsets = np.linspace(0.2, -0.2, len(estimators))
     rmse, se = table["rmse_nats"].where(table["rmse_nats"] > 0), 2 * table["rmse_se_nats"].fillna(0)
-    half = 2 * np.sqrt((table["rmse_nats"] ** 2 - table["bias_nats"] ** 2).clip(lower=0) / table["n_studies"])
-    half = half.where(table["n_studies"] > 1)
+    half = 2 * np.sqrt(
+        (table["rmse_nats"] ** 2 - table["bias_nats"] ** 2).clip(lower=0)
+        / table["n_studies"].where(table["n_studies"] > 1)
+    )
     # a root mean square of zero has no place on a log axis, nor has the lower end of its interval
     long = table.assign(
         label=labels,

@@ -72,13 +72,14 @@ def _check_total(
     table: Table, answer: NDArray[np.intp], rows: NDArray[np.intp], stake: FloatArray, settings: BetLayout
 ) -> None:
     """Refuse answers whose stakes are shares of 1 where the total is another, or the reverse."""
-    first, staked = np.unique(answer, return_index=True)[1], np.bincount(answer, weights=stake) > 0
+    sums: FloatArray = np.bincount(answer, weights=stake).astype(np.float64)
+    first, staked = np.unique(answer, return_index=True)[1], sums > 0
     least = np.full(first.size, np.inf)
     np.minimum.at(least, answer, np.where(stake > 0, stake, np.inf))
     check_scale(
         table,
         settings.columns.stake,
-        np.bincount(answer, weights=stake)[staked],
+        sums[staked],
         table.texts(settings.columns.participant)[rows[first[staked]]],
         rows[first[staked]],
         top=settings.total,

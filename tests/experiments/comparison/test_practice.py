@@ -87,7 +87,7 @@ def test_slow_answers_that_are_better(study: xr.Dataset) -> None:
     table = practice(timed, against="client_ms").table.set_index("answers")
     assert table.loc["all", "slope_nats"] < -0.1
     assert table.loc["the same questions", "slope_nats"] == pytest.approx(0.2, abs=0.03)
-    with pytest.raises(InputError, match="choose one of: order, report, client_ms$"):
+    with pytest.raises(InputError, match=r"choose one of: order, report, client_ms$"):
         practice(timed, against="speed")
     with pytest.raises(InputError, match="values of client_ms that are not above 0"):
         practice(timed.assign(client_ms=timed["client_ms"] * 0), against="client_ms")
