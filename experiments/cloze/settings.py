@@ -135,7 +135,7 @@ def words_of(settings: ClozeSettings, study: xr.Dataset, models: Sequence[str]) 
     """Words of the study with one set of rules on all sides, a model's samples pooled by context."""
     rules = settings.words.of(study)
     words = study_words(study, human=rules, model=rules, corpus=rules, models=models)
-    if not words.strings:
+    if not len(words.strings):
         raise InputError("leave no word of any answer", field="experiment.words")
     return words
 

@@ -22,7 +22,7 @@ WHOLE = st.integers(0, 100).map(float)
 def check(values: list[list[float]], top: float = 100) -> list[str]:
     """Check the values of some people; what was noted."""
     flat = [value for own in values for value in own]
-    table = table_of(pd.DataFrame({"x": flat}), "mine", of="answer")
+    table = table_of(pd.DataFrame({"x": flat}), "mine", of="answer", once=False)
     who = np.array([f"p{at}" for at, own in enumerate(values) for _ in own], dtype=object)
     check_scale(table, "x", np.array(flat), who, np.arange(len(flat)), top=top, cure="cure")
     return [note.text for note in table.notes]
@@ -75,7 +75,7 @@ def bets(*stakes: tuple[str, float, float]) -> pd.DataFrame:
 
 def test_stakes_are_of_their_total() -> None:
     shares = bets(*[("ann", 0.5, 0.3)] * 3, ("bo", 0.5, 0.5))
-    with pytest.raises(InputError, match=r"stake: is 0\.3 in row 1 .* shares take study.total=1"):
+    with pytest.raises(InputError, match=r"stake: is 0\.3 in row 1 .* shares take total=1"):
         bet_study(shares)
     np.testing.assert_allclose(bet_study(shares, total=1)["other_stake"], [0.2, 0.2, 0.2, 0], atol=1e-12)
     chips = bets(*[("ann", 50, 30)] * 20, *[("bo", 0.5, 0.5)] * 3)
