@@ -132,21 +132,6 @@ def run_job(cfg: DictConfig) -> int:
     """Run one job in Hydra's output folder; a failure is written down, not raised.
 
     A raised exception would make Hydra stop a sweep before its summary, and leave ``run.log`` empty.
-
-    Parameters
-    ----------
-    cfg : DictConfig
-        The composed config, without Hydra's own node.
-
-    Returns
-    -------
-    int
-        The job's exit code.
-
-    Raises
-    ------
-    KeyboardInterrupt
-        After the status "interrupted" has been written.
     """
     settings = HydraConfig.get()
     folder = Path(settings.runtime.output_dir)

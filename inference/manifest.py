@@ -62,13 +62,7 @@ def in_the_way(folder: Path, names: Iterable[str], written: Manifest) -> list[st
 
 
 def put(staging: Path, folder: Path, written: Manifest) -> None:
-    """Move every file of a staging folder to its place, and remove what the manifest lists beside them.
-
-    Raises
-    ------
-    InputError
-        Before anything is moved, if a file that the manifest does not know stands in the way.
-    """
+    """Move every file of a staging folder to its place, and remove what the manifest lists beside them."""
     new = manifest_of(staging)
     if found := in_the_way(folder, new, written):
         raise InputError(
@@ -125,13 +119,7 @@ def is_sealed(folder: Path) -> bool:
 
 
 def claim(folder: Path, what: str) -> Manifest:
-    """Make a folder the toolkit's own before anything is written there, and give the manifest of what it holds.
-
-    Raises
-    ------
-    InputError
-        If it holds files and no manifest; nothing has been touched.
-    """
+    """Make a folder the toolkit's own before anything is written there, and give the manifest of what it holds."""
     found = read_manifest(folder)
     if found is None:
         if folder.exists() and any(path.name != LOCK for path in folder.iterdir()):
@@ -145,13 +133,7 @@ def claim(folder: Path, what: str) -> Manifest:
 
 @contextmanager
 def replaced(folder: Path, what: str) -> Iterator[Path]:
-    """Give an empty folder whose content replaces what the toolkit wrote in another, once all of it is written.
-
-    Raises
-    ------
-    InputError
-        As :func:`claim` and :func:`put`.
-    """
+    """Give an empty folder whose content replaces what the toolkit wrote in another, once all of it is written."""
     written = claim(folder, what)
     with own(folder), scratch(folder) as staging:
         yield staging
@@ -188,13 +170,7 @@ def scratch(parent: Path) -> Iterator[Path]:
 
 
 def remove_scratch(folder: Path) -> None:
-    """Remove a folder of unfinished work with all that it holds.
-
-    Raises
-    ------
-    ValueError
-        If neither its name nor that of a folder above says that the toolkit made it.
-    """
+    """Remove a folder of unfinished work with all that it holds."""
     if not any(part == FITS or part.startswith(SCRATCH) for part in folder.parts):
         raise ValueError(f"{folder} is no folder of unfinished work")
     if folder.is_symlink():

@@ -21,20 +21,7 @@ _held: dict[Path, IO[str]] = {}
 
 
 def take(folder: Path, *, field: str = "outputs") -> None:
-    """Make a folder this process's own until it ends, however it ends, or gives it back.
-
-    Parameters
-    ----------
-    folder : Path
-        Exists.
-    field : str, optional
-        Setting that another folder can be named by.
-
-    Raises
-    ------
-    InputError
-        If it is another process's, which lives.
-    """
+    """Make a folder this process's own until it ends, however it ends, or gives it back."""
     folder = folder.resolve()
     if sys.platform == "win32" or folder in _held:
         return
@@ -95,18 +82,6 @@ def release() -> None:
 @contextmanager
 def own(folder: Path, *, field: str = "outputs") -> Iterator[None]:
     """Have a folder for as long as the block lasts; one that this process has already stays its own.
-
-    Parameters
-    ----------
-    folder : Path
-        Exists.
-    field : str, optional
-        Setting that another folder can be named by.
-
-    Raises
-    ------
-    InputError
-        If it is another process's, which lives.
 
     Examples
     --------

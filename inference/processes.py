@@ -16,11 +16,6 @@ _EVERY_SECONDS = 1.0
 def end_with(parent: int) -> None:
     """End this process soon after its parent: a parent that is killed outright cannot end its children.
 
-    Parameters
-    ----------
-    parent : int
-        Process that started this one; nothing happens if another one did.
-
     Examples
     --------
     >>> end_with(-1)

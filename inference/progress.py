@@ -91,21 +91,6 @@ _display = _Display()
 def stage(what: str, total: int | None = None, *, announced: bool = False) -> Iterator[Show]:
     """Show, as long as the block runs, what is done and how far it is.
 
-    Parameters
-    ----------
-    what : str
-        Names the stage, such as ``"fits"``.
-    total : int, optional
-        Of how many; by default nobody knows.
-    announced : bool
-        Say at the first call how many there are to do.
-
-    Yields
-    ------
-    callable
-        Takes how many are done and, where it is known only then, of how many. What the first call says was done before:
-        it tells nothing of how long the rest takes.
-
     Examples
     --------
     >>> with stage("fits", total=3) as show:

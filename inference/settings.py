@@ -198,22 +198,7 @@ def _tuples(value: Any) -> Any:
 
 
 def settings_from(cls: type[S], given: Mapping[str, Any], *, prefix: Prefix = "", source: object = None) -> S:
-    """Make settings from a mapping, such as a part of a YAML file.
-
-    Parameters
-    ----------
-    cls : type of Settings
-    given : mapping
-    prefix : str or callable
-        What stands before the names on the command line, such as ``"experiment."``, or what gives it for a field.
-    source : object, optional
-        Where they were read, for messages.
-
-    Raises
-    ------
-    InputError
-        See :class:`Settings`.
-    """
+    """Make settings from a mapping, such as a part of a YAML file."""
     try:
         return cls.model_validate(dict(given))
     except ValidationError as error:
@@ -221,24 +206,7 @@ def settings_from(cls: type[S], given: Mapping[str, Any], *, prefix: Prefix = ""
 
 
 def settings_of(kind: type[Any], name: str, *, base: type[S], **nested: type[Settings]) -> type[S]:
-    """Make a class of settings from a frozen dataclass, which keeps the names, the defaults and the meanings.
-
-    Parameters
-    ----------
-    kind : type
-        A dataclass whose docstring has a numpydoc section of its parameters; its own checks hold too.
-    name : str
-        Of the new class.
-    base : type of Settings
-        Has the settings beside those of the dataclass.
-    **nested : type of Settings
-        Fields that are dataclasses themselves, as settings.
-
-    Returns
-    -------
-    type of Settings
-        ``to_dataclass(kind, settings)`` gives the dataclass.
-    """
+    """Make a class of settings from a frozen dataclass, which keeps the names, the defaults and the meanings."""
     meanings = _parameter_meanings(kind.__doc__ or "")
     hints = get_type_hints(kind)
     made: dict[str, Any] = {}
@@ -285,13 +253,7 @@ def numbers_of(kind: type[Any]) -> BeforeValidator:
 
 
 def from_numbers(kind: type[D], given: Mapping[str, Any]) -> D:
-    """Make a dataclass of some of its numbers; the others have their defaults.
-
-    Raises
-    ------
-    InputError
-        For a name that the dataclass has not, or what is no number.
-    """
+    """Make a dataclass of some of its numbers; the others have their defaults."""
     valid = [each.name for each in fields(kind)]  # type: ignore[arg-type]
     for name, number in given.items():
         if name not in valid:
@@ -415,16 +377,7 @@ def _range(metadata: Any) -> str:
 def setting_lines(
     cls: type[Settings], prefix: Prefix = "", default: Settings | None = None
 ) -> list[tuple[str, str, str, str]]:
-    """List every setting: name as on the command line, default, what it takes, what it means; nested ones too.
-
-    Parameters
-    ----------
-    cls : type of Settings
-    prefix : str or callable
-        See :func:`settings_from`.
-    default : Settings, optional
-        Whose values are the defaults; by default those of the class.
-    """
+    """List every setting: name as on the command line, default, what it takes, what it means; nested ones too."""
     lines = []
     for name, field in cls.model_fields.items():
         key = (prefix(name) if callable(prefix) else prefix) + name

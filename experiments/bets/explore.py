@@ -37,17 +37,6 @@ _LABELS = {
 def bet_exploration(study: xr.Dataset, result: ExperimentResult | None = None) -> Exploration:
     """Describe every place of a bet study, with its stakes.
 
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A bet study.
-    result : ExperimentResult, optional
-        Of any experiment on it; its losses are shown.
-
-    Returns
-    -------
-    Exploration
-
     Examples
     --------
     >>> from estimators.bets.examples import bet_study

@@ -62,17 +62,6 @@ _LABELS = {
 def cloze_exploration(study: xr.Dataset, result: ExperimentResult | None = None) -> Exploration:
     """Describe every context of a cloze study, with people's answers and models' words.
 
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A cloze study.
-    result : ExperimentResult, optional
-        Of any experiment on it: its contexts, and its posteriors, are shown too.
-
-    Returns
-    -------
-    Exploration
-
     Examples
     --------
     >>> from estimators.cloze.examples import cloze_study

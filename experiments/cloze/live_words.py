@@ -44,23 +44,7 @@ def is_word(text: str) -> bool:
 def spellings(
     study: xr.Dataset, words: StudyWords, items: NDArray[np.intp], rules: WordRules, *, most: int
 ) -> dict[str, list[str]]:
-    """Find the strings that a model may write for each word that people gave in some contexts.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-    words : StudyWords
-        Of the study.
-    items : ndarray of int
-        Positions of the contexts.
-    rules : WordRules
-    most : int
-        Strings of a word.
-
-    Returns
-    -------
-    dict of str to list of str
-    """
+    """Find the strings that a model may write for each word that people gave in some contexts."""
     people = words.human_distributions.take(items)
     forms = word_forms(
         [str(words.strings[code]) for code in np.unique(people.word)],
@@ -90,26 +74,7 @@ def score_words(
     other_tokenisations_nats: float | None,
     alone: bool = False,
 ) -> Mapping[str, NDArray[Any]]:
-    """Compute the exact log-probabilities of words after contexts, given that a word begins.
-
-    Parameters
-    ----------
-    work : Work
-    model : LanguageModel
-    texts : sequence of str
-        Contexts, without a space at the end.
-    wanted : sequence of sequence of str, by context
-    other_tokenisations_nats : float, optional
-        See :func:`inference.lm.words.word_log_probs`.
-    alone : bool
-        Compute every context by itself, so that its numbers are the same to the last bit in any batch. Otherwise
-        contexts of one text share its passes, and rounding depends on the batch.
-
-    Returns
-    -------
-    mapping of str to ndarray
-        ``logprob`` (an array a context, nats) and ``start_logprob`` (a number a context, nats).
-    """
+    """Compute the exact log-probabilities of words after contexts, given that a word begins."""
     other = other_tokenisations_nats
 
     def compute(batch: list[tuple[str, list[str]]]) -> Mapping[str, NDArray[Any]]:
@@ -147,25 +112,7 @@ def score_words(
 def draw_words(
     work: Work, model: LanguageModel, texts: Sequence[str], *, decoding: Decoding, n_samples: int, seed: int
 ) -> Mapping[str, NDArray[Any]]:
-    """Draw words after contexts.
-
-    Parameters
-    ----------
-    work : Work
-    model : LanguageModel
-    texts : sequence of str
-        Contexts, without a space at the end.
-    decoding : Decoding
-    n_samples, seed : int
-
-    Returns
-    -------
-    mapping of str to ndarray
-        For every context: ``word``, different words in the order in which they were first drawn, after
-        :data:`estimators.cloze.words.FAILED`, which stands for the draws that gave none; ``n_first`` and ``n_second``,
-        how often each came among the first half of the draws and among the others. A context's draws depend on the
-        seed and the context alone.
-    """
+    """Draw words after contexts."""
 
     def compute(batch: list[str]) -> Mapping[str, NDArray[Any]]:
         drawn = [

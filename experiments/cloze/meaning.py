@@ -137,23 +137,7 @@ def _part(answers: WordCounts, count: NDArray[np.int64]) -> WordCounts:
 
 
 def read_vectors(path: Path | str, words: list[str]) -> Floats:
-    """Vectors of some words from a text file; NaN where the file has none.
-
-    Parameters
-    ----------
-    path : path
-        A word and its numbers a line; a first line of two numbers (word2vec's) is skipped.
-    words : list of str
-
-    Returns
-    -------
-    ndarray, shape (word, dimension)
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read, or a line has another number of numbers; names the line.
-    """
+    """Vectors of some words from a text file; NaN where the file has none."""
     wanted = {word: at for at, word in enumerate(words)}
     found: dict[int, Floats] = {}
     size = 0

@@ -177,15 +177,7 @@ def summary(table: pd.DataFrame, interval: float) -> str:
 
 
 def tvd_coverage_figure(dataset: xr.Dataset, *, interval: float = 0.9) -> Figure:
-    """Draw raw TVD and posterior intervals against the truth, a panel a family and size.
-
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-        ``truth``, ``raw``, ``lower`` and ``upper`` (case, item), with the coordinates ``n`` and ``family``.
-    interval : float, optional
-        Probability inside the intervals.
-    """
+    """Draw raw TVD and posterior intervals against the truth, a panel a family and size."""
     sizes = list(dict.fromkeys(dataset["n"].to_numpy().tolist()))
     families = list(dict.fromkeys(dataset["family"].to_numpy().tolist()))
     with mpl.rc_context(STYLE):

@@ -242,13 +242,7 @@ def _sampled(settings: TvdExactSettings, model: LanguageModel, asked: _Asked) ->
 
 
 def tvd_exact_figure(dataset: xr.Dataset) -> Figure:
-    """Draw the distribution of the distances over contexts, and sampled distances against exact ones.
-
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-        ``tvd`` (player, item), ``tvd_between_oracles`` (item), and perhaps ``tvd_sampled`` (player, item).
-    """
+    """Draw the distribution of the distances over contexts, and sampled distances against exact ones."""
     players = [str(name) for name in dataset["player"].to_numpy()]
     distances = dict(zip(players, dataset["tvd"].transpose("player", "item").to_numpy(), strict=True))
     colours, sampled = player_colours(players), "tvd_sampled" in dataset

@@ -18,18 +18,7 @@ __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one of the three commands.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        Those of the command line by default.
-
-    Returns
-    -------
-    int
-        0, or 2 where something was wrong, which is said on the error stream.
-    """
+    """Run one of the three commands."""
     given = _parser().parse_args(arguments)
     try:
         given.run(given)

@@ -137,24 +137,7 @@ def _check_places(seed: int, n_questions: int, n_checks: int) -> Sequence[int]:
 def choose(
     transaction: Transaction, session: Session, settings: CollectSettings, deck: Deck, chooser: Chooser | None = None
 ) -> Choice | None:
-    """Choose the next question of a session; None where nothing is left for it.
-
-    Parameters
-    ----------
-    transaction : sqlalchemy.orm.Session
-        One that writes.
-    session : Session
-        In its training or its play.
-    settings : CollectSettings
-    deck : Deck
-        The study's questions.
-    chooser : Chooser, optional
-        For ``questions: adaptive``.
-
-    Returns
-    -------
-    Choice or None
-    """
+    """Choose the next question of a session; None where nothing is left for it."""
     if transaction.get_bind().dialect.name != "sqlite":
         # SQLite knows no row locks, and needs none: one transaction writes at a time
         transaction.execute(_LOCK, {"study": session.study_id})

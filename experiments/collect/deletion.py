@@ -11,20 +11,7 @@ __all__ = ["forget"]
 
 
 def forget(transaction: Transaction, pseudonym: str) -> bool:
-    """Delete a player, the sessions, what was asked and what was answered.
-
-    Parameters
-    ----------
-    transaction : sqlalchemy.orm.Session
-        One that writes.
-    pseudonym : str
-        Or the recruiter's id of the person.
-
-    Returns
-    -------
-    bool
-        Whether there was such a player.
-    """
+    """Delete a player, the sessions, what was asked and what was answered."""
     player_id = transaction.scalar(select(Player.id).where(Player.pseudonym == pseudonym))
     if player_id is None:
         player_id = transaction.scalar(select(Player.id).where(Player.recruiter_id == pseudonym))

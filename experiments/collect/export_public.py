@@ -32,22 +32,6 @@ def write_public(settings: CollectedSettings, folder: Path | str) -> Path:
     Top-1: ``docs/doc{i}.json``, documents numbered from 0, and ``results_raw/res_accuracy_anonym.json``.
     ``study=lm_game_top1 study.root=FOLDER study.items=all`` reads them. Tokens that were not asked for stand between
     the others as one string and empty ones, so that every place keeps its number.
-
-    Parameters
-    ----------
-    settings : CollectedSettings
-        Which answers count.
-    folder : Path or str
-
-    Returns
-    -------
-    Path
-        The folder.
-
-    Raises
-    ------
-    InputError
-        If the original site had no such game, or the database holds no such answers.
     """
     if settings.game not in PUBLIC_GAMES:
         problem = f"is {settings.game!r}; the original site had {' and '.join(PUBLIC_GAMES)}"

@@ -115,21 +115,7 @@ def given_answer(transaction: Transaction, collection: Collection, session: Sess
 
 
 def show(transaction: Transaction, collection: Collection, session: Session) -> Asked | None:
-    """Return the question to be shown, and note when it first was; a new one if none is open.
-
-    Parameters
-    ----------
-    transaction : sqlalchemy.orm.Session
-        One that writes.
-    collection : Collection
-    session : Session
-        Locked, in its training or play.
-
-    Returns
-    -------
-    Asked or None
-        None where the play has ended; the session is in its next part then.
-    """
+    """Return the question to be shown, and note when it first was; a new one if none is open."""
     now = time.time()
     if collection.release_is_due(now):
         silent_since = now - 60 * collection.settings.idle_minutes
@@ -144,31 +130,7 @@ def show(transaction: Transaction, collection: Collection, session: Session) -> 
 
 
 def submit(transaction: Transaction, collection: Collection, session: Session, form: Mapping[str, str]) -> Asked:
-    """Store what was sent for a question; the same thing sent again changes nothing.
-
-    Parameters
-    ----------
-    transaction : sqlalchemy.orm.Session
-        One that writes.
-    collection : Collection
-    session : Session
-        Locked.
-    form : mapping of str to str
-        ``order`` and ``step`` say which question and which of its steps it is for; ``client_ms`` and ``revisions`` come
-        from the page's script; the rest is the game's.
-
-    Returns
-    -------
-    Asked
-        Answered, or open for its next step.
-
-    Raises
-    ------
-    Refusal
-        If the question was not asked, is no longer open, or was answered otherwise.
-    FormError
-        If what was sent is no answer.
-    """
+    """Store what was sent for a question; the same thing sent again changes nothing."""
     now = time.time()
     order, step = form.get("order", ""), form.get("step", "0")
     row = transaction.execute(_AT, {"session": session.id, "order": int(order)}).first() if _is_order(order) else None

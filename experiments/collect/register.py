@@ -62,23 +62,6 @@ def parts_of(name: str, study: xr.Dataset, settings: CollectSettings) -> list[Pa
 
     What is set aside is drawn with the seed; in games that go through a text it is one document.
 
-    Parameters
-    ----------
-    name : str
-        Of the game.
-    study : xarray.Dataset
-    settings : CollectSettings
-
-    Returns
-    -------
-    list of Part
-        In the order of the study.
-
-    Raises
-    ------
-    InputError
-        If nothing would be left to ask.
-
     Examples
     --------
     >>> from estimators.comparison.examples import comparison_study
@@ -115,24 +98,7 @@ def parts_of(name: str, study: xr.Dataset, settings: CollectSettings) -> list[Pa
 
 
 def register(transaction: Transaction, study: xr.Dataset, settings: CollectSettings) -> Study:
-    """Write a study and its questions, or find them where the same ones are there already.
-
-    Parameters
-    ----------
-    transaction : sqlalchemy.orm.Session
-        One that writes.
-    study : xarray.Dataset
-    settings : CollectSettings
-
-    Returns
-    -------
-    Study
-
-    Raises
-    ------
-    InputError
-        If the study has no questions for one of the games.
-    """
+    """Write a study and its questions, or find them where the same ones are there already."""
     name = str(study.attrs.get("name", "study"))
     parts = [(game, part) for game in settings.game for part in parts_of(game, study, settings)]
     rows = [

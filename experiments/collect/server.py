@@ -86,13 +86,7 @@ def app_of(collection: Collection) -> Starlette:
 
 
 def serve(collection: Collection) -> None:
-    """Serve until Ctrl-C or SIGTERM; requests under way are answered first.
-
-    Raises
-    ------
-    InputError
-        If nobody can listen at the address.
-    """
+    """Serve until Ctrl-C or SIGTERM; requests under way are answered first."""
     settings = collection.settings
     listening = _socket(settings.host, settings.port)
     config = uvicorn.Config(

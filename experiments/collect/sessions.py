@@ -79,30 +79,7 @@ def enter(
     screen: str,
     recruiter: Mapping[str, str],
 ) -> Session:
-    """Begin a session, or go on with one that a recruiter's person has begun in another browser.
-
-    Parameters
-    ----------
-    transaction : sqlalchemy.orm.Session
-        One that writes.
-    collection : Collection
-    game : str
-    token : str
-        Secret of the cookie.
-    language, screen : str
-    recruiter : mapping of str to str
-        The recruiter's parameters that came.
-
-    Returns
-    -------
-    Session
-
-    Raises
-    ------
-    Refusal
-        If there is no such game here, the recruiter's parameter is missing, the person took part before, or there are
-        enough sessions.
-    """
+    """Begin a session, or go on with one that a recruiter's person has begun in another browser."""
     settings, now = collection.settings, time.time()
     if game not in settings.game:
         raise Refusal(404, "error.no_game")

@@ -33,11 +33,6 @@ def available() -> list[str]:
 def read_strings(language: str) -> Mapping[str, str]:
     """Read all texts of a language by key: ``play.next``.
 
-    Raises
-    ------
-    InputError
-        If the pages do not have the language.
-
     Examples
     --------
     >>> read_strings("en")["play.submit"]
@@ -93,14 +88,7 @@ class Strings:
         return text.format(**values) if values else text
 
     def choose(self, wanted: str | None, header: str) -> str:
-        """Choose a language: the one asked for, else the browser's first that there is, else the first one.
-
-        Parameters
-        ----------
-        wanted : str or None
-        header : str
-            ``Accept-Language``.
-        """
+        """Choose a language: the one asked for, else the browser's first that there is, else the first one."""
         asked = [wanted or "", *(part.partition(";")[0].strip() for part in header.split(","))]
         for each in asked:
             for language in (each, each.partition("-")[0]):

@@ -55,13 +55,7 @@ def in_language(words: str | Mapping[str, str], language: str) -> str:
 
 
 def consent_paragraphs(path: Path, language: str) -> list[str]:
-    """Read the consent text of a language: ``consent.de.md`` beside ``consent.md``, where there is one.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read or is empty.
-    """
+    """Read the consent text of a language: ``consent.de.md`` beside ``consent.md``, where there is one."""
     own = path.with_suffix(f".{language}{path.suffix}")
     text = _read(own if own.is_file() else path, "consent")
     paragraphs = [" ".join(part.split()) for part in text.split("\n\n") if part.strip()]
@@ -71,13 +65,7 @@ def consent_paragraphs(path: Path, language: str) -> list[str]:
 
 
 def read_survey(path: Path | None, field: str) -> Survey:
-    """Read the questions of a YAML file, a list of mappings; none without a file.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read, gives a key twice, or a question is not one.
-    """
+    """Read the questions of a YAML file, a list of mappings; none without a file."""
     if path is None:
         return ()
     content = parse_yaml(_read(path, field), path, field)
@@ -98,11 +86,6 @@ def read_survey(path: Path | None, field: str) -> Survey:
 
 def read_answers(survey: Survey, form: Mapping[str, str]) -> dict[str, str]:
     """Read the answers to a survey from fields ``q-NAME``; a choice is the number of its option.
-
-    Raises
-    ------
-    FormError
-        If one is missing, or is none.
 
     Examples
     --------

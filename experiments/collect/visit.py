@@ -74,13 +74,7 @@ class Visit:
     cookies: Mapping[str, str]
 
     def checked(self) -> str:
-        """Return the cookie's secret after a look at the form's own token.
-
-        Raises
-        ------
-        Refusal
-            If the form is not from a page of this cookie.
-        """
+        """Return the cookie's secret after a look at the form's own token."""
         if self.token is None or not is_csrf_token(self.collection.key, self.token, self.form.get("csrf", "")):
             raise Refusal(403, "error.csrf")
         return self.token
@@ -104,13 +98,7 @@ def visit_of(request: Request, collection: Collection, form: Mapping[str, str]) 
 
 
 async def read_form(request: Request) -> dict[str, str]:
-    """Read a form, the last value of each field; nothing but a plain form of a decent size is taken.
-
-    Raises
-    ------
-    Refusal
-        If it is larger, or no such form.
-    """
+    """Read a form, the last value of each field; nothing but a plain form of a decent size is taken."""
     if not request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded"):
         raise Refusal(415, "error.form")
     try:

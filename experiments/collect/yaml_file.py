@@ -14,24 +14,6 @@ __all__ = ["parse_yaml"]
 def parse_yaml(text: str, source: object, field: str | None = None) -> Any:
     r"""Parse YAML in which every mapping gives a key once: of two values YAML takes the last and says nothing.
 
-    Parameters
-    ----------
-    text : str
-    source : object
-        The file, for messages.
-    field : str, optional
-        The setting that names the file, for messages.
-
-    Returns
-    -------
-    object
-        Mappings, lists, texts, numbers, truth values and nothing.
-
-    Raises
-    ------
-    InputError
-        If it is no YAML, or a key stands twice; names the file, the key and its line.
-
     Examples
     --------
     >>> parse_yaml("age: {kind: number}", "before.yaml")

@@ -49,17 +49,6 @@ _LABELS = {
 def comparison_exploration(study: xr.Dataset, result: ExperimentResult | None = None) -> Exploration:
     """Describe every item of a comparison study, with its candidates and reports.
 
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A comparison study.
-    result : ExperimentResult, optional
-        Of any experiment on it: its items, and its posteriors, are shown too.
-
-    Returns
-    -------
-    Exploration
-
     Examples
     --------
     >>> from estimators.comparison.examples import comparison_study

@@ -236,18 +236,7 @@ def sample_size_figure(table: pd.DataFrame, study_name: str = "", interval: floa
 
 
 def bias_by_kl_figure(table: pd.DataFrame, title: str) -> Figure:
-    """Error of every player against its divergence from the generator, one line a number of candidates.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Rows of this experiment, of one run or of a sweep over generators.
-    title : str
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
+    """Error of every player against its divergence from the generator, one line a number of candidates."""
     sizes = sorted(set(table["n"]))
     shades = dict(zip(sizes, mpl.colormaps["viridis"](np.linspace(0.9, 0.05, len(sizes))), strict=True))
     markers = dict(zip(dict.fromkeys(table["player"]), _MARKERS * len(table), strict=False))

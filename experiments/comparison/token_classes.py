@@ -108,19 +108,7 @@ def token_classes(study: xr.Dataset, settings: TokenClassesSettings) -> Experime
 
 
 def item_levels(items: pd.DataFrame, context_words: tuple[int, ...]) -> dict[str, NDArray[np.object_]]:
-    """Give every item its level of each of :data:`FACTORS`.
-
-    Parameters
-    ----------
-    items : pandas.DataFrame
-        ``context`` and ``target`` of all items, those that nobody answered too.
-    context_words : tuple of int
-        Ends of the classes of the context's length.
-
-    Returns
-    -------
-    dict of str to ndarray of str, shape (item,)
-    """
+    """Give every item its level of each of :data:`FACTORS`."""
     words = np.array([len(str(context).split()) for context in items["context"]])
     starts = (0, *(end + 1 for end in context_words))
     names = [f"{low} to {high} words" for low, high in zip(starts, context_words, strict=False)]
@@ -138,25 +126,7 @@ def item_levels(items: pd.DataFrame, context_words: tuple[int, ...]) -> dict[str
 def class_table(
     items: pd.DataFrame, levels: Mapping[str, NDArray[np.object_]], players: list[str], generator: str
 ) -> pd.DataFrame:
-    """Mean gap and contribution of every level, a row a factor, level and player.
-
-    Parameters
-    ----------
-    items : pandas.DataFrame
-        Of :func:`estimators.comparison.comparison_items`.
-    levels : mapping of str to ndarray of str, shape (item,)
-    players : list of str
-    generator : str
-        Whose surprisal a language model's true gap is taken from.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``factor``, ``level``, ``player``, ``n_items``; ``gap_nats``, ``se_items_nats`` (of the mean over items, NaN of
-        one item); ``contribution_nats``, the level's share of the player's gap, which sum to it; ``true_gap_nats``,
-        exact for a language model; ``human_minus_player_nats`` and ``se_human_minus_player_nats``, people's estimate
-        minus the exact gap of the model on the same items.
-    """
+    """Mean gap and contribution of every level, a row a factor, level and player."""
     rows: list[dict[str, Any]] = []
     for player in players:
         gap = items[f"gap_nats_{player}"].to_numpy()

@@ -53,32 +53,6 @@ def cut_contexts(
     Documents are taken in random order, one cut each; only when all have one does any get a second. Within a document
     every place is as likely as any other. The same context with the same next token, in documents that begin alike, is
     taken once.
-
-    Parameters
-    ----------
-    documents : sequence of sequence of int
-        Tokens of each document.
-    n : int
-        Contexts wanted.
-    shortest, longest : int
-        Tokens of a context.
-    start : {"document", "anywhere"}
-        ``document``: a context is the document's beginning, and the cut is within its first `longest` tokens.
-        ``anywhere``: the cut is anywhere, and the context the up to `longest` tokens before it.
-    rng : numpy.random.Generator
-    is_usable : callable, optional
-        Cuts for which it gives False are left out, and others taken in their place.
-
-    Returns
-    -------
-    cuts : list of Cut
-    n_unusable : int
-        Places that were drawn and left out.
-
-    Raises
-    ------
-    InputError
-        If the documents have too few places, or a number is wrong.
     """
     if not 0 <= shortest <= longest:
         raise InputError(f"is {shortest}, should be 0 to {longest}, the longest context", field="min_context_tokens")

@@ -29,18 +29,6 @@ def split_contrasts(table: pd.DataFrame, *, whole: str) -> pd.DataFrame:
     difference is the sum of both. Whether a model has seen a split is one reason for a difference, another is that the
     texts differ: a model that has seen neither shows the latter.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Of :func:`~experiments.documents.corpus.corpus`.
-    whole : str
-        Name of the rows that hold all splits.
-
-    Returns
-    -------
-    pandas.DataFrame
-        :data:`SPLIT_COLUMNS`, no row where there is one split; ``p_split_is_easier`` by the normal distribution.
-
     Examples
     --------
     >>> rows = {"model": "m", "split": ["train", "test"], "loss_nats": [3.0, 3.5], "loss_se_nats": [0.3, 0.4]}

@@ -63,26 +63,7 @@ def score_texts(
     window: int | None,
     stride: int | None,
 ) -> Scored:
-    """Score texts under a model, through the store.
-
-    Parameters
-    ----------
-    work : Work
-    model : LanguageModel
-    texts : sequence of str
-    max_tokens, window, stride : int, optional
-        Tokens of a text that are scored, all by default; the others as in
-        :func:`inference.lm.scoring.score_documents`.
-
-    Returns
-    -------
-    Scored
-
-    Raises
-    ------
-    InputError
-        If no text has a token that can be scored.
-    """
+    """Score texts under a model, through the store."""
     tokens = all_tokens = encode(model, texts)
     if max_tokens is not None:
         tokens = [document[:max_tokens] for document in tokens]
@@ -131,25 +112,7 @@ def score_texts(
 
 
 def of_shared_text(scored: Mapping[str, Scored], texts: Sequence[str]) -> tuple[dict[str, Scored], int]:
-    """Cut the scores of every model down to the characters that all models score.
-
-    Parameters
-    ----------
-    scored : mapping of str to Scored
-    texts : sequence of str
-
-    Returns
-    -------
-    scored : dict of str to Scored
-        The same documents for every model.
-    n_lost : int
-        Documents without a part that all models score.
-
-    Raises
-    ------
-    InputError
-        If no document has one.
-    """
+    """Cut the scores of every model down to the characters that all models score."""
     rows = {name: {int(document): row for row, document in enumerate(its.document)} for name, its in scored.items()}
     spans: dict[int, Span] = {}
     for document, text in enumerate(texts):

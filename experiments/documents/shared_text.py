@@ -33,17 +33,6 @@ class Span:
 def shared_span(text: str, places: Sequence[NDArray[np.int64] | None]) -> Span | None:
     """Find the characters from the first to the last place at which every model has the end of a token.
 
-    Parameters
-    ----------
-    text : str
-    places : sequence of ndarray of int or None
-        Of each model, those behind which it scores every token; None of a model that has none in this text.
-
-    Returns
-    -------
-    Span or None
-        None where fewer than two places are shared.
-
     Examples
     --------
     >>> import numpy as np
@@ -58,17 +47,7 @@ def shared_span(text: str, places: Sequence[NDArray[np.int64] | None]) -> Span |
 
 
 def inside(places: NDArray[np.int64], span: Span) -> NDArray[np.bool_]:
-    """Which tokens lie in a span; a space that a tokenizer puts before a text lies at its beginning.
-
-    Parameters
-    ----------
-    places : ndarray of int, shape (1 + token,)
-    span : Span
-
-    Returns
-    -------
-    ndarray of bool, shape (token,)
-    """
+    """Which tokens lie in a span; a space that a tokenizer puts before a text lies at its beginning."""
     return (places[:-1] >= span.start) & (places[1:] <= span.stop)
 
 

@@ -87,10 +87,6 @@ SHELLS: Mapping[str, str] = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
 def names() -> dict[str, list[str]]:
     """Groups of settings as on the command line, ``+exp=`` the first, and what each may be.
 
-    Returns
-    -------
-    dict of str to list of str
-
     Examples
     --------
     >>> found = names()
@@ -111,19 +107,6 @@ def _options(group: str) -> list[str]:
 
 def script(shell: str) -> str:
     """Script that a shell reads to complete ``shannon-game``.
-
-    Parameters
-    ----------
-    shell : {"bash", "zsh", "fish"}
-
-    Returns
-    -------
-    str
-
-    Raises
-    ------
-    InputError
-        For another shell.
 
     Examples
     --------
@@ -151,20 +134,6 @@ def script(shell: str) -> str:
 def settings(name: str) -> list[str]:
     """Names of the settings of an experiment, each with the sign that its value follows.
 
-    Parameters
-    ----------
-    name : str
-        As in ``+exp=NAME``.
-
-    Returns
-    -------
-    list of str
-
-    Raises
-    ------
-    InputError
-        If there is no such experiment.
-
     Examples
     --------
     >>> "experiment.half_samples=" in settings("bootstrap")
@@ -181,22 +150,7 @@ def settings(name: str) -> list[str]:
 
 
 def completion(arguments: Sequence[str] = ()) -> int:
-    """Run ``shannon-game --completion SHELL``: print the shell's script; or ``settings NAME``, of an experiment.
-
-    Parameters
-    ----------
-    arguments : sequence of str
-
-    Returns
-    -------
-    int
-        0.
-
-    Raises
-    ------
-    InputError
-        If there is not one shell, or it is not known.
-    """
+    """Run ``shannon-game --completion SHELL``: print the shell's script; or ``settings NAME``, of an experiment."""
     if len(arguments) == 2 and arguments[0] == "settings":
         sys.stdout.write("\n".join(settings(arguments[1])) + "\n")
         return 0

@@ -58,24 +58,7 @@ class Part:
 
 
 def demo(arguments: Sequence[str] = ()) -> int:
-    """Run ``shannon-game demo [FOLDER]``: one folder with an HTML page of figures and what each says.
-
-    Parameters
-    ----------
-    arguments : sequence of str
-
-    Returns
-    -------
-    int
-        0.
-
-    Raises
-    ------
-    InputError
-        If the folder holds files that no demo wrote.
-    SystemExit
-        After ``--help``, or with code 2 for an unknown argument.
-    """
+    """Run ``shannon-game demo [FOLDER]``: one folder with an HTML page of figures and what each says."""
     parser = argparse.ArgumentParser(prog="shannon-game demo", description=__doc__.partition(": ")[2])
     parser.add_argument("folder", nargs="?", type=Path, help="where to write (outputs/demo/TIME)")
     given = parser.parse_args(list(arguments))
@@ -88,19 +71,7 @@ def demo(arguments: Sequence[str] = ()) -> int:
 
 
 def write_demo(folder: Path, parts: Sequence[Part]) -> Path:
-    """Answer the questions and write figures, tables and the page.
-
-    Parameters
-    ----------
-    folder : Path
-        Made if needed.
-    parts : sequence of Part
-
-    Returns
-    -------
-    Path
-        Of the page, absolute.
-    """
+    """Answer the questions and write figures, tables and the page."""
     lines = [
         "# What Shannon game does",
         "People and language models guess the next word; here are numbers that follow. All studies on this page are "
@@ -153,16 +124,6 @@ def _tvd() -> ExperimentResult:
 
 def guesses_until_right(*, n_people: int = 12, n_words: int = 40, seed: int = 0) -> pd.DataFrame:
     """Simulate people who guess every word until they have it.
-
-    Parameters
-    ----------
-    n_people, n_words : int
-    seed : int
-
-    Returns
-    -------
-    pandas.DataFrame
-        One row a guess: ``participant``, ``document``, ``position``, ``target``, ``guess``.
 
     Examples
     --------

@@ -39,15 +39,6 @@ class Section:
 def look(*, gpu: bool = True) -> tuple[Section, ...]:
     """Look at everything.
 
-    Parameters
-    ----------
-    gpu : bool
-        Look for a GPU too, where torch is installed; to import it takes seconds.
-
-    Returns
-    -------
-    tuple of Section
-
     Examples
     --------
     >>> from experiments.first_steps.doctor import look
@@ -62,22 +53,7 @@ def look(*, gpu: bool = True) -> tuple[Section, ...]:
 
 
 def doctor(arguments: Sequence[str] = ()) -> int:
-    """Run ``shannon-game doctor [--json] [--no-gpu]``.
-
-    Parameters
-    ----------
-    arguments : sequence of str
-
-    Returns
-    -------
-    int
-        0, or 1 where something that is installed does not fit or is damaged.
-
-    Raises
-    ------
-    SystemExit
-        After ``--help``, or with code 2 for an unknown argument.
-    """
+    """Run ``shannon-game doctor [--json] [--no-gpu]``."""
     parser = argparse.ArgumentParser(prog="shannon-game doctor", description=__doc__.partition(": ")[2])
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
     parser.add_argument("--no-gpu", action="store_true", help="do not import torch to look for a GPU")

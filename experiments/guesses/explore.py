@@ -42,17 +42,6 @@ _LABELS = {
 def guess_exploration(study: xr.Dataset, result: ExperimentResult | None = None) -> Exploration:
     """Describe every place of a guess study, with its guesses.
 
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A guess study.
-    result : ExperimentResult, optional
-        Of any experiment on it; language models that it asked are shown too.
-
-    Returns
-    -------
-    Exploration
-
     Examples
     --------
     >>> from estimators.guesses.examples import guess_study

@@ -160,21 +160,7 @@ def draw_posterior(
 def fit_model(
     settings: BayesianSettings, model: pm.Model | CompiledModel, purpose: str, *, times_draws: int = 1
 ) -> Fit:
-    """Sample a posterior and judge it.
-
-    Parameters
-    ----------
-    settings : BayesianSettings
-    model : pymc.Model or CompiledModel
-    purpose : str
-        Names the stream of random numbers.
-    times_draws : int
-        So many times the draws of the settings.
-
-    Returns
-    -------
-    Fit
-    """
+    """Sample a posterior and judge it."""
     from inference.posterior.convergence import check_convergence  # noqa: PLC0415 - see draw_posterior
 
     idata = draw_posterior(settings, model, purpose, times_draws=times_draws)
@@ -185,20 +171,7 @@ def fit_model(
 def with_all_groups(
     idata: InferenceData, model: pm.Model | CompiledModel, seed: int, purpose: str, *, keep: int | None = None
 ) -> InferenceData:
-    """Add to a posterior what the sampler leaves out: log-likelihood, prior, predictions, data.
-
-    Parameters
-    ----------
-    idata : InferenceData
-    model : pymc.Model or CompiledModel
-        With the data to which it was fitted.
-    seed : int
-        Of the run.
-    purpose : str
-        That of the fit.
-    keep : int, optional
-        About as many draws are kept, evenly spaced.
-    """
+    """Add to a posterior what the sampler leaves out: log-likelihood, prior, predictions, data."""
     from inference.posterior.predictive import complete  # noqa: PLC0415 - see draw_posterior
 
     return complete(
@@ -208,17 +181,7 @@ def with_all_groups(
 
 @contextmanager
 def several_fits(n: int, sampler: ChainSettings, *, also: str = "", n_also: int = 0) -> Iterator[None]:
-    """Say how many fits there are to do, and which one it is as long as the block runs.
-
-    Parameters
-    ----------
-    n : int
-        Fits, each told by :func:`~inference.progress.advance`.
-    sampler : ChainSettings
-        Their chains.
-    also, n_also : str, int
-        What fits there are besides, and how many.
-    """
+    """Say how many fits there are to do, and which one it is as long as the block runs."""
     draws = f"{sampler.chains} x {sampler.tune + sampler.draws:,} draws"
     say(f"to do: {n} {'fit' if n == 1 else 'fits'} of {draws}{also}")
     with stage(FITS, n + n_also):

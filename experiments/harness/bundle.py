@@ -186,14 +186,7 @@ def _write_bundle(
 
 
 def zip_folder(folder: Path, path: Path | IO[bytes]) -> None:
-    """Pack a folder so that equal folders give equal files: sorted, without times and owners.
-
-    Parameters
-    ----------
-    folder : Path
-    path : Path or binary file
-        The zip; its entries begin with the folder's name.
-    """
+    """Pack a folder so that equal folders give equal files: sorted, without times and owners."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
         for file in _files(folder):
             entry = zipfile.ZipInfo(f"{folder.name}/{file.relative_to(folder).as_posix()}", _EPOCH)

@@ -65,18 +65,6 @@ def readable(text: str, *, multirun: bool) -> str:
 
     Outside a sweep, several values with a space between them are one text too: the shell was told to keep the space.
 
-    Parameters
-    ----------
-    text : str
-        ``setting=value``.
-    multirun : bool
-        Whether the command is a sweep.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read as a setting and its value.
-
     Examples
     --------
     >>> readable("study.columns.response=Antwort (getippt)", multirun=False)
@@ -125,13 +113,7 @@ def _letters_quoted(text: str) -> str:
 
 
 def search_path(arguments: Sequence[str], more: Iterable[str]) -> list[str]:
-    """Join the folders of the user's ``hydra.searchpath`` and more of them, since Hydra takes the setting once.
-
-    Returns
-    -------
-    list of str
-        The one setting; empty if there is no folder.
-    """
+    """Join the folders of the user's ``hydra.searchpath`` and more of them, since Hydra takes the setting once."""
     parser = OverridesParser.create()
     given = [parser.parse_override(text).value() for text in arguments if text.startswith(_SEARCH_PATH)]
     folders = [*(str(each) for value in given for each in (value if isinstance(value, list) else [value])), *more]
@@ -145,14 +127,7 @@ def _names_of(group: str) -> list[str]:
 
 
 def one_line(error: BaseException, settings: Sequence[str]) -> str:  # noqa: PLR0911 - one return a kind of mistake
-    """Say in one line what is wrong, where Hydra and OmegaConf say it in many.
-
-    Parameters
-    ----------
-    error : BaseException
-    settings : sequence of str
-        Those at the root of the config.
-    """
+    """Say in one line what is wrong, where Hydra and OmegaConf say it in many."""
     if isinstance(error, MissingConfigException) and error.missing_cfg_file:
         group, _, option = error.missing_cfg_file.rpartition("/")
         # of a list of names Hydra does not say what there is
@@ -210,15 +185,7 @@ def _check_groups(given: Mapping[str, Override]) -> None:
 
 
 def check_arguments(arguments: Sequence[str]) -> list[str]:
-    """Refuse, before Hydra makes a folder, what can only go wrong; give the rest as Hydra reads it.
-
-    Raises
-    ------
-    InputError
-        Says what is wrong and what would be right.
-    SystemExit
-        After the version, or the help of one experiment, was asked for and shown.
-    """
+    """Refuse, before Hydra makes a folder, what can only go wrong; give the rest as Hydra reads it."""
     arguments = _long_form(arguments)
     if "--version" in arguments:
         _say_and_leave(f"shannon-game {package_version()}")

@@ -115,17 +115,6 @@ def fill_labels(columns: Sequence[str], known: Mapping[str, str]) -> dict[str, s
 def best_of(values: Mapping[str, ArrayLike], *, highest: bool = False) -> NDArray[Any]:
     """Name the player with the best value in every row; ``tie`` where several have it, "" where nobody has any.
 
-    Parameters
-    ----------
-    values : mapping of str to array, shape (item,)
-        By player; NaN where a player has none. A row needs the values of two players.
-    highest : bool
-        Whether the highest is best; the lowest otherwise.
-
-    Returns
-    -------
-    ndarray of str, shape (item,)
-
     Examples
     --------
     >>> best_of({"human": [1.0, 2.0, 3.0], "gpt2-small": [2.0, 2.0, float("nan")]}).tolist()
@@ -148,20 +137,6 @@ def items_of(
 ) -> pd.DataFrame:
     """Take the table of items that a run wrote, or make one where it wrote none of this study.
 
-    Parameters
-    ----------
-    result : ExperimentResult, optional
-    n_items : int
-        That the study's table has.
-    column : str
-        What the table must have; one of another quantity has other columns.
-    make : callable
-
-    Returns
-    -------
-    pandas.DataFrame
-        A copy.
-
     Examples
     --------
     >>> items_of(None, 1, "gap", lambda: pd.DataFrame({"item": ["a"]}))["item"].tolist()
@@ -173,19 +148,7 @@ def items_of(
 
 
 def posterior_tables(result: ExperimentResult | None, labels: ArrayLike) -> list[list[ItemTable]]:
-    """Medians and 90% intervals of every posterior that has draws by item, and results of the run that have items.
-
-    Parameters
-    ----------
-    result : ExperimentResult, optional
-    labels : array_like, shape (item,)
-        Names of the items, as results bear them.
-
-    Returns
-    -------
-    list of list of ItemTable
-        Of every item; empty where nothing was found for it.
-    """
+    """Medians and 90% intervals of every posterior that has draws by item, and results of the run that have items."""
     names = [str(label) for label in np.asarray(labels).tolist()]
     rows: dict[str, list[list[Cell]]] = {name: [] for name in names}
     if result is not None:

@@ -66,18 +66,7 @@ _KINDS = {
 
 
 def check_explorer(study: xr.Dataset | None = None) -> None:
-    """Refuse to begin a run whose explorer could not be written.
-
-    Parameters
-    ----------
-    study : xarray.Dataset, optional
-        Its kind is checked where it is given.
-
-    Raises
-    ------
-    InputError
-        If the extra is not installed, or the study has no items.
-    """
+    """Refuse to begin a run whose explorer could not be written."""
     require_packages(EXTRAS["explore"], "explore", source="output.explore")
     if study is not None:
         _kind_of(study)
@@ -134,21 +123,7 @@ def explore(study: xr.Dataset, result: ExperimentResult | None, path: str | Path
 
 
 def explorer_page(found: Exploration, *, name: str, result: ExperimentResult | None = None) -> str:
-    """HTML of an exploration.
-
-    Parameters
-    ----------
-    found : Exploration
-    name : str
-        Of the study.
-    result : ExperimentResult, optional
-        Its table and warnings stand at the top.
-
-    Returns
-    -------
-    str
-        One page that fetches nothing: a policy in it forbids the browser to.
-    """
+    """HTML of an exploration."""
     data = _safe_json(_content(found, name, result))
     page = _TEMPLATE.read_text(encoding="utf-8")
     # the texts of a study may say what stands for the library

@@ -194,23 +194,6 @@ def forest(
 ) -> NDArray[np.float64]:
     """Draw estimates with their intervals one below the other.
 
-    Parameters
-    ----------
-    axes : matplotlib.axes.Axes
-    rows : pandas.DataFrame
-        One row a line of the plot, from the top. ``label`` says what it is. Optional columns: ``colour``; ``group``,
-        a gap stands between two groups; ``height``, 1 where absent; ``hollow``, whether the first series is a hollow
-        mark; ``marker`` and ``alpha``, for series that leave them to the row; and those that the series name.
-    series : sequence of Series
-        What is drawn in every row: the estimate, a second one beside it, truths.
-    scale : {"linear", "log"}
-        Of the values; a log axis has round numbers and just holds all that is drawn.
-
-    Returns
-    -------
-    ndarray, shape (row,)
-        Where the middle of every row is, to draw more there.
-
     Examples
     --------
     >>> import pandas as pd

@@ -29,10 +29,6 @@ _PAIR = re.compile(r"(?<!\w)([A-Za-z_]\w*)\s*[=:]\s*([^\s,{}\[\]]*)")
 def refuse_keys(overrides: Iterable[str]) -> None:
     """Refuse a key on the command line, before any file is made; no message repeats it.
 
-    Raises
-    ------
-    InputError
-
     Examples
     --------
     >>> refuse_keys(["+models.api.key_env=MY_KEY"])
@@ -51,12 +47,7 @@ def refuse_keys(overrides: Iterable[str]) -> None:
 
 
 def hide_keys(cfg: DictConfig, folder: Path) -> None:
-    """Refuse a key in a YAML file of settings, and take it out of the copies that Hydra made.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse a key in a YAML file of settings, and take it out of the copies that Hydra made."""
     plain: Any = OmegaConf.to_container(cfg)
     found = [
         (name, value)

@@ -24,10 +24,6 @@ _GROUPS = "$APP_CONFIG_GROUPS"
 def command_help() -> str:
     """Help of the command as Hydra prints it, without its composing a config: that takes longer than all the rest.
 
-    Returns
-    -------
-    str
-
     Examples
     --------
     >>> "exp: accuracy, " in command_help()
@@ -51,26 +47,6 @@ def experiment_help(name: str, search_path: Sequence[str] = (), *, width: int = 
     """Say what an experiment answers, and every setting that it takes: default, what is right, meaning.
 
     Nothing needs to be installed for it: of packages that are missing only names are needed.
-
-    Parameters
-    ----------
-    name : str
-        As in ``+exp=NAME``.
-    search_path : sequence of str
-        Overrides that say where Hydra finds YAML files besides ours.
-    width : int
-        Of the text, in characters.
-
-    Returns
-    -------
-    str
-
-    Raises
-    ------
-    InputError
-        If the experiment cannot be imported.
-    hydra.errors.HydraException
-        If there is no such experiment.
     """
     from rich.console import Console  # noqa: PLC0415 - every run imports this module, few show help
     from rich.table import Table  # noqa: PLC0415

@@ -31,23 +31,7 @@ _MARKUP = re.compile(r"[^\w\s-]")
 
 
 def html_page(markdown: str, folders: Sequence[Path], *, verdicts: Sequence[str] = ()) -> str:
-    """Turn a report into one HTML page that needs no other file.
-
-    Parameters
-    ----------
-    markdown : str
-        CommonMark with tables. Its first heading is the title; those of level 2 and 3 make the table of contents.
-        ``<details><summary>...</summary>`` and ``</details>``, each a block, fold what is between them; all other HTML
-        is shown as text.
-    folders : sequence of Path
-        Where images are looked for, in this order; one that is in none, or elsewhere, leaves its description.
-    verdicts : sequence of str
-        Cells of tables that are coloured, from good to bad.
-
-    Returns
-    -------
-    str
-    """
+    """Turn a report into one HTML page that needs no other file."""
     parser = _parser([folder.resolve() for folder in folders], verdicts)
     tokens = parser.parse(markdown)
     headings = _number_headings(tokens)

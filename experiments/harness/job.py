@@ -63,26 +63,7 @@ OmegaConf.register_new_resolver("drawn_by", _drawn_by, replace=True)
 
 
 def prepare(cfg: DictConfig, overrides: Iterable[str] = (), *, folder: Path | None = None) -> Job:
-    """Import the experiment, check its settings, load its study; in this order, the cheap mistakes first.
-
-    Parameters
-    ----------
-    cfg : DictConfig
-        The composed config.
-    overrides : iterable of str
-        What the user set on the command line; what the experiment does not read is refused.
-    folder : Path, optional
-        Where the run writes; fits that are stored go there unless the settings name a file.
-
-    Returns
-    -------
-    Job
-
-    Raises
-    ------
-    InputError
-        If something is missing, unknown or wrong.
-    """
+    """Import the experiment, check its settings, load its study; in this order, the cheap mistakes first."""
     entry = entry_of(cfg.experiment, what="experiment")
     function: Any = load_target(entry, what="experiment")
     given = given_to(cfg.experiment)
@@ -145,27 +126,7 @@ def _refuse_unread(cls: type[Settings], cfg: DictConfig, overrides: Iterable[str
 
 
 def load_study(node: DictConfig, *, kind: str | Sequence[str] | None = None, wanted_by: str = "") -> xr.Dataset:
-    """Load the study that a config asks for.
-
-    Parameters
-    ----------
-    node : DictConfig
-        ``cfg.study``.
-    kind : str or sequence of str, optional
-        The kind of study that the experiment takes, or several; any by default.
-    wanted_by : str
-        The experiment, for messages.
-
-    Returns
-    -------
-    xarray.Dataset
-        Passes the schema of its kind.
-
-    Raises
-    ------
-    InputError
-        If there is no such study, it is of another kind, or its loader refuses the data.
-    """
+    """Load the study that a config asks for."""
     entry = entry_of(node, what="study")
     kinds = (kind,) if isinstance(kind, str) else kind
     if kinds is not None and not set(entry.kinds) & set(kinds):

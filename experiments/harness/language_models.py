@@ -98,13 +98,7 @@ class GeneratedSettings(LiveSettings):
 
 
 def chosen_generator(settings: GeneratedSettings) -> ModelSettings:
-    """Settings of the model that draws.
-
-    Raises
-    ------
-    InputError
-        If no model is named, or a model has the generator's name and other settings.
-    """
+    """Settings of the model that draws."""
     models, chosen = settings.models, settings.generator
     if isinstance(chosen, ModelSettings):
         if models.get(chosen.name, chosen) != chosen:
@@ -184,13 +178,7 @@ class Work:
 
 
 def training_folder(settings: StoreFolder, key: str) -> Path:
-    """Folder of one training run, in the store that the settings name, which is made if need be.
-
-    Raises
-    ------
-    InputError
-        If the store cannot be used.
-    """
+    """Folder of one training run, in the store that the settings name, which is made if need be."""
     return open_store(str(_store_folder(settings))).folder / "training" / key
 
 
@@ -199,13 +187,7 @@ def _store_folder(settings: StoreFolder) -> Path:
 
 
 def open_work(settings: StoreSettings) -> Work:
-    """Open the store that the settings name.
-
-    Raises
-    ------
-    InputError
-        If the store or the shard cannot be used.
-    """
+    """Open the store that the settings name."""
     folder = _store_folder(settings)
     live = getattr(settings, "models", {}).items()
     # one behind an endpoint has no passes here
@@ -220,22 +202,7 @@ def open_work(settings: StoreSettings) -> Work:
 def batches_by_length(
     length: Callable[[Any], int], *, n_items: int, n_tokens: int | None = None
 ) -> Callable[[list[Any]], list[list[int]]]:
-    """Cut items into batches of similar length, the longest first.
-
-    Parameters
-    ----------
-    length : callable
-        Tokens of an item.
-    n_items : int
-        Most items of a batch: what a killed run loses.
-    n_tokens : int, optional
-        Most tokens of a batch, unless one item has more.
-
-    Returns
-    -------
-    callable
-        Takes items, gives lists of positions.
-    """
+    """Cut items into batches of similar length, the longest first."""
 
     def cut(items: list[Any]) -> list[list[int]]:
         lengths = [length(item) for item in items]

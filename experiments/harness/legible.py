@@ -29,16 +29,6 @@ _Kind = TypeVar("_Kind", Text, Axis)
 def contrast(colour: object, background: object = "white") -> float:
     """Contrast ratio of two colours, by WCAG 2.2: 4.5 for text and 3 for what else has to be seen is level AA.
 
-    Parameters
-    ----------
-    colour, background : color
-        As Matplotlib takes them.
-
-    Returns
-    -------
-    float
-        From 1, no difference, to 21, black on white.
-
     Examples
     --------
     >>> round(contrast("black"), 1), round(contrast("#0072B2"), 2)
@@ -82,16 +72,6 @@ def points_in_column(points: float, width_in: float) -> float:
 
 def legible(figure: Figure) -> Figure:
     """Enlarge every text of a figure that would be smaller than :data:`LEAST_POINTS` in one column.
-
-    Parameters
-    ----------
-    figure : matplotlib.figure.Figure
-        Is changed.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        The same.
 
     Examples
     --------

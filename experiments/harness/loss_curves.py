@@ -18,32 +18,13 @@ CURVE_COLUMNS = ("run", "step", "loss_nats", "held_out_loss_nats", "learning_rat
 
 
 def curve_table(runs: Mapping[str, TrainedModel]) -> pd.DataFrame:
-    """Put the loss curves of several runs below one another.
-
-    Parameters
-    ----------
-    runs : mapping of str to TrainedModel
-        By name.
-
-    Returns
-    -------
-    pandas.DataFrame
-        :data:`CURVE_COLUMNS`; NaN where a point of a run has no such number.
-    """
+    """Put the loss curves of several runs below one another."""
     rows = [{"run": name, **point} for name, run in runs.items() for point in run.curves]
     return pd.DataFrame(rows).reindex(columns=list(CURVE_COLUMNS))
 
 
 def loss_curves_figure(table: pd.DataFrame, unit: str) -> Figure:
-    """Draw the loss on training and held-out examples against the step.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        :data:`CURVE_COLUMNS`.
-    unit : str
-        What the loss is a mean over, such as ``token``.
-    """
+    """Draw the loss on training and held-out examples against the step."""
     runs = list(dict.fromkeys(table["run"]))
     colours = player_colours(runs)
     with mpl.rc_context(STYLE):

@@ -119,21 +119,6 @@ def config_hash(cfg: DictConfig) -> str:
     """SHA-256 of what decides a job's numbers apart from its data: the resolved config, the version and the code.
 
     ``resume``, ``sweep`` and ``output.print`` are left out: they change no output file.
-
-    Parameters
-    ----------
-    cfg : DictConfig
-        The job's config, without Hydra's own node.
-
-    Returns
-    -------
-    str
-        64 hexadecimal digits.
-
-    Raises
-    ------
-    omegaconf.errors.OmegaConfBaseException
-        If a mandatory setting (``???``) is missing or an interpolation fails.
     """
     settings = _decisive(cfg)
     payload = {"config": settings, "version": package_version(), "code": job_code(cfg)}
@@ -205,12 +190,7 @@ def read_result(folder: Path) -> JobStatus | None:
 
 
 def check_run_folder(folder: Path, *, in_sweep: bool = False) -> None:
-    """Refuse a folder that holds files and is no run's; nothing is touched.
-
-    Raises
-    ------
-    InputError
-    """
+    """Refuse a folder that holds files and is no run's; nothing is touched."""
     # the job of a sweep that was killed early has what Hydra writes and no status
     known = {LOCK, ".hydra", "run.log"} if in_sweep else {LOCK}
     if folder.exists() and read_result(folder) is None and any(path.name not in known for path in folder.iterdir()):
@@ -219,13 +199,7 @@ def check_run_folder(folder: Path, *, in_sweep: bool = False) -> None:
 
 
 def check_outputs(folder: Path) -> None:
-    """Refuse to begin where a later result could not replace the earlier one.
-
-    Raises
-    ------
-    InputError
-        If a file of it has changed since.
-    """
+    """Refuse to begin where a later result could not replace the earlier one."""
     before = read_result(folder)
     if before is not None and (found := in_the_way(folder, before.outputs, before.sha256)):
         problem = f"{found[0]} has changed since a run wrote it; move it, or name another folder"
@@ -250,13 +224,7 @@ def forget_attempt(folder: Path) -> None:
 
 
 def finish(folder: Path, staging: Path, status: JobStatus) -> Path:
-    """Put a whole result in the place of an earlier one, or beside the folder if a file stands in the way.
-
-    Returns
-    -------
-    Path
-        The folder that has the result, and a status that says so.
-    """
+    """Put a whole result in the place of an earlier one, or beside the folder if a file stands in the way."""
     before, place = read_result(folder), status_folder(folder)
     written = {} if before is None else before.sha256
     new = manifest_of(staging)
@@ -309,28 +277,7 @@ def write_outputs(
     data: Mapping[str, str] | None = None,
     key: pd.DataFrame | None = None,
 ) -> None:
-    """Write table, dataset, the loader's notes, figures as PNG and SVG, report, posteriors.
-
-    Parameters
-    ----------
-    staging : Path
-        An empty folder in the job's own.
-    cfg : DictConfig
-        The job's config.
-    study : xarray.Dataset
-        The comparison study that was read; its name, hash and notes go into the report.
-    result : ExperimentResult
-    settings : Settings, optional
-        All settings of the experiment, those that have their defaults too.
-    overrides : sequence of str
-        What the user set on the command line.
-    timings : mapping of str to float, optional
-        Seconds by stage, for the report.
-    data : mapping of str to str, optional
-        Setting that names a file or folder -> hash of what was there, for the bundle.
-    key : pandas.DataFrame, optional
-        Who is who, where people have pseudonyms.
-    """
+    """Write table, dataset, the loader's notes, figures as PNG and SVG, report, posteriors."""
     import pandas as pd  # noqa: PLC0415 - the help and a skipped job need none
 
     write_csv(result.table, staging / "table.csv")

@@ -67,24 +67,7 @@ class Entry(NamedTuple):
 
 
 def entry_of(node: DictConfig | None, *, what: str) -> Entry:
-    """Read what registers a composed node; its settings may have no value yet.
-
-    Parameters
-    ----------
-    node : DictConfig
-        ``cfg.experiment`` or ``cfg.study``.
-    what : str
-        What it is, for messages.
-
-    Returns
-    -------
-    Entry
-
-    Raises
-    ------
-    InputError
-        If the target, the kind or an extra is missing or unknown.
-    """
+    """Read what registers a composed node; its settings may have no value yet."""
     own = {} if node is None else node
     name, target, kind, extra = (own.get(key) for key in ("name", "_target_", "kind", "extra"))
     if not isinstance(target, str):
@@ -102,13 +85,7 @@ def entry_of(node: DictConfig | None, *, what: str) -> Entry:
 
 
 def given_to(node: DictConfig) -> dict[str, Any]:
-    """Settings of a composed node, without what registers it.
-
-    Raises
-    ------
-    omegaconf.errors.MissingMandatoryValue
-        If one has no value yet (``???``).
-    """
+    """Settings of a composed node, without what registers it."""
     return {str(key): to_plain(node, str(key)) for key in node if key not in _OWN}
 
 
@@ -119,13 +96,7 @@ def to_plain(cfg: DictConfig, name: str) -> Any:
 
 
 def load_target(entry: Entry, *, what: str) -> Callable[..., Any]:
-    """Import what a YAML file registers, after a look at what has to be installed.
-
-    Raises
-    ------
-    InputError
-        If an extra is not installed, or there is no such function.
-    """
+    """Import what a YAML file registers, after a look at what has to be installed."""
     for extra in entry.extra:
         require_packages(EXTRAS[extra], extra, source=f"{what} {entry.name!r}")
     try:
@@ -147,19 +118,7 @@ def load_target(entry: Entry, *, what: str) -> Callable[..., Any]:
 
 
 def known(group: str, *, kinds: Collection[str] | None = None) -> list[str]:
-    """Names in ``conf/GROUP`` and in the user's own folders, of some kinds if asked.
-
-    Parameters
-    ----------
-    group : str
-        ``exp`` or ``study``.
-    kinds : collection of str, optional
-        Some of :data:`KINDS`.
-
-    Returns
-    -------
-    list of str
-    """
+    """Names in ``conf/GROUP`` and in the user's own folders, of some kinds if asked."""
     loader = GlobalHydra.instance().config_loader()
     names = loader.get_group_options(group)
     if kinds is None:

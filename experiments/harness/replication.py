@@ -28,13 +28,7 @@ class ReplicationSettings(Settings):
 
 
 def replicates_path(settings: ReplicationSettings) -> Path:
-    """File of the fits.
-
-    Raises
-    ------
-    InputError
-        Without one; the command names one in its output folder, a notebook has to.
-    """
+    """File of the fits."""
     if settings.replicates is None:
         raise InputError("is null, and there is no output folder; name a file", field="replicates")
     return settings.replicates

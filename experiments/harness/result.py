@@ -179,15 +179,6 @@ class Loader(Protocol[S]):
 def experiment(settings_class: type[S]) -> Callable[[Callable[[xr.Dataset, S], ExperimentResult]], Experiment[S]]:
     """Let a function of a study and settings take the settings by name too, and say which class they are of.
 
-    Parameters
-    ----------
-    settings_class : type of Settings
-
-    Returns
-    -------
-    callable
-        Decorator of ``function(study, settings) -> ExperimentResult``.
-
     Examples
     --------
     The function is then called ``perplexity(study)``, ``perplexity(study, n=10)`` or

@@ -125,15 +125,6 @@ def content_hash(path: Path) -> str | None:
 
     A file counts with its path below `path` and with its bytes, or its size and time of change above one MiB. Hidden
     files count only if `path` is one, and the folders that runs and sweeps left do not count.
-
-    Parameters
-    ----------
-    path : Path
-
-    Returns
-    -------
-    str or None
-        64 hexadecimal digits.
     """
     if path.is_file():
         return hashlib.sha256(_of_file(path).encode()).hexdigest()

@@ -117,23 +117,6 @@ def _installed(finder: _Finder) -> Iterator[None]:
 def import_for_settings(target: str) -> tuple[Any, tuple[str, ...]]:
     """Import a function for its settings and docstring; packages that are missing have stand-ins.
 
-    Parameters
-    ----------
-    target : str
-        Dotted name of the function.
-
-    Returns
-    -------
-    function : object
-        To be looked at, not to be called, if something is missing.
-    missing : tuple of str
-        Packages that are not installed.
-
-    Raises
-    ------
-    ImportError
-        If a module of ours, or of whoever wrote the function, does not exist or cannot be imported for another reason.
-
     Examples
     --------
     >>> function, missing = import_for_settings("experiments.comparison.perplexity.perplexity")

@@ -37,18 +37,6 @@ def draw_summary(table: pd.DataFrame, value: str, title: str) -> Figure:
 
     One swept setting: it is the horizontal axis. Two: the second one makes the panels. More: what is neither is told
     apart on the horizontal axis too.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Rows with a result, see :func:`experiments.harness.sweep.summary_table`.
-    value : str
-        Column to draw; ``value_lower`` and ``value_upper`` are its bars if the table has them.
-    title : str
-
-    Returns
-    -------
-    matplotlib.figure.Figure
     """
     swept = [name for name in map(str, table.columns) if name.startswith("sweep.")]
     table = table[np.isfinite(table[value].astype(float))]

@@ -68,14 +68,6 @@ def short_names(names: Iterable[str]) -> dict[str, str]:
 def table_variables(table: pd.DataFrame, dim: str, *, but: Collection[str] = ()) -> dict[str, tuple[str, NDArray[Any]]]:
     """Columns of a table as variables that a file of results can hold: yes is 1, no is 0, a missing text is empty.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-    dim : str
-        Of its rows.
-    but : collection of str
-        Columns to leave out.
-
     Examples
     --------
     >>> import pandas as pd

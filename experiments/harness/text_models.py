@@ -164,22 +164,7 @@ def text_players(settings: TextSettings, seed: int) -> Iterator[TextPlayer]:
 
 
 def ask_texts(player: TextPlayer, questions: Sequence[Question]) -> TextAnswers:
-    """Ask a model questions that it answers in text; answers come from the store where they are there.
-
-    Parameters
-    ----------
-    player : TextPlayer
-    questions : sequence of Question
-
-    Returns
-    -------
-    TextAnswers
-
-    Raises
-    ------
-    InputError
-        If a question is longer than the model takes, or as :func:`~inference.api.chat.ask_questions`.
-    """
+    """Ask a model questions that it answers in text; answers come from the store where they are there."""
     settings, model = player.settings, player.model
     if model is None:
         given, said = _through_endpoint(player, questions, ranked=False)
@@ -208,22 +193,6 @@ def ask_options(player: TextPlayer, questions: Sequence[Question], options: Sequ
 
     A model that runs gives exact probabilities. An endpoint lists the most probable tokens: an option that is not
     among them counts with the probability of the last one listed, which is the most that it can have.
-
-    Parameters
-    ----------
-    player : TextPlayer
-    questions : sequence of Question
-    options : sequence of str
-        Each a token of the model, such as "A".
-
-    Returns
-    -------
-    OptionLogProbs
-
-    Raises
-    ------
-    InputError
-        If an option is no token, or as :func:`ask_texts`.
     """
     model = player.model
     if model is None:
@@ -241,25 +210,7 @@ def ask_options(player: TextPlayer, questions: Sequence[Question], options: Sequ
 
 
 def ask_values(player: TextPlayer, questions: Sequence[Question], values: Sequence[str]) -> FloatArray:
-    """Ask a model that runs here how probable it finds each of some values as the beginning of its answer.
-
-    Parameters
-    ----------
-    player : TextPlayer
-    questions : sequence of Question
-    values : sequence of str
-        Such as "90%"; none is the beginning of another one.
-
-    Returns
-    -------
-    ndarray of float, shape (question, value)
-        ln of the probability of the value's tokens, nats; not renormalised.
-
-    Raises
-    ------
-    InputError
-        If the model is behind an endpoint, which says no probability of a given text, or as :func:`ask_texts`.
-    """
+    """Ask a model that runs here how probable it finds each of some values as the beginning of its answer."""
     model = player.model
     if model is None:
         problem = "is behind an endpoint, which says no probability of a given answer; leave 'boxes' out of the ways"

@@ -111,14 +111,7 @@ def _strings(rows: list[Row], name: str) -> np.ndarray:
 
 
 def read_values(path: Path) -> Iterator[Row]:
-    """Read a table of published values, :data:`COLUMNS`.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read as UTF-8 CSV, has other columns, no row, a row of another length, or a value that
-        :func:`experiments.papers.published_study.validate_published_study` refuses.
-    """
+    """Read a table of published values, :data:`COLUMNS`."""
     for number, row in enumerate(_rows(path, COLUMNS), start=2):
         check_value(f"{path}, row {number}", row, float(row["tolerance"] or "nan"))
         yield row

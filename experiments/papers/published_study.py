@@ -72,13 +72,7 @@ _HAIR = Decimal("1e-9")
 
 
 def number_of(printed: str) -> Decimal:
-    """Give a printed number, of a bound the bound itself: 0.1 for "<0.1".
-
-    Raises
-    ------
-    InputError
-        If it is no plain number, with or without <, <=, > or >= before it.
-    """
+    """Give a printed number, of a bound the bound itself: 0.1 for "<0.1"."""
     return Decimal(_matched(printed)["number"])
 
 
@@ -106,29 +100,6 @@ def judge(
     the point. The bound is closed, so that it does not matter whether the authors round halves up or to even: 0.125 is
     printed as 0.12 or as 0.13. Where the paper prints a bound ("<0.1"), ours is reproduced if it keeps the bound.
 
-    Parameters
-    ----------
-    printed : str
-        The number as it is printed, which keeps its digits ("0.50"), or a bound ("<0.1", ">=3").
-    ours : float or None
-        In the printed unit; None or not finite where there is none.
-    tolerance : float
-        Largest difference that is stated to count as agreement, in the printed unit; NaN for none.
-    expected : str
-        One of :data:`EXPECTED`: the verdict if ours is not the printed value.
-    reason : str
-        Why; needed with `expected`.
-
-    Returns
-    -------
-    str
-        One of :data:`VERDICTS`. Agreement comes first: a value that was not expected to agree, and does, is reproduced.
-
-    Raises
-    ------
-    InputError
-        If `printed` is no plain number or bound, or `expected` has no reason.
-
     Examples
     --------
     >>> judge("0.12", 0.125), judge("<0.1", 0.04), judge("0.12", 0.13)
@@ -154,13 +125,7 @@ def judge(
 
 
 def parse_select(select: str) -> dict[str, str]:
-    """Read ``"column=cell | column=cell"``: the row of a table that holds our value.
-
-    Raises
-    ------
-    InputError
-        If a part has no "=" or a column is named twice.
-    """
+    """Read ``"column=cell | column=cell"``: the row of a table that holds our value."""
     found: dict[str, str] = {}
     for part in filter(None, (piece.strip() for piece in select.split("|"))):
         column, equals, cell = part.partition("=")
@@ -193,11 +158,6 @@ def validate_published_study(study: xr.Dataset) -> xr.Dataset:
     ``column``     its column
     ``source``     where the number was taken from
     =============  ====================================================================================================
-
-    Raises
-    ------
-    InputError
-        Names the value and the variable.
     """
     source = str(study.attrs.get("name", "published study"))
     if "value" not in study.dims or "value" not in study.coords:

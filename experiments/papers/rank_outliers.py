@@ -20,18 +20,6 @@ Floats = NDArray[np.float64]
 def outliers_by_rule(length: Floats, value: Floats, spread: float) -> dict[str, NDArray[np.bool_]]:
     """Say by every rule which of some values are outliers.
 
-    Parameters
-    ----------
-    length : ndarray, shape (value,)
-        Tokens of context.
-    value : ndarray, shape (value,)
-    spread : float
-        Standard deviation of values over repeated windows of one length.
-
-    Returns
-    -------
-    dict of str to ndarray of bool, shape (value,)
-
     Examples
     --------
     >>> found = outliers_by_rule(np.arange(5.0), np.array([1.0, 2, 1, 2, 50]), spread=1.0)
@@ -64,18 +52,6 @@ def outliers_by_rule(length: Floats, value: Floats, spread: float) -> dict[str, 
 
 def outlier_counts(cells: pd.DataFrame, spread: Mapping[str, float]) -> pd.DataFrame:
     """Count lengths that are outliers, by rule, score and text; a length's value is the mean over the models.
-
-    Parameters
-    ----------
-    cells : pandas.DataFrame
-        ``text``, ``context_length``, ``model``, ``quantity``, ``value``.
-    spread : mapping of str to float
-        Quantity -> standard deviation over repeated windows.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``rule``, ``quantity``, ``n_lengths``, and a column a text.
 
     Examples
     --------

@@ -76,21 +76,7 @@ def ranks_published(study: xr.Dataset, settings: RanksPublishedSettings) -> Expe
 
 
 def compare_with_published(windows: pd.DataFrame) -> pd.DataFrame:
-    """Put every printed number beside ours.
-
-    Parameters
-    ----------
-    windows : pandas.DataFrame
-        A row a model and window of the whole study: ``part``, ``text``, ``context_length``, ``window``, ``model`` and
-        the mean scores and perplexity.
-
-    Returns
-    -------
-    pandas.DataFrame
-        :data:`COMPARISON_COLUMNS`; ``agrees`` says whether ours, rounded as printed, is the printed number.
-        A fit of appendix C is made on the printed cells, as the thesis made it, and on our cells rounded like them;
-        ``unrounded`` is the fit on our cells as they are.
-    """
+    """Put every printed number beside ours."""
     printed = read_published().rename(columns={"printed": "published"})
     ours = windows.melt(["part", *_KEY], _QUANTITIES, var_name="quantity", value_name="ours").drop(columns="part")
     ours["context_length"] = ours["context_length"].astype("Int64")
@@ -168,19 +154,7 @@ def _appendix_c(main: pd.DataFrame) -> pd.DataFrame:
 
 
 def fit_lines(cells: pd.DataFrame) -> pd.DataFrame:
-    """Ordinary least squares of ``value`` on the raw length by model, quantity and text, and on both texts pooled.
-
-    Parameters
-    ----------
-    cells : pandas.DataFrame
-        ``text``, ``context_length``, ``model``, ``quantity``, ``value``.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``text`` ("" for both), ``model``, ``quantity``, ``n``, ``slope`` (per token of context), ``slope_se`` (which
-        the thesis calls standard deviation), ``p_value``.
-    """
+    """Ordinary least squares of ``value`` on the raw length by model, quantity and text, and on both texts pooled."""
     rows: list[dict[str, Any]] = []
     for text in [*dict.fromkeys(cells["text"]), ""]:
         for model in [name for name in MODELS if (cells["model"] == name).any()]:

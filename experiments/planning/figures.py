@@ -37,20 +37,7 @@ COVERS_TOO_LITTLE = 0.1
 
 
 def cost_figure(table: pd.DataFrame, study_name: str = "", interval: float = 0.9) -> Figure:
-    """Width of the interval against minutes of people's time, one line a game through its cheapest designs.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Of :func:`~experiments.planning.replicates.design_table`.
-    study_name : str
-    interval : float
-        Stated coverage.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-    """
+    """Width of the interval against minutes of people's time, one line a game through its cheapest designs."""
     share = table["game"].isin(SHARE_GAMES)
     parts = [(part, unit) for part, unit in ((table[~share], "nats"), (table[share], "share")) if len(part)]
     with mpl.rc_context(STYLE):

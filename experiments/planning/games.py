@@ -95,17 +95,7 @@ class Outcome:
 
 
 def play(planned: Planned, rng: np.random.Generator) -> Outcome:
-    """Simulate one study in its game.
-
-    Parameters
-    ----------
-    planned : Planned
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    Outcome
-    """
+    """Simulate one study in its game."""
     return PLAYED[planned.point.game](planned, rng)
 
 

@@ -17,25 +17,7 @@ _LAPSE_CONCENTRATION = 40.0
 
 
 def pilot_populations(path: Path, n: int, rng: np.random.Generator) -> list[ParticipantPopulation]:
-    """Draw populations of participants from the posterior of a pilot.
-
-    Parameters
-    ----------
-    path : Path
-        ``posterior_human.nc`` of ``+exp=free_answers``, or any posterior with its variables of participants. Without
-        ``k0``, as where reports alone were fitted, the typical slope is 1.
-    n : int
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    list of ParticipantPopulation
-
-    Raises
-    ------
-    InputError
-        If there is no such file, it has no posterior, or a variable is missing.
-    """
+    """Draw populations of participants from the posterior of a pilot."""
     if not path.is_file():
         raise InputError(f"{path} is no file; should be a posterior that a run wrote", field="pilot")
     try:

@@ -54,18 +54,7 @@ def summary(table: pd.DataFrame, contexts: StudyContexts, settings: DesignSettin
 
 
 def conclusion(table: pd.DataFrame, settings: DesignSettings) -> tuple[str, ...]:
-    """Say what is recommended, a line a number that is estimated: for the screen.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Of :func:`~experiments.planning.replicates.design_table`.
-    settings : DesignSettings
-
-    Returns
-    -------
-    tuple of str
-    """
+    """Say what is recommended, a line a number that is estimated: for the screen."""
     return tuple(
         f"For {what}: {_not_reached(table, what, settings)}."
         if row is None
@@ -75,20 +64,7 @@ def conclusion(table: pd.DataFrame, settings: DesignSettings) -> tuple[str, ...]
 
 
 def preregistration(row: Any, contexts: StudyContexts, settings: DesignSettings) -> str:
-    """Write the paragraph that fixes a design before its study.
-
-    Parameters
-    ----------
-    row : named tuple
-        Of the table.
-    contexts : StudyContexts
-    settings : DesignSettings
-
-    Returns
-    -------
-    str
-        Plain English with every number in it.
-    """
+    """Write the paragraph that fixes a design before its study."""
     unit = _unit(row.game)
     fixed = "" if row.game == ADAPTIVE else ", and the sample will not be enlarged after the data have been seen"
     of = "all contexts of this kind" if settings.loss_of == "contexts" else "the contexts asked"

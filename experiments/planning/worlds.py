@@ -94,24 +94,7 @@ class World:
 
 
 def study_contexts(study: xr.Dataset, against: str | None = None) -> StudyContexts:
-    """Read from a comparison study what the planner needs.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        With the generator's whole distribution (``reference_logprob``).
-    against : str, optional
-        A model of the study; by default the one of the least loss that is not the generator.
-
-    Returns
-    -------
-    StudyContexts
-
-    Raises
-    ------
-    InputError
-        If the distribution is missing, or the model is unknown.
-    """
+    """Read from a comparison study what the planner needs."""
     source = f"study {study.attrs['name']!r}"
     if "reference_logprob" not in study:
         raise InputError(
@@ -147,19 +130,7 @@ def study_contexts(study: xr.Dataset, against: str | None = None) -> StudyContex
 
 
 def draw_worlds(contexts: StudyContexts, settings: DesignSettings, purpose: str = "worlds") -> list[World]:
-    """Draw what people may believe and how they may report.
-
-    Parameters
-    ----------
-    contexts : StudyContexts
-    settings : DesignSettings
-    purpose : str
-        Of the random numbers.
-
-    Returns
-    -------
-    list of World
-    """
+    """Draw what people may believe and how they may report."""
     assumed = settings.assumed
     rng = rng_for(settings.seed, f"design {purpose}")
     if settings.pilot is None:
@@ -177,18 +148,6 @@ def guessed_ranks(
     """Number of guesses until each target was found, ``inf`` beyond :data:`N_TRIED`.
 
     A guesser draws tokens from the belief to a power, one after the other, none twice.
-
-    Parameters
-    ----------
-    known : KnownContexts
-    context : ndarray of int, shape (answer,)
-    exponent : ndarray, shape (answer,)
-        The guesser's.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    ndarray, shape (answer,)
     """
     key = exponent[:, None] * known.belief[context] + rng.gumbel(size=(context.size, known.belief.shape[1]))
     own = np.take_along_axis(key, known.target[context][:, None], axis=1)

@@ -40,17 +40,6 @@ _LABELS = {
 def ranking_exploration(study: xr.Dataset, result: ExperimentResult | None = None) -> Exploration:  # noqa: ARG001 - as of the other kinds
     """Describe every place of a ranking study, with every model's ranks and most probable tokens.
 
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A ranking study.
-    result : ExperimentResult, optional
-        Not read: no ranking experiment has results by place.
-
-    Returns
-    -------
-    Exploration
-
     Examples
     --------
     >>> from estimators.rankings.examples import ranking_study

@@ -24,19 +24,7 @@ _WINDOW = ["text", "context_length", "window", "model"]
 
 
 def scores_by_window(study: xr.Dataset, scores: TokenScores) -> pd.DataFrame:
-    """Mean scores and perplexity of every window and model, with the standard error over tokens of the average score.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-    scores : TokenScores
-        With the thesis's two decays.
-
-    Returns
-    -------
-    pandas.DataFrame
-        A row a window and model.
-    """
+    """Average scores and perplexity of every window and model, with the standard error over tokens."""
     tokens = pd.DataFrame(
         {
             **{name: study[name].to_numpy() for name in _WINDOW},

@@ -28,13 +28,7 @@ _FOLDERS: Mapping[str, str] = {
 
 
 def public_folder(name: str) -> Path | None:
-    """Folder of a public study below ``$SHANNON_DATA``; None where that is not set, or has no such study.
-
-    Raises
-    ------
-    InputError
-        If it names no folder.
-    """
+    """Folder of a public study below ``$SHANNON_DATA``; None where that is not set, or has no such study."""
     given = os.environ.get(VARIABLE)
     if not given:
         return None

@@ -77,13 +77,7 @@ class Rows:
         self._swallowing: list[int] = []
 
     def read(self, reader: Any, record: list[str]) -> TextColumns:
-        """Read all rows of a `reader`; `record` holds the lines that it took since it was last cleared.
-
-        Raises
-        ------
-        InputError
-            For a row of another width than the header, or a quotation mark that is not closed; names the line.
-        """
+        """Read all rows of a `reader`; `record` holds the lines that it took since it was last cleared."""
         try:
             return self._read(reader, record)
         except csv.Error as error:

@@ -63,13 +63,7 @@ KeyVariable = Annotated[str, BeforeValidator(_variable)]
 
 
 def key_of(settings: ApiSettings) -> str:
-    """Read the key from the environment; "" where the endpoint needs none.
-
-    Raises
-    ------
-    InputError
-        If the variable is not set, or no header can carry what it holds.
-    """
+    """Read the key from the environment; "" where the endpoint needs none."""
     if not settings.key_env:
         return ""
     key = os.environ.get(settings.key_env, "").strip()
@@ -93,12 +87,6 @@ def key_of(settings: ApiSettings) -> str:
 
 def holds_key(text: str, key: str) -> bool:
     """Find a key in a text: plain, in other case, in base64, hexadecimal, URL-encoded, or broken by white space.
-
-    Parameters
-    ----------
-    text : str
-    key : str
-        One of fewer than 8 characters is taken for a word, not for a secret.
 
     Examples
     --------

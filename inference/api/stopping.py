@@ -21,13 +21,7 @@ Found = TypeVar("Found")
 
 @contextmanager
 def first_signal_waits() -> Iterator[Callable[[Callable[[], object]], None]]:
-    """Let the first Ctrl-C or SIGTERM ask for an end, and act on it at the end of the block; a second acts at once.
-
-    Yields
-    ------
-    callable
-        Takes what asks for the end; it is called by the first signal.
-    """
+    """Let the first Ctrl-C or SIGTERM ask for an end, and act on it at the end of the block; a second acts at once."""
     asks: list[Callable[[], object]] = []
     came: list[int] = []
     # Python hands signals to its main thread alone; one that is ignored, as under nohup, stays so
@@ -65,21 +59,7 @@ async def gathered(
     work: Sequence[Coroutine[Any, Any, Found]],
     when_asked: Callable[[Callable[[], object]], None],
 ) -> list[Found]:
-    """Do work that calls an endpoint, side by side; when a signal comes, or one part fails, calls in flight end first.
-
-    Parameters
-    ----------
-    client : ApiClient
-        Begins no call once it was told to stop.
-    work : sequence of coroutine
-    when_asked : callable
-        From :func:`first_signal_waits`.
-
-    Returns
-    -------
-    list
-        In the order of the work.
-    """
+    """Do work that calls an endpoint, side by side; after a signal or a failure, calls in flight end first."""
     loop = asyncio.get_running_loop()
 
     def stop() -> None:

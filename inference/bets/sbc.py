@@ -44,24 +44,7 @@ def recalibration_sbc(data: RecalibrationData, priors: RecalibrationPriors | Non
 
 
 def small_recalibration_design(n_participants: int, n_answers: int, n_named: int = 4) -> RecalibrationData:
-    """Bets of an imagined study: stakes from timid to bold, mixed with what knows something else.
-
-    Parameters
-    ----------
-    n_participants, n_answers : int
-        Answers are those of each.
-    n_named : int
-        Words named in each.
-
-    Returns
-    -------
-    RecalibrationData
-
-    Raises
-    ------
-    InputError
-        If a number is not positive.
-    """
+    """Bets of an imagined study: stakes from timid to bold, mixed with what knows something else."""
     for name, value in (("n_participants", n_participants), ("n_items", n_answers), ("n_named", n_named)):
         if value < 1:
             raise InputError(f"is {value}, should be at least 1", source="recalibration design", field=name)

@@ -298,17 +298,7 @@ def loo_of_targets(posterior: xr.Dataset, data: ArdData, likelihood: str) -> Loo
 def draw_targets(
     posterior: xr.Dataset, likelihood: str, *, target: Floats, n_draws: int, rng: np.random.Generator
 ) -> Floats:
-    """Targets that the model would have given for the same rows; shape (draw, row).
-
-    Parameters
-    ----------
-    posterior : xarray.Dataset
-    likelihood : str
-    target : ndarray, shape (row,)
-        What was observed; it says where the logit-normal likelihood records 0 and 1.
-    n_draws : int
-    rng : numpy.random.Generator
-    """
+    """Targets that the model would have given for the same rows; shape (draw, row)."""
     check_likelihood(likelihood)
     taken = thinned(posterior, n_draws)
     eta = _flat(taken, "eta")
@@ -326,22 +316,7 @@ def draw_targets(
 
 
 def predictive_checks(drawn: Floats, data: ArdData, *, tail: float) -> pd.DataFrame:
-    """Compare properties of the targets with those of targets drawn from the model.
-
-    Parameters
-    ----------
-    drawn : ndarray, shape (draw, row)
-        See :func:`draw_targets`.
-    data : ArdData
-    tail : float
-        Probability below and above the intervals.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns ``property``, ``observed``, ``predicted_median``, ``predicted_lower``, ``predicted_upper``,
-        ``p_value`` (two-sided, small where the model cannot have given this) and ``inside``.
-    """
+    """Compare properties of the targets with those of targets drawn from the model."""
     n_text = np.bincount(data.text_of_row)
 
     def spread_of_texts(values: Floats) -> Floats:
@@ -395,12 +370,6 @@ def comparable(likelihoods: Mapping[str, str], target: Floats) -> list[str]:
 
     A Gaussian gives no mass to the single values 0 and 1, the other likelihoods do: where a target has such a value,
     densities and probabilities would be compared, and models with a Gaussian are left out.
-
-    Parameters
-    ----------
-    likelihoods : mapping of str to str
-        Likelihood by model.
-    target : ndarray, shape (row,)
     """
     at_ends = bool(((target <= 0) | (target >= 1)).any())
     return [name for name, likelihood in likelihoods.items() if not (at_ends and likelihood == "gaussian")]

@@ -28,22 +28,6 @@ __all__ = ["draw_word_pairs", "word_pair_sbc"]
 def word_pair_sbc(n_contexts: int, n_answers: int, priors: WordPairPriors | None = None) -> SbcModel:
     """Two samples of words in each of some contexts, pooled.
 
-    Parameters
-    ----------
-    n_contexts, n_answers : int
-        Answers are those of each side in each context.
-    priors : WordPairPriors, optional
-
-    Returns
-    -------
-    SbcModel
-        Named "tvd".
-
-    Raises
-    ------
-    InputError
-        If a number is not positive.
-
     Examples
     --------
     >>> from inference.cloze.tvd_sbc import word_pair_sbc
@@ -70,22 +54,7 @@ def word_pair_sbc(n_contexts: int, n_answers: int, priors: WordPairPriors | None
 
 
 def draw_word_pairs(priors: WordPairPriors, model: pm.Model, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
-    """Draw parameters from the prior, and give the model the counts that they make.
-
-    Parameters
-    ----------
-    priors : WordPairPriors
-        Those of the model.
-    model : pymc.Model
-        From :func:`models.cloze.tvd.word_pair_model`, pooled; its numbers of answers stay.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    dict
-        Values of the model's variables. Those of u follow from the sums of the weights, given which u times the sum is
-        gamma distributed with the number of answers as its shape.
-    """
+    """Draw parameters from the prior, and give the model the counts that they make."""
     n_a, n_b = model["answers"].get_value()
     mean, sd = priors.vectors()
     n, df = mean.size, priors.population_df

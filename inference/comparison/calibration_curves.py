@@ -71,28 +71,7 @@ def reliability_curves(posterior: xr.Dataset, family: Family | str, report: Arra
 
 
 def outcome_log_likelihood(posterior: xr.Dataset, data: OutcomeData, family: Family | str) -> InferenceData:
-    """Add the log-probability of every outcome, weighted as in the model, to a posterior of it.
-
-    Parameters
-    ----------
-    posterior : xarray.Dataset
-        Of :func:`models.comparison.calibration.calibration_model`.
-    data : OutcomeData
-        What it was fitted to.
-    family : {"llo", "beta"}
-        The model's.
-
-    Returns
-    -------
-    arviz.InferenceData
-        Groups posterior and log_likelihood (``outcome``, dims chain, draw, response), as
-        :func:`inference.posterior.model_comparison.loo_by` wants it.
-
-    Raises
-    ------
-    InputError
-        For an unknown family.
-    """
+    """Add the log-probability of every outcome, weighted as in the model, to a posterior of it."""
     features = curve_features(data.report, family)
     logit = np.zeros((posterior.sizes["chain"], posterior.sizes["draw"], data.row.size))
     for name, feature in zip(_COEFFICIENTS[family], features, strict=True):

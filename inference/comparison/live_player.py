@@ -32,27 +32,6 @@ def play(
     r"""Report the probability that the next token is the target and not the other one.
 
     .. math:: p = \frac{q(y \mid c)}{q(y \mid c) + q(x \mid c)}
-
-    Parameters
-    ----------
-    model : LanguageModel
-    contexts : sequence of sequence of int
-        Tokens of each context, without BOS.
-    targets, others : sequence of int, shape (context,)
-        The tokens *y* and *x*.
-    rounding : RoundingScheme, optional
-        Rounds the reports to what the game's interface offers; none by default.
-    progress : callable, optional
-        Takes the number of contexts done since its last call.
-
-    Returns
-    -------
-    ndarray of float, shape (context,)
-
-    Raises
-    ------
-    InputError
-        If a context or a token is unusable.
     """
     scored = next_token_distributions(
         model, contexts, probed=[[y, x] for y, x in zip(targets, others, strict=True)], progress=progress

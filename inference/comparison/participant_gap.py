@@ -281,16 +281,7 @@ class ShownTokens:
 
 
 def rank_slope(c: FloatArray, ratio: FloatArray, shown: ShownTokens, weight: FloatArray) -> FloatArray:
-    """Derivative by c of the objective ``rank`` of :func:`outcome_temperature`, (draw,).
-
-    Parameters
-    ----------
-    c : ndarray, shape (draw,)
-    ratio : ndarray, shape (draw, token)
-        D.
-    shown : ShownTokens
-    weight : ndarray, shape (draw, item)
-    """
+    """Derivative by c of the objective ``rank`` of :func:`outcome_temperature`, (draw,)."""
     start, own = shown.start, shown.own
     group = np.repeat(np.arange(start.size), np.diff(np.append(start, shown.shift.size)))
     term = c[:, None] * ratio - shown.shift + shown.log_times
@@ -394,16 +385,6 @@ def top1_rate(belief: SharedBelief, rng: np.random.Generator) -> FloatArray:
     """Share of the items whose target is the most probable token of the shared belief.
 
     It does not depend on the temperature, so that it checks the shape of the belief whatever the anchor.
-
-    Parameters
-    ----------
-    belief : SharedBelief
-    rng : numpy.random.Generator
-        For the tokens never drawn: whether one of as many predictions as there are such tokens is above the target.
-
-    Returns
-    -------
-    ndarray, shape (draw,)
     """
     data = belief.data
     beaten = np.zeros((belief.n_draws, data.item.size), dtype=np.bool_)

@@ -126,24 +126,7 @@ def answers_of(
     grid: RoundingScheme,
     rng: np.random.Generator,
 ) -> SimulatedAnswers:
-    """Let given people who believe what a language model believes answer the questions of a study.
-
-    Parameters
-    ----------
-    study, player, grid, rng
-        See :func:`simulate_answers`.
-    people : callable
-        Takes the number of the study's participants; gives how each of them reports, in the order of their names.
-
-    Returns
-    -------
-    SimulatedAnswers
-
-    Raises
-    ------
-    InputError
-        For an unknown player.
-    """
+    """Let given people who believe what a language model believes answer the questions of a study."""
     models = study["model"].values.tolist()
     if player not in models:
         raise unknown_choice("player", player, models, source=f"study {study.attrs.get('name')!r}")
@@ -178,14 +161,7 @@ def answers_of(
 
 
 def fitted_people(fit: ParticipantFit, draw: int) -> Participants:
-    """How the participants report in one draw of the posterior, at the scale that the anchor gives.
-
-    Parameters
-    ----------
-    fit : ParticipantFit
-    draw : int
-        Chains one after the other.
-    """
+    """How the participants report in one draw of the posterior, at the scale that the anchor gives."""
     posterior = group(fit.idata, "posterior")
     chain, at = divmod(draw, posterior.sizes["draw"])
     own = {name: posterior[name][{"chain": chain, "draw": at}].values for name in _REPORTING}
@@ -212,28 +188,6 @@ def participant_rows(
     :data:`~inference.comparison.recovery.CLASSICAL` give their value and a normal interval from the paper's standard
     error over items (source (i)). One compiled model serves all calls of a process on the same questions with the same
     priors.
-
-    Parameters
-    ----------
-    answers : SimulatedAnswers
-    k0 : float
-        The true one.
-    interval : float
-        Probability of the intervals.
-    sampler : mapping
-        Arguments of :func:`inference.posterior.sampling.sample`, by name, without the seed.
-    thresholds : GateThresholds
-        What the posterior must reach to count as converged.
-    priors : ParticipantPriors
-    rng : numpy.random.Generator
-    longer : int
-        Times so many draws a posterior gets that misses the thresholds, anew and once; 1: none is drawn again.
-
-    Returns
-    -------
-    list of dict
-        As of :func:`inference.comparison.recovery.player_rows`; the estimators of the model are ``outcomes`` and
-        ``assumed``.
     """
     truth = answers.truth_nats
     rows = classical_rows(answers.study, HUMAN, "none", truth=truth, interval=interval)

@@ -124,19 +124,7 @@ def scaled_priors(priors: ParticipantPriors, factor: float) -> ParticipantPriors
 
 
 def weighted_quantile(draws: FloatArray, probability: Sequence[float], weight: FloatArray | None = None) -> FloatArray:
-    """Quantiles of draws that may carry weights.
-
-    Parameters
-    ----------
-    draws : ndarray, shape (draw,)
-    probability : sequence of float, shape (quantile,)
-    weight : ndarray, shape (draw,), optional
-        Not negative, of any sum.
-
-    Returns
-    -------
-    ndarray, shape (quantile,)
-    """
+    """Quantiles of draws that may carry weights."""
     if weight is None:
         plain: FloatArray = np.quantile(draws, probability)
         return plain

@@ -69,13 +69,7 @@ def belief_sbc(data: BeliefData, priors: BeliefPriors | None = None) -> SbcModel
 
 
 def small_belief_design(data: BeliefData, n_items: int, n_pairs: int) -> BeliefData:
-    """Keep the first `n_pairs` pairs of the first `n_items` items that have as many.
-
-    Raises
-    ------
-    InputError
-        If there are too few such items.
-    """
+    """Keep the first `n_pairs` pairs of the first `n_items` items that have as many."""
     count = np.bincount(data.pair_item, minlength=data.item.size)
     items = np.flatnonzero(count >= n_pairs)[:n_items]
     if items.size < n_items:

@@ -252,13 +252,7 @@ def beats_every(model: ArrayLike, best: ArrayLike) -> float:
 
 
 def stored_accuracy_draws(accuracy: float, n: int, *, n_draws: int, rng: np.random.Generator) -> FloatArray:
-    """Draws of an accuracy that is only known as a share of `n` guesses: Beta(hits + 1/2, misses + 1/2).
-
-    Raises
-    ------
-    InputError
-        If `n` is not positive: a share of an unknown number of guesses has no known uncertainty.
-    """
+    """Draws of an accuracy that is only known as a share of `n` guesses: Beta(hits + 1/2, misses + 1/2)."""
     if n < 1:
         raise InputError(f"is {n}; how sure a stored accuracy is depends on the number of guesses", field="stored_n")
     hits = accuracy * n
@@ -323,24 +317,7 @@ def model_guesses(
 
 
 def fitted_probability(posterior: xr.Dataset, data: AccuracyData, *, n_draws: int = 400) -> FloatArray:
-    """Probability of a right guess in every row, from the participants and documents of the study.
-
-    Parameters
-    ----------
-    posterior : xarray.Dataset
-    data : AccuracyData
-    n_draws : int
-        Evenly spaced draws; all of them if there are fewer.
-
-    Returns
-    -------
-    ndarray, shape (n_draws, row)
-
-    Raises
-    ------
-    InputError
-        If the posterior is of other participants.
-    """
+    """Probability of a right guess in every row, from the participants and documents of the study."""
     _check(posterior, data)
     size = posterior.sizes["chain"] * posterior.sizes["draw"]
     at = np.unique(np.linspace(0, size - 1, n_draws).astype(int))

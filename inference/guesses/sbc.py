@@ -51,11 +51,6 @@ def small_accuracy_design(n_participants: int, n_documents: int, n_guesses: int)
 
     Along its documents a participant's practice goes from the first guess to the 1,500th, and contexts through four
     lengths; surprisals are spread like a normal of standard deviation 1.
-
-    Raises
-    ------
-    InputError
-        If a number is not positive.
     """
     for name, value in (("n_participants", n_participants), ("n_items", n_documents), ("n_pairs", n_guesses)):
         if value < 1:

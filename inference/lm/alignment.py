@@ -16,19 +16,6 @@ __all__ = ["character_places", "shared_places", "token_places"]
 def token_places(model: LanguageModel, text: str, tokens: Sequence[int]) -> NDArray[np.int64] | None:
     """Find where the tokens of a text begin and end, in UTF-8 bytes of the text.
 
-    Parameters
-    ----------
-    model : LanguageModel
-    text : str
-    tokens : sequence of int
-        The model's tokens of the text, without BOS.
-
-    Returns
-    -------
-    ndarray of int, shape (1 + token,), or None
-        Place 0, and the end of each token. The space that a SentencePiece tokenizer puts before a text is none of the
-        text's bytes. None where the tokens are not those of the text: the tokenizer has normalised it.
-
     Examples
     --------
     >>> from inference import lm
@@ -51,14 +38,6 @@ def token_places(model: LanguageModel, text: str, tokens: Sequence[int]) -> NDAr
 def character_places(text: str) -> NDArray[np.int64]:
     """Places between the characters of a text, its beginning and its end among them, in UTF-8 bytes.
 
-    Parameters
-    ----------
-    text : str
-
-    Returns
-    -------
-    ndarray of int, shape (1 + character,)
-
     Examples
     --------
     >>> character_places("né!")
@@ -69,17 +48,6 @@ def character_places(text: str) -> NDArray[np.int64]:
 
 def shared_places(text: str, places: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
     """Find the places of a text at which every model has the end of a token, between two characters.
-
-    Parameters
-    ----------
-    text : str
-    places : sequence of ndarray of int
-        Of each model, in UTF-8 bytes.
-
-    Returns
-    -------
-    ndarray of int, shape (place,)
-        Increasing, in UTF-8 bytes.
 
     Examples
     --------

@@ -58,25 +58,6 @@ class LabelledContext:
 def label_shares(counts: Mapping[str, float], labels: str, rng: np.random.Generator) -> dict[str, float]:
     """Turn people's answers in a context into a label.
 
-    Parameters
-    ----------
-    counts : mapping of str to float
-        Word -> people who gave it, or their share; above 0.
-    labels : {"majority", "sampled", "soft", "multi"}
-        See :data:`LABELS`. Of words that equally many gave, ``majority`` takes the first in the alphabet.
-    rng : numpy.random.Generator
-        Draws for ``sampled``.
-
-    Returns
-    -------
-    dict of str to float
-        Sums to one; words without a share are left out.
-
-    Raises
-    ------
-    InputError
-        If the kind of label is unknown, there is no word, or a count is not above 0.
-
     Examples
     --------
     >>> label_shares({"on": 3, "in": 1}, "soft", np.random.default_rng(0))
@@ -101,19 +82,7 @@ def label_shares(counts: Mapping[str, float], labels: str, rng: np.random.Genera
 
 
 def collate_answers(groups: Sequence[Sequence[LabelledContext]]) -> dict[str, Any]:
-    """Lay contexts and their words out in trees, as a module takes them.
-
-    Parameters
-    ----------
-    groups : sequence of sequence of LabelledContext
-
-    Returns
-    -------
-    dict of str to torch.Tensor
-        ``input_ids`` and ``position_ids``, shape (tree, node); ``attention_mask``, shape (tree, 1, node, node), 0 where
-        a node sees another one; ``labels``: ``place``, shape (label, 2), the tree and node after which ``token``,
-        shape (label,), is wanted with ``weight``, shape (label,), shares over the number of contexts.
-    """
+    """Lay contexts and their words out in trees, as a module takes them."""
     import torch  # noqa: PLC0415
 
     contexts = [context for group in groups for context in group]
@@ -151,19 +120,7 @@ def collate_answers(groups: Sequence[Sequence[LabelledContext]]) -> dict[str, An
 
 
 def answer_loss(logits: torch.Tensor, labels: Mapping[str, torch.Tensor]) -> torch.Tensor:
-    """Cross-entropy between labels and the model, a context, nats (the equation at the top of the module).
-
-    Parameters
-    ----------
-    logits : torch.Tensor of float32, shape (tree, node, token)
-    labels : mapping of str to torch.Tensor
-        See :func:`collate_answers`.
-
-    Returns
-    -------
-    torch.Tensor
-        One number.
-    """
+    """Cross-entropy between labels and the model, a context, nats (the equation at the top of the module)."""
     tree, node = labels["place"].unbind(dim=1)
     rows = logits[tree, node].log_softmax(dim=-1)
     chosen = rows.gather(1, labels["token"][:, None])[:, 0]
@@ -171,25 +128,7 @@ def answer_loss(logits: torch.Tensor, labels: Mapping[str, torch.Tensor]) -> tor
 
 
 def set_trainable(module: PreTrainedModel, trainable: str, *, n_last_blocks: int = 2) -> int:
-    """Let some parameters train and hold the others.
-
-    Parameters
-    ----------
-    module : transformers.PreTrainedModel
-    trainable : {"all", "last_blocks", "last_norms"}
-        See :data:`TRAINABLE`.
-    n_last_blocks : int, optional
-
-    Returns
-    -------
-    int
-        Numbers that train.
-
-    Raises
-    ------
-    InputError
-        If the choice is unknown, or the module has no single stack of blocks.
-    """
+    """Let some parameters train and hold the others."""
     import torch  # noqa: PLC0415
 
     if trainable not in TRAINABLE:

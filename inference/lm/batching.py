@@ -27,28 +27,6 @@ def run_batches(
 
     Longest first, so that what does not fit in memory fails at the start. A batch that did not fit is halved, and so is
     the budget of all that come after it.
-
-    Parameters
-    ----------
-    lengths : sequence of int
-        Tokens of each sequence.
-    tokens_per_batch : int
-        Largest cost of a batch.
-    compute : callable
-        Takes positions in ``lengths``, shape (sequence in batch,).
-    tokens_per_pass : int, optional
-        As in :func:`cut_batches`.
-
-    Yields
-    ------
-    batch : ndarray of int, shape (sequence in batch,)
-        What was computed at once.
-    result : object
-
-    Raises
-    ------
-    RuntimeError
-        If a single sequence does not fit.
     """
     length = np.asarray(lengths, dtype=np.intp)
     order = np.argsort(-length, kind="stable")
@@ -81,20 +59,6 @@ def cut_batches(lengths: NDArray[np.intp], tokens_per_batch: int, tokens_per_pas
 
     A batch of :math:`k` sequences costs :math:`k` times its longest, padding included, and ``tokens_per_pass`` besides:
     padding is worth while that is less than another pass.
-
-    Parameters
-    ----------
-    lengths : ndarray of int, shape (sequence,)
-        Tokens, decreasing.
-    tokens_per_batch : int
-        Largest cost of a batch, that of the pass itself left out; a longer sequence is a batch of its own.
-    tokens_per_pass : int, optional
-        What a pass costs besides its tokens; 0 gives batches as large as allowed, whatever the padding.
-
-    Returns
-    -------
-    list of int
-        Sequences of each batch, in order.
 
     Examples
     --------

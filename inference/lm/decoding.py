@@ -91,17 +91,6 @@ class Decoding:
 def decoded_probabilities(log_probs: torch.Tensor, decoding: Decoding) -> torch.Tensor:
     """Turn log-probabilities into weights of the tokens that a decoder draws from.
 
-    Parameters
-    ----------
-    log_probs : torch.Tensor, shape (row, token)
-        Nats, float32 or better; not changed.
-    decoding : Decoding
-
-    Returns
-    -------
-    torch.Tensor, shape (row, token)
-        float64; 0 for tokens that are not kept. A row sums to the probability kept, at most 1.
-
     Examples
     --------
     >>> import torch

@@ -44,19 +44,6 @@ class GgufHeader:
 def read_gguf_header(path: Path) -> GgufHeader:
     """Read the header of a GGUF file.
 
-    Parameters
-    ----------
-    path : Path
-
-    Returns
-    -------
-    GgufHeader
-
-    Raises
-    ------
-    InputError
-        If the file is of another kind, was cut off, or has a count or length that it cannot hold.
-
     Examples
     --------
     >>> from pathlib import Path

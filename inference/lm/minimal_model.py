@@ -78,21 +78,6 @@ class ShapeSettings(Settings):
 def make_tokenizer(settings: ShapeSettings, texts: Iterable[str]) -> PreTrainedTokenizerBase:
     """Train a byte-level BPE, or load the tokenizer that the settings name.
 
-    Parameters
-    ----------
-    settings : ShapeSettings
-    texts : iterable of str
-        What a new tokenizer is trained on.
-
-    Returns
-    -------
-    transformers.PreTrainedTokenizerBase
-
-    Raises
-    ------
-    InputError
-        If there is no tokenizer of that name.
-
     Examples
     --------
     >>> tokenizer = make_tokenizer(ShapeSettings(vocab_size=300), ["a cat sat on a mat"])  # doctest: +SKIP
@@ -138,13 +123,7 @@ def _trained(size: int, texts: Iterable[str]) -> PreTrainedTokenizerBase:
 
 
 def separator_of(tokenizer: PreTrainedTokenizerBase) -> str:
-    """Token that is put before every document: :data:`SEPARATOR`, else the tokenizer's BOS token.
-
-    Raises
-    ------
-    InputError
-        If there is neither.
-    """
+    """Token that is put before every document: :data:`SEPARATOR`, else the tokenizer's BOS token."""
     found = SEPARATOR if SEPARATOR in tokenizer.get_vocab() else tokenizer.bos_token
     if not isinstance(found, str):
         raise InputError(f"has neither {SEPARATOR} nor a BOS token to put between documents", field="tokenizer")
@@ -153,22 +132,6 @@ def separator_of(tokenizer: PreTrainedTokenizerBase) -> str:
 
 def token_blocks(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], *, block_tokens: int) -> NDArray[np.int32]:
     """Cut documents, one after another with a separator before each, into blocks of equal length.
-
-    Parameters
-    ----------
-    tokenizer : transformers.PreTrainedTokenizerBase
-    texts : sequence of str
-    block_tokens : int
-
-    Returns
-    -------
-    ndarray of int, shape (block, block_tokens)
-        What is left at the end of the last document and fills no block is not trained on.
-
-    Raises
-    ------
-    InputError
-        If there are too few tokens for one block.
 
     Examples
     --------
@@ -203,18 +166,6 @@ def collate_blocks(blocks: list[NDArray[np.int32]]) -> dict[str, Any]:
 
 def make_model(settings: ShapeSettings, tokenizer: PreTrainedTokenizerBase, *, seed: int) -> PreTrainedModel:
     """Make a decoder with random weights.
-
-    Parameters
-    ----------
-    settings : ShapeSettings
-    tokenizer : transformers.PreTrainedTokenizerBase
-    seed : int
-        Of the weights.
-
-    Returns
-    -------
-    transformers.PreTrainedModel
-        A GPT-2, in training mode.
 
     Examples
     --------

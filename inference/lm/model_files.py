@@ -63,19 +63,6 @@ class ModelFiles:
 def read_object(path: Path) -> dict[str, Any]:
     """Read a file that holds one JSON object.
 
-    Parameters
-    ----------
-    path : Path
-
-    Returns
-    -------
-    dict
-
-    Raises
-    ------
-    InputError
-        If it is no file, too large, or holds something else.
-
     Examples
     --------
     >>> from pathlib import Path
@@ -97,21 +84,6 @@ def read_object(path: Path) -> dict[str, Any]:
 
 def model_files(folder: Path) -> ModelFiles:
     """Name the files that transformers will read from a folder, after checking what they say of themselves.
-
-    Parameters
-    ----------
-    folder : Path
-        In the Hub's layout.
-
-    Returns
-    -------
-    ModelFiles
-
-    Raises
-    ------
-    InputError
-        If one is damaged or missing, weights are not safetensors of this folder, or the configuration asks for more
-        than the weights can be.
 
     Examples
     --------
@@ -147,20 +119,6 @@ def model_files(folder: Path) -> ModelFiles:
 
 def weight_files(folder: Path) -> list[Path]:
     """Name the files of weights, all of them safetensors of this folder.
-
-    Parameters
-    ----------
-    folder : Path
-
-    Returns
-    -------
-    list of Path
-        The one file, or those that the index names, by name.
-
-    Raises
-    ------
-    InputError
-        If there are none, or the index names anything else.
 
     Examples
     --------
@@ -218,20 +176,6 @@ def _tensor_shapes(files: Sequence[Path]) -> dict[str, tuple[int, ...]]:
 def check_counts(config: Mapping[str, Any], n_tensors: int, source: Path) -> None:
     """Refuse a configuration of so many layers, heads or experts that only building the model would take hours.
 
-    Parameters
-    ----------
-    config : mapping
-        JSON values.
-    n_tensors : int
-        Weights in the files: every layer has at least one.
-    source : Path
-        Named in the error.
-
-    Raises
-    ------
-    InputError
-        If a number is larger than `n_tensors` and than any small model has.
-
     Examples
     --------
     >>> from pathlib import Path
@@ -262,15 +206,6 @@ def _numbers(config: Mapping[str, Any]) -> Iterator[tuple[str, int | float]]:
 
 def hash_files(paths: Iterable[Path]) -> str:
     """SHA-256 of the contents of files, in this order.
-
-    Parameters
-    ----------
-    paths : iterable of Path
-
-    Returns
-    -------
-    str
-        64 hexadecimal digits.
 
     Examples
     --------

@@ -166,19 +166,7 @@ _NATS = ("entropy_nats", "target_logprob", "probed_logprob", "top_logprob", "can
 
 
 def context_rng(seed: int, tokens: Sequence[int]) -> np.random.Generator:
-    """Build the random generator of one context: its own stream of ``seed``, whatever else is computed.
-
-    Parameters
-    ----------
-    seed : int
-        At least 0.
-    tokens : sequence of int
-        The context, BOS token included.
-
-    Returns
-    -------
-    numpy.random.Generator
-    """
+    """Build the random generator of one context: its own stream of ``seed``, whatever else is computed."""
     digest = hashlib.sha256(np.asarray(tokens, dtype="<i8").tobytes()).digest()
     return np.random.default_rng([seed, *np.frombuffer(digest, dtype="<u4").tolist()])
 

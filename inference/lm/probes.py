@@ -41,11 +41,6 @@ def check_causal(model: LanguageModel) -> None:
 
     Rows of one batch begin alike and differ from some token on: all that is before may differ by rounding alone. Half
     of a row is passed alone too, so that neither its length nor the other rows may matter.
-
-    Raises
-    ------
-    InputError
-        If it does, or gives NaN.
     """
     n = min(_PROBE_LENGTH, model.max_tokens)
     if n < 2 or model.vocab_size < 2:

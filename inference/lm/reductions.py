@@ -16,17 +16,6 @@ _LEAST_LOGPROB = -1e4
 def ranks_above(log_probs: torch.Tensor, own: torch.Tensor) -> torch.Tensor:
     """Count the tokens that are more probable than one of them.
 
-    Parameters
-    ----------
-    log_probs : torch.Tensor, shape (row, token)
-    own : torch.Tensor, shape (row, 1)
-        Log-probability of the row's token.
-
-    Returns
-    -------
-    torch.Tensor of int32, shape (row,)
-        0 for the most probable one; ties share the best rank.
-
     Examples
     --------
     >>> import torch
@@ -42,16 +31,6 @@ def ranks_above(log_probs: torch.Tensor, own: torch.Tensor) -> torch.Tensor:
 
 def entropies(log_probs: torch.Tensor) -> torch.Tensor:
     r"""Compute :math:`-\sum_y q(y) \ln q(y)` of rows.
-
-    Parameters
-    ----------
-    log_probs : torch.Tensor, shape (row, token)
-        Nats; minus infinity counts as a probability of 0.
-
-    Returns
-    -------
-    torch.Tensor, shape (row,)
-        Nats.
 
     Examples
     --------

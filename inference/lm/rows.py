@@ -27,25 +27,7 @@ def reduce_rows(
     state: torch.Tensor,
     reduce: Callable[[NDArray[np.intp], torch.Tensor], None],
 ) -> None:
-    """Compute distributions of the next token from last hidden states and hand them to a function, block by block.
-
-    Parameters
-    ----------
-    model : LanguageModel
-    numbers : ndarray of int, shape (row,)
-        What the function is told of each row.
-    state : torch.Tensor, shape (row, feature)
-        Last hidden states, or logits, where the head cannot be split off.
-    reduce : callable
-        Takes numbers and log-probabilities (nats), shape (row in part, token).
-
-    Raises
-    ------
-    RuntimeError
-        If a single row does not fit in memory.
-    InputError
-        If the model gives NaN.
-    """
+    """Compute distributions of the next token from last hidden states and hand them to a function, block by block."""
 
     def one_block(block: NDArray[np.intp]) -> None:
         import torch  # noqa: PLC0415
@@ -64,23 +46,7 @@ def reduce_rows(
 
 
 def log_probs_of(model: LanguageModel, state: torch.Tensor) -> torch.Tensor:
-    """Compute distributions of the next token from last hidden states (or logits, where the head cannot be split off).
-
-    Parameters
-    ----------
-    model : LanguageModel
-    state : torch.Tensor, shape (row, feature)
-
-    Returns
-    -------
-    torch.Tensor of float32, shape (row, token)
-        Log-probabilities, nats.
-
-    Raises
-    ------
-    InputError
-        If the model gives NaN.
-    """
+    """Compute distributions of the next token from last hidden states, or from logits."""
     return _normalised(model, _logits_of(model, state))
 
 

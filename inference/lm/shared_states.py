@@ -54,13 +54,7 @@ _CURRENT: ContextVar[SharedStates | None] = ContextVar("shared_states", default=
 
 @contextmanager
 def sharing(states: SharedStates | None) -> Iterator[None]:
-    """Let all passes made inside look here first.
-
-    Parameters
-    ----------
-    states : SharedStates, optional
-        None shares nothing.
-    """
+    """Let all passes made inside look here first."""
     before = _CURRENT.set(states)
     try:
         yield
@@ -72,18 +66,6 @@ def shared(model: LanguageModel, batch: Sequence[bytes], compute: Callable[[], t
     """Give the states of a batch: those of the same batch of a model with the same weights, or new ones.
 
     The batch has to be the same as a whole: in another one, the same tokens have other rounding.
-
-    Parameters
-    ----------
-    model : LanguageModel
-    batch : sequence of bytes
-        All of it.
-    compute : callable
-
-    Returns
-    -------
-    torch.Tensor
-        Not to be changed.
     """
     states = _CURRENT.get()
     if states is None:

@@ -73,35 +73,6 @@ def compute_stored(
     each looks before every batch what the others have done meanwhile and takes the batches in an order of its own.
     For that the result of an item must depend on the item alone: random numbers come from
     :func:`~inference.store.store.context_seed` of its key.
-
-    Parameters
-    ----------
-    store : Store
-    operation : OperationKey
-    items : sequence
-        What the operation is applied to.
-    keys : sequence of str, of the same length
-        See :func:`~inference.store.store.result_key`. Items with equal keys are computed once.
-    compute_batch : callable
-        Takes a list of items, gives the arrays with one row an item, see :meth:`~inference.store.store.Store.append`.
-    batches : callable or int, optional
-        Takes the list of missing items, gives the batches as lists of positions in it, each position once: sorted by
-        length and cut by a budget, say. A number cuts the list in pieces of that size.
-    shard : Shard, optional
-        Compute only this part. What other parts have put into the store is read all the same.
-    provenance : mapping, optional
-        Kept with every batch, see :meth:`~inference.store.store.Store.append`.
-    progress : callable, optional
-        Told how many keys of this shard are done, and of how many.
-
-    Returns
-    -------
-    StoredResults
-
-    Raises
-    ------
-    InputError
-        If `keys` do not fit the items, `batches` leaves an item out or repeats one, or the store is damaged.
     """
     if len(keys) != len(items):
         raise InputError(f"are {len(keys)}, should be one for each of the {len(items)} items", field="keys")

@@ -89,15 +89,6 @@ class TrainedModel(Result):
 def training_key(**content: Any) -> str:
     """Name what a training run depends on: its content, this code, and the versions of torch and transformers.
 
-    Parameters
-    ----------
-    **content : JSON values
-
-    Returns
-    -------
-    str
-        Name of a folder.
-
     Examples
     --------
     >>> training_key(seed=1) == training_key(seed=1), training_key(seed=1) == training_key(seed=2)
@@ -135,32 +126,6 @@ def train_model(
 
     On a CPU a run that was killed and goes on gives the same weights and curves, up to rounding, as one that was never
     stopped.
-
-    Parameters
-    ----------
-    make : callable
-        Makes the module, in the state in which training begins; parameters that do not ask for a gradient stay.
-    tokenizer : transformers.PreTrainedTokenizerBase
-        Saved with the model.
-    examples : Examples
-    settings : TrainingSettings
-    folder : Path
-        Of this run and no other: settings, data and code are the caller's to tell apart (:func:`training_key`).
-    seed : int
-        Of the order of the examples, and of dropout.
-    held_out : sequence, optional
-        Items like those of ``examples`` whose loss is computed every ``evaluate_every`` steps.
-    what : str, optional
-        Shown with the progress.
-
-    Returns
-    -------
-    TrainedModel
-
-    Raises
-    ------
-    InputError
-        If there is no example, the loss is not finite, the folder cannot be written, or another process trains there.
 
     Examples
     --------

@@ -86,24 +86,6 @@ class TrainingSettings(Settings):
 def example_order(n_examples: int, n_taken: int, *, seed: int) -> NDArray[np.int64]:
     """Order in which examples are seen: one random permutation after another, each with a stream of its own.
 
-    Parameters
-    ----------
-    n_examples : int
-        1 or more.
-    n_taken : int
-        Examples that are seen; more than ``n_examples`` are several epochs.
-    seed : int
-
-    Returns
-    -------
-    ndarray of int, shape (n_taken,)
-        The first entries do not depend on ``n_taken``.
-
-    Raises
-    ------
-    InputError
-        If there is no example.
-
     Examples
     --------
     >>> order = example_order(4, 6, seed=1)

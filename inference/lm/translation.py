@@ -58,24 +58,6 @@ def translate(
     one token of the model; and the text with the token appended is tokenised as the text's tokens and that one.
     Nothing is scored in several tokens: the probability of their product is that of a beginning, which longer words
     share.
-
-    Parameters
-    ----------
-    model, source : LanguageModel
-        Who is asked, and whose tokens are given.
-    contexts : sequence of sequence of int
-        Tokens of `source`, without BOS.
-    tokens : array_like of int, shape (context, token)
-        Of `source`.
-
-    Returns
-    -------
-    Translation
-
-    Raises
-    ------
-    InputError
-        If a tokenizer's pieces have no bytes.
     """
     theirs, ours = vocabulary(source).token_bytes, vocabulary(model)
     wanted = np.asarray(tokens, dtype=np.int64)

@@ -67,23 +67,7 @@ class Vocabulary:
 
 
 def vocabulary(model: LanguageModel, *, boundary: str = "punctuation") -> Vocabulary:
-    """Return the model's tokens as bytes, sorted by what they do to words.
-
-    Parameters
-    ----------
-    model : LanguageModel
-    boundary : {"punctuation", "whitespace"}
-        See :data:`BOUNDARIES`.
-
-    Returns
-    -------
-    Vocabulary
-
-    Raises
-    ------
-    InputError
-        If the boundary is unknown.
-    """
+    """Return the model's tokens as bytes, sorted by what they do to words."""
     if boundary not in BOUNDARIES:
         raise unknown_choice("boundary", boundary, BOUNDARIES)
     known = _VOCABULARIES.setdefault(model, {})

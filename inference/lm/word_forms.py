@@ -14,22 +14,6 @@ def word_forms(
 
     They are the word itself, with a capital, and in capitals, and the strings of the data that become it: a rule that
     takes "don't" for "do" makes both of them forms of "do" if both are in the data.
-
-    Parameters
-    ----------
-    words : iterable of str
-        Normalised words.
-    seen : sequence of str
-        Strings of the data, the most frequent first.
-    normalise : callable
-        Gives the normalised word of every string, "" for none.
-    most : int
-        Forms of a word, the word itself first.
-
-    Returns
-    -------
-    dict of str to list of str
-        The word itself is among its forms only if it normalises to itself.
     """
     wanted = dict.fromkeys(words)
     cases = [form for word in wanted for form in dict.fromkeys((word, word.capitalize(), word.upper()))]

@@ -151,21 +151,6 @@ def word_tokens(model: LanguageModel, text: str) -> list[int]:
     """Tokenise the continuation of a context: a space and a word.
 
     A SentencePiece tokenizer puts a space of its own before a text, so that the word is written after a letter.
-
-    Parameters
-    ----------
-    model : LanguageModel
-    text : str
-
-    Returns
-    -------
-    list of int
-        Tokens whose bytes are those of ``text``.
-
-    Raises
-    ------
-    InputError
-        If the tokenizer has no way of writing the text.
     """
     vocab = vocabulary(model)
     anchor = encode(model, ["a", "a" + text])
@@ -184,16 +169,6 @@ def can_write(model: LanguageModel, texts: Sequence[str]) -> list[bool]:
 
     A byte-level vocabulary may lack control characters, and a small one whole scripts: what it cannot write has
     probability 0.
-
-    Parameters
-    ----------
-    model : LanguageModel
-    texts : sequence of str
-        Each with the space that it begins with.
-
-    Returns
-    -------
-    list of bool
     """
     vocab = vocabulary(model)
     # every byte alone is a token: nothing to look for

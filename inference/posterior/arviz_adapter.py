@@ -79,13 +79,7 @@ def group_names(idata: InferenceData) -> tuple[str, ...]:
 
 
 def group(idata: InferenceData, name: str) -> xr.Dataset:
-    """One group of a posterior, such as ``posterior`` or ``sample_stats``.
-
-    Raises
-    ------
-    InputError
-        If it is not there.
-    """
+    """One group of a posterior, such as ``posterior`` or ``sample_stats``."""
     if name not in group_names(idata):
         raise unknown_choice("group", name, group_names(idata), source="posterior")
     found: xr.Dataset = idata[name].to_dataset() if isinstance(idata, xr.DataTree) else idata[name]
@@ -151,20 +145,7 @@ def without_unconstrained(idata: InferenceData) -> InferenceData:
 
 
 def diagnostics(idata: InferenceData, *, fixed: Collection[str] = ()) -> dict[str, NDArray[np.float64]]:
-    """R-hat, bulk and tail ESS of every scalar of the posterior, and the E-BFMI of every chain.
-
-    Parameters
-    ----------
-    idata : InferenceData
-    fixed : collection of str
-        Variables that are one number in every draw; they have no R-hat, and are left out.
-
-    Returns
-    -------
-    dict of str to ndarray
-        ``r_hat``, ``ess_bulk``, ``ess_tail`` of shape (scalar,), ``bfmi`` of shape (chain,), empty where the sampler
-        has no energy.
-    """
+    """R-hat, bulk and tail ESS of every scalar of the posterior, and the E-BFMI of every chain."""
     import arviz as az  # noqa: PLC0415
 
     posterior, stats = group(idata, "posterior"), group(idata, "sample_stats")
@@ -190,19 +171,7 @@ def r_hat(draws: NDArray[np.float64]) -> float:
 def psis_loo(
     log_likelihood: NDArray[np.float64], posterior: xr.Dataset
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-    """Leave-one-out by PSIS.
-
-    Parameters
-    ----------
-    log_likelihood : ndarray, shape (chain, draw, row)
-    posterior : xarray.Dataset
-        Its effective sample sizes decide how many weights are smoothed.
-
-    Returns
-    -------
-    elpd_nats, pareto_k : ndarray, shape (row,)
-    p_loo : float
-    """
+    """Leave-one-out by PSIS."""
     import arviz as az  # noqa: PLC0415
 
     rows = xr.Dataset({"rows": (("chain", "draw", "row"), log_likelihood)})
@@ -217,20 +186,7 @@ def psis_loo(
 
 
 def psis_weights(log_ratio: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-    """Pareto-smoothed importance weights of draws.
-
-    Parameters
-    ----------
-    log_ratio : ndarray, shape (chain, draw)
-        Log-density that is wanted minus that of the draws, up to a constant.
-
-    Returns
-    -------
-    weight : ndarray, shape (chain, draw)
-        They sum to one.
-    pareto_k : float
-        Above .7 they are not to be believed.
-    """
+    """Pareto-smoothed importance weights of draws."""
     flat = np.ravel(log_ratio)
     if _gives_trees():
         from arviz_stats.base import array_stats  # noqa: PLC0415

@@ -22,13 +22,7 @@ IntArray = NDArray[np.intp]
 def flat_draws(
     posterior: xr.Dataset, names: Sequence[str], item: NDArray[Any], *, source: str
 ) -> dict[str, FloatArray]:
-    """Take variables of a posterior as arrays, (draw, element), chains one after the other.
-
-    Raises
-    ------
-    InputError
-        If the posterior lacks a variable or is of other items; `source` says whose posterior it should be.
-    """
+    """Take variables of a posterior as arrays, (draw, element), chains one after the other."""
     missing = [name for name in names if name not in posterior]
     if missing:
         raise InputError(f"lacks {', '.join(missing)}", source=source)
@@ -46,19 +40,7 @@ def thinned(posterior: xr.Dataset, n_draws: int) -> xr.Dataset:
 
 
 def log_sum_by_item(log_term: FloatArray, item: IntArray, n_items: int) -> FloatArray:
-    """Log of the sum of an item's terms.
-
-    Parameters
-    ----------
-    log_term : ndarray, shape (draw, term)
-    item : ndarray of int, shape (term,)
-        Every item from 0 to `n_items` - 1 has a term.
-    n_items : int
-
-    Returns
-    -------
-    ndarray, shape (draw, item)
-    """
+    """Log of the sum of an item's terms."""
     order = np.argsort(item, kind="stable")
     item, log_term = item[order], log_term[:, order]
     start = np.searchsorted(item, np.arange(n_items))

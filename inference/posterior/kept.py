@@ -27,12 +27,6 @@ _folder: ContextVar[Path | None] = ContextVar("folder", default=None)
 def keep_fits(folder: Path | None) -> Iterator[None]:
     """Keep in a folder what is sampled inside the block, and take from there what was sampled before.
 
-    Parameters
-    ----------
-    folder : Path, optional
-        Each file is named by a hash of the model, its data, the sampler's settings, the code and the packages, and by
-        its own checksum. None keeps nothing.
-
     Examples
     --------
     >>> import inference, tempfile

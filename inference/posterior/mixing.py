@@ -28,24 +28,6 @@ _ALIKE = 1e-15
 def mixing(draws: ArrayLike, *, tail: float = 0.1) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Judge how well chains have mixed, by every number that was drawn.
 
-    Parameters
-    ----------
-    draws : array_like, shape (chain, draw, scalar)
-    tail : float
-        Probability beyond each of the two quantiles whose effective sample sizes are taken.
-
-    Returns
-    -------
-    r_hat, ess_bulk, ess_tail : ndarray, shape (scalar,)
-        Rank-normalised split R-hat, the larger of that of the draws and that of their distances from the median;
-        effective sample sizes of the normal scores, and the smaller one of the two quantiles. NaN where a draw is NaN,
-        there are fewer than four draws a chain or, for R-hat, one chain or one value only.
-
-    Raises
-    ------
-    InputError
-        If the shape is another, or the tail holds no draw.
-
     Examples
     --------
     >>> import numpy as np

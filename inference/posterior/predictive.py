@@ -53,13 +53,7 @@ class LogLikelihood:
         return {name: np.asarray(value, dtype=float) for name, value in zip(self.outputs, found, strict=True)}
 
     def of_draws(self, posterior: xr.Dataset) -> dict[str, FloatArray]:
-        """Rows' log-likelihoods at every draw, each output of shape (chain, draw, ...).
-
-        Raises
-        ------
-        InputError
-            If the draws lack a parameter.
-        """
+        """Rows' log-likelihoods at every draw, each output of shape (chain, draw, ...)."""
         values = _draws_of(posterior, self.inputs)
         shape = (posterior.sizes["chain"], posterior.sizes["draw"])
         points = zip(*(value.reshape(-1, *value.shape[2:]) for value in values), strict=True)
@@ -171,19 +165,7 @@ class PriorSimulator:
 
 
 def prior_simulator(model: pm.Model, names: Sequence[str] | None = None) -> PriorSimulator:
-    """Compile a simulator of parameters together with the data that they give.
-
-    Parameters
-    ----------
-    model : pymc.Model
-    names : sequence of str, optional
-        Variables to draw; by default the free and the observed ones.
-
-    Raises
-    ------
-    InputError
-        If the model has potentials: they are part of its density, and nothing here can draw from it.
-    """
+    """Compile a simulator of parameters together with the data that they give."""
     _check_generative(model)
     wanted = [variable.name for variable in model.basic_RVs] if names is None else list(names)
     variables = [model[name] for name in wanted]

@@ -46,39 +46,7 @@ def run_replicates(
     progress: Callable[[int, int], None] | None = None,
     set_aside: bool = False,
 ) -> list[Row]:
-    """Compute every task that is not in the file yet, and return the rows of all of them.
-
-    Parameters
-    ----------
-    work : callable
-        Takes a task, gives its rows (names to numbers, strings, booleans or None). A module's function, as it is sent
-        to other processes; what it needs besides the task goes in by :func:`functools.partial`. It draws all its
-        randomness from the task, so that the order in which tasks end does not matter.
-    tasks : sequence of mapping
-        No two alike.
-    path : Path or str
-        JSON lines: the settings, then a line a finished task with its checksum. An interrupted run is resumed from it.
-    settings : mapping
-        Everything else that the rows depend on, the study's hash among it. A file that was made with other settings, or
-        by other code of `work`'s module or of the packages below it, or by other versions of the samplers, is refused.
-    n_jobs : int
-        Processes at a time.
-    progress : callable, optional
-        Told how many tasks are done, and of how many.
-    set_aside : bool
-        Rename a file of other settings or code, say so, and begin a new one, instead of refusing it.
-
-    Returns
-    -------
-    list of dict
-        In the order of `tasks`; every row has the fields of its task first.
-
-    Raises
-    ------
-    InputError
-        If two tasks are alike, the file is of other settings or not of this kind, a line is not as it was written, the
-        file cannot be written, or `n_jobs` is not positive.
-    """
+    """Compute every task that is not in the file yet, and return the rows of all of them."""
     if n_jobs < 1:
         raise InputError(f"is {n_jobs}, should be at least 1", field="n_jobs")
     keys = [_key(task) for task in tasks]

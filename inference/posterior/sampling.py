@@ -156,13 +156,7 @@ def _moved_a_little(program: Any) -> Any:
 
 
 def check_installed(sampler: str) -> None:
-    """Refuse a sampler whose packages are missing, and say which extra brings them.
-
-    Raises
-    ------
-    InputError
-        For an unknown sampler or missing packages.
-    """
+    """Refuse a sampler whose packages are missing, and say which extra brings them."""
     if sampler not in SAMPLERS:
         raise unknown_choice("sampler", sampler, SAMPLERS)
     extra, packages = _NEEDS[sampler]

@@ -48,27 +48,7 @@ _R_HAT = 1.05
 
 
 def rank_of_truth(draws: ArrayLike, truth: float, n_ranked: int, rng: np.random.Generator) -> int:
-    """Rank of a value among evenly spaced posterior draws: how many of them are smaller.
-
-    Parameters
-    ----------
-    draws : array_like, shape (chain, draw)
-    truth : float
-    n_ranked : int
-        How many of the draws to take; with no more than the effective sample size they are nearly independent.
-    rng : numpy.random.Generator
-        Breaks ties.
-
-    Returns
-    -------
-    int
-        From 0 to `n_ranked`.
-
-    Raises
-    ------
-    InputError
-        If there are fewer draws than `n_ranked`, or a value is NaN.
-    """
+    """Rank of a value among evenly spaced posterior draws: how many of them are smaller."""
     flat = np.asarray(draws, dtype=float).ravel()
     if flat.size < n_ranked:
         raise InputError(f"are {flat.size}, at least {n_ranked} are needed", field="draws")
@@ -204,20 +184,7 @@ def run_sbc(
 
 
 def sbc_rows(task: Task, *, model: SbcModel, settings: SbcSettings) -> list[Row]:
-    """One replicate: draw parameters and data, fit, rank.
-
-    Returns
-    -------
-    list of dict
-        A row a quantity: ``quantity``, ``rank``, ``truth``, ``posterior_mean``, ``posterior_sd``, ``ess``, ``r_hat``;
-        and of the fit ``n_divergent``, ``n_draws`` and ``converged`` (effective sample size of every quantity at least
-        `n_ranked`, R-hat at most 1.05).
-
-    Raises
-    ------
-    InputError
-        If the model lacks a quantity.
-    """
+    """One replicate: draw parameters and data, fit, rank."""
     ready = _prepared(model)
     rng = np.random.default_rng([int(task["seed"]), int(task["fit"])])
     drawn = ready.draw(rng)

@@ -127,13 +127,7 @@ def _probability_inside(inside: NDArray[np.bool_]) -> float:
 
 
 def ecdf_counts(ranks: ArrayLike, n_ranked: int) -> IntArray:
-    """Number of ranks below i, for i = 1, ..., n_ranked.
-
-    Raises
-    ------
-    InputError
-        If there is no rank, or one is not a whole number from 0 to `n_ranked`.
-    """
+    """Number of ranks below i, for i = 1, ..., n_ranked."""
     found = np.asarray(ranks)
     if not found.size or found.min() < 0 or found.max() > n_ranked or (found != np.rint(found)).any():
         raise InputError(f"should be whole numbers from 0 to {n_ranked}, and at least one", field="ranks")

@@ -227,21 +227,7 @@ class PredictiveCheck:
 def predictive_checks(
     replicated: NDArray[np.int64], data: RankData, score: ArrayLike, *, tail: float = 0.05
 ) -> list[PredictiveCheck]:
-    """Compare what the model does not fit directly: shares of ranks by model, spreads of window means, agreement.
-
-    Parameters
-    ----------
-    replicated : ndarray, shape (draw, cell, category)
-        From :func:`replicated_counts`.
-    data : RankData
-    score : array_like, shape (category,)
-    tail : float
-        Probability outside the interval on each side.
-
-    Returns
-    -------
-    list of PredictiveCheck
-    """
+    """Compare what the model does not fit directly: shares of ranks by model, spreads of window means, agreement."""
     score = np.asarray(score, dtype=float)
 
     def means(count: NDArray[np.int64]) -> FloatArray:

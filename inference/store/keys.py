@@ -86,30 +86,7 @@ def operation_key(
     parameters: Mapping[str, Any],
     compute: Callable[..., Any] | None = None,
 ) -> OperationKey:
-    """Build the key of an operation from everything that decides its results, apart from the context.
-
-    Parameters
-    ----------
-    name : str
-        Lower-case letters, digits and underscores: ``"next_token"``.
-    model : mapping
-        The model's identity: what tells its weights from all others (revision or hash), dtype, the tokenizer's hash,
-        temperature, handling of BOS. Not the device or the batch size, which decide nothing.
-    parameters : mapping
-        The operation's own: number of candidates, seed, top-k. Not the contexts.
-    compute : callable, optional
-        What makes the arrays of a batch. Its source and module are part of the key, and so are ``inference.lm`` and the
-        versions of torch, transformers and tokenizers. What differs between its calls belongs in `parameters`.
-
-    Returns
-    -------
-    OperationKey
-
-    Raises
-    ------
-    InputError
-        If the name is not of this form, a value cannot be written as JSON, or `compute` has no source.
-    """
+    """Build the key of an operation from everything that decides its results, apart from the context."""
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,63}", name):
         raise InputError(f"is {name!r}, should be lower-case letters, digits and underscores", field="operation")
     # closures of one module are told apart by their own source
@@ -128,24 +105,7 @@ def model_versions() -> list[str]:
 
 
 def result_key(*content: Any) -> str:
-    """Hash what an operation is applied to.
-
-    Parameters
-    ----------
-    *content : JSON value
-        A context as a string or as token ids, and what else belongs to this one result (its target, its words).
-        ``"12"``, ``12`` and ``[12]`` have different keys.
-
-    Returns
-    -------
-    str
-        32 hexadecimal digits.
-
-    Raises
-    ------
-    InputError
-        If the content cannot be written as JSON.
-    """
+    """Hash what an operation is applied to."""
     return _sha256(canonical_json(list(content), field="key"))[:KEY_LENGTH]
 
 

@@ -101,14 +101,6 @@ Text: {context}"""
 def shown(token: str) -> str:
     """Write a token as the game's page shows it: its blanks as signs.
 
-    Parameters
-    ----------
-    token : str
-
-    Returns
-    -------
-    str
-
     Examples
     --------
     >>> shown(" he")
@@ -119,20 +111,6 @@ def shown(token: str) -> str:
 
 def percent_question(prompt: PromptSettings, context: str, a: str, b: str, *, question: str | None = None) -> Question:
     r"""Ask how probable it is that A came next.
-
-    Parameters
-    ----------
-    prompt : PromptSettings
-    context : str
-        Text before the tokens.
-    a, b : str
-        The tokens, with their blanks.
-    question : str, optional
-        In place of ``prompt.percent_question``.
-
-    Returns
-    -------
-    Question
 
     Examples
     --------
@@ -152,15 +130,6 @@ def option_question(prompt: PromptSettings, context: str, a: str, b: str) -> Que
 
 def word_question(prompt: PromptSettings, context: str) -> Question:
     """Ask for the next word of a text.
-
-    Parameters
-    ----------
-    prompt : PromptSettings
-    context : str
-
-    Returns
-    -------
-    Question
 
     Examples
     --------

@@ -19,19 +19,6 @@ def read_percent(text: str, *, finished: bool = True, percents: Sequence[int] = 
 
     The first line that is not empty has to be the value, a percent sign after it or not, and nothing else.
 
-    Parameters
-    ----------
-    text : str
-    finished : bool
-        The answer was not cut off.
-    percents : sequence of int
-        Values that can be given.
-
-    Returns
-    -------
-    int or None
-        None where the answer gives none of them: it is then counted, and never taken for 50%.
-
     Examples
     --------
     >>> read_percent("90%"), read_percent("70"), read_percent("about 90%"), read_percent("95%")
@@ -45,17 +32,6 @@ def read_percent(text: str, *, finished: bool = True, percents: Sequence[int] = 
 
 def read_word(text: str, *, finished: bool = True) -> str | None:
     """Read the one word or sign that an answer gives, without blanks and quotes around it.
-
-    Parameters
-    ----------
-    text : str
-    finished : bool
-        The answer was not cut off.
-
-    Returns
-    -------
-    str or None
-        None where the answer is empty or has blanks inside: it is no token.
 
     Examples
     --------

@@ -56,21 +56,7 @@ class Recalibration:
 
 
 def fit_recalibration(settings: BetsSettings, study: xr.Dataset, back_off: str) -> Recalibration:
-    """Fit the recalibration model to the bets of a study.
-
-    Parameters
-    ----------
-    settings : BetsSettings
-    study : xarray.Dataset
-        A bet study.
-    back_off : str
-        What spreads the stake on anything else.
-
-    Raises
-    ------
-    InputError
-        If the back-off gives nothing to what came.
-    """
+    """Fit the recalibration model to the bets of a study."""
     size = vocab_size_of(study, settings)
     data = recalibration_data(study, back_off, mix=settings.mix, vocab_size=size)
     model = recalibration_model(data, settings.priors)

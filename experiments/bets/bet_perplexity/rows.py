@@ -37,13 +37,7 @@ def vocab_size_of(study: xr.Dataset, settings: BetsSettings) -> int | None:
 
 
 def chosen_back_offs(study: xr.Dataset, settings: BetsSettings) -> list[str]:
-    """Back-offs of the settings, or all that the study allows, by the names of their models.
-
-    Raises
-    ------
-    InputError
-        If there is none.
-    """
+    """Back-offs of the settings, or all that the study allows, by the names of their models."""
     generator = study.attrs.get(GENERATOR)
     if settings.back_offs is not None:
         named = [str(generator) if name == GENERATOR and generator else name for name in settings.back_offs]
@@ -67,13 +61,7 @@ def losses_by_back_off(study: xr.Dataset, settings: BetsSettings) -> dict[str, F
 
 
 def rows_of_bets(study: xr.Dataset, settings: BetsSettings, losses: Mapping[str, FloatArray]) -> list[dict[str, Any]]:
-    """People under every back-off, the floor, the committee, Shannon's bounds, language models.
-
-    Raises
-    ------
-    InputError
-        If an answer put nothing on what came, and the settings refuse that.
-    """
+    """People under every back-off, the floor, the committee, Shannon's bounds, language models."""
     participant, item = study["participant"].to_numpy().astype(str), study["response_item"].to_numpy()
     reference = model_losses(study) if GENERATOR in study.attrs else None
     rows: list[dict[str, Any]] = []

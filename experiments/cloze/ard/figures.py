@@ -54,19 +54,7 @@ def predictor_label(name: str, *, unit: bool = False) -> str:
 def ard_coefficients_figure(
     table: pd.DataFrame, *, interval: float = 0.9, about: str = "", main: str = "main"
 ) -> Figure:
-    """Draw the change of the TVD for one sd of each predictor, and the scale of each coefficient, by fit.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Of :func:`~experiments.cloze.ard.experiment.ard`.
-    interval : float, optional
-        Probability inside the intervals.
-    about : str, optional
-        Models and study, for the title.
-    main : str, optional
-        Label of the main fit.
-    """
+    """Draw the change of the TVD for one sd of each predictor, and the scale of each coefficient, by fit."""
     fits = list(dict.fromkeys(table["fit"]))
     names = list(dict.fromkeys(table["predictor"]))
     with_scale = table["scale"].notna().any()
@@ -129,19 +117,7 @@ def _height(names: list[str], name: str, number: int, n_fits: int) -> float:
 def ard_predictors_figure(
     dataset: xr.Dataset, *, interval: float = 0.9, about: str = "", line: str = "posterior median"
 ) -> Figure:
-    """Draw each predictor against the TVD, with the regression's curve (figures 4 to 7 of the paper).
-
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-        ``target``, ``predictor_value``, ``curve_at`` and ``curve_tvd``: quantiles, or a line alone.
-    interval : float, optional
-        Probability inside the band.
-    about : str, optional
-        Models and study, for the title.
-    line : str, optional
-        What the curve is.
-    """
+    """Draw each predictor against the TVD, with the regression's curve (figures 4 to 7 of the paper)."""
     names = [str(name) for name in dataset["predictor"].to_numpy()]
     n_columns = 2 if len(names) > 1 else 1
     n_rows = -(-len(names) // n_columns)

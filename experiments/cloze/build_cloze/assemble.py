@@ -20,20 +20,7 @@ _PER_SAMPLE = ("sample_entry", "sample_word", "sample_source", "sample_count")
 
 
 def take_contexts(study: xr.Dataset, items: NDArray[np.intp]) -> xr.Dataset:
-    """Keep some contexts, with all that people and models said there.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A cloze study.
-    items : ndarray of int
-        Positions along ``item``, each once.
-
-    Returns
-    -------
-    xarray.Dataset
-        A valid cloze study; its strings are those of the whole one.
-    """
+    """Keep some contexts, with all that people and models said there."""
 
     def of_items(variable: str) -> NDArray[np.intp]:
         return np.flatnonzero(np.isin(item_positions(study, variable), items))
@@ -57,25 +44,7 @@ def without_models(study: xr.Dataset) -> xr.Dataset:
 
 
 def add_players(study: xr.Dataset, players: Sequence[Player]) -> xr.Dataset:
-    """Add what models said in every context of a study, after what is there.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A cloze study.
-    players : sequence of Player
-        Their contexts are the items of the study.
-
-    Returns
-    -------
-    xarray.Dataset
-        A cloze study, not validated.
-
-    Raises
-    ------
-    InputError
-        If the study has a model of that name.
-    """
+    """Add what models said in every context of a study, after what is there."""
     before = model_names(study)
     for player in players:
         if player.name in before:

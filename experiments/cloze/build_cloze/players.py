@@ -84,19 +84,7 @@ class Player:
 
 
 def drawn_player(name: str, model: str, decoding: str, drawn: Mapping[str, NDArray[Any]], n_draws: int) -> Player:
-    """Make a player of draws alone.
-
-    Parameters
-    ----------
-    name, model, decoding : str
-    drawn : mapping of str to ndarray
-        See :func:`experiments.cloze.live_words.draw_words`.
-    n_draws : int
-
-    Returns
-    -------
-    Player
-    """
+    """Make a player of draws alone."""
     rows = [
         [Row(str(word), SAMPLES, int(count)) for word, count in zip(words, first + second, strict=True) if count]
         for words, first, second in zip(drawn["word"], drawn["n_first"], drawn["n_second"], strict=True)
@@ -105,20 +93,7 @@ def drawn_player(name: str, model: str, decoding: str, drawn: Mapping[str, NDArr
 
 
 def ancestral_player(plain: Player, contexts: Contexts, scored: Sequence[Mapping[str, float]]) -> Player:
-    """Add log-probabilities to draws from the whole distribution, and words that were not drawn but scored.
-
-    Parameters
-    ----------
-    plain : Player
-        Made of draws.
-    contexts : Contexts
-    scored : sequence of mapping of str to float, by context
-        Log-probabilities of words, nats.
-
-    Returns
-    -------
-    Player
-    """
+    """Add log-probabilities to draws from the whole distribution, and words that were not drawn but scored."""
     rows = [
         [
             *(Row(row.word, row.source, row.count, known.get(row.word, np.nan)) for row in drawn),
@@ -145,22 +120,6 @@ def exact_player(
     All other words together have what is left of 1. It is spread over those draws of the second half that gave a word
     that is not listed: independent draws from just these words. Where none did, little is left (with 500 draws less
     than .6%, 95 times in 100), and the listed words take it in proportion.
-
-    Parameters
-    ----------
-    name, model : str
-    drawn : mapping of str to ndarray
-        See :func:`experiments.cloze.live_words.draw_words`.
-    contexts, scored
-        As in :func:`ancestral_player`.
-    n_draws : int
-        What the counts of a context sum to, up to rounding.
-
-    Returns
-    -------
-    player : Player
-    listed : ndarray of float, shape (context,)
-        Probability of the words listed.
     """
     rows: list[list[Row]] = []
     mass = np.zeros(len(scored))

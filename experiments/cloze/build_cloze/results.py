@@ -28,23 +28,7 @@ _PEOPLE = "human"
 def players_table(
     built: xr.Dataset, players: Sequence[Player], listed: Mapping[str, NDArray[np.float64]], rules: WordRules
 ) -> tuple[pd.DataFrame, xr.Dataset]:
-    """Describe what each player said, over contexts and by context.
-
-    Parameters
-    ----------
-    built : xarray.Dataset
-        The study that holds the players.
-    players : sequence of Player
-    listed : mapping of str to ndarray of float, shape (context,)
-        Probability of the words that an exact player lists.
-    rules : WordRules
-
-    Returns
-    -------
-    table : pandas.DataFrame
-        A row a player.
-    by_item : xarray.Dataset
-    """
+    """Describe what each player said, over contexts and by context."""
     names = [player.name for player in players]
     words = study_words(built, human=rules, model=rules, corpus=rules, models=names)
     said = {name: relative_frequencies(words.models[name].counts) for name in names}

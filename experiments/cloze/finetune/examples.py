@@ -42,29 +42,7 @@ class Fold:
 def text_folds(
     study: xr.Dataset, items: NDArray[np.intp], *, n_folds: int, n_texts: int | None, rng: np.random.Generator
 ) -> list[Fold]:
-    """Cut texts into parts, each of which is held out once; all contexts of a text are in one part.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A cloze study.
-    items : ndarray of int
-        Positions of the contexts that can be used.
-    n_folds : int
-    n_texts : int, optional
-        Texts at random; None takes all.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    list of Fold
-        Numbers of texts differ by one at most.
-
-    Raises
-    ------
-    InputError
-        If there are fewer texts than parts.
-    """
+    """Cut texts into parts, each of which is held out once; all contexts of a text are in one part."""
     text = groups_of(study, items).astype(str)
     names = rng.permutation(np.array(sorted(set(text.tolist())), dtype=object))[:n_texts]
     if len(names) < n_folds:
@@ -82,17 +60,6 @@ def answer_counts(study: xr.Dataset, rules: WordRules) -> list[dict[str, float]]
 
     Answers that the rules take for one word are one, written as most people wrote it; what is no single word to a model
     stands as the rules write it, and what is none then either is left out.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A cloze study.
-    rules : WordRules
-
-    Returns
-    -------
-    list of dict of str to float
-        For each context: word -> people who gave it, or their share.
     """
     typed = [str(text) for text in study["word_text"].to_numpy().tolist()]
     normalised = normalise_words(typed, rules)
@@ -124,32 +91,7 @@ def answer_examples(
     together: int,
     rng: np.random.Generator,
 ) -> list[list[LabelledContext]]:
-    """Turn contexts and answers into examples of neighbouring contexts of one text.
-
-    Parameters
-    ----------
-    model : LanguageModel
-    study : xarray.Dataset
-    counts : sequence of dict
-        See :func:`answer_counts`; words that the model cannot write are left out.
-    items : ndarray of int
-        Positions of the contexts.
-    labels : str
-        See :data:`inference.lm.answer_labels.LABELS`.
-    together : int
-        Most contexts of an example.
-    rng : numpy.random.Generator
-        Draws the answers of ``sampled``.
-
-    Returns
-    -------
-    list of list of LabelledContext
-
-    Raises
-    ------
-    InputError
-        If no context is left, or one is too long for the model.
-    """
+    """Turn contexts and answers into examples of neighbouring contexts of one text."""
     every = sorted({word for item in items for word in counts[item]})
     fine = [word for word, can in zip(every, can_write(model, [" " + word for word in every]), strict=True) if can]
     tokens = {word: tuple(word_tokens(model, " " + word)) for word in fine}

@@ -18,13 +18,7 @@ __all__ = ["finetune_figure", "summary"]
 
 
 def finetune_figure(table: pd.DataFrame) -> Figure:
-    """Draw the change of the TVD of every model and kind of label, with its interval.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        The experiment's.
-    """
+    """Draw the change of the TVD of every model and kind of label, with its interval."""
     colours = player_colours(list(dict.fromkeys(table["player"])))
     place = np.arange(len(table))[::-1]
     with mpl.rc_context(STYLE):

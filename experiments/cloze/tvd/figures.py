@@ -21,14 +21,7 @@ FULL_BIN = 5
 
 
 def tvd_figure(dataset: xr.Dataset, title: str = "Distance to people") -> Figure:
-    """Draw densities over contexts of the TVD to half of the people, with means.
-
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-        ``tvd_to_oracle`` (player, ...), NaN where a player has no value.
-    title : str, optional
-    """
+    """Draw densities over contexts of the TVD to half of the people, with means."""
     rows = dataset["tvd_to_oracle"].transpose("player", ...).to_numpy()
     values = dict(zip(map(str, dataset["player"].to_numpy()), rows, strict=True))
     shown = {name: own[~np.isnan(own)] for name, own in values.items()}
@@ -58,17 +51,6 @@ def differences_figure(dataset: xr.Dataset, title: str = "") -> Figure | None:
     """Draw histograms over contexts of a model's TVD to half of the people minus that of the other half.
 
     Right of zero the model is farther from people than people are. Figure 9 of "Predict the Next Word".
-
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-        ``tvd_to_oracle`` (player, ...), the first player being the other half, NaN where a player has no value.
-    title : str, optional
-
-    Returns
-    -------
-    Figure or None
-        None where no model has two contexts.
     """
     rows = dataset["tvd_to_oracle"].transpose("player", ...).to_numpy()
     names = list(map(str, dataset["player"].to_numpy()))
@@ -103,13 +85,7 @@ def full_panels(dataset: xr.Dataset) -> list[str]:
 
 
 def reliability_figure(dataset: xr.Dataset, study_name: str = "") -> Figure:
-    """Draw reliability diagrams of the most probable word, one panel a gold label of :func:`full_panels`.
-
-    Parameters
-    ----------
-    dataset : xarray.Dataset
-        ``confidence``, ``accuracy`` and ``n_in_bin`` (player, gold, bin).
-    """
+    """Draw reliability diagrams of the most probable word, one panel a gold label of :func:`full_panels`."""
     players = [str(name) for name in dataset["player"].to_numpy()]
     palette = colours(players)
     with mpl.rc_context(STYLE):

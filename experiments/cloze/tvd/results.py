@@ -121,13 +121,7 @@ class PlayerTvd:
 def model_tvd(
     study: xr.Dataset, words: StudyWords, name: str, *, n_splits: int, n_bins: int, rng: np.random.Generator
 ) -> PlayerTvd:
-    """Distances of a model to people, over the contexts where both have words.
-
-    Raises
-    ------
-    InputError
-        If there are fewer than two.
-    """
+    """Distances of a model to people, over the contexts where both have words."""
     model = words.models[name]
     answers = words.answers()
     have = shared_contexts(words, name)

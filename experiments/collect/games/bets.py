@@ -66,17 +66,6 @@ def bet_points(chips: int, *, named: bool) -> float:
     :math:`p` is the share of a word that was named, or that on anything else over the :math:`V` words of
     :data:`N_WORDS`. No chips count as half a chip. All chips on the word are 100 points, all on anything else 0.
 
-    Parameters
-    ----------
-    chips : int
-        On the word, or on anything else.
-    named : bool
-        Whether the word was named.
-
-    Returns
-    -------
-    float
-
     Examples
     --------
     >>> bet_points(100, named=True), bet_points(100, named=False), round(bet_points(10, named=True), 1)
@@ -88,11 +77,6 @@ def bet_points(chips: int, *, named: bool) -> float:
 
 def read(content: Content, layout: Content, steps: Steps, form: Mapping[str, str]) -> Reading:
     """Read ``word1`` to ``word5`` with ``chips1`` to ``chips5``, and ``chips_other``.
-
-    Raises
-    ------
-    FormError
-        If a word has no chips or chips no word, a word is named twice or none, or the chips do not add up to 100.
 
     Examples
     --------

@@ -37,11 +37,6 @@ def questions(study: xr.Dataset, settings: CollectSettings) -> list[QuestionRow]
 def read(content: Content, layout: Content, steps: Steps, form: Mapping[str, str]) -> Reading:
     """Read ``word`` and keep it as it was typed.
 
-    Raises
-    ------
-    FormError
-        If it is empty, several words, or longer than any word.
-
     Examples
     --------
     >>> read({"context": "Call me", "target": "Ishmael."}, {}, [], {"word": "ishmael"})
@@ -66,11 +61,6 @@ def feedback(content: Content, layout: Content, steps: Steps, value: Content) ->
 
 def typed_word(text: str) -> str:
     """Check that somebody typed one word; blanks around it are kept.
-
-    Raises
-    ------
-    FormError
-        If it is empty, several words, too long, or holds what no keyboard types.
 
     Examples
     --------

@@ -31,11 +31,6 @@ PERCENTS = (99, 90, 80, 70, 60, 50, 40, 30, 20, 10, 1)
 def questions(study: xr.Dataset, settings: CollectSettings) -> list[QuestionRow]:
     """Make a question of every selected item of a comparison study; its candidates keep their positions.
 
-    Raises
-    ------
-    InputError
-        If the study is no comparison study, or has no candidate.
-
     Examples
     --------
     >>> from estimators.comparison.examples import comparison_study
@@ -149,11 +144,6 @@ def view(content: Content, layout: Content, steps: Steps) -> dict[str, Any]:
 
 def read(content: Content, layout: Content, steps: Steps, form: Mapping[str, str]) -> Reading:
     """Read ``report``, one of the percentages.
-
-    Raises
-    ------
-    FormError
-        If none was chosen, or another.
 
     Examples
     --------

@@ -59,11 +59,6 @@ def view(content: Content, layout: Content, steps: Steps) -> dict[str, Any]:
 def read(content: Content, layout: Content, steps: Steps, form: Mapping[str, str]) -> Reading:
     """Read ``word``, one guess; the question stays open until it is right or no guess is left.
 
-    Raises
-    ------
-    FormError
-        If it is no word, or was guessed before.
-
     Examples
     --------
     >>> content = {"context": "Call me", "target": "Ishmael", "most_guesses": 2}

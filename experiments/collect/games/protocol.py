@@ -103,13 +103,7 @@ class Game(Protocol):
     """A module with these functions is a game; ``experiments.collect.games.comparison`` is one."""
 
     def questions(self, study: xr.Dataset, settings: CollectSettings) -> list[QuestionRow]:
-        """Make the questions of a study, in its order.
-
-        Raises
-        ------
-        InputError
-            If the study holds nothing that this game can ask.
-        """
+        """Make the questions of a study, in its order."""
         ...
 
     def attention_check(self, content: Content, number: int) -> Content:
@@ -129,13 +123,7 @@ class Game(Protocol):
         ...
 
     def read(self, content: Content, layout: Content, steps: Steps, form: Mapping[str, str]) -> Reading:
-        """Understand what was sent.
-
-        Raises
-        ------
-        FormError
-            If it is no answer.
-        """
+        """Understand what was sent."""
         ...
 
     def feedback(self, content: Content, layout: Content, steps: Steps, value: Content) -> dict[str, Any]:

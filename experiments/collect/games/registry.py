@@ -23,11 +23,6 @@ GAMES: Mapping[str, Game] = {
 def game_named(name: str) -> Game:
     """Return a game by its name.
 
-    Raises
-    ------
-    InputError
-        If there is none of that name.
-
     Examples
     --------
     >>> game_named("cloze").automatic({}, {}) is None

@@ -42,14 +42,6 @@ def texts_of(study: xr.Dataset) -> dict[str, str]:
 def items_alone(study: xr.Dataset) -> xr.Dataset:
     """Leave out a study's whole texts, so that games on words ask at its items alone.
 
-    Parameters
-    ----------
-    study : xarray.Dataset
-
-    Returns
-    -------
-    xarray.Dataset
-
     Examples
     --------
     >>> from experiments.collect.demo import collect_demo
@@ -64,25 +56,6 @@ def word_questions(study: xr.Dataset, settings: CollectSettings, *, game: str) -
 
     Of a study with whole texts every word but the first is a place. A cloze study has its own places; of a comparison
     study without texts those count whose target begins a word, and the target stands for the word.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A documents, cloze or comparison study.
-    settings : CollectSettings
-        ``order`` and ``max_context_words``.
-    game : str
-        For messages.
-
-    Returns
-    -------
-    list of QuestionRow
-        ``content`` has ``context`` and ``target``.
-
-    Raises
-    ------
-    InputError
-        If there is no such place.
     """
     rows = [_shown(row, settings) for row in marked_cuts(list(_places(study)), texts_of(study))]
     if settings.order == "cumulative":
@@ -96,15 +69,6 @@ def word_questions(study: xr.Dataset, settings: CollectSettings, *, game: str) -
 
 def with_reach(rows: Sequence[QuestionRow]) -> list[QuestionRow]:
     """Say from where on each context shows its document, found by the questions whose place it holds.
-
-    Parameters
-    ----------
-    rows : sequence of QuestionRow
-        With ``context`` and ``target``; of any documents.
-
-    Returns
-    -------
-    list of QuestionRow
 
     Examples
     --------
@@ -126,17 +90,6 @@ def with_reach(rows: Sequence[QuestionRow]) -> list[QuestionRow]:
 
 def marked_cuts(rows: Sequence[QuestionRow], texts: Mapping[str, str]) -> list[QuestionRow]:
     """Mark the contexts that begin inside their text, so that pages can say so.
-
-    Parameters
-    ----------
-    rows : sequence of QuestionRow
-    texts : mapping of str to str
-        By document, as far as the study has them; of another a context is cut that begins with a small letter or with
-        a sign that ends something.
-
-    Returns
-    -------
-    list of QuestionRow
 
     Examples
     --------

@@ -34,11 +34,6 @@ def questions(study: xr.Dataset, settings: CollectSettings) -> list[QuestionRow]
 
     A text is begun at any of its places. The first token of a text has no context, and is not asked for.
 
-    Raises
-    ------
-    InputError
-        If the study has no tokens, or some that the vocabulary has not.
-
     Examples
     --------
     >>> from experiments.collect.demo import collect_demo
@@ -81,11 +76,6 @@ def left_out(study: xr.Dataset) -> int:
 
 def read(content: Content, layout: Content, steps: Steps, form: Mapping[str, str]) -> Reading:
     """Read ``token``, as it was typed.
-
-    Raises
-    ------
-    FormError
-        If it is empty, or no token of the vocabulary.
 
     Examples
     --------

@@ -41,11 +41,6 @@ class Vocabulary:
 def read_vocabulary(path: Path) -> Vocabulary:
     """Read the tokens of a file.
 
-    Raises
-    ------
-    InputError
-        If the file cannot be read, or has no tokens.
-
     Examples
     --------
     >>> from experiments.collect.settings import CollectSettings

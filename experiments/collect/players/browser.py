@@ -66,26 +66,7 @@ class Played(Exception):  # noqa: N818 - why a player stops
 
 
 async def play_session(browser: Browser, game: str, player: Answerer, recruiter: Mapping[str, str]) -> int:
-    """Play a game from the first page to the last.
-
-    Parameters
-    ----------
-    browser : Browser
-    game : str
-    player : Answerer
-    recruiter : mapping of str to str
-        Parameters of the address, as a recruiter's link has them.
-
-    Returns
-    -------
-    int
-        Answers that were sent, training and attention checks among them.
-
-    Raises
-    ------
-    Played
-        If a page has no way on, or refuses an answer.
-    """
+    """Play a game from the first page to the last."""
     page = await browser.get(f"/?{urlencode(dict(recruiter))}")
     n_answers = 0
     for _ in range(_LONGEST_SESSION):

@@ -54,25 +54,7 @@ def play_all(
     parameters: Sequence[str] = (),
     at_once: int = 40,
 ) -> Crowd:
-    """Let players play, each a session from the first page to the completion code.
-
-    Parameters
-    ----------
-    players : sequence of (str, Answerer)
-        Name and what it answers. The name is the first of the recruiter's parameters.
-    game : str
-    address : str, optional
-        Of a running server, such as "http://127.0.0.1:8000".
-    application : ASGI application, optional
-        One in this process, in place of the address.
-    parameters : sequence of str, optional
-        The recruiter's parameters; empty sends none.
-    at_once : int, optional
-
-    Returns
-    -------
-    Crowd
-    """
+    """Let players play, each a session from the first page to the completion code."""
     playing = _all(players, game, address=address, application=application, parameters=parameters, at_once=at_once)
     try:
         asyncio.get_running_loop()
@@ -121,13 +103,7 @@ async def _all(
 
 @contextmanager
 def served(collection: Collection) -> Iterator[str]:
-    """Serve a collection on a free port of this machine while the block runs; gives the address.
-
-    Raises
-    ------
-    InputError
-        If the server does not start.
-    """
+    """Serve a collection on a free port of this machine while the block runs; gives the address."""
     config = uvicorn.Config(
         app_of(collection), host="127.0.0.1", port=0, log_level="warning", access_log=False, server_header=False
     )

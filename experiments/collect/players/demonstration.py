@@ -56,18 +56,7 @@ _ON_SCREEN = ("game", "n_answers", "perplexity", "perplexity_lower", "perplexity
 
 
 def players_of(study: xr.Dataset, settings: CollectSettings) -> dict[str, Answerer]:
-    """Make the players that the settings ask for, by name.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A comparison study, for players who believe what it says.
-    settings : CollectSettings
-
-    Returns
-    -------
-    dict of str to Answerer
-    """
+    """Make the players that the settings ask for, by name."""
     if settings.players == "model":
         return dict(model_people(settings))
     names = [f"{settings.players}-{settings.seed}-{number:04d}" for number in range(settings.n_players)]
@@ -81,24 +70,7 @@ def players_of(study: xr.Dataset, settings: CollectSettings) -> dict[str, Answer
 
 
 def play_games(collection: Collection, players: Mapping[str, Answerer]) -> dict[str, Crowd]:
-    """Serve on a free port and let all players play every game of the settings.
-
-    Parameters
-    ----------
-    collection : Collection
-    players : mapping of str to Answerer
-        By name.
-
-    Returns
-    -------
-    dict
-        Game -> what became of the players.
-
-    Raises
-    ------
-    InputError
-        If a player could not go on, or these players have played before.
-    """
+    """Serve on a free port and let all players play every game of the settings."""
     require_packages(("httpx",), "collect", source="experiment.players")
     settings = collection.settings
     cannot = [game for game in settings.game if game not in MODEL_GAMES]
@@ -135,19 +107,7 @@ def _refuse_repeat(collection: Collection, names: list[str]) -> None:
 
 
 def played(collection: Collection, study: xr.Dataset) -> ExperimentResult:
-    """Let players play, load what they left, and set its estimate beside the truth.
-
-    Parameters
-    ----------
-    collection : Collection
-    study : xarray.Dataset
-        The study that is served.
-
-    Returns
-    -------
-    ExperimentResult
-        :data:`PLAYED_COLUMNS`, a row a game; the file ``study.nc`` is the comparison study that was collected.
-    """
+    """Let players play, load what they left, and set its estimate beside the truth."""
     settings, before = collection.settings, _answered(collection)
     players = players_of(study, settings)
     crowds = play_games(collection, players)
@@ -202,24 +162,7 @@ def played_table(
     n_answers: Mapping[str, int],
     n_players: int,
 ) -> pd.DataFrame:
-    """Set the estimate of what was answered beside the truth.
-
-    Parameters
-    ----------
-    study : xarray.Dataset or None
-        The comparison study that was collected, where that game was played.
-    world : World or None
-        None where what the players believe is not known.
-    crowds : mapping of str to Crowd
-    n_answers : mapping of str to int
-        Answers that count, by game.
-    n_players : int
-
-    Returns
-    -------
-    pandas.DataFrame
-        :data:`PLAYED_COLUMNS`, a row a game. The truth is of the items that are reference items of the study.
-    """
+    """Set the estimate of what was answered beside the truth."""
     rows = []
     for game, crowd in crowds.items():
         row: dict[str, Any] = {"game": game, "belief": "" if world is None else world.belief, "n_players": n_players}

@@ -79,16 +79,6 @@ class Page:
 def read_page(html: str, path: str, status: int = 200) -> Page:
     """Parse a page.
 
-    Parameters
-    ----------
-    html : str
-    path : str
-    status : int, optional
-
-    Returns
-    -------
-    Page
-
     Examples
     --------
     >>> html = '<form method="post" action="/go"><input type="hidden" name="csrf" value="1"><button>Go</button></form>'

@@ -62,13 +62,7 @@ class ModelPerson:
     unreadable: Counter[str] = field(default_factory=Counter)
 
     def answer(self, game: str, page: Page) -> Mapping[str, str]:
-        """Say what to fill into the form; an attention check is read like the rest of the page.
-
-        Raises
-        ------
-        UnreadableError
-            If no answer can be read.
-        """
+        """Say what to fill into the form; an attention check is read like the rest of the page."""
         texts: list[str | None] = []
         for attempt in range(self.tries):
             answers = self._ask(_question(self.player, game, page), attempt)
@@ -95,21 +89,7 @@ class ModelPerson:
 
 
 def model_people(settings: CollectSettings) -> dict[str, ModelPerson]:
-    """Make the sessions that the settings ask for, by the name of the player.
-
-    Parameters
-    ----------
-    settings : CollectSettings
-
-    Returns
-    -------
-    dict of str to ModelPerson
-
-    Raises
-    ------
-    InputError
-        If a model cannot be loaded.
-    """
+    """Make the sessions that the settings ask for, by the name of the player."""
     asked = TextSettings(
         models=settings.models,
         prompt=settings.prompt,

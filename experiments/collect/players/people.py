@@ -52,16 +52,6 @@ class People:
 
         The same random numbers as :func:`estimators.comparison.simulate_comparison_study` takes for this person and
         item, whatever the candidate.
-
-        Parameters
-        ----------
-        person, item, candidate : int
-            Positions.
-
-        Returns
-        -------
-        float
-            One of the eleven values.
         """
         if (person, candidate) not in self._reports:
             log_odds = self.world.target_logprob - self.world.candidate_logprob[:, candidate]
@@ -76,16 +66,7 @@ class People:
         return float(self._reports[person, candidate][item])
 
     def word(self, person: int, item: int) -> str:
-        """Token that comes to a person's mind, drawn from the belief over the item's tokens that are one word.
-
-        Parameters
-        ----------
-        person, item : int
-
-        Returns
-        -------
-        str
-        """
+        """Token that comes to a person's mind, drawn from the belief over the item's tokens that are one word."""
         tokens = self.world.tokens[item]
         typed = [at for at, token in enumerate(tokens) if len(token.split()) == 1]
         if not typed:
@@ -95,17 +76,7 @@ class People:
         return tokens[typed[int(drawn)]]
 
     def token(self, person: int, item: int) -> str:
-        """Token that a person thinks most likely: the top of the belief, with the noise of the person's reports.
-
-        Parameters
-        ----------
-        person, item : int
-
-        Returns
-        -------
-        str
-            One that shows something, so that it can be typed.
-        """
+        """Token that a person thinks most likely: the top of the belief, with the noise of the person's reports."""
         tokens = self.world.tokens[item]
         seen = [at for at, token in enumerate(tokens) if can_be_guessed(token)]
         noisy = self._noisy(person, item, self.world.token_logprob[item])
@@ -167,13 +138,7 @@ class Person:
     number: int
 
     def answer(self, game: str, page: Page) -> Mapping[str, str]:
-        """Say what to fill into the form: what an instruction asks for, else what the person believes.
-
-        Raises
-        ------
-        InputError
-            If the page's context is none of the study's, so that nobody knows what the person believes.
-        """
+        """Say what to fill into the form: what an instruction asks for, else what the person believes."""
         check = _instruction(game, page)
         if check:
             fields = {"comparison": "report", "top1": "token", "bets": "word1"}
@@ -217,35 +182,12 @@ class Person:
 
 
 def simulated_people(world: World, population: ParticipantPopulation, n_people: int, seed: int) -> People:
-    """Draw people; the first ones are the same however many are drawn.
-
-    Parameters
-    ----------
-    world : World
-    population : ParticipantPopulation
-    n_people : int
-    seed : int
-
-    Returns
-    -------
-    People
-    """
+    """Draw people; the first ones are the same however many are drawn."""
     return People(world, draw_participants(population, n_people, seed), seed)
 
 
 def exact_people(world: World, n_people: int, seed: int) -> People:
-    """Make players who report what they believe, as a language model of the study does.
-
-    Parameters
-    ----------
-    world : World
-    n_people : int
-    seed : int
-
-    Returns
-    -------
-    People
-    """
+    """Make players who report what they believe, as a language model of the study does."""
     nothing, one = np.zeros(n_people), np.ones(n_people)
     return People(world, Participants(nothing, one, nothing, nothing), seed)
 

@@ -58,18 +58,7 @@ class World:
     _words: dict[int, tuple[list[str], FloatArray]] = field(default_factory=dict, repr=False)
 
     def words(self, item: int) -> tuple[list[str], FloatArray]:
-        """Words that can be typed among the tokens of an item, and ln h of each; each word once.
-
-        Parameters
-        ----------
-        item : int
-
-        Returns
-        -------
-        words : list of str
-        logprob : ndarray, shape (word,)
-            That of the more probable spelling.
-        """
+        """Words that can be typed among the tokens of an item, and ln h of each; each word once."""
         if item not in self._words:
             typed = [token.strip() for token in self.tokens[item]]
             kept = [at for at, word in enumerate(typed) if len(word.split()) == 1]
@@ -97,23 +86,6 @@ class World:
 
 def world_of(study: xr.Dataset, belief: str | None = None) -> World:
     """Read what is believed from a comparison study.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A comparison study.
-    belief : str, optional
-        A language model of the study, or "human" for a simulation's truth. By default the truth where the study has it,
-        else the first model that is not the generator, else the generator.
-
-    Returns
-    -------
-    World
-
-    Raises
-    ------
-    InputError
-        If the study has no candidates, or no such belief.
 
     Examples
     --------

@@ -61,21 +61,7 @@ class ModelScores:
 def draw_candidates(
     work: Work, generator: LanguageModel, cuts: Sequence[Cut], *, n_candidates: int, seed: int
 ) -> tuple[NDArray[np.int64], ModelScores]:
-    """Draw candidates of every context, and take from the same pass what the generator says about them.
-
-    Parameters
-    ----------
-    work : Work
-    generator : LanguageModel
-    cuts : sequence of Cut
-    n_candidates, seed : int
-
-    Returns
-    -------
-    candidates : ndarray of int, shape (context, candidate)
-        Drawn independently; those of a context depend on the seed and the context alone.
-    scores : ModelScores
-    """
+    """Draw candidates of every context, and take from the same pass what the generator says about them."""
 
     def compute(batch: list[Cut]) -> dict[str, NDArray[Any]]:
         found = next_token_distributions(
@@ -111,20 +97,7 @@ def draw_candidates(
 def score_tokens(
     work: Work, model: LanguageModel, generator: LanguageModel, cuts: Sequence[Cut], candidates: NDArray[np.int64]
 ) -> ModelScores:
-    """Ask a model about the true next tokens and the candidates.
-
-    Parameters
-    ----------
-    work : Work
-    model, generator : LanguageModel
-    cuts : sequence of Cut
-    candidates : ndarray of int, shape (context, candidate)
-        Tokens of the generator.
-
-    Returns
-    -------
-    ModelScores
-    """
+    """Ask a model about the true next tokens and the candidates."""
     wanted = np.column_stack([[cut.target for cut in cuts], candidates]).astype(np.int64)
     contexts: list[list[int]] = [list(cut.context) for cut in cuts]
     problems = [""] * len(cuts)
@@ -191,13 +164,7 @@ def _of_contexts(
 def divergences(
     work: Work, model: LanguageModel, generator: LanguageModel, cuts: Sequence[Cut]
 ) -> NDArray[np.float64] | None:
-    """Compute KL(model || generator) after every context; None for models of another tokenizer.
-
-    Returns
-    -------
-    ndarray, shape (context,), or None
-        Nats.
-    """
+    """Compute KL(model || generator) after every context; None for models of another tokenizer."""
     if model is generator:
         return np.zeros(len(cuts))
     if not shares_tokenizer(model, generator):
@@ -215,18 +182,7 @@ def divergences(
 
 
 def reference_distributions(work: Work, generator: LanguageModel, cuts: Sequence[Cut]) -> NDArray[np.float32]:
-    """Compute the generator's whole distribution after every context.
-
-    Returns
-    -------
-    ndarray, shape (context, token)
-        Log-probabilities, nats.
-
-    Raises
-    ------
-    InputError
-        If they would take more than 4 GiB.
-    """
+    """Compute the generator's whole distribution after every context."""
     size = 4 * len(cuts) * generator.vocab_size
     if size > _WHOLE_BYTES:
         raise InputError(

@@ -52,18 +52,7 @@ CALIBRATION_COLUMNS = (
 def participant_table(
     study: xr.Dataset, reports: ReportData, outcomes: OutcomeData, fits: Mapping[str, Fit], tail: float
 ) -> pd.DataFrame:
-    """One row the typical participant, then one row a participant (:data:`CALIBRATION_COLUMNS`).
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-    reports : ReportData
-    outcomes : OutcomeData
-    fits : mapping of str to Fit
-        Of ``reports``, ``llo`` and ``game``, and any others whose convergence counts.
-    tail : float
-        Probability below the intervals.
-    """
+    """One row the typical participant, then one row a participant (:data:`CALIBRATION_COLUMNS`)."""
     worst = _worst([fit.convergence for fit in fits.values()])
     everyone = np.ones(reports.person.size, dtype=bool)
     rows = [

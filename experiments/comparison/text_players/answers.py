@@ -78,18 +78,7 @@ def probability_of(log_odds: FloatArray) -> FloatArray:
 
 
 def say(player: TextPlayer, pairs: Pairs, way: str) -> Said:
-    """Ask a model about every pair in both orders.
-
-    Parameters
-    ----------
-    player : TextPlayer
-    pairs : Pairs
-    way : {"verbalised", "boxes", "options"}
-
-    Returns
-    -------
-    Said
-    """
+    """Ask a model about every pair in both orders."""
     asked = np.flatnonzero(~pairs.automatic)
     ask = option_question if way == OPTIONS else percent_question
     questions: list[Question] = []
@@ -124,19 +113,7 @@ def say(player: TextPlayer, pairs: Pairs, way: str) -> Said:
 
 
 def believed_nats(player: TextPlayer, pairs: Pairs) -> FloatArray:
-    r"""Compute what a model that runs here believes of every pair: ln q(y|c) - ln q(x|c).
-
-    Parameters
-    ----------
-    player : TextPlayer
-    pairs : Pairs
-
-    Returns
-    -------
-    ndarray of float, shape (pair,)
-        Log-odds of the target, of the text going on with either string in the model's own tokens, nats; NaN for a model
-        behind an endpoint.
-    """
+    r"""Compute what a model that runs here believes of every pair: ln q(y|c) - ln q(x|c)."""
     model = player.model
     if model is None:
         return np.full(len(pairs.target), np.nan)
@@ -168,22 +145,7 @@ def believed_nats(player: TextPlayer, pairs: Pairs) -> FloatArray:
 
 
 def answer_rows(player: str, said: Said, pairs: Pairs, item: NDArray[Any], reports: FloatArray) -> pd.DataFrame:
-    """List every answer, a row a question, in the columns that ``study=comparison_table`` reads, and some more.
-
-    Parameters
-    ----------
-    player : str
-    said : Said
-    pairs : Pairs
-    item : ndarray, shape (pair,)
-        What results call the items.
-    reports : ndarray of float, shape (pair, order)
-        As the study has them.
-
-    Returns
-    -------
-    pandas.DataFrame
-    """
+    """List every answer, a row a question, in the columns that ``study=comparison_table`` reads, and some more."""
     n_pairs = len(pairs.target)
     return pd.DataFrame(
         {

@@ -55,13 +55,7 @@ def text_perplexity_figure(table: pd.DataFrame, study_name: str) -> Figure:
 
 
 def said_figure(panels: Mapping[str, tuple[FloatArray, FloatArray, StatedBelief]]) -> Figure:
-    """What is said against what is believed, one panel a model and way.
-
-    Parameters
-    ----------
-    panels : mapping of str to (believed, said, StatedBelief)
-        Log-odds of the target by pair, nats.
-    """
+    """What is said against what is believed, one panel a model and way."""
     n_columns = min(len(panels), _COLUMNS)
     n_rows = -(-len(panels) // n_columns)
     with mpl.rc_context(STYLE):

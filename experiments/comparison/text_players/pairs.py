@@ -66,22 +66,6 @@ def asked_pairs(study: xr.Dataset, settings: TextPlayersSettings) -> Pairs:
 
     Candidates are draws of the generator, so that equal tokens at two positions are two pairs.
 
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A comparison study.
-    settings : TextPlayersSettings
-
-    Returns
-    -------
-    Pairs
-        By item and candidate.
-
-    Raises
-    ------
-    InputError
-        If there are none.
-
     Examples
     --------
     >>> from estimators.comparison.examples import comparison_study
@@ -126,24 +110,7 @@ def asked_pairs(study: xr.Dataset, settings: TextPlayersSettings) -> Pairs:
 def answered_study(
     study: xr.Dataset, pairs: Pairs, reports: Sequence[tuple[str, FloatArray]], name: str
 ) -> xr.Dataset | None:
-    """Put a player's answers in the place of the participants'.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A comparison study.
-    pairs : Pairs
-    reports : sequence of (str, ndarray of shape (pair,))
-        Name of a participant, and probabilities given to the target; NaN where there is no answer. Equal strings are
-        answered 50%, as the game does.
-    name : str
-        Of the study.
-
-    Returns
-    -------
-    xarray.Dataset or None
-        A comparison study; None where there is no answer at all.
-    """
+    """Put a player's answers in the place of the participants'."""
     rows = []
     for participant, given in reports:
         answered = np.where(pairs.automatic, 0.5, given)

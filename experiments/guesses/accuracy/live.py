@@ -28,26 +28,7 @@ _ROOM_FOR_A_GUESS = 32
 
 
 def with_live_models(settings: AccuracySettings, study: xr.Dataset) -> tuple[xr.Dataset, list[str]]:
-    """Let the models of the settings play, and return the study with their hits and surprisals.
-
-    Parameters
-    ----------
-    settings : AccuracySettings
-    study : xarray.Dataset
-        A guess study with ``text``, ``target_start`` and ``target_token``.
-
-    Returns
-    -------
-    study : xarray.Dataset
-        The same object where no model is named.
-    said : list of str
-        Sentences for the report, one a model, and what was in the store.
-
-    Raises
-    ------
-    InputError
-        If the study has no texts, or the shard holds none of the positions.
-    """
+    """Let the models of the settings play, and return the study with their hits and surprisals."""
     if not settings.models:
         return study, []
     from inference.lm.loading import load_language_model  # noqa: PLC0415 - the extra lm, which only a live model needs

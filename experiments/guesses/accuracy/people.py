@@ -26,26 +26,6 @@ def people_table(
 ) -> pd.DataFrame:
     """Count people by how much they played and by whom they beat.
 
-    Parameters
-    ----------
-    correct : array_like of bool, shape (response,)
-    participant : array_like of str, shape (response,)
-    of : mapping of str to ndarray of bool, shape (response,)
-        Which responses are of which kind of tokens (``visible``, ``word``).
-    models : mapping of str to sequence of LanguageModel
-        By kind of tokens.
-    min_answers : int
-        Guesses that somebody needs to be compared with the models.
-    many_answers : int
-        Somebody with more guesses played long.
-    n_unseen : int, optional
-        Guesses that a loader left out because their token shows nothing.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``quantity``, ``tokens``, ``value``; only what the study can say.
-
     Examples
     --------
     >>> of = {"visible": np.ones(6, dtype=bool)}

@@ -70,13 +70,7 @@ def model_label(model: str) -> str:
 
 
 def chosen_models(players: Sequence[str] | None, study: xr.Dataset) -> list[str]:
-    """Language models to show; None takes all of the study.
-
-    Raises
-    ------
-    InputError
-        If a name is not in the study, or there twice.
-    """
+    """Language models to show; None takes all of the study."""
     stored = study["stored_model"].to_numpy().tolist() if "stored_model" in study else []
     played = study["model"].to_numpy().tolist() if "model_hit" in study else []
     valid = list(dict.fromkeys([*played, *stored]))
@@ -103,20 +97,6 @@ def language_models(
     """Accuracies of language models on one kind of tokens, the best first.
 
     A model that is stored more than once is taken from where the number of guesses is known, then from the later file.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A guess study.
-    models : sequence of str
-    tokens : str
-        ``visible`` or ``word``.
-    responses : ndarray of bool, shape (response,)
-        The guesses of those tokens, for models that played.
-    probability : float
-        Inside the intervals.
-    n_draws : int
-    rng : numpy.random.Generator
     """
     found = [
         *_played(study, models, tokens, responses, probability, n_draws, rng),

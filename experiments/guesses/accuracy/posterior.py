@@ -82,23 +82,7 @@ class Posterior:
 def fit_posterior(
     settings: AccuracySettings, study: xr.Dataset, responses: NDArray[np.bool_], models: Sequence[LanguageModel]
 ) -> Posterior:
-    """Fit the accuracy model to some of the study's guesses.
-
-    Parameters
-    ----------
-    settings : AccuracySettings
-    study : xarray.Dataset
-        A guess study.
-    responses : ndarray of bool, shape (response,)
-        The guesses, all of one kind of tokens.
-    models : sequence of LanguageModel
-        Of the same kind of tokens.
-
-    Raises
-    ------
-    InputError
-        If nobody has enough answers, or the surprisals asked for are not there.
-    """
+    """Fit the accuracy model to some of the study's guesses."""
     data = accuracy_data(study, surprisal_model=settings.surprisal, responses=responses)
     who = study["participant"].to_numpy().astype(str)[data.response]
     can = np.isin(data.participant, who[enough_answers(who, settings.min_answers)])

@@ -43,18 +43,7 @@ class TextGuesses:
 
 
 def guess_in_text(player: TextPlayer, asked: Sequence[tuple[str, str]]) -> TextGuesses:
-    """Ask a model for the next word of texts.
-
-    Parameters
-    ----------
-    player : TextPlayer
-    asked : sequence of (str, str)
-        Context and target.
-
-    Returns
-    -------
-    TextGuesses
-    """
+    """Ask a model for the next word of texts."""
     prompt, contexts, n_cut = player.settings.prompt, [context for context, _ in asked], 0
     if player.model is not None:
         shortened = _ends(player.model, prompt, contexts, player.settings.max_tokens)

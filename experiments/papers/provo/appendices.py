@@ -41,19 +41,7 @@ _ORACLE = re.compile(r"cal_metrics_oracle/(?P<oracle>oracle\d)_(?P<kind>no_repl|
 
 
 def appendix_lists(study: xr.Dataset) -> tuple[dict[str, Floats], dict[str, NDArray[np.intp]]]:
-    """Compute the lists of appendices A (oracles), E (improvement) and F (the same, by fold of passages).
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        ``study=provo`` in the layout of the public repository.
-
-    Returns
-    -------
-    lists, items : dict
-        By the name of the stored list: one value a context in its order, NaN where the samples are not public; and
-        the contexts' positions.
-    """
+    """Compute the lists of appendices A (oracles), E (improvement) and F (the same, by fold of passages)."""
     names = study["result_name"].to_numpy().tolist()
     lists: Lists = _oracle_lists(study, names)
     for model in ("gpt2", "gpt2-ft"):
@@ -64,16 +52,6 @@ def appendix_lists(study: xr.Dataset) -> tuple[dict[str, Floats], dict[str, NDAr
 
 def spread_of_oracles(lists: Mapping[str, Floats]) -> dict[str, float]:
     """Mean, population standard deviation and maximum of the lists of appendix A, which the code stores too.
-
-    Parameters
-    ----------
-    lists : mapping of str to ndarray
-        See :func:`appendix_lists`; TVDs, one a context.
-
-    Returns
-    -------
-    dict of str to float
-        ``tvd/appendix A/oracle1/mean`` and so on.
 
     Examples
     --------

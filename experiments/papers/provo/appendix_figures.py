@@ -43,18 +43,7 @@ _COLOURS = ("#D55E00", "#0072B2", "#4A9BC8", "#009E73")
 
 
 def appendix_figures(study: xr.Dataset) -> dict[str, Figure]:
-    """Draw those of figures 3, 10 and 15 that the stored files allow, by name.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        ``study=provo`` in the layout of the public repository.
-
-    Returns
-    -------
-    dict of str to Figure
-        ``oracles``, ``tokens`` and ``training``.
-    """
+    """Draw those of figures 3, 10 and 15 that the stored files allow, by name."""
     names = study["result_name"].to_numpy().tolist()
     codes, values = study["result_list"].to_numpy(), study["result_value"].to_numpy()
     found = {}
@@ -67,14 +56,7 @@ def appendix_figures(study: xr.Dataset) -> dict[str, Figure]:
 
 
 def histogram_figure(distances: dict[str, Floats], title: str) -> Figure:
-    """Draw histograms of TVDs over contexts, over each other.
-
-    Parameters
-    ----------
-    distances : dict of str to ndarray, shape (context,)
-        By the name in the legend.
-    title : str
-    """
+    """Draw histograms of TVDs over contexts, over each other."""
     with mpl.rc_context(STYLE):
         fig = new_figure(6.4, 3.2)
         axes = fig.add_subplot()
@@ -106,18 +88,7 @@ def training_losses(study: xr.Dataset) -> dict[str, dict[str, Floats]]:
 
 
 def last_losses(study: xr.Dataset) -> dict[str, float]:
-    """Read the losses of fine-tuning after the last epoch (the ends of figure 15's curves), in nats a token.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        ``study=provo`` in the layout of the public repository.
-
-    Returns
-    -------
-    dict of str to float
-        ``loss/appendix F/1-10/training, as stored`` and so on.
-    """
+    """Read the losses of fine-tuning after the last epoch (the ends of figure 15's curves), in nats a token."""
     return {
         f"loss/appendix F/{fold}/{what}, as stored": float(values[-1])
         for fold, losses in training_losses(study).items()
@@ -126,13 +97,7 @@ def last_losses(study: xr.Dataset) -> dict[str, float]:
 
 
 def training_figure(losses: dict[str, dict[str, Floats]]) -> Figure:
-    """Draw the losses by epoch, a panel a fold (figure 15).
-
-    Parameters
-    ----------
-    losses : dict
-        See :func:`training_losses`.
-    """
+    """Draw the losses by epoch, a panel a fold (figure 15)."""
     with mpl.rc_context(STYLE):
         fig = new_figure(1.2 + 1.9 * len(losses), 3.1)
         axes = fig.subplots(1, len(losses), sharey=True, squeeze=False)[0]

@@ -32,16 +32,6 @@ def appendix_calibration(study: xr.Dataset) -> dict[str, float]:
     The samples of appendix A are two halves, and two draws with replacement.
 
     The samples of tokens are not public; their errors are single numbers that the authors stored.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        ``study=provo`` in the layout of the public repository.
-
-    Returns
-    -------
-    dict of str to float
-        ``ece/appendix A/oracle1/corpus`` and so on; what the files have no list or number for is left out.
     """
     stored = json.loads(study.attrs.get("published", "{}"))
     found = {

@@ -60,29 +60,6 @@ def legacy_split_halves(
     samples `size` for the first half ("oracle 1"), and the rest is the second ("oracle 2"). Contexts with as many
     answers get the same positions of their lists, which are sorted by frequency: the splits of one seed are alike, and
     means over contexts vary far more between seeds than those of independent splits do.
-
-    Parameters
-    ----------
-    counts : WordCounts
-        Rows in the order of the data.
-    seeds : list of int
-        One split for each.
-    size : int or "half", optional
-        20 in the main text, half of the even number in appendices E and F.
-    in_place : bool, optional
-        Only the first split removes the odd answer, and the later ones start from what it left, as where the paper's
-        code splits the same list again; by default every split starts from the full list.
-    remove_odd : bool, optional
-        False in appendix A: the second half has one answer more where their number is odd.
-
-    Returns
-    -------
-    SplitHalves
-
-    Raises
-    ------
-    InputError
-        If a context has too few answers.
     """
     answers = np.repeat(np.arange(len(counts.count)), counts.count)
     totals = counts.totals
@@ -144,17 +121,6 @@ def improved_legacy(model: ArrayLike, oracle: ArrayLike, share: float, *, skip_d
 
     It calls ``numpy.random.seed(int(10 * share))`` and keeps the model's value where a uniform number exceeds the
     share; the biased estimator takes the first set of uniform numbers and the unbiased the second (``skip_draws=1``).
-
-    Parameters
-    ----------
-    model, oracle : array_like of float, shape (context,)
-    share : float
-    skip_draws : int, optional
-        Sets of uniform numbers drawn before.
-
-    Returns
-    -------
-    ndarray of float, shape (context,)
     """
     model, oracle = np.asarray(model, dtype=float), np.asarray(oracle, dtype=float)
     # the legacy generator is what the published numbers came from
@@ -170,25 +136,6 @@ def legacy_columns(study: xr.Dataset, model: str, predictors: Sequence[str], *, 
     One row for each entry of the model's file, repeats included. People's answers are halved once with the same seed
     for every context, blank answers taken as a word; oracle 1 stands in the target and in ``oracle_tvd``. Human entropy
     is of all answers but the blank ones, that of the model of its samples without the failed ones.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A cloze study with counts.
-    model : str
-    predictors : sequence of str
-        Of :data:`PREDICTORS`, or variables of the study.
-    seed : int, optional
-        0 in the paper.
-
-    Returns
-    -------
-    ArdColumns
-
-    Raises
-    ------
-    InputError
-        If the model is not in the study, it has no counts, or a predictor cannot be made.
     """
     human = PUBLISHED
     said = replace(PUBLISHED, failed="drop")

@@ -77,22 +77,7 @@ class LegacyResults:
 
 
 def legacy_results(study: xr.Dataset) -> LegacyResults:
-    """Compute everything of the paper's code that the public files allow.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        ``study=provo`` in the layout of the public repository.
-
-    Returns
-    -------
-    LegacyResults
-
-    Raises
-    ------
-    InputError
-        If the study is not that.
-    """
+    """Compute everything of the paper's code that the public files allow."""
     return _Legacy(study).results()
 
 
@@ -270,13 +255,7 @@ def _ece(top: TopWords, gold: NDArray[np.int64]) -> float:
 
 
 def stored_comparison(study: xr.Dataset, results: LegacyResults) -> pd.DataFrame:
-    """Compare computed lists with the stored ones, element by element.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``list``, ``n_stored``, ``n_compared``, ``mean_stored``, ``mean_compared``, ``largest_difference``.
-    """
+    """Compare computed lists with the stored ones, element by element."""
     names = study["result_name"].to_numpy().tolist()
     rows = []
     for name, values in results.lists.items():

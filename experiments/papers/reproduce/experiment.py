@@ -215,20 +215,7 @@ def _outcomes(study: xr.Dataset, settings: ReproduceSettings) -> list[Outcome]:
 
 
 def judged_values(study: xr.Dataset, outcomes: Sequence[Outcome]) -> pd.DataFrame:
-    """Put ours beside every published value, with its verdict.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        See :func:`experiments.papers.published_study.validate_published_study`.
-    outcomes : sequence of Outcome
-        Of every part that the study names.
-
-    Returns
-    -------
-    pandas.DataFrame
-        :data:`TABLE_COLUMNS`, one row a value of the study, in its order.
-    """
+    """Put ours beside every published value, with its verdict."""
     by_name = {outcome.planned.part.name: outcome for outcome in outcomes}
     cache: dict[Path, pd.DataFrame | None] = {}
     records = []
@@ -272,23 +259,7 @@ def _read(path: Path) -> pd.DataFrame | None:
 
 
 def value_of(table: pd.DataFrame | None, select: Mapping[str, str], column: str) -> tuple[float | None, str]:
-    """Find one number in a part's table.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame or None
-        Cells are str; None where the file is not there.
-    select : mapping of str to str
-        Column -> cell of the one row.
-    column : str
-
-    Returns
-    -------
-    value : float or None
-        None if it is not there, or no finite number.
-    problem : str
-        Why; empty if there is a value.
-    """
+    """Find one number in a part's table."""
     if table is None:
         return None, "is not there"
     for name in (*select, column):

@@ -52,20 +52,7 @@ def summary(table: pd.DataFrame, outcomes: Sequence[Outcome]) -> str:
 
 
 def report_body(table: pd.DataFrame, outcomes: Mapping[str, Outcome]) -> str:
-    """Write everything between the summary and the settings.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        See ``experiments.papers.reproduce.experiment.TABLE_COLUMNS``.
-    outcomes : mapping of str to Outcome
-        By part.
-
-    Returns
-    -------
-    str
-        Markdown.
-    """
+    """Write everything between the summary and the settings."""
     sections = [
         "## Verdicts",
         "![Verdicts on the published values, a bar a paper](figures/verdicts.png)",

@@ -52,21 +52,7 @@ class ModelPlaces:
 
 
 def own_places(model: LanguageModel, texts: Sequence[str], *, longest: int, n_tokens: int) -> ModelPlaces:
-    """Cut texts into all places that have the longest context before them, without overlap of reference tokens.
-
-    Parameters
-    ----------
-    model : LanguageModel
-    texts : sequence of str
-    longest : int
-        Tokens of the longest context.
-    n_tokens : int
-        Reference tokens of a place.
-
-    Returns
-    -------
-    ModelPlaces
-    """
+    """Cut texts into all places that have the longest context before them, without overlap of reference tokens."""
     tokens = encode(model, texts, source="study")
     found = [
         (document, start)
@@ -85,25 +71,6 @@ def places_of_all(
 
     A place reaches as far as the reference tokens of every model do. Its characters are the same for all models; how
     many tokens they are, each model's own affair.
-
-    Parameters
-    ----------
-    models : mapping of str to LanguageModel
-    texts : sequence of str
-    longest : int
-        Tokens of the longest context, in every model's own tokens.
-    n_tokens : int
-        Most reference tokens of a place.
-
-    Returns
-    -------
-    dict of str to ModelPlaces
-        The same places, in the same order, for every model.
-
-    Raises
-    ------
-    InputError
-        If a tokenizer changes a text.
     """
     tokens = {name: encode(model, texts, source="study") for name, model in models.items()}
     found: dict[str, list[tuple[int, int, int]]] = {name: [] for name in models}

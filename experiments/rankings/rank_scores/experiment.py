@@ -137,38 +137,13 @@ def _scores(rank: NDArray[np.float64], k: int, settings: RankScoresSettings) -> 
 
 
 def score_curves(k: int, settings: RankScoresSettings) -> pd.DataFrame:
-    """Every score of the ranks 1 to `k`; a token beyond has 0 in all of them.
-
-    Parameters
-    ----------
-    k : int
-        Ranked tokens.
-    settings : RankScoresSettings
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``rank`` and a column a score.
-    """
+    """Every score of the ranks 1 to `k`; a token beyond has 0 in all of them."""
     rank = np.arange(1.0, k + 1)
     return pd.DataFrame({"rank": rank, **_scores(rank, k, settings)})
 
 
 def separations(tokens: pd.DataFrame, scores: list[str], *, level: float, power: float) -> pd.DataFrame:
-    """Compare every two models in every score, on the windows that both scored.
-
-    Parameters
-    ----------
-    tokens : pandas.DataFrame
-        A row a token: ``model``, ``text``, ``context_length``, ``window`` and the scores.
-    scores : list of str
-    level, power : float
-
-    Returns
-    -------
-    pandas.DataFrame
-        :data:`SEPARATION_COLUMNS`, the best score of a pair first. ``first`` has the higher mean average.
-    """
+    """Compare every two models in every score, on the windows that both scored."""
     means = tokens.groupby(["model", *_WINDOW])[scores].mean()
     rows = []
     for pair in combinations(means.index.get_level_values("model").unique(), 2):
@@ -191,19 +166,7 @@ def _fields(found: object) -> dict[str, float]:
 
 
 def easy_tokens(tokens: pd.DataFrame, scores: list[str]) -> pd.DataFrame:
-    """Mean scores by a token's number of characters and by its class.
-
-    Parameters
-    ----------
-    tokens : pandas.DataFrame
-        As for :func:`separations`, with ``reference_token``.
-    scores : list of str
-
-    Returns
-    -------
-    pandas.DataFrame
-        :data:`EASY_COLUMNS`; the standard error is that of a ratio of sums over windows, NaN of a single window.
-    """
+    """Mean scores by a token's number of characters and by its class."""
     shown = tokens["reference_token"].astype(str)
     length = np.maximum([len(text.strip()) for text in shown], 1)
     ends = np.array(_CHARACTERS)

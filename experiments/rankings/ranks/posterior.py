@@ -71,23 +71,7 @@ class Regression:
 def fit_regression(
     settings: RanksSettings, study: xr.Dataset, scores: TokenScores, windows: pd.DataFrame
 ) -> Regression:
-    """Fit the regression to the ranks of a study.
-
-    Parameters
-    ----------
-    settings : RanksSettings
-    study : xarray.Dataset
-        A ranking study.
-    scores : TokenScores
-        Of its tokens.
-    windows : pandas.DataFrame
-        Its windows, see :func:`~experiments.rankings.windows.scores_by_window`.
-
-    Raises
-    ------
-    InputError
-        If the study has one length only, or too many ranks.
-    """
+    """Fit the regression to the ranks of a study."""
     data = rank_data(study, scores.rank, scores.k)
     model = rank_slope_model(data, settings.priors)
     with several_fits(1, settings.sampler):

@@ -25,24 +25,7 @@ class ClozeFileSettings(Settings):
 
 
 def save_cloze_study(study: xr.Dataset, path: Path | str) -> Path:
-    """Write a cloze study as netCDF, in one step.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A cloze study; its attributes are strings or numbers.
-    path : Path or str
-        Ends in ``.nc``; its folder exists. A file of that name is replaced.
-
-    Returns
-    -------
-    Path
-
-    Raises
-    ------
-    InputError
-        If the study is not valid, or the name does not end in ``.nc``, or its folder does not exist.
-    """
+    """Write a cloze study as netCDF, in one step."""
     return write_study(validate_cloze_study(study), path, kind=_KIND)
 
 

@@ -25,25 +25,6 @@ def write_comparison_tables(
     """Write a comparison study as two tables: what to ask people, and what they answered.
 
     :func:`~experiments.studies.comparison.table.comparison_table` reads them.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A comparison study, such as ``study.nc`` of ``+exp=build_study``. Which of its items are reference items is not
-        written.
-    pairs : Path or str
-        One row an item and candidate; ends in ``.csv``.
-    answers : Path or str, optional
-        One row a response; ends in ``.csv``.
-    free_answers : Path or str, optional
-        One row a free answer; ends in ``.csv``. Answers that are no candidate are not written, as a study does not
-        hold their tokens.
-
-    Raises
-    ------
-    InputError
-        If the study is not valid, a name does not end in ``.csv``, or a string of the study cannot stand in a text file
-        (a null character, half of a surrogate pair); names it.
     """
     validate_comparison_study(study)
     n_items, n_candidates = study.sizes["item"], study.sizes["candidate"]
