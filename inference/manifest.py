@@ -103,8 +103,9 @@ def is_as_written(folder: Path, name: str, written: Manifest) -> bool:
     """Whether a file has one of the digests that a manifest lists for it."""
     path = folder / name
     parts = (path, *(folder / parent for parent in PurePosixPath(name).parents if parent.parts))
-    # a link is the user's, wherever it leads
-    is_own = name in written and path.is_file() and not any(map(Path.is_symlink, parts))
+    # a link is the user's, wherever it leads, and what a manifest lists outside its folder is none of it
+    is_inside = ".." not in path.parts and path.is_relative_to(folder)
+    is_own = name in written and is_inside and path.is_file() and not any(map(Path.is_symlink, parts))
     return is_own and file_sha256(path) in written[name]
 
 
@@ -148,7 +149,7 @@ def read_manifest(folder: Path) -> dict[str, tuple[str, ...]] | None:
     """Manifest that a folder holds; None if there is none."""
     try:
         content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        return {name: tuple(sums) for name, sums in content["sha256"].items() if ".." not in PurePosixPath(name).parts}
+        return {name: tuple(sums) for name, sums in content["sha256"].items()}
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None
 

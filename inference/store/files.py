@@ -33,6 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.errors import InputError, unknown_choice
+from inference.manifest import SCRATCH
 from inference.store.keys import KEY_LENGTH, OperationKey, canonical_json
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ SCHEMA_VERSION = 1
 
 FILE_NAME = re.compile(r"[0-9a-f]{64}\.arrow")
 
-PARTIAL = ".partial-"
+PARTIAL = f"{SCRATCH}partial-"
 """Begins the name of a file that is being written, or was when its process was killed."""
 
 _FORMAT = "shannon-game results"

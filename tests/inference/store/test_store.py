@@ -27,6 +27,7 @@ from estimators.errors import InputError
 from inference.lm.stored import compute_stored
 from inference.store import files as store_files
 from inference.store import keys as store_keys
+from inference.store.files import PARTIAL
 from inference.store.keys import Shard, canonical_json, parse_shard
 from inference.store.store import Store, context_seed, open_store, operation_key, ragged, result_key
 
@@ -314,7 +315,7 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
 def test_half_written_files_do_not_count_and_go_away_when_old(tmp_path: Path) -> None:
     _, _, keys = filled(tmp_path)
     folder = batch_files(tmp_path)[0].parent
-    young, old = folder / ".partial-1-a", folder / ".partial-1-b"
+    young, old = folder / f"{PARTIAL}1-a", folder / f"{PARTIAL}1-b"
     for path in (young, old):
         path.write_bytes(b"half")
     os.utime(old, (0, 0))
