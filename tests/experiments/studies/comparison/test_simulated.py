@@ -38,9 +38,9 @@ def test_the_items_in_the_package_are_those_that_are_simulated() -> None:
     kept = kept_items(SimulationSettings())
     assert kept is not None
     made = simulate_items(SimulationSettings())
-    # one that rounds exp another way on another processor may draw a neighbour: one draw in 10,000 is let pass
+    # a processor that rounds exp another way may draw a neighbour: each of V edges moves by an eps of float32
     same = kept.candidate_token == made.candidate_token
-    assert same.mean() > 0.9999
+    assert (~same).mean() < SimulationSettings().vocab_size * np.finfo("f4").eps
     assert (kept.context == made.context).all()
     assert (kept.target_token == made.target_token).mean() > 0.998
     assert list(kept.target_logprob) == list(made.target_logprob)
