@@ -61,7 +61,9 @@ def environment() -> str:
     """Python and every installed distribution with its version."""
     from importlib.metadata import distributions  # noqa: PLC0415 - a twentieth of a second
 
-    return content_digest([sys.version, *sorted((each.name, each.version) for each in distributions())])
+    # not what a package carries inside, which is found only once the package is imported
+    paths = [path for path in sys.path if re.search(r"[/\\](site|dist)-packages$", path)]
+    return content_digest([sys.version, *sorted({(each.name, each.version) for each in distributions(path=paths)})])
 
 
 def file_sha256(path: Path) -> str:

@@ -65,7 +65,7 @@ def test_comparisons_are_drawn_by_what_they_add_and_the_probability_is_exported(
     with collection.database.read() as transaction:
         rows = transaction.execute(query.order_by(Answer.id)).all()
         contents = {question.id: question.content for question in transaction.scalars(select(Question))}
-        write_exports(transaction, chosen_study(transaction), tmp_path)
+        write_exports(transaction, chosen_study(transaction), tmp_path / "export")
     collection.database.close()
     asked = [assignment for game, assignment, _ in rows if game == "comparison"]
     assert {assignment.policy for assignment in asked[:20]} == {"balanced"}
@@ -81,7 +81,7 @@ def test_comparisons_are_drawn_by_what_they_add_and_the_probability_is_exported(
         content = contents[assignment.question_id]
         if assignment.policy == "adaptive":
             assert content["candidates"][assignment.layout["candidate"]]["token"] != content["target"]
-    table = read_guarded_csv(tmp_path / "answers_comparison.csv")
+    table = read_guarded_csv(tmp_path / "export" / "answers_comparison.csv")
     exported = table.loc[table["policy"] == "adaptive", "probability"].astype(float)
     np.testing.assert_allclose(sorted(exported), sorted(assignment.probability for assignment in adaptive))
 

@@ -22,6 +22,7 @@ from inference.lm.loading import load_language_model
 from inference.lm.next_token import next_token_distributions
 from inference.lm.settings import ModelSettings
 from inference.lm.vocabulary import vocabulary
+from inference.manifest import MANIFEST
 from tests.inference.lm import tiny_models
 
 pytestmark = pytest.mark.torch
@@ -534,4 +535,4 @@ def test_a_copy_that_cannot_be_kept_costs_nothing_but_time(
     # what another process may be writing stays
     assert [path.name for path in models.iterdir()] == [".shannon-game-partial-new"]
     assert load_gguf(gguf_file, cache=True).identity == first.identity
-    assert len(list(models.glob("*/sha256.json"))) == 1
+    assert len(list(models.glob(f"*/{MANIFEST}"))) == 1

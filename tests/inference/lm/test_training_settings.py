@@ -15,6 +15,7 @@ from inference.lm.answer_labels import LABELS, label_shares
 from inference.lm.minimal_model import ShapeSettings
 from inference.lm.training import last_checkpoint, training_key
 from inference.lm.training_settings import TrainingSettings, example_order
+from inference.manifest import SCRATCH, seal
 
 
 @given(st.integers(1, 30), st.integers(0, 100), st.integers(0, 2**31))
@@ -63,15 +64,17 @@ def test_shapes_that_are_wrong(wrong: dict[str, int]) -> None:
 
 
 def test_a_checkpoint_that_was_cut_off_does_not_count(tmp_path: Path) -> None:
+    home = tmp_path / f"{SCRATCH}checkpoints"
     for step, state in ((5, {"global_step": 5}), (10, {"global_step": 10}), (15, None)):
-        folder = tmp_path / f"checkpoint-{step}"
-        folder.mkdir()
+        folder = home / f"checkpoint-{step}"
+        folder.mkdir(parents=True)
         (folder / "trainer_state.json").write_text('{"global' if state is None else json.dumps(state))
-    found = last_checkpoint(tmp_path)
+        seal(folder)
+    found = last_checkpoint(home)
     assert found is not None
     assert found.name == "checkpoint-10"
-    assert not (tmp_path / "checkpoint-15").exists()
-    assert (tmp_path / "checkpoint-5").exists()
+    assert not (home / "checkpoint-15").exists()
+    assert (home / "checkpoint-5").exists()
 
 
 def test_a_key_depends_on_what_it_is_given() -> None:
