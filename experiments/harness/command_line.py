@@ -180,8 +180,11 @@ def _check_groups(given: Mapping[str, Override]) -> None:
     """Hydra looks a number or a list up as the name of a file of settings, and says so in many lines."""
     for name, override in given.items():
         options = [] if override.is_sweep_override() else _names_of(name)
-        if options and not isinstance(override.value(), str | dict):
-            raise unknown_choice(name, override.value(), options, source="command line")
+        value = override.value()
+        # several models may be named, of the user's own folder too
+        names = value if name == "model" and isinstance(value, list) else [value]
+        if options and not all(isinstance(each, str | dict) for each in names):
+            raise unknown_choice(name, value, options, source="command line")
 
 
 def check_arguments(arguments: Sequence[str]) -> list[str]:
