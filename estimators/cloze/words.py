@@ -280,6 +280,8 @@ def normalise_words(strings: Sequence[str] | NDArray[Any], rules: WordRules | st
     return NormalisedWords(words, reason != "", reason, cut)
 
 
+# format characters but those that join letters, which are part of the spelling
+INVISIBLE = re.compile("[\u00ad\u034f\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
 _PUNCTUATION = re.compile(r"[^\w\s]")
 _EDGES = re.compile(r"^[\W_]+|[\W_]+$")
 _MAC_APOSTROPHE = re.compile("(?<=[a-z])\u00d5")
@@ -315,7 +317,7 @@ def _normaliser(rules: WordRules) -> Callable[[str], tuple[str, str, bool]]:
 
 
 def _folded(text: str) -> str:
-    return " ".join(unicodedata.normalize("NFC", text).translate(_TO_APOSTROPHE).casefold().split())
+    return " ".join(INVISIBLE.sub("", unicodedata.normalize("NFC", text)).translate(_TO_APOSTROPHE).casefold().split())
 
 
 def _characters(text: str, rules: WordRules) -> str:
@@ -324,7 +326,7 @@ def _characters(text: str, rules: WordRules) -> str:
         word = _MAC_DASH.sub("-", _MAC_APOSTROPHE.sub("'", word))
     if rules.unicode != "keep":
         form: Any = rules.unicode
-        word = unicodedata.normalize(form, word).translate(_TO_APOSTROPHE)
+        word = INVISIBLE.sub("", unicodedata.normalize(form, word)).translate(_TO_APOSTROPHE)
     word = word.replace("\n", "" if rules.newlines == "delete" else " ")
     return word.lower() if rules.case == "lower" else word
 

@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from estimators.cloze.words import INVISIBLE
 from experiments.studies.parsing import Note, objects, shown
 
 __all__ = ["bare", "composed", "fold_names", "folded", "other_lead", "read_numbers", "same_words", "without_lead"]
 
-# zero-width space, word joiner, byte order mark; joiners and marks of direction matter inside a name only
-_INVISIBLE = re.compile("[\u200b\u2060\ufeff]")
-_EDGES = re.compile("^[\\s\u200c-\u200f\u202a-\u202e\u2066-\u2069]+|[\\s\u200c-\u200f\u202a-\u202e\u2066-\u2069]+$")
+# joiners matter inside a name only
+_EDGES = re.compile(r"^[\s\u200c\u200d]+|[\s\u200c\u200d]+$")
 _SPACE = re.compile(r"[^\S\x00-\x7f]")
 # the marks with which the vocabularies of language models write a space
 _LEADS = " \u0120\u2581"
@@ -32,7 +32,7 @@ def folded(text: str) -> str:
     """A name without what a reader cannot see: outer and unusual spaces, invisible characters, decomposed letters."""
     if text.isascii():
         return text.strip()
-    return _EDGES.sub("", _SPACE.sub(" ", _INVISIBLE.sub("", unicodedata.normalize("NFC", text))))
+    return _EDGES.sub("", _SPACE.sub(" ", INVISIBLE.sub("", unicodedata.normalize("NFC", text))))
 
 
 def fold_names(texts: NDArray[np.object_], column: str) -> tuple[NDArray[np.object_], list[Note]]:

@@ -31,8 +31,10 @@ MOST = 2**31 - 1
 """The largest count that a study holds."""
 
 _COLUMNS_LISTED = 40
+_NEARLY = 0.87
 _SETTING = re.compile(r"'?study\.(\w+)((?:\.\w+)*)=(\{[^}]*\}|\[[^]]*\]|\w+)'?")
 P = ParamSpec("P")
+_CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f]")
 # float32 rounds a probability of nearly 1 to a hair above
 _LOG_SLACK = 1e-5
 
@@ -96,6 +98,16 @@ class Table:
             said += f"; also missing: {', '.join(others)}" if others else ""
             raise missing_column(column, self.names, source=self.source, hint=said)
 
+    def refuse_misspelt(self, optional: Mapping[str, str]) -> None:
+        """Refuse a column whose name is nearly that of an optional one that is not there: it would not be read."""
+        lacking = {_letters(column): what for what, column in optional.items() if column not in self.names}
+        for name in self.names:
+            near = get_close_matches(_letters(name), list(lacking), n=1, cutoff=_NEARLY)
+            if near and name not in optional.values():
+                what = lacking[near[0]]
+                hint = self.hint.format(what)
+                raise self.error(f"is nearly {optional[what]!r}, which is not there; rename it, or {hint}", name)
+
     def texts(self, column: str) -> NDArray[np.object_]:
         """Cells of a column as strings; an empty or missing one is "", a whole number has no decimal point."""
         texts = []
@@ -116,6 +128,9 @@ class Table:
         """Names in a column, or in some of its rows, folded; InputError names the first empty one unless it may be."""
         found, notes = fold_names(self.texts(column), column)
         self.notes.extend(note for note in notes if note not in self.notes)
+        row = next((row for row, text in enumerate(found.tolist()) if _CONTROL.search(text)), None)
+        if row is not None:
+            raise self.error(f"is {shown(found[row])} in {self.where(row)}, with a control character: damaged?", column)
         found = found if rows is None else found[rows]
         return found if empty else self._filled(found, column, rows)
 
@@ -226,6 +241,10 @@ def missing_column(column: str, names: Sequence[str], *, source: object, hint: s
     return InputError(f"is missing{meant} the table has {listed}; {hint}", source=source, field=column)
 
 
+def _letters(name: str) -> str:
+    return re.sub(r"[\W_]", "", name).casefold()
+
+
 def _near(column: str, names: Sequence[str]) -> str | None:
     """Name that may be meant."""
     lower = {name.lower(): name for name in names}
@@ -297,13 +316,14 @@ def _without_headers(table: Table) -> Table:
     cells, names = table.cells, table.names
     # all cells of a column are looked at for one of them only
     column = cells.iloc[:, 0].tolist() if len(names) > 1 else []
-    first = np.flatnonzero([isinstance(cell, str) and folded(cell) in names for cell in column])
+    lower = [name.casefold() for name in names]
+    first = np.flatnonzero([isinstance(cell, str) and folded(cell).casefold() in lower for cell in column])
     heads = []
     for row in first.tolist():
-        said = header_names([cell_text(cell) for cell in cells.iloc[row].tolist()])
-        if said == names:
+        said = [name.casefold() for name in header_names([cell_text(cell) for cell in cells.iloc[row].tolist()])]
+        if said == lower:
             heads.append(row)
-        elif sorted(said) == sorted(names):
+        elif sorted(said) == sorted(lower):
             problem = f"{table.where(row)} is a header with the columns in another order; read the two tables apart"
             raise InputError(problem, source=table.source)
     if not heads:
@@ -331,7 +351,7 @@ def refuse_other_lead(table: Table, column: str, given: NDArray[np.object_], tok
     `tokens` has a row for each item, or answer; `given` broadcasts to it. One token may be another but for its space.
     """
     if other_lead(given.ravel().tolist(), tokens.ravel().tolist(), share=0.4):
-        same = (without_lead(given) == without_lead(tokens)) & (given != "") & (tokens != "")
+        same = (without_lead(given) == without_lead(tokens)) & (given != tokens) & (given != "") & (tokens != "")
         rows, columns = np.nonzero(same)
         if len(set(rows.tolist())) > 1:
             one, two = (shown(each[rows[0], min(columns[0], each.shape[1] - 1)]) for each in (given, tokens))

@@ -159,6 +159,8 @@ def chosen_columns(table: Table, columns: ClozeColumns | None) -> tuple[dict[str
     if not {"context", "context_id", "word_num"} & set(found):
         hint += ", or an id of it (context_id), or text_id and word_num"
         raise missing_column("context", table.names, source=table.source, hint=hint)
+    if columns is None:
+        table.refuse_misspelt({name: name for name in ClozeColumns.model_fields})
     unread = [name for name in table.names if name not in found.values()]
     # a model's rows are people's answers where the settings do not say which column names the model
     text = f"columns that study.columns does not name were not read: {', '.join(unread)}"

@@ -27,6 +27,8 @@ from inference.settings import UserPath
 __all__ = ["ComparisonTableSettings", "comparison_study", "comparison_table"]
 
 _PAIRS = ("item", "draw", "context", "target", "candidate")
+_OPTIONAL = ("source", "proposal_logprob", "inclusion_logprob", "batch")
+_OPTIONAL += ("proposal_target_logprob", "inclusion_target_logprob")
 _ANSWERS = ("item", "draw", "participant", "report")
 TARGET, CANDIDATE = "target_logprob_", "candidate_logprob_"
 """What the columns of a language model begin with."""
@@ -188,6 +190,7 @@ def _study(
 ) -> xr.Dataset:
     columns = settings.columns
     pairs.check_columns({each: getattr(columns, each) for each in _PAIRS})
+    pairs.refuse_misspelt({each: getattr(columns, each) for each in (*_PAIRS, *_OPTIONAL)})
     variables, names, draws, rows = _questions(pairs, columns)
     models = _models(pairs, rows, names, variables)
     answered = np.zeros(len(names), dtype=bool)
@@ -197,6 +200,7 @@ def _study(
     else:
         own = {f"answers.{each}" if each in _PAIRS else each: columns.of_answers(each) for each in _ANSWERS}
         answers.check_columns(own)
+        answers.refuse_misspelt(own | {"reference": columns.reference})
         variables |= answers_of(answers, names, draws, settings)
         item, draw = variables["response_item"][1], variables["response_candidate"][1]
         answered[item] = True
