@@ -1,0 +1,110 @@
+"""Settings by chance, the way a command line takes: one line that says what is wrong, or a result."""
+
+from __future__ import annotations
+
+import random
+from functools import lru_cache
+from pathlib import Path
+from zlib import crc32
+
+import matplotlib.pyplot as plt
+import pytest
+from hydra import compose, initialize_config_module
+from hydra.errors import HydraException
+from omegaconf.errors import OmegaConfBaseException
+
+from estimators.errors import InputError
+from experiments.harness.command_line import check_arguments, one_line
+from experiments.harness.job import SHARED, Job, before, prepare
+from experiments.harness.registry import entry_of, load_target
+from inference.settings import Settings
+from tests.experiments.command import TINY
+from tests.experiments.studies.hostile.tables import KINDS, PAIRS, written
+from tests.experiments.studies.hostile.test_hostile_inputs import in_time
+
+CLOZE = ("study=cloze_simulated", "study.n_items=4")
+GUESSES, RANKS = ("study=guess_table", "study.path=guesses.csv"), ("study=ranking_table", "study.path=ranks.csv")
+TABLES = ("study=comparison_table", "study.pairs=pairs.csv", "study.answers=answers.csv", "study.generator=lm")
+UNIFORM = ("experiment.back_offs=[uniform]", "experiment.vocab_size=1000")
+COMMANDS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("perplexity", "rounding", "sample_size", "bootstrap", "practice", "token_classes"), TINY[:5]),
+    "perplexity of a table": TABLES,
+    "accuracy of a table": (*GUESSES, "experiment.min_answers=1", "experiment.posterior=false"),
+    "guess_bounds of a table": GUESSES,
+    "bet_perplexity": ("experiment.posterior=false",),
+    "bet_perplexity of a table": ("study=bet_table", "study.path=bets.csv", *UNIFORM, "experiment.posterior=false"),
+    "rank_scores of a table": RANKS,
+    "rank_bounds of a table": RANKS,
+    **dict.fromkeys(("tvd", "distributions", "improve"), CLOZE),
+    "tvd of a table": ("study=cloze_table", "study.path=counts.csv"),
+    "groups": (),
+    "pool of a table": ("study=estimates", "study.path=estimates.csv"),
+}
+FITTED = ("human_loss", "belief", "free_answers", "calibration", "recovery", "sbc", "extrapolation", "design", "collect")
+"""Prepared and not run: they take minutes."""
+COMMANDS |= dict.fromkeys(FITTED, ())
+VALUES = (
+    *("-1", "0", "1", "1.5", "-0.0", "1e20", "1e-320", "99999999999999999999", "-9223372036854775809", "nan", "-inf"),
+    *("null", "true", "[]", "[[1]]", "[null]", "[nan]", "[1,1]", "[-1,0]", "[a,b]", "{}", "{a:1}", "{1:{2:3}}", "''", "' '"),
+    *("two", "é😀", "'a b'", "a/../b", "nowhere.csv", "${oc.env:HOME}", "${seed}", "${nothing}", "'${'", "x" * 300, "0x10"),
+    *("1_000", "[1,two,3.5]", "all", "auto", "[all]", "2026-11-23", "1:30", "'\\x00'", "[0.5,0.1]", "[1e308,1e308]"),
+)
+
+
+def composed(arguments: tuple[str, ...]) -> Job:
+    overrides = check_arguments(list(arguments))
+    with initialize_config_module("conf", version_base="1.3"):
+        return prepare(compose("config", overrides=overrides), overrides)
+
+
+def leaves(cls: type[Settings], prefix: str) -> list[str]:
+    """Settings of a class and of those that it holds, as on the command line."""
+    found = []
+    for name, field in cls.model_fields.items():
+        path = (before(name, cls) if prefix == "experiment." else prefix) + name
+        found.append(path)
+        inner = field.annotation
+        if isinstance(inner, type) and issubclass(inner, Settings):
+            found += [f"{path}.{part}" for part in (each.removeprefix("x.") for each in leaves(inner, "x."))]
+    return found
+
+
+@lru_cache
+def settings_of(name: str) -> list[str]:
+    with initialize_config_module("conf", version_base="1.3"):
+        cfg = compose("config", overrides=[f"+exp={name.split()[0]}", *COMMANDS[name]])
+        targets = [load_target(entry_of(node, what=what), what=what) for node, what in ((cfg.experiment, "experiment"), (cfg.study, "study"))]
+    found = [leaves(target.settings_class, f"{what}.") for target, what in zip(targets, ("experiment", "study"), strict=True)]
+    return [path for own in found for path in own if path != "experiment.posterior"]
+
+
+def outcome(name: str, rng: random.Random) -> tuple[str, str]:
+    changes = tuple(f"{path}={rng.choice(VALUES)}" for path in rng.sample(settings_of(name), rng.choice((1, 1, 1, 2))))
+    arguments = (f"+exp={name.split()[0]}", *COMMANDS[name], *changes)
+    said = " ".join(arguments)[:300]
+    try:
+        with in_time():
+            job = composed(arguments)
+            result = None if name in FITTED else job.run()
+    except (InputError, HydraException, OmegaConfBaseException, MemoryError) as error:
+        line = one_line(error, ("experiment", "study", *SHARED))
+        return ("refused", said) if line and line.isprintable() else ("wrong", f"{said}: no line: {line!r}")
+    except BaseException as error:  # noqa: BLE001 - a hang or an unexpected error is what is looked for
+        return "wrong", f"{said}: {type(error).__name__}: {str(error)[:200]}"
+    plt.close("all")
+    return "read", said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", COMMANDS)
+def test_settings_by_chance(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed_offset: int) -> None:
+    monkeypatch.chdir(tmp_path)
+    files(tmp_path)
+    found = [outcome(name, random.Random(crc32(f"{name} {at} {seed_offset}".encode()))) for at in range(25)]
+    assert [said for what, said in found if what == "wrong"] == []
+
+
+def files(folder: Path) -> None:
+    for name, kind in KINDS.items():
+        rows = PAIRS if name == "pairs" else kind.make(random.Random(0))
+        (folder / f"{name}.csv").write_text(written(rows), encoding="utf-8")
