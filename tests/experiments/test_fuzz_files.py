@@ -1,0 +1,322 @@
+"""Damage by chance to files that the toolkit wrote: one line that says so, or the right result; a user's files stay."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+import pytest
+
+from estimators.errors import InputError
+from experiments import bundle, cloze_simulated, lm_game, perplexity, run
+from experiments.harness.pseudonyms import pseudonymous
+from experiments.studies.cloze.file import cloze_file, save_cloze_study
+from experiments.studies.comparison.file import comparison_file, save_comparison_study
+from inference.examples import normal_model, stand_in_posterior
+from inference.posterior.kept import keep_fits, kept
+from inference.posterior.replicates import run_replicates
+from inference.posterior.storage import load_posterior, save_posterior
+from tests.estimators.comparison.comparison_studies import small_study
+from tests.experiments.command import TINY
+from tests.experiments.studies.comparison import tiny_lm_game
+from tests.experiments.studies.hostile.inputs import QUESTION, RESPONSES
+from tests.experiments.studies.hostile.test_hostile_inputs import in_time
+from tests.experiments.test_users_files import hashes
+from tests.inference.store.test_store import OPERATION, filled
+
+OWN = {"own.txt": "mine", "figures/own.svg": "<svg/>", "model/weights.bin": "w", ".fits-own/x.nc": "x"}
+"""A user's files beside the toolkit's."""
+
+# ------------------------------------------------------------------------------------------------- damage
+
+
+def _put(rng: random.Random, content: bytes) -> bytes:
+    at, n = rng.randrange(len(content) + 1), rng.choice((1, 8, 100))
+    return content[:at] + rng.randbytes(n) + content[at + n :]
+
+
+def _json(rng: random.Random, content: bytes) -> bytes:
+    """Another value somewhere, of another type."""
+    lines = content.split(b"\n")
+    try:
+        data = json.loads(content)
+        lines = []
+    except ValueError:
+        at = rng.randrange(len(lines))
+        data = json.loads(lines[at]) if lines[at][:1] == b"{" else {"a": 1}
+    inner: Any = data
+    while isinstance(inner, dict) and inner:
+        key = rng.choice(list(inner))
+        if not isinstance(inner[key], dict) or not inner[key] or rng.random() < 0.2:
+            inner[key] = rng.choice((None, 1, -1.5, "x", [], [1], {}, {"a": 1}, True, "../own.txt", ["x"], 10**400))
+            break
+        inner = inner[key]
+    made = json.dumps(data).encode()
+    if lines:
+        lines[at] = made
+        return b"\n".join(lines)
+    return made
+
+
+BYTES: dict[str, Callable[[random.Random, bytes], bytes]] = {
+    "some bytes": _put,
+    "some others": _put,
+    "cut off": lambda rng, content: content[: rng.randrange(len(content) + 1)],
+    "empty": lambda rng, content: b"",
+    "zeros": lambda rng, content: content[: len(content) // 2] + bytes(len(content) - len(content) // 2),
+    "longer": lambda rng, content: content + rng.randbytes(20),
+    "twice": lambda rng, content: content + content,
+    "nested": lambda rng, content: b"[" * 200_000,
+    "a digit": lambda rng, content: content.replace(*rng.choice(((b"1", b"7"), (b"0", b"3"), (b"5", b"9"))), 1),
+    "another value": _json,
+    "a third value": _json,
+    "text": lambda rng, content: b"\xff\xfeno\r\n",
+}
+
+
+def _folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def _link(path: Path) -> None:
+    path.unlink()
+    path.symlink_to(path.name)
+
+
+PATHS: dict[str, Callable[[Path], object]] = {
+    "gone": Path.unlink,
+    "a folder": _folder,
+    "a loop": _link,
+    "a stranger's": lambda path: shutil.copy(__file__, path),
+}
+DAMAGE = (*BYTES, *PATHS)
+
+
+def damage(rng: random.Random, path: Path, how: str) -> None:
+    if how in PATHS:
+        PATHS[how](path)
+    else:
+        path.write_bytes(BYTES[how](rng, path.read_bytes()))
+
+
+def files_of(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file() and path.relative_to(folder).as_posix() not in OWN)
+
+
+# ------------------------------------------------------------------------------------------------- what is written
+
+STUDY = small_study()
+CLOZE = cloze_simulated(n_items=4, families=["mixture"])
+POSTERIOR = stand_in_posterior(normal_model())
+
+
+def _posterior(folder: Path) -> object:
+    found = load_posterior(folder / "p.nc").posterior
+    return {name: found[name].to_numpy().tolist() for name in found.data_vars}
+
+
+def _kept(folder: Path) -> object:
+    with keep_fits(folder):
+        found = kept(normal_model(), {"seed": 1}, lambda: POSTERIOR)
+    return {name: found.posterior[name].to_numpy().tolist() for name in found.posterior.data_vars}
+
+
+def _replicates(folder: Path) -> object:
+    tasks = [{"cell": cell, "seed": seed} for cell in ("a", "b") for seed in (1, 2)]
+    return run_replicates(_squared, tasks, path=folder / "r.jsonl", settings={"n": 1})
+
+
+def _squared(task: Any) -> list[dict[str, Any]]:
+    return [{"value": task["seed"] ** 2 / 3, "name": f"{task['cell']}x"}]
+
+
+def _game(folder: Path) -> object:
+    data = tiny_lm_game.contents()
+    if not (folder.parent / "game").exists():
+        names = (tiny_lm_game.question_name(100), QUESTION, RESPONSES)
+        tiny_lm_game.write_folder(folder.parent / "game", {name: data[name] for name in names})
+    questions = {"sets": {"all": [100, 101]}, "reference": [100, 101], "participants": "all"}
+    study = lm_game(root=folder.parent / "game", cache=True, cache_dir=folder, **questions)
+    return study.drop_attrs().to_dict()
+
+
+def _stored(folder: Path) -> object:
+    store, _, keys = filled(folder)
+    return {name: [np.asarray(row).tolist() for row in values] for name, values in store.read(OPERATION, keys).items()}
+
+
+def _bundle(folder: Path) -> object:
+    study = pseudonymous(STUDY)[0]
+    bundle(study, perplexity(study), folder / "paper")
+    return (folder / "paper" / "tables").is_dir()
+
+
+def saved(write: Callable[[Path], object], read: Callable[[Path], object]) -> Callable[[Path], object]:
+    """Write once, then read."""
+
+    def both(folder: Path) -> object:
+        if not any(path.name not in OWN for path in folder.glob("*.nc*")) and not (folder / ".written").exists():
+            write(folder)
+            (folder / ".written").write_text("")
+        return read(folder)
+
+    return both
+
+
+STORES: dict[str, Callable[[Path], object]] = {
+    "comparison study": saved(
+        lambda folder: save_comparison_study(STUDY, folder / "s.nc"),
+        lambda folder: comparison_file(path=folder / "s.nc").drop_attrs().to_dict(),
+    ),
+    "cloze study": saved(
+        lambda folder: save_cloze_study(CLOZE, folder / "s.nc"),
+        lambda folder: cloze_file(path=folder / "s.nc").drop_attrs().to_dict(),
+    ),
+    "posterior": saved(lambda folder: save_posterior(POSTERIOR, folder / "p.nc"), _posterior),
+    "kept fits": _kept,
+    "replicates": _replicates,
+    "cache": _game,
+    "store": _stored,
+    "bundle": _bundle,
+}
+
+
+def outcome(name: str, how: str, rng: random.Random, home: Path) -> str:
+    """What came of reading, or going on with, what was written and then damaged."""
+    work, folder = STORES[name], home / "folder"
+    folder.mkdir()
+    wanted = work(folder)
+    if name not in ("bundle", "store"):
+        for own, text in OWN.items():
+            (folder / own).parent.mkdir(exist_ok=True)
+            (folder / own).write_text(text)
+    path = rng.choice([path for path in files_of(folder) if path.name not in (".written", ".running")])
+    before = hashes(folder)
+    damage(rng, path, how)
+    damaged = hashes(folder)
+    place = f"{path.relative_to(folder)}"
+    try:
+        with in_time():
+            found = work(folder)
+    except InputError as error:
+        if not str(error).isprintable():
+            return f"wrong: no line: {str(error)!r}"
+        lost = {name: sha for name, sha in damaged.items() if hashes(folder).get(name) != sha}
+        return f"wrong: {place}: refused, and gone: {sorted(lost)}" if lost else "refused"
+    except BaseException as error:  # noqa: BLE001 - a hang or an unexpected error is what is looked for
+        return f"wrong: {place}: {type(error).__name__}: {str(error)[:300]}"
+    after = hashes(folder)
+    own = {name: after.get(name) for name in OWN if name in before}
+    if own != {name: before[name] for name in own}:
+        return f"wrong: {place}: a user's file changed"
+    return "read" if repr(found) == repr(wanted) else f"wrong: {place}: another result"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", STORES)
+def test_damage_is_told_or_mended(name: str, tmp_path: Path, seed_offset: int) -> None:
+    wrong = {}
+    for number in range(3 * len(DAMAGE)):
+        how = DAMAGE[number % len(DAMAGE)]
+        (home := tmp_path / str(number)).mkdir()
+        found = outcome(name, how, random.Random(crc32(f"{name} {number} {seed_offset}".encode())), home)
+        if found.startswith("wrong"):
+            wrong[number, how] = found
+    assert wrong == {}
+
+
+# ------------------------------------------------------------------------------------------------- run folders
+
+
+def forked(folder: Path, *arguments: str) -> tuple[int, str]:
+    """Run the command in a child of this process, which has imported all that it needs."""
+    log = folder.parent / f"{folder.name}.log"
+    child = os.fork()
+    if child == 0:
+        code = 99
+        try:
+            os.chdir(folder)
+            out = log.open("w")
+            os.dup2(out.fileno(), 1)
+            os.dup2(out.fileno(), 2)
+            sys.stdout = sys.stderr = out
+            sys.argv = ["shannon-game", *arguments]
+            with redirect_stdout(out), redirect_stderr(out):
+                code = run.main()
+        finally:
+            out.flush()
+            os._exit(code)
+    for _ in range(1200):
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status), log.read_text(errors="replace")
+        time.sleep(0.05)
+    os.kill(child, 9)
+    os.waitpid(child, 0)
+    return -9, "no answer after 60 s"
+
+
+RUN = ("+exp=perplexity", *TINY, "output.print=false")
+RUNS: dict[str, tuple[str, ...]] = {
+    "a run": (*RUN, "hydra.run.dir=mine"),
+    "a bundled run": (*RUN, "output.bundle=true", "hydra.run.dir=mine"),
+    "a sweep": ("-m", *RUN, "seed=0,1", "sweep=s", "hydra.sweep.dir=mine"),
+}
+
+
+def results(home: Path) -> dict[str, str]:
+    """Tables that the runs in a folder wrote, by place."""
+    return {name: (home / name).read_text() for name in hashes(home) if name.endswith("/table.csv") and "/." not in name}
+
+
+def run_outcome(name: str, how: str, rng: random.Random, home: Path, template: Path) -> str:
+    shutil.copytree(template, home, symlinks=True)
+    for own, text in OWN.items():
+        (home / "mine" / own).parent.mkdir(exist_ok=True)
+        (home / "mine" / own).write_text(text)
+    wanted = results(home)
+    path = rng.choice(files_of(home / "mine"))
+    damage(rng, path, how)
+    place, damaged = str(path.relative_to(home)), hashes(home)
+    resumed = ("resume=true",) if name == "a sweep" else ()
+    code, said = forked(home, *RUNS[name], *resumed)
+    if "Traceback" in said or "unexpected" in said or code not in (0, 1, 2):
+        return f"wrong: {place}: {code}: {said[-600:]}"
+    after = hashes(home)
+    if any(after.get(f"mine/{own}") != damaged[f"mine/{own}"] for own in OWN):
+        return f"wrong: {place}: a user's file changed"
+    if code == 0:
+        # beside what was there, where something stood in its way
+        right = [results(home).get(name.replace("mine/", f"{other}/", 1)) for other in ("mine", "mine_2") for name in wanted]
+        return "read" if any(right) and set(filter(None, right)) <= set(wanted.values()) else f"wrong: {place}: another result"
+    changed = sorted(name for name in damaged if after.get(name) != damaged[name] and not name.endswith((".log", ".running")))
+    if code == 2 and changed:
+        return f"wrong: {place}: refused, and changed: {changed}"
+    return "refused" if len(said) < 3000 else f"wrong: {place}: no line: {said}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RUNS)
+def test_a_damaged_run_folder(name: str, tmp_path: Path, seed_offset: int) -> None:
+    (template := tmp_path / "template").mkdir()
+    code, said = forked(template, *RUNS[name])
+    assert code == 0, said
+    wrong = {}
+    for number in range(3 * len(DAMAGE)):
+        how = DAMAGE[number % len(DAMAGE)]
+        rng = random.Random(crc32(f"{name} {number} {seed_offset}".encode()))
+        found = run_outcome(name, how, rng, tmp_path / str(number), template)
+        if found.startswith("wrong"):
+            wrong[number, how] = found
+    assert wrong == {}
