@@ -344,10 +344,13 @@ def main() -> int:
             else:
                 sys.argv[1:] = check_arguments(sys.argv[1:])
                 _hydra_main()
+                if sweep.started():
+                    return EXIT_OK if sweep.finish() else EXIT_FAILED
     except KeyboardInterrupt as stop:
         terminated = isinstance(stop, Terminated)
         say("terminated" if terminated else "interrupted")
-        sweep.finish()
+        with suppress(InputError):
+            sweep.finish()
         return EXIT_TERMINATED if terminated else EXIT_INTERRUPTED
     except (*_USER_ERRORS, folders.Refused) as error:
         if wanted_full_error:
@@ -366,12 +369,11 @@ def main() -> int:
             say(f"error: {refused}")
         else:
             log.exception("unexpected error")
-        sweep.finish()
+        with suppress(InputError):
+            sweep.finish()
         return EXIT_FAILED
     finally:
         folders.release()
-    if sweep.started():
-        return EXIT_OK if sweep.finish() else EXIT_FAILED
     return max(_exit_codes, default=EXIT_OK)
 
 

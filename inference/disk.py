@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import shutil
 import sqlite3
@@ -13,10 +14,37 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-__all__ = ["make_private", "make_room", "open_private", "whole", "write_ahead", "write_whole"]
+__all__ = ["is_as_signed", "make_private", "make_room", "open_private", "sign", "whole", "write_ahead", "write_whole"]
 
+_MARK = b"\nshannon-game sha256 "
+_SIGNED_BYTES = len(_MARK) + 32
 _OVERHEAD_BYTES = 2**17
 _RETRY_SECONDS = 0.02
+
+
+def sign(path: Path) -> None:
+    """Append the SHA-256 of a file to it; HDF5 does not look beyond its own end."""
+    digest = _digest(path, path.stat().st_size)
+    with path.open("ab") as file:
+        file.write(_MARK + digest)
+
+
+def is_as_signed(path: Path) -> bool:
+    """Whether a file is what :func:`sign` signed; another program's files bear no mark and pass."""
+    length = path.stat().st_size - _SIGNED_BYTES
+    with path.open("rb") as file:
+        file.seek(max(length, 0))
+        end = file.read()
+    return not end.startswith(_MARK) or end == _MARK + _digest(path, length)
+
+
+def _digest(path: Path, length: int) -> bytes:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while length > 0 and (part := file.read(min(length, 2**20))):
+            digest.update(part)
+            length -= len(part)
+    return digest.digest()
 
 
 def make_private(path: Path) -> None:

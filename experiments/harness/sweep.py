@@ -10,6 +10,7 @@ import csv
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -231,7 +232,9 @@ class SweepSummary(Callback):
 
     def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:  # noqa: ARG002 - Hydra's signature
         """Write and print the summary."""
-        _summarise(config)
+        # Hydra makes a warning of an error here; `finish` meets it again, and raises it
+        with suppress(InputError):
+            _summarise(config)
 
 
 def _summarise(config: DictConfig) -> None:

@@ -72,7 +72,8 @@ def read_cache(path: Path, key: str) -> Cached | None:
     if not path.is_file():
         return None
     try:
-        h5py.File(path, "r").close()  # h5netcdf complains once more of what HDF5 refuses
+        with h5py.File(path, "r") as bare:
+            bare.attrs.get("_nc3_strict")  # h5netcdf complains once more of what HDF5 refuses
         with h5netcdf.File(path, "r") as file:
             if file.attrs["key"] != key:
                 return None

@@ -19,12 +19,11 @@ import xarray as xr
 from estimators.errors import InputError
 from experiments.studies.files import read_bytes
 from experiments.studies.parsing import is_whole, objects, parse_json, shown
-from inference.disk import make_room, whole
+from inference.disk import is_as_signed, make_room, sign, whole
 
 __all__ = ["read_study", "write_study"]
 
 _FORMAT = "format"
-_MARK = b"\nshannon-game sha256 "
 _ESCAPE = "string_escape"
 _ESCAPE_VALUE = "backslash, u, four hexadecimal digits"
 _UNHOLDABLE = re.compile("[\x00\ud800-\udfff]")
@@ -45,16 +44,14 @@ def write_study(study: xr.Dataset, path: Path | str, *, kind: str) -> Path:
     with whole(path) as partial:
         make_room(partial, encoded.nbytes)
         encoded.to_netcdf(partial, engine="h5netcdf")
-        with partial.open("r+b") as file:
-            file.write(_MARK + hashlib.sha256(file.read()).digest())
+        sign(partial)
     return path
 
 
 def read_study(path: Path, *, kind: str) -> xr.Dataset:
     """Read a study that :func:`write_study` or another program wrote; not validated."""
     content = read_bytes(path, field="study.path")
-    length = len(content) - len(_MARK) - 32
-    if content[length:-32] == _MARK and hashlib.sha256(content[:length]).digest() != content[-32:]:
+    if not is_as_signed(path):
         raise InputError("was damaged after it was written: its hash is another", source=path)
     study = _read(path)
     _check_attributes(study, path)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import h5py
+
 from estimators.errors import InputError
-from inference.disk import whole
+from inference.disk import is_as_signed, sign, whole
 from inference.posterior import arviz_adapter
 from inference.posterior.arviz_adapter import InferenceData
 
@@ -46,6 +48,7 @@ def save_posterior(idata: InferenceData, path: Path | str) -> Path:
         raise InputError(f"is {str(path)!r}, should be a name ending in .nc in a folder that exists", field="path")
     with whole(path) as partial:
         arviz_adapter.write(idata, partial)
+        sign(partial)
     return path
 
 
@@ -63,7 +66,7 @@ def load_posterior(path: Path | str) -> InferenceData:
     Raises
     ------
     InputError
-        If there is no such file.
+        If there is no such file, or it is damaged.
 
     Examples
     --------
@@ -78,4 +81,15 @@ def load_posterior(path: Path | str) -> InferenceData:
     path = Path(path)
     if not path.is_file():
         raise InputError(f"is {str(path)!r}, which does not exist", field="path")
-    return arviz_adapter.read(path)
+    try:
+        if not is_as_signed(path):
+            raise InputError("was damaged after it was written: its hash is another", source=path)
+        # where HDF5 refuses a file, h5netcdf leaves a half-made object that complains at its end
+        with h5py.File(path, "r") as file:
+            file.attrs.get("_nc3_strict")
+        return arviz_adapter.read(path)
+    except (OSError, ValueError, KeyError, RuntimeError, AttributeError, TypeError) as problem:
+        if isinstance(problem, InputError):
+            raise
+        said = " ".join(str(problem).split())
+        raise InputError(f"cannot be read as a posterior ({type(problem).__name__}: {said})", source=path) from problem

@@ -22,6 +22,8 @@ from experiments import bundle, cloze_simulated, lm_game, perplexity, run
 from experiments.harness.pseudonyms import pseudonymous
 from experiments.studies.cloze.file import cloze_file, save_cloze_study
 from experiments.studies.comparison.file import comparison_file, save_comparison_study
+from inference.api.calls import Call
+from inference.api.store import AnswerStore
 from inference.examples import normal_model, stand_in_posterior
 from inference.posterior.kept import keep_fits, kept
 from inference.posterior.replicates import run_replicates
@@ -111,7 +113,9 @@ def damage(rng: random.Random, path: Path, how: str) -> None:
 
 
 def files_of(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.rglob("*") if path.is_file() and path.relative_to(folder).as_posix() not in OWN)
+    return sorted(
+        path for path in folder.rglob("*") if path.is_file() and path.relative_to(folder).as_posix() not in OWN
+    )
 
 
 # ------------------------------------------------------------------------------------------------- what is written
@@ -156,6 +160,18 @@ def _stored(folder: Path) -> object:
     return {name: [np.asarray(row).tolist() for row in values] for name, values in store.read(OPERATION, keys).items()}
 
 
+def _answers(folder: Path) -> object:
+    found = []
+    with AnswerStore(folder / "answers.db") as store:
+        for number in range(8):
+            call = Call("completions", {"n": number}, f"{number:064d}", 1, 1)
+            if not store.answers(call):
+                attempt = store.begin(call.key, 0.1, 100.0)
+                store.keep(attempt or 0, call, json.dumps({"text": f"word {number} of 8" * 20}), 0.1)
+            found += store.answers(call)
+    return found
+
+
 def _bundle(folder: Path) -> object:
     study = pseudonymous(STUDY)[0]
     bundle(study, perplexity(study), folder / "paper")
@@ -188,6 +204,7 @@ STORES: dict[str, Callable[[Path], object]] = {
     "replicates": _replicates,
     "cache": _game,
     "store": _stored,
+    "answers": _answers,
     "bundle": _bundle,
 }
 
@@ -277,7 +294,9 @@ RUNS: dict[str, tuple[str, ...]] = {
 
 def results(home: Path) -> dict[str, str]:
     """Tables that the runs in a folder wrote, by place."""
-    return {name: (home / name).read_text() for name in hashes(home) if name.endswith("/table.csv") and "/." not in name}
+    return {
+        name: (home / name).read_text() for name in hashes(home) if name.endswith("/table.csv") and "/." not in name
+    }
 
 
 def run_outcome(name: str, how: str, rng: random.Random, home: Path, template: Path) -> str:
@@ -298,9 +317,19 @@ def run_outcome(name: str, how: str, rng: random.Random, home: Path, template: P
         return f"wrong: {place}: a user's file changed"
     if code == 0:
         # beside what was there, where something stood in its way
-        right = [results(home).get(name.replace("mine/", f"{other}/", 1)) for other in ("mine", "mine_2") for name in wanted]
-        return "read" if any(right) and set(filter(None, right)) <= set(wanted.values()) else f"wrong: {place}: another result"
-    changed = sorted(name for name in damaged if after.get(name) != damaged[name] and not name.endswith((".log", ".running")))
+        right = [
+            results(home).get(name.replace("mine/", f"{other}/", 1)) for other in ("mine", "mine_2") for name in wanted
+        ]
+        return (
+            "read"
+            if any(right) and set(filter(None, right)) <= set(wanted.values())
+            else f"wrong: {place}: another result"
+        )
+    changed = sorted(
+        name
+        for name in damaged
+        if after.get(name) != damaged[name] and not name.endswith((".log", ".running", "multirun.yaml"))
+    )
     if code == 2 and changed:
         return f"wrong: {place}: refused, and changed: {changed}"
     return "refused" if len(said) < 3000 else f"wrong: {place}: no line: {said}"

@@ -40,13 +40,50 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "groups": (),
     "pool of a table": ("study=estimates", "study.path=estimates.csv"),
 }
-FITTED = ("human_loss", "belief", "free_answers", "calibration", "recovery", "sbc", "extrapolation", "design", "collect")
+FITTED = (
+    "human_loss",
+    "belief",
+    "free_answers",
+    "calibration",
+    "recovery",
+    "sbc",
+    "extrapolation",
+    "design",
+    "collect",
+)
 """Prepared and not run: they take minutes."""
 COMMANDS |= dict.fromkeys(FITTED, ())
 VALUES = (
     *("-1", "0", "1", "1.5", "-0.0", "1e20", "1e-320", "99999999999999999999", "-9223372036854775809", "nan", "-inf"),
-    *("null", "true", "[]", "[[1]]", "[null]", "[nan]", "[1,1]", "[-1,0]", "[a,b]", "{}", "{a:1}", "{1:{2:3}}", "''", "' '"),
-    *("two", "é😀", "'a b'", "a/../b", "nowhere.csv", "${oc.env:HOME}", "${seed}", "${nothing}", "'${'", "x" * 300, "0x10"),
+    *(
+        "null",
+        "true",
+        "[]",
+        "[[1]]",
+        "[null]",
+        "[nan]",
+        "[1,1]",
+        "[-1,0]",
+        "[a,b]",
+        "{}",
+        "{a:1}",
+        "{1:{2:3}}",
+        "''",
+        "' '",
+    ),
+    *(
+        "two",
+        "é😀",
+        "'a b'",
+        "a/../b",
+        "nowhere.csv",
+        "${oc.env:HOME}",
+        "${seed}",
+        "${nothing}",
+        "'${'",
+        "x" * 300,
+        "0x10",
+    ),
     *("1_000", "[1,two,3.5]", "all", "auto", "[all]", "2026-11-23", "1:30", "'\\x00'", "[0.5,0.1]", "[1e308,1e308]"),
 )
 
@@ -73,8 +110,13 @@ def leaves(cls: type[Settings], prefix: str) -> list[str]:
 def settings_of(name: str) -> list[str]:
     with initialize_config_module("conf", version_base="1.3"):
         cfg = compose("config", overrides=[f"+exp={name.split()[0]}", *COMMANDS[name]])
-        targets = [load_target(entry_of(node, what=what), what=what) for node, what in ((cfg.experiment, "experiment"), (cfg.study, "study"))]
-    found = [leaves(target.settings_class, f"{what}.") for target, what in zip(targets, ("experiment", "study"), strict=True)]
+        targets = [
+            load_target(entry_of(node, what=what), what=what)
+            for node, what in ((cfg.experiment, "experiment"), (cfg.study, "study"))
+        ]
+    found = [
+        leaves(target.settings_class, f"{what}.") for target, what in zip(targets, ("experiment", "study"), strict=True)
+    ]
     return [path for own in found for path in own if path != "experiment.posterior"]
 
 

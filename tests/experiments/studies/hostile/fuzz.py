@@ -570,14 +570,18 @@ CHANGES: dict[str, dict[str, Change]] = {
     "names": {
         **{f"a name with {what}": marked(how, names=True) for what, how in MARKS.items()},
         "upper case": alike(str.upper, told=True),
-        "full width": alike(lambda text: "".join(chr(ord(c) + 0xFEE0) if "!" <= c <= "~" else c for c in text), told=False),
+        "full width": alike(
+            lambda text: "".join(chr(ord(c) + 0xFEE0) if "!" <= c <= "~" else c for c in text), told=False
+        ),
         "another letter": alike(lambda text: text.replace("o", "\u043e"), told=False),
     },
     "words": {f"a word with {what}": marked(how, names=False) for what, how in MARKS.items()},
     "numbers": {
         **{f"one with {what}": spelt(how, everywhere=False) for what, how in SPELT.items()},
         **{f"all with {what}": spelt(how, everywhere=True) for what, how in SPELT.items()},
-        **{f"thousands of {sign!r}, all {all_}": thousands(sign, everywhere=all_) for sign in ",. '" for all_ in (0, 1)},
+        **{
+            f"thousands of {sign!r}, all {all_}": thousands(sign, everywhere=all_) for sign in ",. '" for all_ in (0, 1)
+        },
     },
     "no numbers": {f"number {number}": no_number(value) for number, value in enumerate(NO_NUMBERS)},
     "scales": {

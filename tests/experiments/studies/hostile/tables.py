@@ -137,7 +137,9 @@ def make_pairs(rng: random.Random) -> Rows:
 
 def make_answers(rng: random.Random) -> Rows:
     rows = [
-        (item, rng.choice("abc"), who, nine(rng.randint(5, 95) / 100)) for who in PEOPLE for item in rng.sample(ITEMS, 3)
+        (item, rng.choice("abc"), who, nine(rng.randint(5, 95) / 100))
+        for who in PEOPLE
+        for item in rng.sample(ITEMS, 3)
     ]
     return table("item draw participant report", rows)
 

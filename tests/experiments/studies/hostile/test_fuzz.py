@@ -43,7 +43,9 @@ def outcome(kind: Kind, change: object, rng: random.Random, folder: Path) -> str
     if changed is None:
         return "left out"
     in_file = rng.random() < 0.5 or kind.of_frame is estimates_frame
-    in_file = in_file and not isinstance(changed.fed, pd.DataFrame) or isinstance(changed.fed, bytes) or callable(changed.fed)
+    in_file = (
+        in_file and not isinstance(changed.fed, pd.DataFrame) or isinstance(changed.fed, bytes) or callable(changed.fed)
+    )
     if isinstance(changed.fed, list):
         # a DataFrame has rows of one length, and a file no half of a character
         in_file |= len({len(row) for row in changed.fed}) > 1
