@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from html import escape
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Result", "interval_rows"]
 
+# format characters but those that join letters, which are part of the spelling
+INVISIBLE = re.compile("[\u00ad\u034f\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
 _ROWS_SHOWN = 10
 _SHORT = 40
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.cloze.word_libraries import lemmatizer, word_boundaries
-from estimators.display import Result
+from estimators.display import INVISIBLE, Result
 from estimators.errors import InputError, unknown_choice
 
 __all__ = ["FAILED", "NON_ANSWERS", "WORD_RULES", "NormalisedWords", "WordRules", "normalise_words", "word_rules"]
@@ -280,8 +280,6 @@ def normalise_words(strings: Sequence[str] | NDArray[Any], rules: WordRules | st
     return NormalisedWords(words, reason != "", reason, cut)
 
 
-# format characters but those that join letters, which are part of the spelling
-INVISIBLE = re.compile("[\u00ad\u034f\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
 _PUNCTUATION = re.compile(r"[^\w\s]")
 _EDGES = re.compile(r"^[\W_]+|[\W_]+$")
 _MAC_APOSTROPHE = re.compile("(?<=[a-z])\u00d5")

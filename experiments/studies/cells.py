@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from estimators.cloze.words import INVISIBLE
+from estimators.display import INVISIBLE
 from experiments.studies.parsing import Note, objects, shown
 
 __all__ = ["bare", "composed", "fold_names", "folded", "other_lead", "read_numbers", "same_words", "without_lead"]

@@ -231,7 +231,7 @@ def outcome(name: str, how: str, rng: random.Random, home: Path) -> str:
             return f"wrong: no line: {str(error)!r}"
         lost = {name: sha for name, sha in damaged.items() if hashes(folder).get(name) != sha}
         return f"wrong: {place}: refused, and gone: {sorted(lost)}" if lost else "refused"
-    except BaseException as error:  # noqa: BLE001 - a hang or an unexpected error is what is looked for
+    except BaseException as error:
         return f"wrong: {place}: {type(error).__name__}: {str(error)[:300]}"
     after = hashes(folder)
     own = {name: after.get(name) for name in OWN if name in before}
