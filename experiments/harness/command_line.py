@@ -217,6 +217,10 @@ def check_arguments(arguments: Sequence[str]) -> list[str]:
     if not {"exp", "experiment", "experiment.name"} & set(given):
         raise no_experiment()
     _check_groups(given)
+    for name, override in given.items():
+        inner = next((other for other in given if other.startswith(f"{name}.")), None)
+        if inner is not None and isinstance(override.value(), list):
+            raise InputError(f"is a list, and {inner} is set as if it were none", source="command line", field=name)
     resume = "resume" in given and given["resume"].value() is True
     if not multirun:
         if resume:

@@ -27,8 +27,7 @@ from inference.settings import UserPath
 __all__ = ["ComparisonTableSettings", "comparison_study", "comparison_table"]
 
 _PAIRS = ("item", "draw", "context", "target", "candidate")
-_OPTIONAL = ("source", "proposal_logprob", "inclusion_logprob", "batch")
-_OPTIONAL += ("proposal_target_logprob", "inclusion_target_logprob")
+_LOGPROBS = ("proposal_logprob", "inclusion_logprob", "proposal_target_logprob", "inclusion_target_logprob")
 _ANSWERS = ("item", "draw", "participant", "report")
 TARGET, CANDIDATE = "target_logprob_", "candidate_logprob_"
 """What the columns of a language model begin with."""
@@ -190,7 +189,7 @@ def _study(
 ) -> xr.Dataset:
     columns = settings.columns
     pairs.check_columns({each: getattr(columns, each) for each in _PAIRS})
-    pairs.refuse_misspelt({each: getattr(columns, each) for each in (*_PAIRS, *_OPTIONAL)})
+    pairs.refuse_misspelt({each: getattr(columns, each) for each in (*_PAIRS, *_LOGPROBS, "source", "batch")})
     variables, names, draws, rows = _questions(pairs, columns)
     models = _models(pairs, rows, names, variables)
     answered = np.zeros(len(names), dtype=bool)

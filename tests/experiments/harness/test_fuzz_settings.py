@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import random
 import warnings
 from functools import lru_cache
@@ -196,7 +197,9 @@ def outcome(name: str, rng: random.Random) -> tuple[str, str]:
             job = composed(arguments)
             if name not in FITTED:
                 job.run()
-    except (InputError, HydraException, OmegaConfBaseException, MemoryError) as error:
+    except (InputError, HydraException, OmegaConfBaseException, MemoryError, OSError) as error:
+        if isinstance(error, OSError) and error.errno != errno.ENAMETOOLONG:
+            return "wrong", f"{said}: {error}"
         line = one_line(error, ("experiment", "study", *SHARED))
         return ("refused", said) if line and line.isprintable() else ("wrong", f"{said}: no line: {line!r}")
     except BaseException as error:

@@ -158,8 +158,10 @@ def thousands(sign: str, *, everywhere: bool) -> Change:
         if not names:
             return None
         name, at, end = rng.choice(names), None if everywhere else a_row(rng, rows), rng.choice(("345", "000"))
-        means = [(of_column(rows, name, lambda text: text + end, at), True)]
-        means += [(rows, not everywhere)] if end == "000" else []
+        large = of_column(rows, name, lambda text: text + end, at)
+        # 0 is 0 either way
+        means = [(large, kind.truth(large) != kind.truth(rows))]
+        means += [(rows, not everywhere and means[0][1])] if end == "000" else []
         return as_text(of_column(rows, name, lambda text: text + sign + end, at), *means)
 
     return change
