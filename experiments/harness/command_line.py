@@ -187,6 +187,14 @@ def _check_groups(given: Mapping[str, Override]) -> None:
             raise unknown_choice(name, value, options, source="command line")
 
 
+def _check_lists(given: Mapping[str, Override]) -> None:
+    """Refuse a list of which a part is set by name, over which OmegaConf fails."""
+    for name, override in given.items():
+        inner = next((other for other in given if other.startswith(f"{name}.")), None)
+        if inner is not None and isinstance(override.value(), list):
+            raise InputError(f"is a list, and {inner} is set as if it were none", source="command line", field=name)
+
+
 def check_arguments(arguments: Sequence[str]) -> list[str]:
     """Refuse, before Hydra makes a folder, what can only go wrong; give the rest as Hydra reads it."""
     arguments = _long_form(arguments)
@@ -217,10 +225,7 @@ def check_arguments(arguments: Sequence[str]) -> list[str]:
     if not {"exp", "experiment", "experiment.name"} & set(given):
         raise no_experiment()
     _check_groups(given)
-    for name, override in given.items():
-        inner = next((other for other in given if other.startswith(f"{name}.")), None)
-        if inner is not None and isinstance(override.value(), list):
-            raise InputError(f"is a list, and {inner} is set as if it were none", source="command line", field=name)
+    _check_lists(given)
     resume = "resume" in given and given["resume"].value() is True
     if not multirun:
         if resume:
