@@ -133,7 +133,7 @@ def bundle(
         raise InputError(problem, source="bundle", field="study")
     folder = Path(folder)
     packed = folder.with_name(f"{folder.name}.zip")
-    if packed.exists() and not _is_zip_of(packed, folder):
+    if packed.is_symlink() or (packed.exists() and not _is_zip_of(packed, folder)):
         raise InputError("is not the zip of the bundle beside it; move it, or name another folder", source=str(packed))
     with replaced(folder, "bundle") as staging:
         _write_bundle(

@@ -198,7 +198,7 @@ def outcome(name: str, rng: random.Random) -> tuple[str, str]:
             if name not in FITTED:
                 job.run()
     except (InputError, HydraException, OmegaConfBaseException, MemoryError, OSError) as error:
-        if isinstance(error, OSError) and error.errno != errno.ENAMETOOLONG:
+        if type(error) is OSError and error.errno != errno.ENAMETOOLONG:
             return "wrong", f"{said}: {error}"
         line = one_line(error, ("experiment", "study", *SHARED))
         return ("refused", said) if line and line.isprintable() else ("wrong", f"{said}: no line: {line!r}")
