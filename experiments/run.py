@@ -157,6 +157,8 @@ def run_job(cfg: DictConfig) -> int:
         if before is None:
             check_outputs(folder)
             place = begin(folder, status)
+            if place != folder and (standing := read_result(folder)) is not None:
+                say(f"{prefix}replaces the result of {standing.experiment} of {standing.started}, once it is whole")
             # a folder that somebody named is gone on with where it is
             named = in_sweep or any(text.startswith("hydra.run.dir=") for text in settings.overrides.hydra)
             earlier = None if named else take_over(folder, identity)

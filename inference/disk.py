@@ -9,12 +9,25 @@ import shutil
 import sqlite3
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-__all__ = ["is_as_signed", "make_private", "make_room", "open_private", "sign", "whole", "write_ahead", "write_whole"]
+from estimators.errors import InputError
+
+__all__ = [
+    "is_as_signed",
+    "is_signed",
+    "make_private",
+    "make_room",
+    "open_private",
+    "refuse_other",
+    "sign",
+    "whole",
+    "write_ahead",
+    "write_whole",
+]
 
 _MARK = b"\nshannon-game sha256 "
 _SIGNED_BYTES = len(_MARK) + 32
@@ -27,6 +40,19 @@ def sign(path: Path) -> None:
     digest = _digest(path, path.stat().st_size)
     with path.open("ab") as file:
         file.write(_MARK + digest)
+
+
+def refuse_other(path: Path, is_own: Callable[[Path], bool], what: str) -> None:
+    """Refuse to replace a file that the toolkit did not write."""
+    if path.is_symlink() or (path.exists() and not (path.is_file() and is_own(path))):
+        raise InputError(f"exists and is no {what} of this toolkit; move it, or name another file", source=path)
+
+
+def is_signed(path: Path) -> bool:
+    """Whether a file bears a mark of :func:`sign`, right or not."""
+    with path.open("rb") as file:
+        file.seek(max(path.stat().st_size - _SIGNED_BYTES, 0))
+        return file.read().startswith(_MARK)
 
 
 def is_as_signed(path: Path) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from inference.disk import write_whole
+from inference.disk import refuse_other, whole, write_whole
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,7 +85,12 @@ def write_csv(table: pd.DataFrame, path: Path, *, private: bool = False, marked:
         safe = safe.assign(**{GUARD_COLUMN: _GUARD})
     if private:
         return write_whole(path, str(safe.to_csv(**_how(table))), private=True)
-    safe.to_csv(path, **_how(table))
+    with whole(path) as partial:
+        safe.to_csv(partial, **_how(table))
+        if marked:
+            # the name is one that a user gave
+            new = partial.read_bytes()
+            refuse_other(path, lambda other: other.read_bytes() == new, "table with this content")
     return path
 
 

@@ -21,6 +21,7 @@ from estimators.errors import InputError, require_packages
 from experiments.harness.exploration import BETTER, Exploration
 from experiments.harness.figures import player_colours, player_label
 from experiments.harness.registry import EXTRAS
+from inference.disk import refuse_other, write_whole
 from inference.progress import counted
 
 if TYPE_CHECKING:
@@ -96,8 +97,8 @@ def explore(study: xr.Dataset, result: ExperimentResult | None, path: str | Path
     result : ExperimentResult or None
         Of an experiment on it: its table, warnings, numbers by item and posteriors are shown. None shows the study.
     path : str or Path
-        The file; one that is there is replaced. People's ids that are long become P1, P2, ...; texts of the study are
-        inside.
+        The file; a page that this function wrote is replaced. People's ids that are long become P1, P2, ...; texts of
+        the study are inside.
 
     Returns
     -------
@@ -106,7 +107,7 @@ def explore(study: xr.Dataset, result: ExperimentResult | None, path: str | Path
     Raises
     ------
     InputError
-        If the extra ``explore`` is not installed, or the study has no items.
+        If the extra ``explore`` is not installed, the study has no items, or the file is another one.
 
     Examples
     --------
@@ -118,8 +119,8 @@ def explore(study: xr.Dataset, result: ExperimentResult | None, path: str | Path
     describe: Callable[..., Exploration] = get_object(EXPLORERS[_kind_of(study)])
     found = describe(study, result)
     path = Path(path)
-    path.write_text(explorer_page(found, name=str(study.attrs.get("name", "study")), result=result), encoding="utf-8")
-    return path
+    refuse_other(path, lambda other: _GENERATOR in other.read_bytes()[:500], "page")
+    return write_whole(path, explorer_page(found, name=str(study.attrs.get("name", "study")), result=result))
 
 
 def explorer_page(found: Exploration, *, name: str, result: ExperimentResult | None = None) -> str:
@@ -130,6 +131,9 @@ def explorer_page(found: Exploration, *, name: str, result: ExperimentResult | N
     before, between = page.split("@@DATA@@")
     between, after = between.split("@@LIBRARY@@")
     return f"{before}{data}{between}{_library()}{after}"
+
+
+_GENERATOR = b'<meta name="generator" content="Shannon game">'
 
 
 @cache

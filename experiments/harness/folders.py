@@ -12,6 +12,7 @@ from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
 from estimators.errors import InputError
+from experiments.harness import sweep
 from experiments.harness.command_line import quoted
 from experiments.harness.outputs import JobStatus, check_run_folder, read_result, write_status
 from inference.manifest import claim, take_unused
@@ -51,12 +52,24 @@ class OwnFolder(Callback):
                 claim(wanted, "sweep")
                 for job in (path for path in wanted.iterdir() if path.name.isdigit()):
                     check_run_folder(job, in_sweep=True)
+                _check_jobs(wanted, config)
             folder = _own(wanted, is_new=is_new)
             claim(folder, "sweep")
             _set(config, "sweep", folder)
             if is_new:
                 # the name by which the user goes on with it
                 config.sweep = folder.name
+
+
+def _check_jobs(folder: Path, config: DictConfig) -> None:
+    """Refuse a plan in which a job that is done has other settings: its result would be replaced."""
+    for number, planned in enumerate(sweep.planned_jobs(config) or []):
+        before = read_result(folder / str(number))
+        found = None if before is None or before.status != "ok" else sweep.settings_of(before.overrides)
+        if found is not None and found != planned:
+            said = ", ".join(f"{key}={value}" for key, value in found.items() if planned.get(key) != value)
+            problem = f"job {number} is done with other settings ({said or 'fewer'}); give the sweep another name"
+            raise InputError(problem, source=str(folder), field="sweep")
 
 
 @contextmanager

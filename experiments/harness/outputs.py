@@ -62,6 +62,9 @@ __all__ = [
 ]
 
 _STATUS = "status.json"
+PSEUDONYMS = "pseudonyms.csv"
+"""Who is who in a bundle: kept as it is once it is written."""
+
 _ATTEMPT = f"{SCRATCH}attempt"
 """Folder of the status, log and config of a run, as long as the result of an earlier one stands."""
 _POSTERIOR = "posterior_{}.nc"
@@ -226,8 +229,13 @@ def forget_attempt(folder: Path) -> None:
 def finish(folder: Path, staging: Path, status: JobStatus) -> Path:
     """Put a whole result in the place of an earlier one, or beside the folder if a file stands in the way."""
     before, place = read_result(folder), status_folder(folder)
-    written = {} if before is None else before.sha256
     new = manifest_of(staging)
+    # the key of a bundle that was shared is not made again
+    written = {
+        name: sums
+        for name, sums in ({} if before is None else before.sha256).items()
+        if name != PSEUDONYMS or new.get(name) == tuple(sums)
+    }
     if in_the_way(folder, new, written):
         folder = take_unused(folder)
         place, written = folder, {}

@@ -40,6 +40,7 @@ __all__ = [
     "collect",
     "finish",
     "refusal",
+    "settings_of",
     "started",
     "summary_table",
     "write_summary",
@@ -82,7 +83,8 @@ class SweptJob:
     rows: tuple[tuple[str, ...], ...] = ()
 
 
-def _settings(overrides: Sequence[str]) -> dict[str, str]:
+def settings_of(overrides: Sequence[str]) -> dict[str, str]:
+    """Settings of a job, without those of the sweep itself."""
     pairs = (text.lstrip("+").split("=", 1) for text in overrides if "=" in text)
     return {key: value for key, value in pairs if key not in _NOT_SETTINGS and not key.startswith("hydra.")}
 
@@ -94,7 +96,7 @@ def planned_jobs(config: DictConfig) -> list[dict[str, str]] | None:
     given = [f"{key}={value}" for key, value in (config.hydra.sweeper.params or {}).items()]
     given += [str(text) for text in config.hydra.overrides.task]
     batches = BasicSweeper.split_arguments(OverridesParser.create().parse_overrides(given), None)
-    return [_settings(overrides) for batch in batches for overrides in batch]
+    return [settings_of(overrides) for batch in batches for overrides in batch]
 
 
 def collect(folder: Path, planned: Sequence[Mapping[str, str]] | None = None) -> list[SweptJob]:
@@ -107,7 +109,7 @@ def collect(folder: Path, planned: Sequence[Mapping[str, str]] | None = None) ->
 
 def _read_job(folder: Path, number: int, planned: Mapping[str, str] | None) -> SweptJob:
     status = read_status(folder / str(number))
-    found = _settings(status.overrides) if status else {}
+    found = settings_of(status.overrides) if status else {}
     wanted = found if planned is None else planned
     lost = status is not None and status.status == "ok" and broken_output(folder / str(number), status) is not None
     if status is None or found != wanted or lost:

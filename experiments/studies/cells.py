@@ -122,7 +122,7 @@ def same_words(
     near = int((~same & (bare(said) == bare(target))).sum())
     if near:
         text = "answers that differ from their target only in outer spaces or case, taken for wrong (match=folded)"
-        notes.append(Note(text, near))
+        notes.append(Note(text, near, "warning"))
     return same, notes
 
 

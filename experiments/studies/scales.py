@@ -57,3 +57,7 @@ def check_scale(
     if odd.any():
         text = f"participants with too few values to tell, none above 1 on a scale from 0 to {top:g}; taken as they are"
         table.notes.append(Note(text, int(odd.sum()), "warning"))
+    if odd.any() or small.sum() == 1:
+        return
+    text = f"values of {column} between 0 and 1 on a scale from 0 to {top:g}, taken as they are (first: "
+    table.notes.append(Note(f"{text}{table.where(rows[first])})", int(small.sum()), "warning"))

@@ -19,7 +19,7 @@ import xarray as xr
 from estimators.errors import InputError
 from experiments.studies.files import read_bytes
 from experiments.studies.parsing import is_whole, objects, parse_json, shown
-from inference.disk import is_as_signed, make_room, sign, whole
+from inference.disk import is_as_signed, is_signed, make_room, refuse_other, sign, whole
 
 __all__ = ["read_study", "write_study"]
 
@@ -41,6 +41,7 @@ def write_study(study: xr.Dataset, path: Path | str, *, kind: str) -> Path:
         if variable.dtype.kind in "OUT":
             encoded[name] = _encoded(variable)
     encoded.attrs[_FORMAT] = _format(kind)
+    refuse_other(path, is_signed, "study")
     with whole(path) as partial:
         make_room(partial, encoded.nbytes)
         encoded.to_netcdf(partial, engine="h5netcdf")

@@ -14,7 +14,7 @@ import numpy as np
 from experiments.studies.parsing import Note
 from experiments.studies.plain_table import Table, cell_text
 
-__all__ = ["respondent_column", "without_survey_headers"]
+__all__ = ["is_own_column", "respondent_column", "without_survey_headers"]
 
 _ID = re.compile(r"\s*\{[\s'\"]*ImportId\b")
 # the platform's columns, but for letters' case and signs
@@ -55,6 +55,11 @@ def without_survey_headers(table: Table) -> Table:
         if number:
             kept.notes.append(Note(text, number, "warning"))
     return kept
+
+
+def is_own_column(name: str) -> bool:
+    """Whether the platform calls a column of its own so."""
+    return _OWN.fullmatch(_folded(name)) is not None
 
 
 def respondent_column(table: Table) -> str | None:

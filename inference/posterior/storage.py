@@ -7,7 +7,7 @@ from pathlib import Path
 import h5py
 
 from estimators.errors import InputError
-from inference.disk import is_as_signed, sign, whole
+from inference.disk import is_as_signed, is_signed, refuse_other, sign, whole
 from inference.posterior import arviz_adapter
 from inference.posterior.arviz_adapter import InferenceData
 
@@ -31,7 +31,8 @@ def save_posterior(idata: InferenceData, path: Path | str) -> Path:
     Raises
     ------
     InputError
-        If the name does not end in ``.nc`` or the folder does not exist.
+        If the name does not end in ``.nc``, the folder does not exist, or a file of that name is no posterior that this
+        function wrote.
 
     Examples
     --------
@@ -46,6 +47,7 @@ def save_posterior(idata: InferenceData, path: Path | str) -> Path:
     path = Path(path)
     if path.suffix != ".nc" or not path.parent.is_dir():
         raise InputError(f"is {str(path)!r}, should be a name ending in .nc in a folder that exists", field="path")
+    refuse_other(path, is_signed, "posterior")
     with whole(path) as partial:
         arviz_adapter.write(idata, partial)
         sign(partial)

@@ -30,6 +30,8 @@ def twice(x):
 @pytest.fixture
 def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Write a kernel and the module that it takes a constant and a function from, and import both anew."""
+    # beside the file, wherever this machine keeps machine code
+    monkeypatch.setattr("numba.config.CACHE_DIR", "")
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "own_kernel.py").write_text(KERNEL.format(constants="own_constants"))
 

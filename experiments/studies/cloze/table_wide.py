@@ -14,7 +14,7 @@ from estimators.errors import InputError
 from experiments.studies.cloze.table_columns import ClozeColumns, WideColumns
 from experiments.studies.parsing import Note, objects
 from experiments.studies.plain_table import Table, missing_column
-from experiments.studies.survey_export import respondent_column
+from experiments.studies.survey_export import is_own_column, respondent_column
 
 __all__ = ["long_table"]
 
@@ -101,7 +101,9 @@ def _matching(table: Table, pattern: str) -> dict[str, str]:
     """Columns that fit a pattern, in the table's order, by what stands for its ``*``."""
     start, star, end = pattern.partition("*")
     fits = re.compile(f"{re.escape(start)}(.+){re.escape(end)}" if star else re.escape(start), flags=re.DOTALL)
-    found = {(match[1] if star else name): name for name in table.names if (match := fits.fullmatch(name))}
+    # StartDate and Status, which a survey adds, are no questions that a pattern means
+    names = [name for name in table.names if not (star and table.labels and is_own_column(name))]
+    found = {(match[1] if star else name): name for name in names if (match := fits.fullmatch(name))}
     if not found:
         raise missing_column(pattern, table.names, source=table.source, hint="study.wide says which columns they are")
     return found
