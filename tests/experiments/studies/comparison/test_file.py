@@ -124,6 +124,9 @@ def test_files_that_are_no_study_are_named(tmp_path: Path) -> None:
     path.write_bytes(b"not a netCDF file")
     with pytest.raises(InputError, match=r"study\.nc: cannot be read as netCDF"):
         load(path)
+    with pytest.raises(InputError):
+        save_comparison_study(small_study(), path)
+    path.unlink()
     save_comparison_study(small_study(), path)
     path.write_bytes(path.read_bytes()[:-3000])
     with pytest.raises(InputError, match=r"study\.nc: cannot be read as netCDF"):
