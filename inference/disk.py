@@ -50,18 +50,18 @@ def refuse_other(path: Path, is_own: Callable[[Path], bool], what: str) -> None:
 
 def is_signed(path: Path) -> bool:
     """Whether a file bears a mark of :func:`sign`, right or not."""
-    with path.open("rb") as file:
-        file.seek(max(path.stat().st_size - _SIGNED_BYTES, 0))
-        return file.read().startswith(_MARK)
+    return _end(path).startswith(_MARK)
 
 
 def is_as_signed(path: Path) -> bool:
     """Whether a file is what :func:`sign` signed; another program's files bear no mark and pass."""
-    length = path.stat().st_size - _SIGNED_BYTES
+    return not is_signed(path) or _end(path) == _MARK + _digest(path, path.stat().st_size - _SIGNED_BYTES)
+
+
+def _end(path: Path) -> bytes:
     with path.open("rb") as file:
-        file.seek(max(length, 0))
-        end = file.read()
-    return not end.startswith(_MARK) or end == _MARK + _digest(path, length)
+        file.seek(max(path.stat().st_size - _SIGNED_BYTES, 0))
+        return file.read()
 
 
 def _digest(path: Path, length: int) -> bytes:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from itertools import chain, count
 from pathlib import Path, PurePosixPath
 
@@ -61,20 +62,25 @@ def in_the_way(folder: Path, names: Iterable[str], written: Manifest) -> list[st
     return [name for name in names if not _is_free(folder, name) and not is_as_written(folder, name, written)]
 
 
-def put(staging: Path, folder: Path, written: Manifest) -> None:
-    """Move every file of a staging folder to its place, and remove what the manifest lists beside them."""
+def put(staging: Path, folder: Path, written: Manifest, record: Callable[[Manifest], object]) -> Manifest:
+    """Move the files of a staging folder to their places, and remove what the manifest lists beside them.
+
+    `record` takes a manifest of both before anything is moved: a kill may leave files of both.
+    """
     new = manifest_of(staging)
     if found := in_the_way(folder, new, written):
         raise InputError(
             f"{found[0]} was not written by the toolkit, or has changed since; move it, or name another folder",
             source=str(folder),
         )
+    record({name: (*written.get(name, ()), *new.get(name, ())) for name in chain(written, new)})
     for path in sorted(staging.rglob("*")):
         if path.is_dir():
             (folder / path.relative_to(staging)).mkdir(exist_ok=True)
     for name in new:
         (staging / name).replace(folder / name)
     remove(folder, {name: sums for name, sums in written.items() if name not in new})
+    return new
 
 
 def remove(folder: Path, written: Manifest) -> None:
@@ -138,11 +144,7 @@ def replaced(folder: Path, what: str) -> Iterator[Path]:
     written = claim(folder, what)
     with own(folder), scratch(folder) as staging:
         yield staging
-        new = manifest_of(staging)
-        # a kill between here and the end leaves old files beside new ones: both are the toolkit's
-        _write_manifest(folder, {name: (*written.get(name, ()), *new.get(name, ())) for name in chain(written, new)})
-        put(staging, folder, written)
-        _write_manifest(folder, new)
+        _write_manifest(folder, put(staging, folder, written, partial(_write_manifest, folder)))
 
 
 def read_manifest(folder: Path) -> dict[str, tuple[str, ...]] | None:
@@ -172,7 +174,7 @@ def scratch(parent: Path) -> Iterator[Path]:
 
 def remove_scratch(folder: Path) -> None:
     """Remove a folder of unfinished work with all that it holds."""
-    if not any(part == FITS or part.startswith(SCRATCH) for part in folder.parts):
+    if not any(name == FITS or name.startswith(SCRATCH) for name in (folder.name, folder.parent.name)):
         raise ValueError(f"{folder} is no folder of unfinished work")
     if folder.is_symlink():
         folder.unlink()

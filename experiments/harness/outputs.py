@@ -26,7 +26,6 @@ from inference.manifest import (
     Manifest,
     in_the_way,
     is_as_written,
-    manifest_of,
     put,
     remove,
     remove_scratch,
@@ -229,21 +228,20 @@ def forget_attempt(folder: Path) -> None:
 def finish(folder: Path, staging: Path, status: JobStatus) -> Path:
     """Put a whole result in the place of an earlier one, or beside the folder if a file stands in the way."""
     before, place = read_result(folder), status_folder(folder)
-    new = manifest_of(staging)
+    written = {} if before is None else dict(before.sha256)
     # the key of a bundle that was shared is not made again
-    written = {
-        name: sums
-        for name, sums in ({} if before is None else before.sha256).items()
-        if name != PSEUDONYMS or new.get(name) == tuple(sums)
-    }
-    if in_the_way(folder, new, written):
-        folder = take_unused(folder)
-        place, written = folder, {}
-    sizes = {name: (staging / name).stat().st_size for name in new}
-    # a kill between here and the end leaves files of both results: both are the toolkit's
-    both = {name: (*written.get(name, ()), *new.get(name, ())) for name in (*written, *new)}
-    write_status(folder, replace(status, status="running", sha256=both))
-    put(staging, folder, written)
+    if not is_as_written(staging, PSEUDONYMS, written):
+        written.pop(PSEUDONYMS, None)
+
+    def record(both: Manifest) -> None:
+        write_status(folder, replace(status, status="running", sha256=both))
+
+    try:
+        new = put(staging, folder, written, record)
+    except InputError:
+        folder = place = take_unused(folder)
+        new = put(staging, folder, {}, record)
+    sizes = {name: (folder / name).stat().st_size for name in new}
     write_status(folder, replace(status, status="ok", outputs=sizes, sha256=new))
     if place != folder:
         for name in ("run.log", *(f".hydra/{path.name}" for path in place.glob(".hydra/*"))):
@@ -326,7 +324,7 @@ def write_outputs(
         from experiments.harness.bundle import bundle  # noqa: PLC0415 - as above
 
         if key is not None and len(key):
-            write_csv(key, staging / "pseudonyms.csv", private=True)
+            write_csv(key, staging / PSEUDONYMS, private=True)
         bundle(
             study,
             result,

@@ -185,6 +185,14 @@ def test_a_reader_that_leaves_early_loses_no_output(tmp_path):
 
 
 @pytest.mark.subprocess
+def test_closed_streams_lose_no_output(tmp_path):
+    patch = "import os, sys\nos.close(1)\nos.close(2)\nsys.stdout = sys.stderr = None\n"
+    done = run(tmp_path, "+exp=perplexity", *TINY, "hydra.run.dir=here", patch=patch)
+    assert done.returncode == 0
+    assert json.loads((tmp_path / "here/status.json").read_text())["status"] == "ok"
+
+
+@pytest.mark.subprocess
 def test_an_interrupted_run_says_so(tmp_path):
     done = run(
         tmp_path, "+exp=perplexity", *TINY, "hydra.run.dir=here", patch=break_experiment("True", "KeyboardInterrupt")

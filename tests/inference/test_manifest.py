@@ -39,10 +39,10 @@ def test_a_new_result_takes_the_place_of_the_old_one_alone(
     before = content(folder)
     if theirs.keys() & new.keys():
         with pytest.raises(InputError):
-            put(staging, folder, written)
+            put(staging, folder, written, list)
         assert content(folder) == before
     else:
-        put(staging, folder, written)
+        put(staging, folder, written, list)
         assert content(folder) == theirs | new
 
 
