@@ -34,9 +34,9 @@ def world(belief: str, n_people: int, seed: int, k0: float) -> tuple[xr.Dataset,
     """A study of people who share a belief, and their loss above the generator's, nats."""
     sizes = {"n_items": N_ITEMS, "n_reference_items": N_ITEMS, "n_participants": 2, "n_candidates": 2}
     base = simulated(store_reference=True, seed=seed, **sizes)
-    log_g = normalised(base["reference_logprob"].values.astype(float))
-    tokens = list(base["token"].values.astype(str))
-    target = np.array([tokens.index(token) for token in base["target_token"].values])
+    log_g = normalised(base["reference_logprob"].to_numpy().astype(float))
+    tokens = list(base["token"].to_numpy().astype(str))
+    target = np.array([tokens.index(token) for token in base["target_token"].to_numpy()])
     noise = np.random.default_rng(seed + 99).normal(0, 1.5, log_g.shape) if belief == "noisy" else 0.0
     log_h = normalised(POWERS.get(belief, 1.0) * log_g + noise)
     if belief == "mix":
