@@ -24,7 +24,7 @@ from estimators.comparison.simulation.asking import (
 )
 from estimators.comparison.simulation.design import QuestionDesign
 from estimators.comparison.simulation.language import divergence, looked_up
-from estimators.comparison.simulation.players import Players, draw_players
+from estimators.comparison.simulation.players import Mixture, Players, draw_players
 from estimators.comparison.simulation.settings import ParticipantPopulation, check_count, check_number, check_switch
 from estimators.comparison.simulation.study import participant_names
 from estimators.comparison.study import validate_comparison_study
@@ -53,6 +53,7 @@ def simulate_designed_study(
     people: ParticipantPopulation,
     *,
     seed: int,
+    belief_weights: ArrayLike | None = None,
     tokens: Sequence[str] | None = None,
     answer_exponent: float = 1.0,
     private_sd_nats: float = 0.0,
@@ -75,12 +76,16 @@ def simulate_designed_study(
     Parameters
     ----------
     generator_logprob, belief_logprob : array_like, shape (item, vocab)
-        ln g and ln h of every token, nats: finite and normalised.
+        ln g and ln h of every token, nats: finite and normalised. With `belief_weights` the belief has shape
+        (component, item, vocab).
     target : array_like of int, shape (item,)
         The item's target, a position along vocab.
     design : QuestionDesign
     people : ParticipantPopulation
     seed : int
+    belief_weights : array_like, shape (participant, component), optional
+        Each participant believes, answers and reports a mixture of the components with these weights. The shared
+        belief is the mixture with the mean weights.
     tokens : sequence of str, length vocab, optional
         Their strings; by default " t0", " t1", ...
     answer_exponent : float
@@ -104,8 +109,9 @@ def simulate_designed_study(
         Passes :func:`~estimators.comparison.study.validate_comparison_study`. In addition to the study's own
         variables: ``human_target_logprob``, ``human_candidate_logprob``, ``human_kl_nats`` of the shared belief;
         ``true_bias``, ``true_slope``, ``true_noise``, ``true_lapse`` and ``true_bot``, dim ``participant_truth``;
-        attributes ``design``, JSON, and ``true_private_variance_nats2``. Stones have the source "proposal" and are
-        candidates after the last batch.
+        attributes ``design``, JSON, and ``true_private_variance_nats2``. With `belief_weights` also
+        ``human_mean_loss_nats`` (item), the mean over participants of -ln h_u(y). Stones have the source "proposal"
+        and are candidates after the last batch.
 
     Raises
     ------
@@ -129,11 +135,13 @@ def simulate_designed_study(
     >>> study.sizes["response"], study.sizes["answer"]
     (25, 15)
     """
-    log_g, log_h, y = _checked_arrays(generator_logprob, belief_logprob, target)
     source = "designed study"
     for name, value, kind in (("design", design, QuestionDesign), ("people", people, ParticipantPopulation)):
         if not isinstance(value, kind):
             raise InputError(f"is {value!r}, should be a {kind.__name__}", source=source, field=name)
+    mixture = None if belief_weights is None else _mixture(belief_logprob, belief_weights, design.n_participants)
+    belief = belief_logprob if mixture is None else mixture.shared()
+    log_g, log_h, y = _checked_arrays(generator_logprob, belief, target)
     if tokens is not None and len(tokens) != log_g.shape[1]:
         raise InputError(
             f"has {len(tokens)} entries, should have one a token ({log_g.shape[1]})", source=source, field="tokens"
@@ -155,6 +163,7 @@ def simulate_designed_study(
         private_sd_nats=private_sd_nats,
         posterior_weight=posterior_weight if player == "equation_6" else 0.0,
         seed=seed,
+        mixture=mixture,
     )
     answering, comparing = who_is_asked(design, y.size, seed)
     cells = candidate_cells(players, y, design, answering, answer_exponent)
@@ -220,6 +229,9 @@ def _dataset(
         coords={"item": at, "model": np.array(["generator"], dtype=object), "participant_truth": names},
         attrs={"name": "designed", "generator": "generator"},
     )
+    if players.mixture is not None:
+        own = players.mixture.of_tokens(np.arange(n_people)[:, None], at, target)
+        study["human_mean_loss_nats"] = ("item", -own.mean(axis=0), {"units": "nats"})
     if (cells.source == PROPOSAL).any():
         tempered = STONE_EXPONENT * players.generator
         top = tempered.max(axis=1, keepdims=True)
@@ -240,6 +252,32 @@ def _dataset(
     return study
 
 
+def _mixture(components: ArrayLike, belief_weights: ArrayLike, n_participants: int) -> Mixture:
+    """Components and weights that fit each other; each component is a distribution."""
+    source = "designed study"
+    logprob, weights = np.asarray(components), np.asarray(belief_weights, dtype=float)
+    if logprob.dtype.kind != "f" or logprob.ndim != 3 or 0 in logprob.shape:
+        raise InputError(
+            f"has dtype {logprob.dtype} and shape {logprob.shape}; with belief_weights it should be floats of shape "
+            "(component, item, vocab)",
+            source=source,
+            field="belief_logprob",
+        )
+    if weights.shape != (n_participants, len(logprob)):
+        raise InputError(
+            f"has shape {weights.shape}, should be (participant, component) = {(n_participants, len(logprob))}",
+            source=source,
+            field="belief_weights",
+        )
+    if not ((weights >= 0).all() and np.allclose(weights.sum(axis=1), 1, atol=_SLACK_NATS)):
+        raise InputError(
+            "should be at least 0 and sum to 1 for each participant", source=source, field="belief_weights"
+        )
+    for part in logprob:
+        _check_logprob("belief_logprob", part)
+    return Mixture(logprob, weights)
+
+
 def _checked_arrays(
     generator_logprob: ArrayLike, belief_logprob: ArrayLike, target: ArrayLike
 ) -> tuple[FloatArray, FloatArray, IntArray]:
@@ -253,18 +291,7 @@ def _checked_arrays(
                 source=source,
                 field=name,
             )
-        bad = ~np.isfinite(value) | (value > _SLACK_NATS)
-        if bad.any():
-            raise InputError(
-                f"is {value[bad][0]} ({int(bad.sum())} such), should be finite and at most 0: whatever one of both may "
-                "say has a probability under the other",
-                source=source,
-                field=name,
-            )
-        mass = np.exp(value).sum(axis=1, dtype=float)
-        if np.abs(mass - 1).max() > _MASS_TOLERANCE:
-            item = int(np.abs(mass - 1).argmax())
-            raise InputError(f"sums to {mass[item]:g} at item {item}, should sum to 1", source=source, field=name)
+        _check_logprob(name, value)
     if y.dtype.kind not in "iu" or y.shape != log_g.shape[:1]:
         raise InputError(
             f"has dtype {y.dtype} and shape {y.shape}, should be integers of shape (item,) = {log_g.shape[:1]}",
@@ -279,3 +306,20 @@ def _checked_arrays(
             field="target",
         )
     return log_g, log_h, y.astype(np.intp)
+
+
+def _check_logprob(name: str, value: FloatArray) -> None:
+    """Refuse what is not finite and normalised, (item, vocab)."""
+    source = "designed study"
+    bad = ~np.isfinite(value) | (value > _SLACK_NATS)
+    if bad.any():
+        raise InputError(
+            f"is {value[bad][0]} ({int(bad.sum())} such), should be finite and at most 0: whatever one of both may "
+            "say has a probability under the other",
+            source=source,
+            field=name,
+        )
+    mass = np.exp(value).sum(axis=1, dtype=float)
+    if np.abs(mass - 1).max() > _MASS_TOLERANCE:
+        item = int(np.abs(mass - 1).argmax())
+        raise InputError(f"sums to {mass[item]:g} at item {item}, should sum to 1", source=source, field=name)

@@ -6,17 +6,58 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 
 from estimators.comparison.rounding import RoundingScheme
 from estimators.comparison.simulation.participants import Participants, draw_participants, reports_of
 from estimators.comparison.simulation.settings import ParticipantPopulation, random_stream
 
-__all__ = ["Players", "draw_players", "free_answers", "report_comparisons", "sample_rows"]
+__all__ = ["Mixture", "Players", "draw_players", "free_answers", "report_comparisons", "sample_rows"]
 
 FloatArray = NDArray[np.float64]
 Logprob = NDArray[np.floating]
 IntArray = NDArray[np.intp]
 BoolArray = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """Beliefs that people mix, each with weights of the participant's own.
+
+    Attributes
+    ----------
+    logprob : ndarray, shape (component, item, vocab)
+        Nats.
+    weights : ndarray, shape (participant, component)
+        Of each participant, sum to 1.
+    """
+
+    logprob: Logprob
+    weights: FloatArray
+
+    def shared(self) -> Logprob:
+        """The mixture with the mean weights, (item, vocab)."""
+        return mixed(self.logprob, self.weights.mean(axis=0))
+
+    def of_tokens(self, who: IntArray, item: IntArray, token: IntArray) -> FloatArray:
+        """Participants' own ln h of tokens; all arguments broadcast to one shape, that of what is returned."""
+        who, item, token = np.broadcast_arrays(who, item, token)
+        found: FloatArray = logsumexp(
+            self.logprob[:, item, token].astype(float), b=np.moveaxis(self.weights[who], -1, 0), axis=0
+        )
+        return found
+
+    def of_item(self, who: int, item: int) -> Logprob:
+        """A participant's own ln h of all tokens, (vocab,)."""
+        return mixed(self.logprob[:, item], self.weights[who])
+
+
+def mixed(logprob: Logprob, weights: FloatArray) -> Logprob:
+    """Log-probabilities of a mixture of components along the first axis, as precise as they are."""
+    top = logprob.max(axis=0)
+    total = sum(weight * np.exp(part - top) for weight, part in zip(weights.tolist(), logprob, strict=True))
+    found: Logprob = np.log(total) + top
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +77,8 @@ class Players:
     posterior_weight : float
         Share of ln g(candidate)/g(reference) in the reported log-odds: 0 for a player who reports the belief.
     seed : int
+    mixture : Mixture, optional
+        What each participant believes instead of the shared belief.
     """
 
     people: Participants
@@ -45,6 +88,7 @@ class Players:
     private_sd_nats: float
     posterior_weight: float
     seed: int
+    mixture: Mixture | None = None
 
 
 def draw_players(
@@ -57,6 +101,7 @@ def draw_players(
     private_sd_nats: float,
     posterior_weight: float,
     seed: int,
+    mixture: Mixture | None = None,
 ) -> Players:
     """Draw participants, and make a share of them bots.
 
@@ -71,6 +116,7 @@ def draw_players(
     private_sd_nats, posterior_weight : float
         See :class:`Players`.
     seed : int
+    mixture : Mixture, optional
 
     Returns
     -------
@@ -81,7 +127,7 @@ def draw_players(
     bot = np.zeros(n_participants, dtype=bool)
     bot[order[: round(bots * n_participants)]] = True
     people = replace(people, lapse_rate=np.where(bot, 1.0, people.lapse_rate))
-    return Players(people, bot, belief, generator, private_sd_nats, posterior_weight, seed)
+    return Players(people, bot, belief, generator, private_sd_nats, posterior_weight, seed, mixture)
 
 
 def sample_rows(logprob: Logprob, exponent: float, uniform: FloatArray) -> IntArray:
@@ -118,12 +164,12 @@ def free_answers(players: Players, who: IntArray, exponent: float) -> IntArray:
         Tokens.
     """
     uniform = random_stream(players.seed, "answer").random(who.shape)
-    if players.private_sd_nats == 0:
+    if players.private_sd_nats == 0 and players.mixture is None:
         token = sample_rows(players.belief, exponent, uniform)
     else:
         token = np.empty(who.shape, dtype=np.intp)
         for q, j in np.ndindex(*who.shape):
-            own = players.belief[q] + _private(players, q, int(who[q, j]))
+            own = _own(players, q, int(who[q, j]))
             token[q, j] = _sample(exponent * own, uniform[q, j : j + 1])[0]
     anything = (uniform * players.belief.shape[1]).astype(np.intp)
     return np.where(players.bot[who], anything, token)
@@ -155,7 +201,10 @@ def report_comparisons(
         In (0, 1).
     """
     row = np.arange(who.size)
-    log_odds = players.belief[row, reference].astype(float) - players.belief[row, candidate]
+    if players.mixture is None:
+        log_odds = players.belief[row, reference].astype(float) - players.belief[row, candidate]
+    else:
+        log_odds = players.mixture.of_tokens(who, row, reference) - players.mixture.of_tokens(who, row, candidate)
     if players.private_sd_nats > 0:
         for q in np.flatnonzero(reference != candidate).tolist():
             own = _private(players, q, int(who[q]))
@@ -164,6 +213,12 @@ def report_comparisons(
         shift = players.generator[row, candidate].astype(float) - players.generator[row, reference]
         log_odds += players.posterior_weight * shift
     return reports_of(players.people, who, log_odds, scale, random_stream(players.seed, "report", occasion))
+
+
+def _own(players: Players, item: int, person: int) -> Logprob:
+    """What a participant believes of an item, up to a constant, (vocab,)."""
+    shared = players.belief[item] if players.mixture is None else players.mixture.of_item(person, item)
+    return shared if players.private_sd_nats == 0 else shared + _private(players, item, person)
 
 
 def _private(players: Players, item: int, person: int) -> NDArray[np.float32]:

@@ -257,6 +257,37 @@ def test_a_participant_answers_freely_from_the_belief_that_the_reports_state() -
     assert (LOG_H[at, number] < LOG_H[at, TARGET[at]])[answered].any()
 
 
+def test_people_who_mix_beliefs_answer_report_and_lose_by_their_own_mixture() -> None:
+    rng = np.random.default_rng(5)
+    parts = np.stack([LOG_H, LOG_G, normalised(rng.normal(0, 3, LOG_G.shape))])
+    weights = np.vstack([[0.0, 0.0, 1.0], rng.dirichlet(np.ones(3), 28)])
+    study = simulate_designed_study(LOG_G, parts, TARGET, EXACT, IDEAL, seed=0, belief_weights=weights)
+    own = np.log(np.einsum("pc,cqx->pqx", weights, np.exp(parts)))
+    at, items = study["response_item"].values, np.arange(30)
+    who = np.array([int(name[1:]) for name in study["participant"].values])
+    x = token_numbers(study)[at, study["response_candidate"].values]
+    assert_allclose(log_odds(study["report"].values), own[who, at, TARGET[at]] - own[who, at, x], atol=1e-6)
+    shared = np.log(np.exp(own).mean(axis=0))
+    assert_allclose(study["human_target_logprob"], shared[items, TARGET], atol=1e-12)
+    assert_allclose(study["human_mean_loss_nats"], -own[:, items, TARGET].mean(axis=0), atol=1e-12)
+    # to the power of 60 each answers the own likeliest token
+    sure = simulate_designed_study(
+        LOG_G, parts, TARGET, EXACT, IDEAL, seed=0, belief_weights=weights, answer_exponent=60.0
+    )
+    q, cell = sure["answer_item"].values, sure["answer_candidate"].values
+    answered = np.where(cell >= 0, token_numbers(sure)[q, np.maximum(cell, 0)], TARGET[q])
+    best = own.argmax(axis=2)[[int(name[1:]) for name in sure["answer_participant"].values], q]
+    assert (answered == best).mean() > 0.9
+
+
+def test_one_component_is_the_shared_belief() -> None:
+    design, people, alone = QuestionDesign(), ParticipantPopulation(), np.ones((29, 1))
+    options = {"seed": 0, "private_sd_nats": 0.5, "bots": 0.1}
+    study = simulate_designed_study(LOG_G, LOG_H[None], TARGET, design, people, belief_weights=alone, **options)
+    assert_allclose(study["human_mean_loss_nats"], -study["human_target_logprob"])
+    assert_same_study(study.drop_vars("human_mean_loss_nats"), simulate(design, people, **options))
+
+
 def test_a_player_of_equation_6_who_believes_the_generator_reports_one_half() -> None:
     study = simulate_designed_study(LOG_G, LOG_G, TARGET, EXACT, IDEAL, seed=0, player="equation_6")
     assert_allclose(study["report"], 0.5, atol=1e-12)
@@ -394,6 +425,10 @@ def test_a_malformed_design_is_refused(arguments: dict[str, Any], message: str) 
         ({"belief_logprob": np.where(LOG_H < -5, -np.inf, LOG_H)}, "belief_logprob: is -inf"),
         ({"generator_logprob": LOG_G + 0.1}, "generator_logprob: (is|sums to)"),
         ({"belief_logprob": np.full_like(LOG_H, -5.0)}, "belief_logprob: sums to"),
+        ({"belief_weights": np.ones((29, 1))}, r"belief_logprob: has dtype float64 and shape \(30, 60\)"),
+        ({"belief_logprob": LOG_H[None], "belief_weights": np.ones((3, 1))}, r"belief_weights: has shape \(3, 1\)"),
+        ({"belief_logprob": LOG_H[None], "belief_weights": np.full((29, 1), 0.9)}, "belief_weights: should be at"),
+        ({"belief_logprob": LOG_H[None] - 1, "belief_weights": np.ones((29, 1))}, "belief_logprob: sums to"),
         ({"target": TARGET.astype(float)}, "target: has dtype float64"),
         ({"target": TARGET[:-1]}, "target: has dtype"),
         ({"target": TARGET + 60}, "target: is .*should be 0 to 59"),
