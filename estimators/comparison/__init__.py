@@ -1,9 +1,6 @@
 """Comparison studies ask which of two tokens comes next, and how sure people are."""
 
 from estimators.comparison.bootstrap import BootstrapGap, bias_curve, cluster_bootstrap, half_sample_bootstrap
-from estimators.comparison.bridge import BridgeMeans, bridge_log_means
-from estimators.comparison.bridge_gap import BridgeGap, bridge_gap
-from estimators.comparison.chains import TokenLogRatios, combine_comparisons, token_log_ratios
 from estimators.comparison.diagnostics import WeightDiagnostics, fit_pareto_shape, pareto_khat, smooth_tail
 from estimators.comparison.gap import ESTIMATORS, LossGap, diagnose_weights, estimate_gap
 from estimators.comparison.importance import (
@@ -24,7 +21,6 @@ from estimators.comparison.log_means import (
     psis_log_mean,
     rao_blackwell_log_mean,
 )
-from estimators.comparison.overlap import OverlapDiagnostics, diagnose_overlap, overlap_verdict
 from estimators.comparison.perplexity import PerplexityEstimate, estimate_perplexity, reference_loss, true_loss
 from estimators.comparison.planning.adaptive import (
     FREE_ANSWER,
@@ -36,7 +32,6 @@ from estimators.comparison.planning.adaptive import (
 from estimators.comparison.planning.adaptive_study import AdaptiveStudy, QuestionPlan, simulate_adaptive
 from estimators.comparison.planning.contexts import KnownContexts, assumed_belief, known_contexts
 from estimators.comparison.planning.questions import simulate_questions
-from estimators.comparison.pool_importance import PoolImportance, pool_importance
 from estimators.comparison.private_belief import PrivateBelief, private_belief
 from estimators.comparison.reports import (
     log_ratio_from_report,
@@ -85,16 +80,12 @@ __all__ = [
     "SOURCES",
     "AdaptiveStudy",
     "BootstrapGap",
-    "BridgeGap",
-    "BridgeMeans",
     "ItemTerms",
     "KnownContexts",
     "LogMeans",
     "LossGap",
-    "OverlapDiagnostics",
     "ParticipantPopulation",
     "PerplexityEstimate",
-    "PoolImportance",
     "PrivateBelief",
     "Proposals",
     "QuestionDesign",
@@ -105,25 +96,20 @@ __all__ = [
     "ScaledBridge",
     "SimulationSettings",
     "StatedBelief",
-    "TokenLogRatios",
     "TokenPool",
     "WeightDiagnostics",
     "assumed_belief",
     "balanced_log_terms",
     "bias_curve",
     "both_orders",
-    "bridge_gap",
-    "bridge_log_means",
     "candidate_log_terms",
     "candidate_sources",
     "candidate_tokens",
     "cluster_bootstrap",
-    "combine_comparisons",
     "comparison_items",
     "comparison_participants",
     "control_model",
     "delta_log_mean",
-    "diagnose_overlap",
     "diagnose_weights",
     "drawn_response_mask",
     "drawn_responses",
@@ -144,11 +130,9 @@ __all__ = [
     "mixture_logprob",
     "next_question",
     "optimal_report",
-    "overlap_verdict",
     "pareto_khat",
     "plain_log_mean",
     "player_names",
-    "pool_importance",
     "private_belief",
     "psis_log_mean",
     "question_gains",
@@ -175,7 +159,6 @@ __all__ = [
     "study_pool",
     "study_proposals",
     "subsample_responses",
-    "token_log_ratios",
     "token_pool",
     "true_loss",
     "two_alternative_report",

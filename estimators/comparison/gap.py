@@ -35,9 +35,8 @@ IntArray = NDArray[np.intp]
 _ROUNDING_NATS = 1e-9  # log-weights that differ by less are equal
 _ROUNDING = 1e-12  # of effective responses: two equal weights among zeros are two
 
-ESTIMATORS = ("naive", *LOG_MEANS, "rao_blackwell", "bridge")
-"""Names of the estimators: ``naive`` is eq. 3, ``importance`` eqs. 4-5, the others replace its log-mean;
-``bridge`` takes people's free answers too."""
+ESTIMATORS = ("naive", *LOG_MEANS, "rao_blackwell")
+"""Names of the estimators: ``naive`` is eq. 3, ``importance`` eqs. 4-5, the others replace its log-mean."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -136,7 +135,7 @@ def estimate_gap(
     item : array_like, shape (response,)
         Labels of the items, integers or strings.
     estimator : str or callable
-        One of :data:`ESTIMATORS` but ``bridge``, or a log-mean of your own: takes the terms by item, gives their
+        One of :data:`ESTIMATORS`, or a log-mean of your own: takes the terms by item, gives their
         log-means.
     target_logprob : array_like of float, shape (response,), optional
         ln g(y|c); needed by ``naive``, whose items carry the generator's own spread.
@@ -178,12 +177,6 @@ def estimate_gap(
         means = _own_log_means(estimator, terms)
     elif estimator in LOG_MEANS:
         means = LOG_MEANS[estimator](terms)
-    elif estimator == "bridge":
-        raise InputError(
-            "needs draws of both sides: bridge_log_means(log_weight, item, answered) takes arrays, bridge_gap(study) a "
-            "study",
-            source="estimator 'bridge'",
-        )
     else:
         raise unknown_choice("estimator", estimator, ESTIMATORS)
     spread_of = means.value

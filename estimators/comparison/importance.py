@@ -57,18 +57,16 @@ DRAWN = (GENERATOR, PROPOSAL, DISTINCT)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Proposals(Result):
-    """What each proposal of a study gives to its tokens.
+    """What each proposal of a study gives to its candidates.
 
     Attributes
     ----------
     source : ndarray of int, shape (item, candidate)
         Row of the proposal that drew the candidate (0 generator, 1 proposal, 2 distinct draws); -1 for free answers
         and empty cells, which were not drawn.
-    candidate, target : ndarray, shape (3, item, candidate) and (3, item)
+    candidate : ndarray, shape (3, item, candidate)
         ln of what one draw of the proposal gives to the token; for distinct draws ln of the inclusion probability
         over the number of them. Nats; NaN where unknown.
-    study : str
-        Name of the study, for errors.
 
     Examples
     --------
@@ -80,8 +78,6 @@ class Proposals(Result):
 
     source: IntArray
     candidate: FloatArray
-    target: FloatArray
-    study: str
 
 
 def balanced_log_terms(log_ratio: ArrayLike, item: ArrayLike, logprob: ArrayLike, proposal: ArrayLike) -> FloatArray:
@@ -191,7 +187,7 @@ def draws_by_item(proposal: IntArray, item: IntArray, n_proposals: int) -> IntAr
 
 
 def study_proposals(study: xr.Dataset) -> Proposals:
-    """Read from a study what each proposal gives to its candidates and targets.
+    """Read from a study what each proposal gives to its candidates.
 
     Parameters
     ----------
@@ -214,7 +210,7 @@ def study_proposals(study: xr.Dataset) -> Proposals:
     >>> comparison.study_proposals(comparison_study()).candidate[0, 0, :2].round(2)
     array([-0.29, -3.79])
     """
-    name = COMPARISON.source(study)
+    of_study = COMPARISON.source(study)
     shape = study["candidate_token"].shape
     source, distinct = np.zeros(shape, dtype=np.intp), np.zeros(shape[0], dtype=np.intp)
     if not all_from_generator(study):
@@ -225,16 +221,11 @@ def study_proposals(study: xr.Dataset) -> Proposals:
         distinct = (kind == DISTINCT).sum(axis=1)
     generator = study["model"].values.tolist().index(study.attrs["generator"])
     candidate = np.full((len(DRAWN), *shape), np.nan)
-    target = np.full((len(DRAWN), shape[0]), np.nan)
-    candidate[0], target[0] = study["candidate_logprob"].values[generator], study["target_logprob"].values[generator]
-    for row, prefix in ((1, "proposal"), (2, "inclusion")):
-        if f"{prefix}_logprob" in study:
-            candidate[row] = study[f"{prefix}_logprob"].values
-        if f"{prefix}_target_logprob" in study:
-            target[row] = study[f"{prefix}_target_logprob"].values
-    log_distinct = np.log(np.maximum(distinct, 1))
-    candidate[2] -= log_distinct[:, None]
-    target[2] -= log_distinct
+    candidate[0] = study["candidate_logprob"].values[generator]
+    for row, name in ((1, "proposal_logprob"), (2, "inclusion_logprob")):
+        if name in study:
+            candidate[row] = study[name].values
+    candidate[2] -= np.log(np.maximum(distinct, 1))[:, None]
     unknown = (source >= 0) & np.isnan(np.take_along_axis(candidate, np.maximum(source, 0)[None], axis=0)[0])
     if unknown.any():
         item, column = np.argwhere(unknown)[0]
@@ -243,10 +234,10 @@ def study_proposals(study: xr.Dataset) -> Proposals:
         raise InputError(
             f"is unknown at item {study['item'].values[item]}, candidate {column} ({int(unknown.sum())} such), which "
             f"is a {DRAWN[row]!r} draw; importance sampling needs the probability with which it was drawn",
-            source=name,
+            source=of_study,
             field=field,
         )
-    return Proposals(source=source, candidate=candidate, target=target, study=name)
+    return Proposals(source, candidate)
 
 
 def pair_logprob(proposals: Proposals, position: IntArray, column: IntArray) -> FloatArray:
@@ -290,7 +281,7 @@ def drawn_responses(study: xr.Dataset) -> xr.Dataset:
     """Keep the responses that equations 3 to 5 can use: those that compare a drawn candidate with the target.
 
     Left out are responses on people's free answers, which nobody drew with a known probability, and those that compare
-    two candidates (:func:`~estimators.comparison.chains.token_log_ratios` combines them, and the bridge takes both).
+    two candidates.
 
     Parameters
     ----------
@@ -321,8 +312,7 @@ def drawn_responses(study: xr.Dataset) -> xr.Dataset:
         return study
     if not drawn.any():
         raise InputError(
-            f"has {drawn.size} responses, and none compares a drawn candidate with the target; estimator='bridge' "
-            "takes free answers and comparisons between candidates",
+            f"has {drawn.size} responses, and none compares a drawn candidate with the target",
             source=source,
         )
     return study.isel(response=np.flatnonzero(drawn))

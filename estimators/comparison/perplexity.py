@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.comparison.bridge_gap import BridgeGap, bridge_gap
 from estimators.comparison.gap import LossGap, estimate_gap
 from estimators.comparison.importance import study_proposals
 from estimators.comparison.item_terms import ItemTerms
@@ -86,8 +85,7 @@ class PerplexityEstimate(Result):
     def describe(self) -> str:
         """Perplexity with its interval, the gap, and whether the responses are enough."""
         gap, found = self.gap, self.gap.diagnostics
-        why = f"overlap {gap.overlap.overlap:.2f}" if isinstance(gap, BridgeGap) else f"Pareto k {found.pareto_k:.2f}"
-        verdict = f"{found.verdict} ({why})"
+        verdict = f"{found.verdict} (Pareto k {found.pareto_k:.2f})"
         return (
             f"{self.player}, rounding {self.rounding}: perplexity {self.perplexity:.4g} "
             f"[{self.perplexity_lower:.4g}, {self.perplexity_upper:.4g}]\n"
@@ -121,8 +119,7 @@ def estimate_perplexity(
     rounding : RoundingScheme or str
         Applied to the player's reports.
     estimator : str or callable
-        See :func:`~estimators.comparison.gap.estimate_gap`; or ``bridge``, for people who also answered freely
-        (:func:`~estimators.comparison.bridge_gap.bridge_gap`).
+        See :func:`~estimators.comparison.gap.estimate_gap`.
     generator, control_only
         See :func:`control_model`.
     uncertainty : {"items", "samples"}
@@ -141,8 +138,7 @@ def estimate_perplexity(
     Raises
     ------
     InputError
-        For an unknown player, rounding, estimator, generator, uncertainty or reference, or a negative ``n_se``; for a
-        bridge of a language model or without free answers.
+        For an unknown player, rounding, estimator, generator, uncertainty or reference, or a negative ``n_se``.
 
     Examples
     --------
@@ -190,14 +186,6 @@ def _gap(
     estimator: str | Callable[[ItemTerms], LogMeans],
     control: str,
 ) -> LossGap:
-    if estimator == "bridge":
-        if player != HUMAN:
-            raise InputError(
-                f"is {player!r}; the free answers are draws of {HUMAN!r} alone, and bridge needs those of the player",
-                source="estimator 'bridge'",
-                field="player",
-            )
-        return bridge_gap(study, rounding=rounding, control=control)
     pairs = response_pairs(study, control=control)
     if estimator == "rao_blackwell" and (study_proposals(study).source > 0).any():
         raise InputError(

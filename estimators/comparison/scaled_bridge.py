@@ -20,7 +20,7 @@ logistic curve makes it flatter by :math:`\kappa = (1 + .346\, \tau^2)^{-1/2}` (
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,7 +69,7 @@ class ScaledBridge(Result):
     freedom : int
         Of Student's t.
     slope : float
-        k: how large the log-odds of reports are beside those of the belief; 1 where it was given as that.
+        k: how large the log-odds of reports are beside those of the belief.
     noise_nats : float
         Standard deviation of a report around its token's mean; NaN where no token was compared twice.
     n_left_out : int
@@ -78,14 +78,12 @@ class ScaledBridge(Result):
         Those used.
     item_gap_nats, item_se_nats : ndarray, shape (item,)
         Of each, and its standard error: people and draws are samples.
-    p_answer : ndarray, shape (token,)
-        Probability that one draw or answer of this token is an answer; NaN where nothing is known of it.
 
     Examples
     --------
     >>> from estimators import comparison
     >>> from estimators.comparison.examples import token_pool_example
-    >>> comparison.scaled_bridge(token_pool_example(), slope=1.0).n_left_out
+    >>> comparison.scaled_bridge(token_pool_example()).n_left_out
     0
     """
 
@@ -101,7 +99,6 @@ class ScaledBridge(Result):
     item: NDArray[np.intp]
     item_gap_nats: FloatArray
     item_se_nats: FloatArray
-    p_answer: FloatArray = field(repr=False)
 
     def headline(self) -> str:
         """The gap, its error, and the scale of the reports."""
@@ -111,18 +108,14 @@ class ScaledBridge(Result):
         )
 
 
-def scaled_bridge(pool: TokenPool, *, slope: float | None = None, n_groups: int = 20) -> ScaledBridge:
+def scaled_bridge(pool: TokenPool, *, n_groups: int = 20) -> ScaledBridge:
     r"""Estimate people's mean loss gap from draws, free answers and reports, on the scale that the answers say.
 
-    Everybody's reports are first divided by how large they are beside the others'. With `slope` 1 nothing is divided,
-    shrunk or corrected, and the estimate is the plain bridge
-    (:func:`~estimators.comparison.bridge.bridge_log_means`) on reports taken as they are.
+    Everybody's reports are first divided by how large they are beside the others'.
 
     Parameters
     ----------
     pool : TokenPool
-    slope : float, optional
-        k, where it is known; by default found from the labels.
     n_groups : int
         Groups of people that are left out in turn for the standard error.
 
@@ -155,23 +148,18 @@ def scaled_bridge(pool: TokenPool, *, slope: float | None = None, n_groups: int 
         raise InputError("has no reports or no free answers; a bridge needs both", field="pool")
     if pool.n_people < 2:
         raise InputError("has answers of one person, should have those of two at least", field="pool")
-    if slope is not None and not (np.isfinite(slope) and slope > 0):
-        raise InputError(f"is {slope}, should be above 0", field="slope")
-    plain = slope == 1.0
-    log_ratio = pool.report_log_ratio if plain else even_slopes(pool.report_log_ratio, pool.report_person)
+    log_ratio = even_slopes(pool.report_log_ratio, pool.report_person)
     sums = pool_sums(pool, log_ratio)
-    whole = _solved(_curve(sums, plain), sums, None if slope is None else 1 / slope)
+    whole = _solved(_curve(sums), sums)
     if not whole.used[0].any():
         raise InputError("has no item with known tokens among both draws and answers", field="pool")
     group = people_groups(pool.n_people, n_groups)
     without = pool_sums(pool, log_ratio, group)
-    left = _moved(_curve(without, plain), without, whole, free=slope is None)
+    left = _moved(_curve(without), without, whole)
     used, gap = whole.used[0], whole.gap[0]
     mean = float(gap[used].mean())
     n = int(used.sum())
-    influence = (gap[used] - mean) / n
-    if slope is None:
-        influence = influence + whole.middle[0, used].mean() * whole.score[0, used] / whole.information[0]
+    influence = (gap[used] - mean) / n + whole.middle[0, used].mean() * whole.score[0, used] / whole.information[0]
     change = np.where(left.used, left.gap - gap, 0.0)[:, used]
     errors = pool_errors(influence, change, _draw_variance(whole, sums)[used], int(group.max()) + 1)
     return ScaledBridge(
@@ -185,7 +173,6 @@ def scaled_bridge(pool: TokenPool, *, slope: float | None = None, n_groups: int 
         item=np.flatnonzero(used),
         item_gap_nats=gap[used],
         item_se_nats=np.sqrt(errors.item_variance),
-        p_answer=whole.p_answer[0],
     )
 
 
@@ -217,11 +204,11 @@ class _Solution:
     information: FloatArray  # (group,)
 
 
-def _curve(sums: PoolSums, plain: bool) -> _Curve:
+def _curve(sums: PoolSums) -> _Curve:
     """Shrink the mean reports of each item towards a line in ln g."""
     pool, start, target = sums.pool, sums.start, sums.pool.is_target
     known = target | (sums.n_reports > 0)
-    best, left = (np.where(known, sums.log_ratio, 0.0), np.zeros(known.shape)) if plain else _shrunk(sums)
+    best, left = _shrunk(sums)
     answered, drawn = sums.n_answered, np.broadcast_to(pool.n_drawn.astype(float), known.shape)
     n_h, n_g = by_item(answered, start), by_item(drawn, start)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -251,9 +238,9 @@ def _shrunk(sums: PoolSums) -> tuple[FloatArray, FloatArray]:
     return best, np.where(seen, spread * (1 - worth), 0.0)
 
 
-def _solved(curve: _Curve, sums: PoolSums, inverse_slope: float | None) -> _Solution:
+def _solved(curve: _Curve, sums: PoolSums) -> _Solution:
     """Newton's steps on all gaps and the slope, each gap inside a bracket."""
-    beta = np.full((curve.best.shape[0], 1), _FIRST_SLOPE if inverse_slope is None else inverse_slope)
+    beta = np.full((curve.best.shape[0], 1), _FIRST_SLOPE)
     u = np.where(curve.known, beta * curve.best + sums.pool.offset_nats, 0.0)
     gap = by_item(u, sums.start) / np.maximum(by_item(curve.known * 1.0, sums.start), 1)
     low, high = gap - _BRACKET_NATS, gap + _BRACKET_NATS
@@ -265,13 +252,12 @@ def _solved(curve: _Curve, sums: PoolSums, inverse_slope: float | None) -> _Solu
         newton = gap + found.step
         step = np.where((newton > low) & (newton < high), newton, (low + high) / 2)
         step = np.where(curve.used, step, gap)
-        moved, shift = float(np.abs(step - gap).max()), np.zeros_like(beta)
-        if inverse_slope is None:
-            shift = np.clip(_slope_step(found), -0.3 * beta, 0.5 * beta)
-            shift = np.clip(shift, _SLOPES[0] - beta, _SLOPES[1] - beta)
-            # each gap follows the slope along its own line; the bracket moves with it, and a bit farther
-            follow, room = found.middle * shift, 5 * np.abs(shift)
-            step, low, high = step + follow, low + follow - room, high + follow + room
+        moved = float(np.abs(step - gap).max())
+        shift = np.clip(_slope_step(found), -0.3 * beta, 0.5 * beta)
+        shift = np.clip(shift, _SLOPES[0] - beta, _SLOPES[1] - beta)
+        # each gap follows the slope along its own line; the bracket moves with it, and a bit farther
+        follow, room = found.middle * shift, 5 * np.abs(shift)
+        step, low, high = step + follow, low + follow - room, high + follow + room
         beta = beta + shift
         found = _at(curve, sums, beta, step)
         if max(moved, float(np.abs(shift).max())) < _TOLERANCE:
@@ -279,13 +265,13 @@ def _solved(curve: _Curve, sums: PoolSums, inverse_slope: float | None) -> _Solu
     return found
 
 
-def _moved(curve: _Curve, sums: PoolSums, whole: _Solution, *, free: bool) -> _Solution:
+def _moved(curve: _Curve, sums: PoolSums, whole: _Solution) -> _Solution:
     """Gaps without each group of people: a few steps from those of all."""
     beta = np.repeat(whole.inverse_slope, curve.best.shape[0], axis=0)
     found = _at(curve, sums, beta, np.repeat(whole.gap, curve.best.shape[0], axis=0))
     for _ in range(_STEPS_WITHOUT):
         step = np.clip(found.step, -1.0, 1.0)
-        shift = np.clip(_slope_step(found), -0.2 * beta, 0.2 * beta) * free
+        shift = np.clip(_slope_step(found), -0.2 * beta, 0.2 * beta)
         beta = beta + shift
         found = _at(curve, sums, beta, found.gap + step + found.middle * shift)
     return found

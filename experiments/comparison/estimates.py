@@ -47,7 +47,6 @@ __all__ = [
     "chosen_players",
     "compared_schemes",
     "estimate",
-    "estimated_players",
     "grey_roundings",
     "player_rows",
     "rounding_label",
@@ -61,7 +60,7 @@ class EstimatorSettings(Group):
 
     name: str = "importance"
     """importance (equations 4 and 5), naive (equation 3), jackknife, delta, psis, rao_blackwell, or the name of your
-    own, by default that of its function; bridge for people who also continued the contexts freely."""
+    own, by default that of its function."""
     log_mean: str | None = None
     """Dotted name of a log-mean of your own: takes the terms by item, gives their log-means. In Python the function
     itself can stand for the estimator."""
@@ -226,13 +225,6 @@ def chosen_players(study: xr.Dataset, players: Sequence[str] | None) -> list[str
     if not players or len(set(players)) < len(players):
         raise InputError(f"is {list(players)}; name each player once, or leave it null for all", field="players")
     return list(players)
-
-
-def estimated_players(study: xr.Dataset, settings: EstimateSettings) -> list[str]:
-    """Players to estimate: those named, else all of the study; with the bridge people alone, whose answers it takes."""
-    if settings.players is None and settings.estimator.function == "bridge":
-        return [HUMAN]
-    return chosen_players(study, settings.players)
 
 
 def chosen_models(study: xr.Dataset, players: Sequence[str] | None, why: str) -> list[str]:

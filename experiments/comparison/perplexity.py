@@ -16,16 +16,15 @@ from estimators.comparison import (
     comparison_participants,
     drawn_response_mask,
 )
-from experiments.comparison.bridge_report import bridge_table, bridge_warnings, left_out_warnings
 from experiments.comparison.estimates import (
     TABLE_COLUMNS,
     ComparisonSettings,
     EstimatorSettings,
     asked_for,
     bars_label,
+    chosen_players,
     compared_schemes,
     estimate,
-    estimated_players,
     grey_roundings,
     player_rows,
     table_row,
@@ -74,8 +73,7 @@ def perplexity(study: xr.Dataset, settings: PerplexitySettings) -> ExperimentRes
     ExperimentResult
         One row a player and rounding, with gap and loss in bits as well. Its ``tables`` have one row an item
         (:func:`estimators.comparison.comparison_items`, unrounded) and one row a participant
-        (:func:`estimators.comparison.comparison_participants`); with ``estimator=bridge`` one row a rounding too
-        (``bridge``: errors, overlap, what was left out).
+        (:func:`estimators.comparison.comparison_participants`).
 
     Examples
     --------
@@ -89,7 +87,9 @@ def perplexity(study: xr.Dataset, settings: PerplexitySettings) -> ExperimentRes
     study, control = asked_for(study, settings)
     schemes = compared_schemes(settings.rounding)
     results = [
-        estimate(settings, study, player, scheme) for player in estimated_players(study, settings) for scheme in schemes
+        estimate(settings, study, player, scheme)
+        for player in chosen_players(study, settings.players)
+        for scheme in schemes
     ]
     table = pd.DataFrame([table_row(result, control) for result in results], columns=list(TABLE_COLUMNS))
     # the paper's unit; a perplexity is the same in both
@@ -97,8 +97,6 @@ def perplexity(study: xr.Dataset, settings: PerplexitySettings) -> ExperimentRes
     table["loss_bits"] = np.log2(table["perplexity"])
     tables = {"items": _items(settings, study, list(dict.fromkeys(table["player"])))}
     tables |= {"participants": comparison_participants(study)} if drawn_response_mask(study).any() else {}
-    bridges = bridge_table(results)
-    tables |= {} if bridges.empty else {"bridge": bridges}
     twice = _rounded_already(table)
     return ExperimentResult(
         table=table,
@@ -115,9 +113,8 @@ def perplexity(study: xr.Dataset, settings: PerplexitySettings) -> ExperimentRes
                 else []
             ),
             *item_warnings(settings, study),
-            *left_out_warnings(study, results),
-            *sampling_warnings(table[(table["estimator"] != "bridge") & ~twice]),
-            *bridge_warnings(results),
+            *left_out_warnings(study),
+            *sampling_warnings(table[~twice]),
         ),
     )
 
@@ -140,6 +137,17 @@ def item_warnings(settings: ComparisonSettings, study: xr.Dataset) -> tuple[str,
         f"the gap is over the {int(study['selected'].sum())} items that pass the filter, L_G and the true losses over "
         f"all {int(study['in_reference'].sum())} reference items, as in the paper; estimator.reference=asked takes the "
         "items asked for both",
+    )
+
+
+def left_out_warnings(study: xr.Dataset) -> tuple[str, ...]:
+    """Warn of responses that equations 3 to 5 cannot use."""
+    number = int(np.sum(~drawn_response_mask(study)))
+    if not number:
+        return ()
+    return (
+        f"{number} of {study.sizes['response']} responses are left out: they are about people's free answers, or "
+        "compare two candidates",
     )
 
 
@@ -204,17 +212,11 @@ def summary(table: pd.DataFrame) -> str:
             f"- {estimate_text}; the gap to {row.generator} is {row.gap_nats:.3f} nats, "
             f"in truth {row.true_gap_nats:.3f} on the same items: {direction}."
         )
-    estimators = set(table["estimator"])
     what = "Intervals are of chance alone: an estimator's own error is what stands beside the truth."
-    if estimators & (set(ESTIMATORS) - {"bridge"}):
+    if set(table["estimator"]) & set(ESTIMATORS):
         what = (
             "Equation 5 errs in two directions: too low where few responses meet a heavy tail, too high where reports "
             "are rounded or noisy. The interval shows neither."
-        )
-    elif estimators == {"bridge"}:
-        what = (
-            "The bridge joins draws of the generator with people's free answers. Noise of the reports moves it less "
-            "than equation 5, and ends of the scale as much. The interval shows neither."
         )
     known = bool(np.isfinite(table.loc[table["player"] == HUMAN, "true_gap_nats"]).any())
     truth = "This study is simulated, so the humans' true loss is known too.\n\n" if known else ""

@@ -160,8 +160,6 @@ def _estimator(study: xr.Dataset, given: Mapping[str, Any]) -> list[str]:
     bars = "items" if own.get("uncertainty") == "items" else "answers"
     if own.get("log_mean"):
         mean = f"a log-mean of our own ({own['log_mean']}) of the likelihood ratios of its answers"
-    elif own.get("name") == "bridge":
-        mean = "a bridge between the tokens that people answered freely and those that the model drew"
     else:
         mean = (
             "ln of the mean likelihood ratio of its answers (equation 5 of Shlegeris et al. 2022, arXiv:2212.11281; "

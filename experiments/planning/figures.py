@@ -17,7 +17,6 @@ __all__ = ["COVERS_TOO_LITTLE", "GAME_LABELS", "cost_figure"]
 
 GAME_LABELS = {
     "comparison": "comparisons, equation 5",
-    "bridge_as_reported": "bridge, reports as they are",
     "bridge": "bridge, scale from free answers",
     ADAPTIVE: "the same, adaptive questions",
     "bets": "bets: what was really lost",
@@ -28,9 +27,9 @@ GAME_LABELS = {
 }
 """What figures and words call the games."""
 
-_COLOURS = dict(
-    zip(GAMES, ("#D55E00", "#C38700", "#0072B2", "#009E73", "#4A9BC8", "#CC79A7", "#000000", "0.5"), strict=True)
-) | {ADAPTIVE: "#8C564B"}
+_COLOURS = dict(zip(GAMES, ("#D55E00", "#0072B2", "#009E73", "#4A9BC8", "#CC79A7", "#000000", "0.5"), strict=True)) | {
+    ADAPTIVE: "#8C564B"
+}
 
 COVERS_TOO_LITTLE = 0.1
 """How far below the stated coverage a design's is drawn hollow."""

@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from estimators.cloze import count_words, tvd_with_baseline
 from estimators.comparison import (
-    PoolImportance,
     QuestionPlan,
-    ScaledBridge,
-    pool_importance,
+    TokenPool,
+    estimate_gap,
     scaled_bridge,
     simulate_adaptive,
     simulate_questions,
@@ -25,7 +24,7 @@ from experiments.planning.points import DesignPoint, people_minutes
 from experiments.planning.settings import ADAPTIVE, DesignSettings
 from experiments.planning.worlds import N_TRIED, World, guessed_ranks
 
-__all__ = ["PLAYED", "Outcome", "Planned", "play"]
+__all__ = ["PLAYED", "Outcome", "Planned", "equation_5", "play"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -106,8 +105,10 @@ def _order(world: World, value: float, truth: FloatArray, context: IntArray) -> 
 
 
 def _pool_game(
-    estimate: Callable[..., ScaledBridge | PoolImportance], **settled: float
+    estimate: Callable[[TokenPool, bool], tuple[float, float, int]],
 ) -> Callable[[Planned, np.random.Generator], Outcome]:
+    """Make a game of an estimator that takes a pool, and whether the loss is that on the items asked."""
+
     def run(planned: Planned, rng: np.random.Generator) -> Outcome:
         world, point, context = planned.world, planned.point, planned.contexts(rng)
         pool = simulate_questions(
@@ -121,13 +122,27 @@ def _pool_game(
             scale=point.scale,
             rng=rng,
         )
-        found = estimate(pool, n_groups=_GROUPS, **settled)
+        value, se, freedom = estimate(pool, planned.asked)
         gap = world.known.gap_nats
         truth = float(gap[context].mean() if planned.asked else gap.mean())
-        se = found.se_asked_nats if planned.asked else found.se_contexts_nats
-        return Outcome(found.gap_nats, se, found.freedom, truth, truth, _order(world, found.gap_nats, gap, context))
+        return Outcome(value, se, freedom, truth, truth, _order(world, value, gap, context))
 
     return run
+
+
+def equation_5(pool: TokenPool, asked: bool) -> tuple[float, float, int]:
+    """Equation 5 on every draw; several reports on one token are averaged as log-ratios first."""
+    total = np.bincount(pool.report_token, pool.report_log_ratio, pool.item.size)
+    term = pool.offset_nats + total / np.maximum(pool.n_reports, 1)
+    known = pool.is_target | (pool.n_reports > 0)
+    draw = np.repeat(np.arange(pool.item.size), np.where(known, pool.n_drawn, 0))
+    found = estimate_gap(term[draw], pool.item[draw])
+    return found.gap_nats, found.se_samples_nats if asked else found.se_items_nats, max(found.n_items - 1, 1)
+
+
+def _bridge(pool: TokenPool, asked: bool) -> tuple[float, float, int]:
+    found = scaled_bridge(pool, n_groups=_GROUPS)
+    return found.gap_nats, found.se_asked_nats if asked else found.se_contexts_nats, found.freedom
 
 
 def _adaptive(planned: Planned, rng: np.random.Generator) -> Outcome:
@@ -238,9 +253,8 @@ def _ranks(planned: Planned, rng: np.random.Generator) -> Outcome:
 
 
 PLAYED: Mapping[str, Callable[[Planned, np.random.Generator], Outcome]] = {
-    "comparison": _pool_game(pool_importance),
-    "bridge_as_reported": _pool_game(scaled_bridge, slope=1.0),
-    "bridge": _pool_game(scaled_bridge),
+    "comparison": _pool_game(equation_5),
+    "bridge": _pool_game(_bridge),
     ADAPTIVE: _adaptive,
     "bets": _bets,
     "mixed": _mixed,

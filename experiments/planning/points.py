@@ -64,8 +64,6 @@ def design_points(settings: DesignSettings) -> list[DesignPoint]:
                         for a in settings.answers
                         for c in settings.comparisons
                     ]
-                elif game == "bridge_as_reported":
-                    found.append(DesignPoint(game, n, scale, **most))
                 elif game == "mixed":
                     found += [DesignPoint(game, n, scale, **most, n_bets=b) for b in settings.bets[:1]]
             if game == "bets":

@@ -13,7 +13,7 @@ from inference.settings import Count, Counts, Names, Positive, Probability, Sett
 
 __all__ = ["ADAPTIVE", "GAMES", "AssumedPeople", "Costs", "DesignSettings", "Game"]
 
-Game = Literal["comparison", "bridge_as_reported", "bridge", "bets", "mixed", "cloze", "accuracy", "ranks"]
+Game = Literal["comparison", "bridge", "bets", "mixed", "cloze", "accuracy", "ranks"]
 GAMES: tuple[str, ...] = get_args(Game)
 """Games that are planned, in the order of the table."""
 

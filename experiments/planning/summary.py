@@ -18,12 +18,14 @@ from experiments.planning.worlds import N_TRIED, StudyContexts
 __all__ = ["conclusion", "design_warnings", "preregistration", "summary"]
 
 _OF = {
-    "the loss of people's belief": ("comparison", "bridge_as_reported", "bridge", ADAPTIVE, "mixed"),
+    "the loss of people's belief": ("comparison", "bridge", ADAPTIVE, "mixed"),
     "what people lose in bets": ("bets",),
     "the TVD of people and the generator": ("cloze",),
     "people's accuracy": ("accuracy",),
     "Shannon's upper bound": ("ranks",),
 }
+_OVER = {"comparison": "over contexts", "cloze": "over contexts"}
+"""Games whose standard errors are of items alone."""
 
 
 def summary(table: pd.DataFrame, contexts: StudyContexts, settings: DesignSettings) -> str:
@@ -68,13 +70,15 @@ def preregistration(row: Any, contexts: StudyContexts, settings: DesignSettings)
     unit = _unit(row.game)
     fixed = "" if row.game == ADAPTIVE else ", and the sample will not be enlarged after the data have been seen"
     of = "all contexts of this kind" if settings.loss_of == "contexts" else "the contexts asked"
+    within = row.game == "comparison" and settings.loss_of == "asked"
+    over = "within contexts" if within else _OVER.get(row.game, "clustered over contexts and people")
     money = f"${row.money:,.0f} at ${settings.costs.pay_per_hour:g} an hour"
     return (
         f"We will ask {row.n_people} people about {row.n_contexts} contexts drawn at random, with replacement, from "
         f"those of {contexts.name}. {_what_is_asked(row)}{_makes(row)} All questions together take "
         f"{row.minutes:,.0f} minutes of people's time and cost {money}. The estimate is {_estimator(row.game)}, with a "
         f"{settings.interval:.0%} interval for "
-        f"{of} from standard errors clustered over contexts and people and Student's t. No participant, context or "
+        f"{of} from standard errors {over} and Student's t. No participant, context or "
         f"answer will be left out that this paragraph does not name{fixed}. In {row.n_replicates} simulated studies "
         f"with known truth this design gave an interval of {row.width:.3f} {unit} on average and of at most "
         f"{row.wanted_width:g} {unit} in {_share(row, 'p_width')} of them; the interval held the truth in "
@@ -206,7 +210,6 @@ def _what_is_asked(row: Any) -> str:
 def _estimator(game: str) -> str:
     return {
         "comparison": "the mean log importance weight (equation 5)",
-        "bridge_as_reported": "the bridge between draws and free answers, reports taken as they are",
         "bridge": "the bridge between draws and free answers, the scale of reports found from which "
         "tokens were answered",
         ADAPTIVE: "the bridge between draws and free answers, the scale of reports found from which "

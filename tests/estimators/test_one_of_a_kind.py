@@ -87,12 +87,8 @@ def pooled_items(values: Numbers) -> list[float]:
 
 
 CASES: dict[str, Callable[[Numbers], list[float]]] = {
-    **{f"{name}, one item": lambda v, name=name: gap_of_one_item(v, name) for name in ESTIMATORS if name != "bridge"},
-    **{
-        f"{name}, single responses": lambda v, name=name: gap_of_single_responses(v, name)
-        for name in ESTIMATORS
-        if name != "bridge"
-    },
+    **{f"{name}, one item": lambda v, name=name: gap_of_one_item(v, name) for name in ESTIMATORS},
+    **{f"{name}, single responses": lambda v, name=name: gap_of_single_responses(v, name) for name in ESTIMATORS},
     **{f"mean over one {one}": lambda v, one=one: crossed(v, one) for one in ("participant", "item")},
     **{f"accuracy of one {one}": lambda v, one=one: accuracy(v, one) for one in ("participant", "document")},
     "practice of one participant": practice,
@@ -104,7 +100,6 @@ CASES: dict[str, Callable[[Numbers], list[float]]] = {
     "loss of one document with words": lambda v: [documents.unit_loss([np.abs(v).sum(), 0], [3, 0]).nats.se],
     "bets of one person": lambda v: [bets.estimate_bet_loss(np.abs(v), ["a"] * len(v), range(len(v))).loss_se_nats],
     "line through two pairs": lambda v: [comparison.stated_belief(v[:2], [0.0, 1.0], item=[0, 1]).slope_se],
-    "one draw and one answer": lambda v: comparison.bridge_log_means([v[0]] * 2, [0, 0], [False, True]).se.tolist(),
 }
 
 
@@ -117,7 +112,7 @@ def test_what_cannot_be_estimated_is_nan(case: str, values: list[float]) -> None
     assert np.isnan(found).all(), found
 
 
-@pytest.mark.parametrize("estimator", [name for name in ESTIMATORS if name != "bridge"])
+@pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_a_study_of_one_item_has_a_perplexity_and_no_interval(estimator: str) -> None:
     study = comparison_study()
     one = study.isel(response=study["response_item"].to_numpy() == study["item"].to_numpy()[0])

@@ -1,27 +1,10 @@
-"""Bridge, balance heuristic and chains of comparisons, written as their equations, token by token."""
+"""The scaled bridge and the balance heuristic, written as their equations, token by token."""
 
 from __future__ import annotations
 
 import math
 
-
-def bridge(drawn: list[float], answered: list[float], *, steps: int = 5000) -> float:
-    """Iterate Meng and Wong's fixed point on r/g of one item's draws and answers; gives Z."""
-    n_g, n_h = len(drawn), len(answered)
-    s_g, s_h = n_g / (n_g + n_h), n_h / (n_g + n_h)
-    z = 1.0
-    for _ in range(steps):
-        above = 0.0
-        for ratio in drawn:  # r / g, so that g is 1
-            above += ratio / (s_g * z + s_h * ratio)
-        below = 0.0
-        for ratio in answered:
-            below += 1 / (s_g * z + s_h * ratio)
-        new = (above / n_g) / (below / n_h)
-        if abs(math.log(new / z)) < 1e-15:
-            return new
-        z = new
-    return z
+from estimators.comparison import TokenPool
 
 
 def balanced_mean(ratios: list[float], densities: list[list[float]], source: list[int]) -> float:
@@ -36,18 +19,41 @@ def balanced_mean(ratios: list[float], densities: list[list[float]], source: lis
     return total
 
 
-def chain(edges: list[tuple[int, int, float]], *, steps: int = 20_000) -> dict[int, float]:
-    """Relax every token to the mean of what its comparisons say (Gauss and Seidel); the target, -1, stays at 0."""
-    value = {code: 0.0 for a, b, _ in edges for code in (a, b)}
-    for _ in range(steps):
-        moved = 0.0
-        for code, old in list(value.items()):
-            if code == -1:
+def scaled_bridge_scores(
+    pool: TokenPool, log_ratio: list[float], slope: float, gaps: list[float]
+) -> tuple[list[float], float]:
+    """Scores of every item's gap and of the slope: 0 where `slope` and `gaps` solve the equations."""
+    tokens = range(pool.item.size)
+    reports = [[d for d, at in zip(log_ratio, pool.report_token, strict=True) if at == x] for x in tokens]
+    seen = [x for x in tokens if reports[x]]
+    mean = {x: math.fsum(reports[x]) / len(reports[x]) for x in seen}
+    squares = math.fsum((d - mean[x]) ** 2 for x in seen for d in reports[x])
+    noise = squares / sum(len(reports[x]) - 1 for x in seen)
+    inside = {q: [x for x in seen if pool.item[x] == q] for q in range(pool.n_items)}
+    level = {q: sum(mean[x] for x in those) / len(those) for q, those in inside.items() if those}
+    place = {q: sum(pool.offset_nats[x] for x in those) / len(those) for q, those in inside.items() if those}
+    d = {x: mean[x] - level[pool.item[x]] for x in seen}
+    o = {x: pool.offset_nats[x] - place[pool.item[x]] for x in seen}
+    line = sum(d[x] * o[x] for x in seen) / sum(o[x] ** 2 for x in seen)
+    off = {x: d[x] - line * o[x] for x in seen}
+    total = sum(each**2 for each in off.values()) / sum(len(those) - 1 for those in inside.values() if those)
+    error = {x: noise / len(reports[x]) for x in seen}
+    spread = max(total - sum(error.values()) / len(seen), 0.05 * total)
+    of_gap, of_slope = [0.0] * pool.n_items, 0.0
+    for q, gap in enumerate(gaps):
+        those = [x for x in tokens if pool.item[x] == q]
+        # the share of answers is of all draws and answers, the equations are of those whose token is known
+        share = math.log(sum(pool.n_answered[x] for x in those) / sum(pool.n_drawn[x] for x in those))
+        for x in those:
+            if not (pool.is_target[x] or x in mean):
                 continue
-            said = [value[b] + d for a, b, d in edges if a == code] + [value[a] - d for a, b, d in edges if b == code]
-            new = sum(said) / len(said)
-            moved = max(moved, abs(new - old))
-            value[code] = new
-        if moved < 1e-13:
-            break
-    return value
+            best, left = 0.0, 0.0
+            if x in mean:
+                worth = spread / (spread + error[x])
+                best, left = level[q] + line * o[x] + worth * off[x], spread * (1 - worth)
+            flatter = 1 / math.sqrt(1 + 16**2 * 3 / (15 * math.pi) ** 2 * left / slope**2)
+            chance = 1 / (1 + math.exp(-flatter * (best / slope + pool.offset_nats[x] + share - gap)))
+            score = flatter * (pool.n_answered[x] * (1 - chance) - pool.n_drawn[x] * chance)
+            of_gap[q] += score
+            of_slope += score * best
+    return of_gap, of_slope

@@ -1,30 +1,26 @@
-"""Who of a designed study is asked what: free answers, candidates, and comparisons one after the other."""
+"""Who of a designed study is asked what: free answers, candidates, and comparisons with the target."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.comparison.reports import log_ratio_from_report
 from estimators.comparison.rounding import rounding_scheme
 from estimators.comparison.simulation.design import QuestionDesign
 from estimators.comparison.simulation.language import draw_tokens
-from estimators.comparison.simulation.players import Players, free_answers, report_comparisons, sample_rows
-from estimators.comparison.simulation.questions import next_comparison, note_report, start_questions
+from estimators.comparison.simulation.players import Players, free_answers, report_comparisons
 from estimators.comparison.simulation.settings import random_stream
-from estimators.comparison.study_sources import ANSWER, GENERATOR, PADDING, PROPOSAL, TARGET_POSITION
+from estimators.comparison.study_sources import ANSWER, GENERATOR, PADDING, TARGET_POSITION
 
-__all__ = ["NO_TOKEN", "STONE_EXPONENT", "Asked", "Cells", "ask_comparisons", "candidate_cells", "who_is_asked"]
+__all__ = ["NO_TOKEN", "Asked", "Cells", "ask_comparisons", "candidate_cells", "who_is_asked"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
 NO_TOKEN = -1
 """Token of an empty cell."""
-STONE_EXPONENT = 0.5
-"""Stepping stones are drawn from the generator to this power."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,26 +30,20 @@ class Cells:
     Attributes
     ----------
     token : ndarray of int, shape (item, candidate)
-        :data:`NO_TOKEN` in empty cells. First draws, then distinct answers that are not among them, then stones.
+        :data:`NO_TOKEN` in empty cells. First draws, then distinct answers that are not among them.
     source : ndarray of str, shape (item, candidate)
     batch : ndarray of int, shape (item, candidate)
         Batch of answers after which the token was a candidate.
-    answer : ndarray of int, shape (item, answer)
-        Tokens answered freely.
     answer_batch : ndarray of int, shape (answer,)
     answer_cell : ndarray of int, shape (item, answer)
         Column of the token answered, -1 for the target.
-    stone : ndarray of int, shape (item, stone)
-        Stepping stones that may be asked about.
     """
 
     token: IntArray
     source: NDArray[np.object_]
     batch: IntArray
-    answer: IntArray
     answer_batch: IntArray
     answer_cell: IntArray
-    stone: IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,16 +52,15 @@ class Asked:
 
     Attributes
     ----------
-    item, participant, candidate, reference : ndarray of int
-        Candidate and reference are columns of the cells, the reference -1 for the target.
+    item, participant, candidate : ndarray of int
+        The candidate is a column of the cells.
     report : ndarray of float
-        Probability given to the reference.
+        Probability given to the target.
     """
 
     item: IntArray
     participant: IntArray
     candidate: IntArray
-    reference: IntArray
     report: FloatArray
 
 
@@ -122,11 +111,11 @@ def candidate_cells(
     -------
     Cells
     """
-    n_items, seed, n_stones = target.size, players.seed, design.n_stones if design.chains else 0
+    n_items, seed = target.size, players.seed
     drawn = draw_tokens(players.generator, design.n_draws, random_stream(seed, "candidate"))
     answer = free_answers(players, answering, answer_exponent)
     batch_of_answer = 1 + np.arange(design.n_answers) * design.n_batches // max(design.n_answers, 1)
-    shape = n_items, design.n_draws + design.n_answers + n_stones
+    shape = n_items, design.n_draws + design.n_answers
     token, source = np.full(shape, NO_TOKEN, dtype=np.intp), np.full(shape, PADDING, dtype=object)
     batch, cell = np.zeros(shape, dtype=np.intp), np.full(answer.shape, TARGET_POSITION, dtype=np.intp)
     token[:, : design.n_draws], source[:, : design.n_draws] = drawn, GENERATOR
@@ -141,16 +130,13 @@ def candidate_cells(
                 token[q, free], source[q, free], batch[q, free] = x, ANSWER, batch_of_answer[j]
                 free += 1
             cell[q, j] = columns[x]
-    stone = np.empty((n_items, 0), dtype=np.intp)
-    if n_stones:
-        stone = sample_rows(players.generator, STONE_EXPONENT, random_stream(seed, "stone").random((n_items, n_stones)))
-    return Cells(token, source, batch, answer, batch_of_answer, cell, stone)
+    return Cells(token, source, batch, batch_of_answer, cell)
 
 
 def ask_comparisons(
     players: Players, target: IntArray, design: QuestionDesign, cells: Cells, comparing: IntArray
-) -> tuple[Asked, Cells]:
-    """Ask the comparisons of all items, one of each at a time; what comes next depends on the item's reports alone.
+) -> Asked:
+    """Compare each item's tokens with its target, in random order and again from the start.
 
     Parameters
     ----------
@@ -164,45 +150,26 @@ def ask_comparisons(
     Returns
     -------
     Asked
-    Cells
-        With the stones that were asked about.
     """
-    scale = rounding_scheme(design.scale)
-    lowest, highest = (scale.values[0], scale.values[-1]) if scale.values else (-np.inf, np.inf)
-    n_items, first_stone = target.size, design.n_draws + design.n_answers
-    rng = random_stream(players.seed, "order")
-    # every token by the first column that holds it; stones have columns of their own, which are filled when asked
-    columns, items = [], []
-    for q in range(n_items):
-        column = {int(target[q]): TARGET_POSITION}
-        for j, x in enumerate([*cells.token[q, :first_stone].tolist(), *cells.stone[q].tolist()]):
-            if x != NO_TOKEN:
-                column.setdefault(x, j)
-        tokens = [j for j in column.values() if 0 <= j < first_stone]
-        items.append(start_questions(rng.permutation(tokens).tolist(), [column[x] for x in cells.stone[q].tolist()]))
-        columns.append({j: x for x, j in column.items()})
-    found: list[tuple[IntArray, ...]] = []
-    reports = []
-    for occasion in range(comparing.shape[1]):
-        pairs = [next_comparison(item) for item in items]
-        chosen = np.array([(TARGET_POSITION, TARGET_POSITION) if pair is None else pair for pair in pairs])
-        token = np.array([[columns[q][j] for j in pair] for q, pair in enumerate(chosen.tolist())])
-        who = comparing[:, occasion]
-        report = report_comparisons(players, who, token[:, 0], token[:, 1], scale, occasion=occasion)
-        at_end, log_ratio = (report <= lowest) | (report >= highest), log_ratio_from_report(report)
-        asked = np.flatnonzero([pair is not None for pair in pairs])
-        for q in asked.tolist():
-            x, reference = chosen[q].tolist()
-            note_report(items[q], x, reference, float(log_ratio[q]), bool(at_end[q] and design.chains))
-        found.append((asked, who[asked], chosen[asked, 0], chosen[asked, 1]))
-        reports.append(report[asked])
-    item, participant, candidate, reference = (np.concatenate(part) for part in zip(*found, strict=True))
-    token, source, batch = cells.token.copy(), cells.source.copy(), cells.batch.copy()
-    for q, one in enumerate(items):
-        used = slice(first_stone, first_stone + one.used_stones)
-        token[q, used], source[q, used] = cells.stone[q, : one.used_stones], PROPOSAL
-        batch[q, used] = design.n_batches if design.n_answers else 0
-    kept = np.any(token != NO_TOKEN, axis=0)
-    kept[:first_stone] = True
-    asked_about = replace(cells, token=token[:, kept], source=source[:, kept], batch=batch[:, kept])
-    return Asked(item, participant, candidate, reference, np.concatenate(reports)), asked_about
+    scale, rng = rounding_scheme(design.scale), random_stream(players.seed, "order")
+    item, at = np.arange(target.size), np.arange(design.n_comparisons)
+    chosen = np.full(comparing.shape, TARGET_POSITION)
+    for q in item.tolist():
+        order = rng.permutation(_columns(cells.token[q], int(target[q])))
+        if order.size:
+            chosen[q] = order[at % order.size]
+    token = np.where(chosen == TARGET_POSITION, target[:, None], cells.token[item[:, None], chosen])
+    report = np.column_stack(
+        [report_comparisons(players, comparing[:, k], token[:, k], target, scale, occasion=k) for k in at.tolist()]
+    )
+    occasion, row = np.nonzero(chosen.T != TARGET_POSITION)
+    cell = row, occasion
+    return Asked(row, comparing[cell], chosen[cell], report[cell])
+
+
+def _columns(token: IntArray, target: int) -> list[int]:
+    """First columns of an item's tokens other than the target."""
+    first: dict[int, int] = {}
+    for column, x in enumerate(token.tolist()):
+        first.setdefault(x, column)
+    return [column for x, column in first.items() if x not in (NO_TOKEN, target)]

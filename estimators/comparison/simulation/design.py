@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 
 from estimators.comparison.rounding import RoundingScheme, rounding_scheme
-from estimators.comparison.simulation.settings import check_count, check_switch
+from estimators.comparison.simulation.settings import check_count
 from estimators.errors import InputError
 
 __all__ = ["QuestionDesign"]
@@ -32,11 +32,6 @@ class QuestionDesign:
     scale : RoundingScheme or str
         Values that can be reported: a scheme, or a name in :data:`~estimators.comparison.rounding.SCHEMES`.
     n_participants : int
-    chains : bool
-        Whether stepping stones are asked about where most tokens lie beyond an end of the scale.
-    n_stones : int
-        Stepping stones an item at most, independent draws of a distribution proportional to the square root of the
-        generator's.
 
     Raises
     ------
@@ -57,16 +52,12 @@ class QuestionDesign:
     n_comparisons_each: int = 1
     scale: RoundingScheme | str = "slider"
     n_participants: int = 29
-    chains: bool = False
-    n_stones: int = 3
 
     def __post_init__(self) -> None:
         source = "question design"
         for name in ("n_draws", "n_batches", "n_comparisons", "n_comparisons_each", "n_participants"):
             check_count(name, getattr(self, name), source, at_least=1)
-        for name in ("n_answers", "n_stones"):
-            check_count(name, getattr(self, name), source, at_least=0)
-        check_switch("chains", self.chains, source)
+        check_count("n_answers", self.n_answers, source, at_least=0)
         if self.n_comparisons % self.n_comparisons_each:
             raise InputError(
                 f"is {self.n_comparisons_each}, should divide n_comparisons ({self.n_comparisons})",
@@ -85,13 +76,7 @@ class QuestionDesign:
             raise InputError(
                 f"is {self.n_batches}, should be at most n_answers ({self.n_answers})", source=source, field="n_batches"
             )
-        scheme = rounding_scheme(self.scale)
-        if self.chains and len(scheme.values) == 2:
-            raise InputError(
-                f"is {scheme.name!r}, whose two values are both ends; chains need a scale with values between them",
-                source=source,
-                field="scale",
-            )
+        _ = rounding_scheme(self.scale)
 
     @property
     def n_comparing(self) -> int:

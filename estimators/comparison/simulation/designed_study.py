@@ -1,8 +1,7 @@
-"""Comparison studies of any design, with known truth: draws, free answers, comparisons, stepping stones.
+"""Comparison studies of any design, with known truth: draws, free answers, comparisons.
 
-What people believe and report is :mod:`estimators.comparison.simulation.players`'s, who is asked what
-:mod:`estimators.comparison.simulation.asking`'s, and what is asked next
-:mod:`estimators.comparison.simulation.questions`'s.
+What people believe and report is :mod:`estimators.comparison.simulation.players`'s, and who is asked what
+:mod:`estimators.comparison.simulation.asking`'s.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from estimators.comparison.simulation.asking import (
     NO_TOKEN,
-    STONE_EXPONENT,
     Asked,
     Cells,
     ask_comparisons,
@@ -28,7 +26,6 @@ from estimators.comparison.simulation.players import Mixture, Players, draw_play
 from estimators.comparison.simulation.settings import ParticipantPopulation, check_count, check_number, check_switch
 from estimators.comparison.simulation.study import participant_names
 from estimators.comparison.study import validate_comparison_study
-from estimators.comparison.study_sources import PROPOSAL
 from estimators.errors import InputError, unknown_choice
 from estimators.layout import add_note
 
@@ -66,9 +63,9 @@ def simulate_designed_study(
 
     Each participant is asked at most one comparison of an item, and others answer it freely as far as there are
     enough people. An item's distinct tokens other than the target come in random order, and again until
-    ``n_comparisons`` are asked. Participant u reports of candidate x and reference b (the target y, or a stone)
+    ``n_comparisons`` are asked. Participant u reports of candidate x and target y
 
-    .. math:: \mathrm{logit}\, r = k_u \left(\ln \frac{h_u(b)}{h_u(x)} + \lambda \ln \frac{g(x)}{g(b)} + \mathrm{bias}_u
+    .. math:: \mathrm{logit}\, r = k_u \left(\ln \frac{h_u(y)}{h_u(x)} + \lambda \ln \frac{g(x)}{g(y)} + \mathrm{bias}_u
               \right) + \mathrm{Normal}(0, \mathrm{noise}_u)
 
     or lapses, rounded to the scale; :math:`\lambda` is zero for ``belief`` and `posterior_weight` for ``equation_6``.
@@ -95,7 +92,7 @@ def simulate_designed_study(
     bots : float
         Share of the participants who answer anything: any token, .5 or any value of the scale.
     player : {"belief", "equation_6"}
-        Whether people report their belief's h(b) / (h(b) + h(x)), or the posterior probability that b is the true
+        Whether people report their belief's h(y) / (h(y) + h(x)), or the posterior probability that y is the true
         token and x a draw of the generator.
     posterior_weight : float
         Of ``equation_6``: 1 is the best report under the plain logarithmic score, 0 that under the proper one.
@@ -110,18 +107,12 @@ def simulate_designed_study(
         variables: ``human_target_logprob``, ``human_candidate_logprob``, ``human_kl_nats`` of the shared belief;
         ``true_bias``, ``true_slope``, ``true_noise``, ``true_lapse`` and ``true_bot``, dim ``participant_truth``;
         attributes ``design``, JSON, and ``true_private_variance_nats2``. With `belief_weights` also
-        ``human_mean_loss_nats`` (item), the mean over participants of -ln h_u(y). Stones have the source "proposal"
-        and are candidates after the last batch.
+        ``human_mean_loss_nats`` (item), the mean over participants of -ln h_u(y).
 
     Raises
     ------
     InputError
         Names the argument, its value and what would be right.
-
-    Notes
-    -----
-    Whether a stone is asked about depends on earlier reports of the item, so that stones are independent draws of
-    their proposal given the number of them, and that number depends on the reports.
 
     Examples
     --------
@@ -167,7 +158,7 @@ def simulate_designed_study(
     )
     answering, comparing = who_is_asked(design, y.size, seed)
     cells = candidate_cells(players, y, design, answering, answer_exponent)
-    asked, cells = ask_comparisons(players, y, design, cells, comparing)
+    asked = ask_comparisons(players, y, design, cells, comparing)
     names = np.array([f" t{x}" for x in range(log_g.shape[1])] if tokens is None else list(tokens), dtype=object)
     study = _dataset(players, y, cells, asked, answering=answering, tokens=names)
     if store_reference:
@@ -217,7 +208,6 @@ def _dataset(
             "participant": ("response", names[asked.participant]),
             "response_item": ("response", asked.item),
             "response_candidate": ("response", asked.candidate),
-            "response_reference": ("response", asked.reference),
             "report": ("response", asked.report),
             "automatic": ("response", np.zeros(asked.item.size, dtype=bool)),
             "true_bias": ("participant_truth", players.people.bias),
@@ -232,12 +222,6 @@ def _dataset(
     if players.mixture is not None:
         own = players.mixture.of_tokens(np.arange(n_people)[:, None], at, target)
         study["human_mean_loss_nats"] = ("item", -own.mean(axis=0), {"units": "nats"})
-    if (cells.source == PROPOSAL).any():
-        tempered = STONE_EXPONENT * players.generator
-        top = tempered.max(axis=1, keepdims=True)
-        total = (top + np.log(np.exp(tempered - top).sum(axis=1, keepdims=True, dtype=float)))[:, 0]
-        study["proposal_target_logprob"] = ("item", np.minimum(STONE_EXPONENT * g_target - total, 0))
-        study["proposal_logprob"] = (dims, np.minimum(STONE_EXPONENT * g_candidate - total[:, None], 0))
     if answering.size:
         study["candidate_batch"] = (dims, cells.batch)
         study["answer_item"] = ("answer", np.repeat(at, answering.shape[1]))
@@ -247,7 +231,6 @@ def _dataset(
     add_note(study, "simulated: items, all asked", count=n_items)
     add_note(study, "comparisons", count=asked.item.size)
     add_note(study, "free answers", count=answering.size)
-    add_note(study, "stepping stones", count=int((cells.source == PROPOSAL).sum()))
     add_note(study, "participants who answer anything", count=int(players.bot.sum()))
     return study
 

@@ -37,8 +37,8 @@ _PLAYERS = (*LANGUAGE_MODELS, HUMAN)
 
 # One independent stream per purpose, so that a change of one setting leaves everything drawn for another as it was.
 _STREAMS = ("vocabulary", "context", "signal", "shared", "target", "candidate", "participant", "shown", *_PLAYERS)
-# ... and those of a designed study, at the end: a stream is known by its position.
-_DESIGN_STREAMS = ("bot", "private", "answer", "stone", "order", "who", "report")
+# ... and those of a designed study, at the end: a stream is known by its position, one of which is free.
+_DESIGN_STREAMS = ("bot", "private", "answer", "free", "order", "who", "report")
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from inference.settings import UserPath
 __all__ = ["ComparisonTableSettings", "comparison_study", "comparison_table"]
 
 _PAIRS = ("item", "draw", "context", "target", "candidate")
-_LOGPROBS = ("proposal_logprob", "inclusion_logprob", "proposal_target_logprob", "inclusion_target_logprob")
+_LOGPROBS = ("proposal_logprob", "inclusion_logprob")
 _ANSWERS = ("item", "draw", "participant", "report")
 TARGET, CANDIDATE = "target_logprob_", "candidate_logprob_"
 """What the columns of a language model begin with."""
@@ -271,13 +271,6 @@ def _questions(
     }
     refuse_other_lead(pairs, columns.candidate, variables["candidate_token"][1], variables["target_token"][1][:, None])
     variables |= sources_of(pairs, columns, rows)
-    for name in ("proposal_target_logprob", "inclusion_target_logprob"):
-        column = getattr(columns, name)
-        if column in pairs.names:
-            value = pairs.logprobs(column, empty=True)
-            # NaN differs from itself, and 1 is no log-probability
-            agreed = _of_item(pairs, np.where(np.isnan(value), 1.0, value), rows, names, column)
-            variables[name] = ("item", np.where(agreed == 1.0, np.nan, agreed), {"units": "nats"})
     return variables, names, cells(draw, rows, ""), rows
 
 

@@ -69,10 +69,7 @@ def _sources(study: xr.Dataset) -> dict[str, NDArray[Any]]:
         "inclusion_logprob": "inclusion_logprob",
         "batch": "candidate_batch",
     }
-    found = {name: study[variable].to_numpy().ravel() for name, variable in given.items() if variable in study}
-    of_target = ("proposal_target_logprob", "inclusion_target_logprob")
-    n_candidates = study.sizes["candidate"]
-    return found | {name: np.repeat(study[name].to_numpy(), n_candidates) for name in of_target if name in study}
+    return {name: study[variable].to_numpy().ravel() for name, variable in given.items() if variable in study}
 
 
 def _free_answers(study: xr.Dataset) -> pd.DataFrame:

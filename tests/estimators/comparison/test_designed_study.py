@@ -19,15 +19,12 @@ from estimators.comparison import (
     ParticipantPopulation,
     QuestionDesign,
     RoundingScheme,
-    bridge_gap,
     candidate_tokens,
     log_ratio_from_report,
     simulate_designed_study,
     study_proposals,
-    token_log_ratios,
     validate_comparison_study,
 )
-from estimators.comparison.simulation.questions import next_comparison, note_report, start_questions
 from estimators.errors import InputError
 from tests.same import assert_same_study
 
@@ -64,27 +61,16 @@ def log_odds(report: np.ndarray) -> np.ndarray:
     return -np.asarray(log_ratio_from_report(report))
 
 
-def far_language(n_items: int = 30, vocab: int = 20_000) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """A vocabulary with a long tail; people put the target 20 nats below their likeliest token."""
-    rng = np.random.default_rng(1)
-    logit = rng.normal(0, 1.5, (n_items, vocab)) - 1.3 * np.log(np.arange(1, vocab + 1))
-    log_g = normalised(logit)
-    target = np.array([rng.choice(vocab, p=np.exp(row)) for row in log_g])
-    logit[np.arange(n_items), target] = logit.max(axis=1) - 20
-    return log_g, normalised(logit), target
-
-
 @given(
     n_draws=st.integers(1, 5),
     n_answers=st.integers(0, 6),
     n_comparisons=st.integers(1, 6),
     scale=st.sampled_from(sorted(SCHEMES)),
-    chains=st.booleans(),
     seed=st.integers(0, 10),
     rest=st.sampled_from([{}, {"bots": 0.5}, {"private_sd_nats": 1.0}, {"player": "equation_6"}]),
 )
 def test_every_design_gives_a_valid_study(
-    n_draws: int, n_answers: int, n_comparisons: int, scale: str, chains: bool, seed: int, rest: dict[str, Any]
+    n_draws: int, n_answers: int, n_comparisons: int, scale: str, seed: int, rest: dict[str, Any]
 ) -> None:
     design = QuestionDesign(
         n_draws=n_draws,
@@ -92,7 +78,6 @@ def test_every_design_gives_a_valid_study(
         n_comparisons=n_comparisons,
         n_participants=6,
         scale=scale,
-        chains=chains and scale != "choice",
     )
     people = ParticipantPopulation()
     study = simulate_designed_study(LOG_G[:4], LOG_H[:4], TARGET[:4], design, people, seed=seed, **rest)
@@ -130,7 +115,7 @@ def test_answers_name_the_tokens_that_were_answered() -> None:
 
 
 def test_the_same_seed_gives_the_same_study_and_another_does_not() -> None:
-    design, people = QuestionDesign(chains=True), ParticipantPopulation()
+    design, people = QuestionDesign(), ParticipantPopulation()
     options = {"private_sd_nats": 0.5, "bots": 0.1}
     first = simulate(design, people, **options)
     assert_same_study(first, simulate(design, people, **options))
@@ -149,7 +134,6 @@ def test_ideal_people_report_the_belief() -> None:
     at, shown = study["response_item"].values, study["response_candidate"].values
     truth = LOG_H[at, TARGET[at]] - LOG_H[at, number[at, shown]]
     assert_allclose(log_odds(study["report"].values), truth, atol=1e-6)
-    assert (study["response_reference"] == -1).all()
 
 
 def test_errors_of_people_are_those_of_their_equation() -> None:
@@ -302,85 +286,6 @@ def test_equation_6_shifts_by_the_ratio_of_the_generator(weight: float) -> None:
     assert_allclose(moved, weight * shift, atol=1e-6)
 
 
-def test_exact_reports_give_the_bridge_the_gap() -> None:
-    log_g, log_h, target = language(n_items=150, seed=4)
-    design = QuestionDesign(n_draws=10, n_answers=15, n_comparisons=25, scale="none")
-    found = bridge_gap(simulate_designed_study(log_g, log_h, target, design, IDEAL, seed=1))
-    at = np.arange(150)
-    true_gap = (log_g[at, target] - log_h[at, target]).mean()
-    assert found.n_unknown_answers == 0
-    # seeds 0 to 19: mean error +.002, sd .016, none above .03
-    assert found.gap_nats == pytest.approx(true_gap, abs=0.1)
-
-
-def test_chains_reach_tokens_beyond_the_end_of_the_scale() -> None:
-    log_g, log_h, target = far_language()
-    plain = simulate_designed_study(log_g, log_h, target, QuestionDesign(), IDEAL, seed=0)
-    study = simulate_designed_study(log_g, log_h, target, QuestionDesign(chains=True, n_stones=5), IDEAL, seed=0)
-    stones = study["candidate_source"].values == "proposal"
-    assert stones.any(axis=1).mean() > 0.7
-    assert stones.sum(axis=1).max() <= 5
-    assert np.isfinite(study["proposal_logprob"].values[stones]).all()
-    found = token_log_ratios(study, rounding="slider", drop_ends=True)
-    assert np.isfinite(found.log_ratio).all()
-    truth = study["human_candidate_logprob"].values[found.item, found.token]
-    truth = truth - study["human_target_logprob"].values[found.item]
-    reached = ~found.censored & (truth > 12)
-    # 9.2 nats are the end of the slider; steps are rounded by .05 nats at most. Seeds 0 to 7: 21 to 30 items, .13 nats
-    assert np.unique(found.item[reached]).size >= 18
-    assert_allclose(found.log_ratio[reached], truth[reached], atol=0.3)
-    assert np.abs(token_log_ratios(plain, rounding="slider").log_ratio).max() < 9.3
-    gaps = [bridge_gap(one, rounding="slider", drop_ends=True).gap_nats for one in (plain, study)]
-    at = np.arange(30)
-    true_gap = (log_g[at, target] - log_h[at, target]).mean()
-    # true 17.5; seeds 0 to 7: 8.5 to 9.0 without stones, 16.0 to 17.4 with them
-    assert gaps[1] - gaps[0] > 6
-    assert gaps[1] < true_gap + 0.5
-
-
-def test_a_stone_is_a_draw_of_the_square_root_of_the_generator() -> None:
-    log_g, log_h, target = far_language()
-    design = QuestionDesign(chains=True, n_stones=5)
-    study = simulate_designed_study(log_g, log_h, target, design, IDEAL, seed=0)
-    tempered = normalised(0.5 * log_g)
-    number, stones = token_numbers(study), study["candidate_source"].values == "proposal"
-    q = np.nonzero(stones)[0]
-    assert_allclose(study["proposal_logprob"].values[stones], tempered[q, number[stones]], atol=1e-9)
-    assert_allclose(study["proposal_target_logprob"], tempered[np.arange(30), target], atol=1e-9)
-    assert (study["candidate_batch"].values[stones] == 1).all()  # nobody asked about it before the answers came
-
-
-def test_without_far_targets_chains_change_nothing() -> None:
-    plain, chained = simulate(QuestionDesign()), simulate(QuestionDesign(chains=True))
-    assert_same_study(chained.drop_attrs(), plain.drop_attrs())
-
-
-def test_stepping_stones_lead_from_the_target_to_far_tokens() -> None:
-    item = start_questions([0, 1, 2], stones=[5, 1, 6])
-    assert next_comparison(item) == (0, -1)
-    note_report(item, 0, -1, 9.2, end=True)
-    assert next_comparison(item) == (1, -1)  # one far token may be a slip
-    note_report(item, 1, -1, 9.2, end=True)
-    assert next_comparison(item) == (5, -1)  # two of two: a stone
-    note_report(item, 5, -1, 6.0, end=False)
-    assert next_comparison(item) == (0, 5)
-    note_report(item, 0, 5, 5.0, end=False)
-    assert item.place[0] == 11.0
-    assert next_comparison(item) == (1, 0)  # the farthest placed token
-    note_report(item, 1, 0, -9.2, end=True)
-    assert next_comparison(item) == (1, 5)  # between the target and 0: the placed one nearest to the middle
-    note_report(item, 1, 5, -3.0, end=False)
-    assert item.place[1] == 3.0
-    assert next_comparison(item) == (2, 5)  # most were far: a fresh token is compared with the stone
-    assert item.used_stones == 1
-    note_report(item, 2, 5, 9.2, end=True)
-    assert next_comparison(item) == (2, 0)
-    note_report(item, 2, 0, 9.2, end=True)
-    # token 1 is a stone too, of which nothing new is learnt; the next starts from the farthest placed token
-    assert next_comparison(item) == (6, 0)
-    assert item.used_stones == 3
-
-
 def test_an_item_of_nothing_but_its_target_is_not_asked() -> None:
     log_p = normalised(np.array([[0.0, -60.0, -60.0], [0.0, 0.0, 0.0]]))
     study = simulate_designed_study(log_p, log_p, [0, 0], QuestionDesign(n_comparisons=5), IDEAL, seed=0)
@@ -406,10 +311,7 @@ def test_strings_of_tokens_and_the_design_are_kept() -> None:
         ({"n_answers": 30}, "n_answers: is 30, which needs 30 participants an item"),
         ({"n_comparisons_each": 5}, "n_comparisons_each: is 5, should divide n_comparisons"),
         ({"n_answers": 2, "n_batches": 3}, "n_batches: is 3, should be at most n_answers"),
-        ({"chains": 1}, "chains: is 1, should be true or false"),
-        ({"chains": True, "scale": "choice"}, "both ends"),
         ({"scale": "sliders"}, "slider"),
-        ({"n_stones": -2}, "n_stones: is -2"),
     ],
 )
 def test_a_malformed_design_is_refused(arguments: dict[str, Any], message: str) -> None:

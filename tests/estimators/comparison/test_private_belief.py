@@ -101,6 +101,6 @@ def test_studies_that_cannot_say(repeated: xr.Dataset) -> None:
     with pytest.raises(InputError, match="at least 3 are needed"):
         private_belief(two)
     report = repeated["report"].to_numpy().copy()
-    report[np.flatnonzero(repeated["response_reference"].to_numpy() == -1)[0]] = 1.0
+    report[0] = 1.0
     with pytest.raises(InputError, match="report: is 0 or 1"):
         private_belief(repeated.assign(report=("response", report)))

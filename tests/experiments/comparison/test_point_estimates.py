@@ -12,14 +12,13 @@ import pytest
 import xarray as xr
 
 import experiments
-from estimators.comparison import BridgeGap, ItemTerms, LogMeans, estimate_perplexity, jackknife_log_mean
+from estimators.comparison import ItemTerms, LogMeans, estimate_perplexity, jackknife_log_mean
 from estimators.comparison.examples import answered_study, comparison_study
 from estimators.errors import InputError
 from experiments.comparison.estimates import TABLE_COLUMNS
 from experiments.comparison.perplexity import sampling_warnings
 from experiments.harness.outputs import write_outputs
 from experiments.harness.result import ExperimentResult
-from experiments.studies.comparison.file import save_comparison_study
 from tests.experiments.command import TINY, config, prepared, run_experiment
 from tests.oracles.comparison_game import gap_and_errors, nearest, round_half_even_tenths, terms_by_item
 from tests.oracles.lm_game import raw_answers
@@ -79,48 +78,12 @@ def test_every_estimator(estimator: str) -> None:
         assert not np.allclose(table["gap_nats"], plain["gap_nats"])
 
 
-def test_the_bridge_of_a_study_with_free_answers(tmp_path: Path) -> None:
-    study = answered_study(n_items=40)
-    path = save_comparison_study(study, tmp_path / "study.nc")
-    result = run_experiment("+exp=perplexity", "estimator=bridge", "study=comparison_file", f"study.path={path}")
-    row = result.table.query("rounding == 'none'").iloc[0]
-    found = estimate_perplexity(study, estimator="bridge")
-    assert isinstance(found.gap, BridgeGap)
-    assert row["player"] == "human"
-    assert row["estimator"] == "bridge"
-    assert row["gap_nats"] == found.gap.gap_nats
-    assert row["verdict"] == "enough draws"
-    bridge = result.tables["bridge"].iloc[0]
-    assert bridge["se_clustered_nats"] == found.gap.se_clustered_nats
-    assert bridge["overlap"] == found.gap.overlap.overlap
-    assert result.table["rounding"].tolist() == ["none", "interface"]
-    assert any("takes free answers for draws" in warning for warning in result.warnings)
-    assert not any("Pareto" in warning for warning in result.warnings)
-    # equation 5 on the same study leaves the answers out, and says so
-    plain = run_experiment("+exp=perplexity", "study=comparison_file", f"study.path={path}")
+def test_equation_5_says_how_many_responses_it_left_out() -> None:
+    study = answered_study()
+    found = experiments.perplexity(study)
     n_left_out = int((study["candidate_source"].to_numpy() == "answer").sum())
-    assert any(f"{n_left_out} of {study.sizes['response']} responses are left out" in one for one in plain.warnings)
-    assert set(plain.table["player"]) == {"human", "lm"}
-
-
-def test_the_bridge_says_what_it_left_out(tmp_path: Path) -> None:
-    study = answered_study(n_items=20, temperature=0.5)
-    answered = study["answer_candidate"].to_numpy().copy()
-    answered[np.flatnonzero(answered >= 0)[:3]] = -2
-    study = study.assign(answer_candidate=("answer", answered))
-    study = study.isel(answer=np.flatnonzero(study["answer_item"].to_numpy() < 17))
-    warnings = experiments.perplexity(study, estimator={"name": "bridge"}).warnings
-    said = next(warning for warning in warnings if warning.startswith("bridge, rounding interface (too few)"))
-    assert "3 of 136 free answers are left out" in said
-    assert "3 items are left out" in said
-    assert "tokens rest on an end of the scale" in said
-
-
-def test_the_bridge_of_a_study_without_free_answers() -> None:
-    with pytest.raises(InputError, match="answer: has no free answers"):
-        run_experiment("+exp=perplexity", "estimator=bridge", *TINY)
-    with pytest.raises(InputError, match="player: is 'lm'; the free answers are draws of 'human' alone"):
-        experiments.perplexity(answered_study(), estimator={"name": "bridge"}, players=["lm"])
+    assert any(f"{n_left_out} of {study.sizes['response']} responses are left out" in one for one in found.warnings)
+    assert set(found.table["player"]) == {"human", "lm"}
 
 
 def test_default_run_underestimates_the_dissimilar_player_and_says_so() -> None:

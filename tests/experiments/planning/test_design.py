@@ -9,10 +9,11 @@ import pandas as pd
 import pytest
 import xarray as xr
 
+from estimators.comparison import token_pool
 from estimators.errors import InputError
 from experiments import design, designed_simulated, question_worth, simulated
 from experiments.harness.outputs import write_outputs
-from experiments.planning.games import Outcome
+from experiments.planning.games import Outcome, equation_5
 from experiments.planning.pilot import pilot_populations
 from experiments.planning.points import DesignPoint, design_points, n_people, people_minutes
 from experiments.planning.replicates import fresh_studies, keeps_promise, summarise
@@ -155,6 +156,25 @@ def test_designs_are_all_different() -> None:
     points = design_points(DesignSettings())
     assert len(points) == len(set(points))
     assert {point.game for point in points} == set(GAMES)
+
+
+def test_equation_5_counts_every_draw_and_averages_reports_on_one_token() -> None:
+    """Five draws each of g = (.5, .5) and h = (.8, .2), y the first token; a draw of which nobody reported is left."""
+    pool = token_pool(
+        item=[0, 0, 1, 1, 1],
+        offset_nats=[0, 0, 0, 0, 9],
+        is_target=[True, False, True, False, False],
+        n_drawn=[5, 5, 5, 5, 7],
+        report_token=[1, 1, 3],
+        report_person=[0, 1, 0],
+        report_log_ratio=np.log([0.5, 0.125, 0.25]),
+    )
+    value, se, freedom = equation_5(pool, asked=False)
+    assert value == pytest.approx(np.log(0.625))
+    assert se == pytest.approx(0)
+    assert freedom == 1
+    # ten draws of mean .625 and standard deviation .375, ddof 0 or 1
+    assert equation_5(pool, asked=True)[1] == pytest.approx(0.6 / np.sqrt(10) / np.sqrt(2), rel=0.06)
 
 
 def test_a_summary_by_hand() -> None:

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from estimators.comparison import bridge_gap, estimate_perplexity
+from estimators.comparison import estimate_perplexity
 from estimators.comparison.examples import answered_study
 from estimators.errors import InputError
 from estimators.layout import notes
@@ -57,31 +57,16 @@ def test_tables_that_were_written_are_the_study(make: Callable[[], xr.Dataset], 
         assert again[name].to_numpy().tolist() == kept[name].to_numpy().tolist()
 
 
-def test_the_bridge_of_tables_and_of_frames_is_the_studys(paths: dict[str, Path]) -> None:
-    study = answered_study()
-    given = frames(study, paths)
-    found = comparison_study(given["answers"], given["pairs"], free_answers=given["free_answers"], generator="lm")
-    np.testing.assert_allclose(bridge_gap(found).item_gap_nats, bridge_gap(study).item_gap_nats, rtol=1e-9)
-    assert estimate_perplexity(found, estimator="bridge").gap.n_items == 6
-
-
 def test_proposals_are_written_and_read(paths: dict[str, Path]) -> None:
     study = answered_study()
     source = study["candidate_source"].to_numpy()
-    of_target = study["target_logprob"].isel(model=0, drop=True).to_numpy().copy()
-    of_target[2] = np.nan
     study = study.assign(
         candidate_source=(("item", "candidate"), np.where(source == "generator", "proposal", source)),
         proposal_logprob=study["candidate_logprob"].isel(model=0, drop=True),
-        proposal_target_logprob=("item", of_target),
     )
     given = frames(study, paths)
     again = comparison_study(given["answers"], given["pairs"], generator="lm")
-    np.testing.assert_allclose(again["proposal_target_logprob"].to_numpy(), of_target)
     np.testing.assert_allclose(estimate_perplexity(again).gap.gap_nats, estimate_perplexity(study).gap.gap_nats)
-    changed("pairs", "proposal_target_logprob", "-0.1")(given)
-    with pytest.raises(InputError, match="proposal_target_logprob: differs between the rows of item '0'"):
-        comparison_study(given["answers"], given["pairs"], generator="lm")
 
 
 def test_other_names_and_what_is_left_out(paths: dict[str, Path]) -> None:
