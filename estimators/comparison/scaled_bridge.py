@@ -100,12 +100,15 @@ class ScaledBridge(Result):
     item_gap_nats: FloatArray
     item_se_nats: FloatArray
 
+    @property
+    def finds_scale(self) -> bool:
+        """Whether the slope lies inside the limits of the search; at a limit the gap means nothing."""
+        return bool(1 / _SLOPES[1] < (1 - _TOLERANCE) * self.slope < self.slope < (1 - _TOLERANCE) / _SLOPES[0])
+
     def headline(self) -> str:
         """The gap, its error, and the scale of the reports."""
-        return (
-            f"gap {self.gap_nats:.3f} +- {self.se_contexts_nats:.3f} nats over {self.item.size} items, slope of "
-            f"reports {self.slope:.2f}"
-        )
+        scale = f"slope of reports {self.slope:.2f}" if self.finds_scale else "no scale found"
+        return f"gap {self.gap_nats:.3f} +- {self.se_contexts_nats:.3f} nats over {self.item.size} items, {scale}"
 
 
 def scaled_bridge(pool: TokenPool, *, n_groups: int = 20) -> ScaledBridge:

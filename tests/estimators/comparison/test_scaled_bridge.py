@@ -48,6 +48,7 @@ def test_the_equations_hold_token_by_token(seed: int) -> None:
     pool, _ = asked(seed, ParticipantPopulation(), n=20)
     found = scaled_bridge(pool)
     assert found.n_left_out == 0
+    assert found.finds_scale
     evened = even_slopes(pool.report_log_ratio, pool.report_person).tolist()
     of_gap, of_slope = scaled_bridge_scores(pool, evened, found.slope, found.item_gap_nats.tolist())
     np.testing.assert_allclose(of_gap, 0, atol=1e-4)
@@ -88,6 +89,13 @@ def test_labels_in_their_exact_shares_give_slope_and_gaps(k: float) -> None:
     # everybody's reports are made equally large first, which costs a little where tokens differ in size
     assert found.slope == pytest.approx(k, rel=0.1)
     np.testing.assert_allclose(found.item_gap_nats, np.log(g[0] / h[0]), atol=0.03)
+
+
+def test_at_a_limit_of_the_search_no_scale_is_found() -> None:
+    pool, _ = asked(1, ParticipantPopulation())
+    found = scaled_bridge(replace(pool, report_log_ratio=1e4 * pool.report_log_ratio))
+    assert not found.finds_scale
+    assert "no scale found" in repr(found)
 
 
 def test_without_a_group_is_what_a_new_fit_gives() -> None:
