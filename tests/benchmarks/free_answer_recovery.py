@@ -132,10 +132,10 @@ def row(
     }
 
 
-def by_bridge(study: xr.Dataset) -> tuple[dict[str, float], np.ndarray]:
+def by_bridge(study: xr.Dataset, slope: float | None = None) -> tuple[dict[str, float], np.ndarray]:
     """The scaled bridge, with Student's t and the errors for these very items, and positions of the items used."""
     pool, position = study_pool(study)
-    found = scaled_bridge(pool)
+    found = scaled_bridge(pool, slope=slope)
     arm = float(stdtrit(found.freedom, 0.95)) * found.se_asked_nats
     ends = {"gap_lower_nats": found.gap_nats - arm, "gap_upper_nats": found.gap_nats + arm}
     return {"gap_median_nats": found.gap_nats, **ends, "k0_found": found.slope}, position[found.item]

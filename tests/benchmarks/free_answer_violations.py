@@ -2,11 +2,11 @@
 
 Usage: python tests/benchmarks/free_answer_violations.py METHOD FOLDER RESULT.csv [FIRST N]
 
-METHOD is `bridges` (closed forms: the scaled bridge and equation 5; seconds a row) or `model` (minutes a study).
-FOLDER is that of the public data of the comparison game. Studies are those of `free_answer_recovery.py` at k0 = 1, in
-turn of its five beliefs, with two comparisons of a context by each person. FIRST and N say which studies of every
-violation. Adds a row a study to RESULT.csv, leaves out what it has already, and prints bias, coverage and width of 90%
-intervals for the items asked, and how often each check notices.
+METHOD is `bridges` (closed forms: the scaled bridge, the bridge that takes reports as they are, and equation 5; seconds
+a row) or `model` (minutes a study). FOLDER is that of the public data of the comparison game. Studies are those of
+`free_answer_recovery.py` at k0 = 1, in turn of its five beliefs, with two comparisons of a context by each person.
+FIRST and N say which studies of every violation. Adds a row a study to RESULT.csv, leaves out what it has already, and
+prints bias, coverage and width of 90% intervals for the items asked, and how often each check notices.
 """
 
 from __future__ import annotations
@@ -42,19 +42,22 @@ SLOPES = (0.051, 19.9)
 def by_closed_forms(study: xr.Dataset, truth: np.ndarray, *, tests: bool) -> dict[str, Any]:
     """Gap, 90% interval and truth for the items used by every closed form, and what each check says."""
     scaled, item = by_bridge(study)
-    by_draws = estimate_perplexity(study).gap
+    plain, of_plain = by_bridge(study, 1.0)
+    by_draws, bridged = (estimate_perplexity(study, estimator=name).gap for name in ("importance", "bridge"))
     arm = Z * by_draws.se_samples_nats
     ends = {"lower": by_draws.gap_nats - arm, "median": by_draws.gap_nats, "upper": by_draws.gap_nats + arm}
     found: dict[str, Any] = {f"importance_{name}": value for name, value in ends.items()}
     found["importance_truth"] = truth[by_draws.item].mean()
-    found |= {f"scaled_{name}": scaled[f"gap_{name}_nats"] for name in ends}
-    found["scaled_truth"] = truth[item].mean()
+    for method, estimate, used in (("scaled", scaled, item), ("plain", plain, of_plain)):
+        found |= {f"{method}_{name}": estimate[f"gap_{name}_nats"] for name in ends}
+        found[f"{method}_truth"] = truth[used].mean()
     report = study["report"].to_numpy()
     return found | {
         "k0_found": scaled["k0_found"],
         "differ": float(private_belief(study, slope=scaled["k0_found"]).p_shared < 0.05) if tests else np.nan,
         "no_scale": not SLOPES[0] < scaled["k0_found"] < SLOPES[1],
         "at_ends": np.mean((report <= report.min()) | (report >= report.max())) > MOST_AT_ENDS,
+        "bridge_verdict": bridged.diagnostics.verdict != "enough draws",
         "importance_verdict": by_draws.diagnostics.verdict != "enough draws",
     }
 
