@@ -13,6 +13,7 @@ from estimators.display import Result
 from estimators.errors import InputError
 from inference.comparison.participant_fit import ParticipantFit
 from inference.comparison.participant_gap import loss_gap, outcome_temperature
+from inference.posterior.gaussian import Gaussian
 from models.comparison.participant_data import ParticipantData, with_rows
 from models.comparison.participants import ParticipantPriors, set_windows
 
@@ -20,6 +21,7 @@ __all__ = ["WithoutOne", "leave_one_out", "scaled_priors", "unusual_participants
 
 FloatArray = NDArray[np.float64]
 
+_FARTHEST = 2.0
 _SCALES = (
     *("log_spread", "slope", "slope_change", "spread_slope", "left_place_sd", "right_place_sd", "log_side_spread"),
     *("left_weight_sd", "right_weight_sd", "right_slope_sd", "right_weight_slope", "target", "target_slope"),
@@ -132,7 +134,8 @@ def leave_one_out(fit: ParticipantFit, rng: np.random.Generator, *, n_draws: int
     r"""Leave out the reports of every participant in turn, without a new fit.
 
     The mode moves by one Newton step, :math:`H^{-1} \nabla \ln p(\text{other reports} \mid \theta)`, with the curvature
-    H of the whole fit; draws of the belief are then made without the reports of that participant.
+    H of the whole fit and by at most two standard deviations a direction. Draws of the belief are then made without the
+    reports of that participant, with the same random numbers for all.
 
     Parameters
     ----------
@@ -165,17 +168,23 @@ def leave_one_out(fit: ParticipantFit, rng: np.random.Generator, *, n_draws: int
         raise InputError("has one participant, without whom there is nothing", source=f"study {data.study!r}")
     model, found, n = compiled.program.model, compiled.gaussian, 4 * max(n_draws // 4, 1)
     inputs = compiled.program.wanted(found.mode)
-    whole = found.mode
+    seed = int(rng.integers(2**31))
+
+    def gap(gaussian: Gaussian) -> FloatArray:
+        own = np.random.default_rng(seed)
+        belief = compiled.belief(n, own, gaussian)
+        temperature = np.ones(n)
+        if fit.anchor.name == "outcomes":
+            weight = own.exponential(size=belief.target.shape)
+            temperature = outcome_temperature(belief, weight, objective=fit.anchor.objective)
+        return loss_gap(belief, temperature).mean(axis=1)
+
+    off = np.median(fit.gap_nats) - np.median(gap(found))
     for number, name in enumerate(data.participant.tolist()):
         others = data.row_participant != number
         set_windows(model, inputs, data=with_rows(data, others))
-        gradient = compiled.program.density(whole)[1]
-        moved = replace(found, mode=whole + found.directions @ (found.directions.T @ gradient))
-        belief = compiled.belief(n, rng, moved)
-        temperature = np.ones(n)
-        if fit.anchor.name == "outcomes":
-            weight = rng.exponential(size=belief.target.shape)
-            temperature = outcome_temperature(belief, weight, objective=fit.anchor.objective)
-        gap = loss_gap(belief, temperature).mean(axis=1)
-        yield WithoutOne(str(name), int((~others).sum()), gap)
+        gradient = compiled.program.density(found.mode)[1]
+        step = np.clip(found.directions.T @ gradient, -_FARTHEST, _FARTHEST)
+        without = gap(replace(found, mode=found.mode + found.directions @ step)) + off
+        yield WithoutOne(str(name), int((~others).sum()), without)
     set_windows(model, inputs)
