@@ -6,18 +6,11 @@ from .bets.sbc import recalibration_sbc
 from .cloze.ard import SklearnArd, average_effects, expected_target, largest_probability, loo_of_targets, sklearn_ard
 from .cloze.ard_sbc import ard_sbc, interval_coverage
 from .cloze.tvd import TvdPosterior, tvd_posterior
-from .comparison.belief_gap import BeliefGap, belief_gap, compile_belief
 from .comparison.calibration_curves import predicted_reports, reliability_curves, report_shares
-from .comparison.expected_answers import ExpectedAnswers, expected_answers
-from .comparison.free_answer_fit import FreeAnswerFit, compile_free_answers, fit_free_answers
-from .comparison.free_answer_gap import answered_temperature, tempered_gap
-from .comparison.participant_fit import Anchor, ParticipantFit, compile_participants, fit_participants, top1_weights
-from .comparison.participant_gap import SharedBelief, loss_gap, outcome_temperature, shared_belief, tail_share
-from .comparison.participant_prediction import log_score, predicted_boxes
-from .comparison.participant_recovery import SimulatedAnswers, simulate_answers
+from .comparison.participant_fit import ANCHORS, Anchor, ParticipantFit, design_matrix, fit_participants, top1_weights
+from .comparison.participant_gap import SharedBelief, loss_gap, outcome_temperature, tail_share, top1_rate
 from .comparison.participant_sensitivity import WithoutOne, leave_one_out, scaled_priors, unusual_participants
-from .comparison.recovery import RecoverySummary, summarise
-from .comparison.sbc import belief_sbc, calibration_sbc, free_answer_sbc, participant_sbc, report_sbc
+from .comparison.sbc import calibration_sbc, report_sbc
 from .examples import stand_in_posterior
 from .guesses.accuracy import (
     ModelGuesses,
@@ -39,37 +32,30 @@ from .posterior.storage import load_posterior, save_posterior
 from .rankings.slopes import RankDraws, expected_scores, power_to_tell_apart, rank_draws, score_slopes, share_best
 
 __all__ = [
+    "ANCHORS",
     "SAMPLERS",
     "Anchor",
-    "BeliefGap",
     "CompiledModel",
     "Convergence",
     "EcdfBand",
-    "ExpectedAnswers",
-    "FreeAnswerFit",
     "GateThresholds",
     "HeldOutLosses",
     "LooByGroup",
     "ModelGuesses",
     "ParticipantFit",
     "RankDraws",
-    "RecoverySummary",
     "SbcModel",
     "SbcSettings",
     "SbcVerdict",
     "SharedBelief",
-    "SimulatedAnswers",
     "SklearnArd",
     "TvdPosterior",
     "WithoutOne",
     "accuracy_sbc",
-    "answered_temperature",
     "api",
     "ard_sbc",
     "average_effects",
     "beats_every",
-    "belief_gap",
-    "belief_sbc",
     "best_participant",
     "bets",
     "calibration_sbc",
@@ -78,18 +64,13 @@ __all__ = [
     "compare",
     "comparison",
     "comparison_table",
-    "compile_belief",
-    "compile_free_answers",
     "compile_model",
-    "compile_participants",
     "complete",
+    "design_matrix",
     "ecdf_band",
-    "expected_answers",
     "expected_scores",
     "expected_target",
-    "fit_free_answers",
     "fit_participants",
-    "free_answer_sbc",
     "guesses",
     "held_out_losses",
     "interval_coverage",
@@ -99,19 +80,16 @@ __all__ = [
     "lm",
     "load_posterior",
     "log_likelihood",
-    "log_score",
     "loo_by",
     "loo_of_targets",
     "loss_gap",
     "model_guesses",
     "outcome_temperature",
     "participant_draws",
-    "participant_sbc",
     "population_draws",
     "posterior",
     "power_to_tell_apart",
     "practice_change",
-    "predicted_boxes",
     "predicted_reports",
     "rank_draws",
     "rankings",
@@ -126,14 +104,11 @@ __all__ = [
     "scaled_priors",
     "score_slopes",
     "share_best",
-    "shared_belief",
-    "simulate_answers",
     "sklearn_ard",
     "stand_in_posterior",
     "store",
-    "summarise",
     "tail_share",
-    "tempered_gap",
+    "top1_rate",
     "top1_weights",
     "tvd_posterior",
     "unusual_participants",

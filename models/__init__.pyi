@@ -9,8 +9,6 @@ from .cloze.ard_columns import ArdColumns, clean_columns, measured_error
 from .cloze.ard_data import ArdData, Measured, ard_data
 from .cloze.ard_priors import ArdPriors, FixedScales
 from .cloze.tvd import WordPairData, WordPairPriors, set_word_pairs, word_pair_data, word_pair_model
-from .comparison.belief import BeliefPriors, belief_model, set_answers
-from .comparison.belief_data import BeliefData, belief_data
 from .comparison.calibration import CalibrationPriors, calibration_model, set_weights
 from .comparison.calibration_data import (
     OutcomeData,
@@ -20,10 +18,8 @@ from .comparison.calibration_data import (
     favoured_outcomes,
     reports_on_truth,
 )
-from .comparison.free_answer_data import FreeAnswerData, free_answer_data
-from .comparison.free_answers import FreeAnswerPriors, free_answer_model
-from .comparison.participant_data import ParticipantData, participant_data, without_participants
-from .comparison.participants import ParticipantPriors, participant_model, set_participant_data
+from .comparison.participant_data import ParticipantData, participant_data, with_reports, without_participants
+from .comparison.participants import ParticipantPriors, participant_model
 from .comparison.report_process import ReportPriors, report_model
 from .guesses.accuracy import accuracy_model
 from .guesses.accuracy_data import AccuracyData, accuracy_data
@@ -37,12 +33,8 @@ __all__ = [
     "ArdColumns",
     "ArdData",
     "ArdPriors",
-    "BeliefData",
-    "BeliefPriors",
     "CalibrationPriors",
     "FixedScales",
-    "FreeAnswerData",
-    "FreeAnswerPriors",
     "Measured",
     "OutcomeData",
     "ParticipantData",
@@ -59,8 +51,6 @@ __all__ = [
     "accuracy_model",
     "ard_data",
     "ard_model",
-    "belief_data",
-    "belief_model",
     "bets",
     "binary_outcomes",
     "binary_reports",
@@ -69,8 +59,6 @@ __all__ = [
     "cloze",
     "comparison",
     "favoured_outcomes",
-    "free_answer_data",
-    "free_answer_model",
     "guesses",
     "measured_error",
     "participant_data",
@@ -82,11 +70,10 @@ __all__ = [
     "recalibration_model",
     "report_model",
     "reports_on_truth",
-    "set_answers",
     "set_counts",
-    "set_participant_data",
     "set_weights",
     "set_word_pairs",
+    "with_reports",
     "without_participants",
     "word_pair_data",
     "word_pair_model",

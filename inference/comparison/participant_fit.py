@@ -1,27 +1,28 @@
-r"""Fit the participant model and fix the one scale that reports cannot give.
+r"""Fit the participant model, and say where the scale of the belief comes from.
 
-``assumed``: k0, the typical slope of reports on the log-odds of the belief, is a number somebody believes in; 1 says
-that reports are right on average in log-odds, as the estimator of equation 5 does.
+``answers``: free answers are draws of the belief, so that k0, the typical slope of reports on its log-odds, is a
+parameter like the others.
 
-``outcomes`` (a *cut* posterior): which of two tokens came from the text is known, and so is the generator of the other,
-so that the labels fix the temperature c that makes the shared, de-noised belief fit them
-(:func:`~inference.comparison.participant_gap.outcome_temperature`). The labels may not be added to the likelihood of
-the reports, which is given which token is the target already. A first, short fit at k0 = 1 finds about which scale is
-meant; the fit proper is made at that scale, where the priors of the belief mean what they say; every draw of it then
-gets its own c, with Bayesian-bootstrap weights over items, so that the interval has the uncertainty of c in it. What
-comes out is the loss of the shared belief after the one temperature that best fits which tokens were true. It is near
-the least loss that any temperature gives that belief, not that itself, as tokens shown stand for the whole
-distribution; and it is the participants' loss if they are calibrated in log-loss.
+``assumed``: k0 is a number somebody believes in; 1 says that reports are right on average in log-odds, as the estimator
+of equation 5 does.
+
+``outcomes`` (a *cut* posterior): which of the tokens came from the text is known, and so is the generator of the
+others, so that these labels fix the temperature that makes the shared, de-noised belief fit them
+(:func:`~inference.comparison.participant_gap.outcome_temperature`). They may not be added to the likelihood of the
+reports, which is given which token is the target already. A first fit at an assumed k0 finds about which scale is
+meant; the fit proper is made at that scale; every draw of it then gets its own temperature, with Bayesian-bootstrap
+weights over items. What comes out is the loss of the shared belief at the temperature that best fits which tokens were
+true, and the loss of that belief itself if people are calibrated in log-loss.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pymc as pm
 from numpy.typing import NDArray
 
 from estimators.display import Result, interval_rows
@@ -31,25 +32,48 @@ from inference.comparison.participant_gap import (
     SharedBelief,
     loss_gap,
     outcome_temperature,
-    shared_belief,
+    tail_share,
     top1_rate,
 )
-from inference.posterior.arviz_adapter import InferenceData, group, thin
+from inference.posterior.arviz_adapter import InferenceData, group
 from inference.posterior.convergence import Convergence, GateThresholds, check_convergence
-from inference.posterior.sampling import CompiledModel, sample, written_model
+from inference.posterior.gaussian import Gaussian, Program, fit_gaussian, posterior_of
+from inference.posterior.sampling import sample
+from models.comparison.latent_words import draw_words
 from models.comparison.participant_data import ParticipantData
-from models.comparison.participant_density import participant_density
-from models.comparison.participants import ParticipantPriors, participant_model, set_participant_data
+from models.comparison.participants import ParticipantPriors, participant_model, set_windows
 
-__all__ = ["ANCHORS", "Anchor", "ParticipantFit", "compile_participants", "fit_participants", "top1_weights"]
+__all__ = ["ANCHORS", "DESCRIPTIONS", "GAUSSIAN", "Anchor", "Compiled", "ParticipantFit", "design_matrix", "fit_participants", "top1_weights"]
 
 FloatArray = NDArray[np.float64]
 
-ANCHORS = ("outcomes", "assumed")
+ANCHORS = ("answers", "outcomes", "assumed")
 """Where the scale of the belief comes from."""
+GAUSSIAN = "gaussian"
+"""The sampler that draws from a Gaussian around the posterior's mode."""
+
+DESCRIPTIONS = {
+    "k0": "geometric mean of the participants' slopes",
+    "slope": "slope of a participant's log-odds on those of the shared belief",
+    "bias": "nats by which a participant's log-odds lean to the target, before the slope",
+    "noise": "standard deviation of the noise of a participant's log-odds, nats",
+    "lapse": "probability that a report has nothing to do with the belief",
+    "half": "share of lapses that are 50%",
+    "slope_sd": "standard deviation over participants of ln slope",
+    "bias_sd": "standard deviation over participants of the bias, nats",
+    "noise_sd": "standard deviation over participants of ln noise",
+    "spread": "standard deviation of most words' log-ratios to the generator at ln g = -4, nats",
+    "law_slope": "slope of log-ratios on ln g",
+    "target_mean": "mean log-ratio of targets at ln g = -4, nats",
+    "target_slope": "slope of targets' log-ratios on ln g",
+    "target_spread": "scale of targets' log-ratios, nats",
+}
+"""What variables of the posterior are."""
 
 _SCALES = (0.05, 20.0)
-_NEAR_ENOUGH = 5.0
+_NEAR_ENOUGH = 1.25
+_ROUNDS = 4
+_FIRST_DRAWS = 40
 
 
 @dataclass(frozen=True)
@@ -81,48 +105,104 @@ class Anchor:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ParticipantFit(Result):
-    """A posterior of the participant model, its scale fixed.
+    """A posterior of the participant model.
 
     Attributes
     ----------
     data : ParticipantData
     anchor : Anchor
+    priors : ParticipantPriors
     scale : float
-        k0 at which the model was fitted.
+        k0 at which the model was fitted; NaN where it is a parameter.
     idata : arviz.InferenceData
     convergence : Convergence
     belief : SharedBelief
     temperature : ndarray, shape (draw,)
-        c that the anchor gives on top of `scale`; all ones for ``assumed``.
+        What the outcomes multiply log-ratios by; ones for other anchors.
     item_gap_nats : ndarray, shape (draw, item)
-        R_q at that temperature.
+        Gap of each item at that temperature.
+    discrepancy : ndarray, shape (draw, 2)
+        Draws of what the law's form and items without any report or answer may be off by, nats.
+    compiled : object
+        The model compiled, for :func:`inference.leave_one_out`.
     """
 
     data: ParticipantData
     anchor: Anchor
+    priors: ParticipantPriors
     scale: float
     idata: InferenceData
     convergence: Convergence
     belief: SharedBelief
     temperature: FloatArray
     item_gap_nats: FloatArray
+    discrepancy: FloatArray
+    compiled: Compiled
 
     @property
     def gap_nats(self) -> FloatArray:
-        """Mean over the items, (draw,)."""
-        mean: FloatArray = self.item_gap_nats.mean(axis=1)
-        return mean
+        """Mean over all items with the discrepancies of the law's form and of items without information, (draw,)."""
+        return self._with_discrepancy(self.item_gap_nats)
+
+    @property
+    def informed_gap_nats(self) -> FloatArray:
+        """Mean over the items with a report or a free answer, with the discrepancy of the law's form, (draw,)."""
+        return self.item_gap_nats[:, self.data.informed].mean(axis=1) + self.discrepancy[:, 0]
 
     @property
     def k0(self) -> FloatArray:
-        """Typical slope of the reports on the log-odds of the belief, (draw,)."""
-        k0: FloatArray = self.scale / self.temperature
-        return k0
+        """Typical slope of the reports on the log-odds of the belief, (draw,); NaN for a language model."""
+        if self.data.is_player:
+            return np.full(self.belief.n_draws, np.nan)
+        return group(self.idata, "posterior")["k0"].values.ravel() / self.temperature
 
     def gap_at(self, k0: float) -> FloatArray:
-        """Gap in nats if the typical slope were `k0`, whatever the anchor, (draw,)."""
-        mean: FloatArray = loss_gap(self.belief, self.scale / k0).mean(axis=1)
-        return mean
+        """Gap if the typical slope were `k0`, whatever the anchor, nats, (draw,)."""
+        own = group(self.idata, "posterior")["k0"].values.ravel()
+        return self._with_discrepancy(loss_gap(self.belief, own / k0))
+
+    def _with_discrepancy(self, item_gap: FloatArray) -> FloatArray:
+        uninformed = 1 - self.data.informed.mean()
+        found: FloatArray = item_gap.mean(axis=1) + self.discrepancy @ np.array([1.0, uninformed])
+        return found
+
+    @property
+    def tail_share(self) -> FloatArray:
+        """Share of the belief on tokens never drawn nor answered, (draw, item)."""
+        return tail_share(self.belief, self.temperature)
+
+    def tail_factor(self, gap_nats: float) -> float:
+        """By which factor the belief on tokens never drawn must be multiplied for the median gap to be `gap_nats`.
+
+        Infinite, or 0, where no factor does it.
+        """
+        asked, drawn, never = self.belief.parts(self.temperature)
+
+        def median(factor: float) -> float:
+            total = np.log(asked + drawn + factor * never)
+            gap = (self.data.target_log_g + total).mean(axis=1)
+            return float(np.median(gap))
+
+        low, high = -12.0, 12.0
+        if median(0.0) > gap_nats:
+            return 0.0
+        if median(np.exp(high)) < gap_nats:
+            return float("inf")
+        for _ in range(40):
+            middle = (low + high) / 2
+            low, high = (middle, high) if median(np.exp(middle)) < gap_nats else (low, middle)
+        return float(np.exp((low + high) / 2))
+
+    def people_gap_bounds(self) -> FloatArray:
+        r"""Bounds of the mean gap of people one by one, nats, (draw, 2).
+
+        People whose beliefs differ lose more, one by one, than the belief that they share. The lower bound is the
+        gap of the shared belief; the upper one takes all of the noise for normal differences of log-odds between
+        people, :math:`(\mathrm{noise}_p / \mathrm{slope}_p)^2 / 2` more.
+        """
+        posterior = group(self.idata, "posterior")
+        private = ((posterior["noise"] / posterior["slope"]) ** 2 / 2).mean("participant").values.ravel()
+        return np.stack([self.gap_nats, self.gap_nats + self.temperature**2 * private], axis=1)
 
     def top1_rate(self, rng: np.random.Generator) -> FloatArray:
         """Share of items whose target is the mode of the shared belief, (draw,)."""
@@ -130,44 +210,15 @@ class ParticipantFit(Result):
 
     def headline(self) -> str:
         """Say the gap and whether to believe it."""
-        gap, of = np.median(self.gap_nats), f"{self.data.answers.sum()} participants, {self.data.item.size} items"
-        said = f"loss gap {gap:.3f} nats, anchor {self.anchor.name!r}, {of}, convergence {self.convergence.headline()}"
-        # held the truth in 38 of 104 simulated fits
-        return f"{said}; of comparisons alone, its interval is not to be relied on"
+        who = self.data.participant[0] if self.data.is_player else f"{self.data.participant.size} participants"
+        return (
+            f"loss gap {np.median(self.gap_nats):.3f} nats, anchor {self.anchor.name!r}, {who}, "
+            f"{self.data.item.size} items, convergence {self.convergence.headline()}"
+        )
 
     def summary(self) -> pd.DataFrame:
         """Median and 90% interval of the gap, the slope of the reports and the temperature."""
         return interval_rows({"gap_nats": self.gap_nats, "k0": self.k0, "temperature": self.temperature})
-
-
-def compile_participants(data: ParticipantData, priors: ParticipantPriors | None = None) -> CompiledModel:
-    """Build the participant model with its density as it was written out, for several fits.
-
-    Parameters
-    ----------
-    data, priors
-        See :func:`models.participant_model`.
-
-    Returns
-    -------
-    CompiledModel
-        For :func:`fit_participants`.
-        Takes other answers to the same questions, and other scales.
-
-    Examples
-    --------
-    >>> import inference, models
-    >>> from estimators.comparison.examples import comparison_study
-    >>> data = models.participant_data(comparison_study())
-    >>> compiled = inference.compile_participants(data)
-    >>> anchor = inference.Anchor("assumed", k0=0.8)
-    >>> fit = inference.fit_participants(
-    ...     data, compiled=compiled, anchor=anchor, draws=50, tune=100, chains=2, seed=1, progress=False
-    ... )
-    >>> float(fit.k0[0])
-    0.8
-    """
-    return written_model(participant_model(data, priors), participant_density(data, priors))
 
 
 def fit_participants(
@@ -175,31 +226,33 @@ def fit_participants(
     *,
     priors: ParticipantPriors | None = None,
     anchor: Anchor | None = None,
-    compiled: CompiledModel | None = None,
+    covariates: pd.DataFrame | None = None,
+    sampler: str = GAUSSIAN,
+    draws: int = 1000,
     thresholds: GateThresholds | None = None,
-    keep: int | None = None,
     seed: int = 0,
     **settings: Any,
 ) -> ParticipantFit:
-    """Fit the participant model.
+    """Fit the participant model to people's answers, or to a language model's.
 
     Parameters
     ----------
     data : ParticipantData
     priors : ParticipantPriors, optional
-        Not used where `compiled` is given, which has its own.
     anchor : Anchor, optional
-        By default the outcomes.
-    compiled : CompiledModel, optional
-        From :func:`compile_participants`, for the same questions and participants.
+        By default ``answers`` where people answered freely, else ``outcomes``.
+    covariates : pandas.DataFrame, optional
+        See :func:`models.participant_model`.
+    sampler : str
+        ``gaussian`` draws from the Gaussian around the mode; another one of :func:`inference.sample` that runs PyMC's
+        own graph (``pymc``) starts from there.
+    draws : int
+        Draws of all chains together for ``gaussian``, else of each.
     thresholds : GateThresholds, optional
-    keep : int, optional
-        About as many draws, evenly spaced, are kept once convergence has been judged on all of them; every draw of
-        the gap costs thousands of tokens.
+        Of other samplers.
     seed : int
     **settings
-        Of :func:`inference.posterior.sampling.sample`: sampler (here by default ``hmc``), draws, tune, chains, cores,
-        target_accept, progress.
+        Of :func:`inference.sample`, for other samplers.
 
     Returns
     -------
@@ -208,66 +261,161 @@ def fit_participants(
     Raises
     ------
     InputError
-        For unknown settings, or a compiled model of other questions.
+        If the anchor is ``answers`` and nobody answered freely.
 
     Examples
     --------
     >>> import inference, models
     >>> from estimators.comparison.examples import comparison_study
     >>> data = models.participant_data(comparison_study())
-    >>> fit = inference.fit_participants(data, draws=50, tune=100, chains=2, seed=1, progress=False)
-    >>> fit.gap_nats.shape, list(fit.summary().index)
-    ((100,), ['gap_nats', 'k0', 'temperature'])
+    >>> fit = inference.fit_participants(data, draws=40)
+    >>> fit.item_gap_nats.shape, list(fit.summary().index)
+    ((40, 6), ['gap_nats', 'k0', 'temperature'])
     """
-    anchor = anchor or Anchor()
-    program = compiled or compile_participants(data, priors)
-    settings = {"sampler": "hmc", **settings}
-    seeds = np.random.SeedSequence(seed).spawn(4)
-
-    scale = anchor.k0
-    if anchor.name == "outcomes":
-        for attempt in range(2):
-            set_participant_data(program.model, data, scale=scale)
-            settings_first = {"chains": 1, "draws": 100, "tune": settings.get("tune", 1000) // 2}
-            first = sample(program, **{**settings, **settings_first}, seed=_integer(seeds[attempt]))
-            belief = shared_belief(group(first, "posterior"), data, np.random.default_rng(seeds[attempt].spawn(1)[0]))
-            found = outcome_temperature(belief, np.ones(data.item.size), objective=anchor.objective)
-            step = float(np.median(found))
+    p = priors or ParticipantPriors()
+    anchor = anchor or Anchor("answers" if data.has_answers or data.is_player else "outcomes")
+    rng = np.random.default_rng(seed)
+    scale = None if anchor.name == "answers" or data.is_player else anchor.k0
+    fit = Compiled(participant_model(data, p, k0=scale, covariates=covariates), data)
+    if anchor.name == "outcomes" and scale is not None:
+        for _ in range(_ROUNDS):
+            belief = fit.at(scale).belief(_FIRST_DRAWS, rng)
+            step = float(np.median(outcome_temperature(belief, np.ones(data.item.size), objective=anchor.objective)))
             scale = float(np.clip(scale / step, *_SCALES))
-            # at a scale that is off by so much the priors, meant for the right one, do not distort c by more than 10%
+            # at a scale that is off by so much the priors, meant for the right one, hardly distort the temperature
             if 1 / _NEAR_ENOUGH < step < _NEAR_ENOUGH:
                 break
-
-    set_participant_data(program.model, data, scale=scale)
-    idata = sample(program, **settings, seed=_integer(seeds[2]))
-    fixed: list[str] = []
-    if len(data.participant) == 1:
-        # one participant is the typical one: its slope is the scale itself and its bias 0, in every draw
-        drawn = group(idata, "posterior")
-        fixed = [name for name in ("slope", "bias") if np.ptp(drawn[name].values) == 0]
-    convergence = check_convergence(idata, thresholds, fixed=fixed)
-    if keep is not None:
-        idata = thin(idata, keep)
-    rng = np.random.default_rng(seeds[3])
-    belief = shared_belief(group(idata, "posterior"), data, rng)
+    fit = fit.at(scale)
+    if sampler == GAUSSIAN:
+        idata, belief, convergence = *fit.draws(draws, rng), fit.gaussian.convergence
+    else:
+        idata = sample(fit.program.model, sampler=sampler, draws=draws, seed=int(rng.integers(2**31)), **settings)
+        convergence = check_convergence(idata, thresholds)
+        belief = fit.belief_of(idata, rng)
     temperature = np.ones(belief.n_draws)
-    if anchor.name == "outcomes":
-        weight = rng.exponential(size=(belief.n_draws, data.item.size))
+    if anchor.name == "outcomes" and not data.is_player:
+        weight = rng.exponential(size=belief.target.shape)
         temperature = outcome_temperature(belief, weight, objective=anchor.objective)
     return ParticipantFit(
         data=data,
         anchor=anchor,
-        scale=scale,
+        priors=p,
+        scale=float("nan") if scale is None else scale,
         idata=idata,
         convergence=convergence,
         belief=belief,
         temperature=temperature,
         item_gap_nats=loss_gap(belief, temperature),
+        discrepancy=rng.normal(size=(belief.n_draws, 2)) * [p.form, p.uninformed],
+        compiled=fit,
     )
 
 
-def _integer(seed: np.random.SeedSequence) -> int:
-    return int(np.random.default_rng(seed).integers(2**31))
+class Compiled:
+    """The model compiled, and the Gaussian at one scale after the other."""
+
+    def __init__(self, model: pm.Model, data: ParticipantData) -> None:
+        self.data = data
+        self.program = Program(model, {str(at): tensor for at, tensor in enumerate(model.latent_inputs)})
+        self.start: FloatArray | None = None
+
+    def at(self, scale: float | None) -> Compiled:
+        """Fit at this scale."""
+        model = self.program.model
+        if scale is not None:
+            model.set_data("scale", scale)
+        self.gaussian = fit_gaussian(
+            self.program, start=self.start, before=lambda x: set_windows(model, self.program.wanted(x))
+        )
+        self.start = self.gaussian.mode
+        return self
+
+    def belief(self, n: int, rng: np.random.Generator, gaussian: Gaussian | None = None) -> SharedBelief:
+        """Draw the belief alone, by default at this fit's Gaussian."""
+        points = (gaussian or self.gaussian).points(n, rng)
+        return self._belief([self.program.wanted(x) for x in points], rng)
+
+    def draws(self, n: int, rng: np.random.Generator) -> tuple[InferenceData, SharedBelief]:
+        """Draws of the Gaussian, and of the belief given them."""
+        idata, inputs = posterior_of(self.program, self.gaussian.points(4 * max(n // 4, 1), rng), DESCRIPTIONS)
+        return idata, self._belief(inputs, rng)
+
+    def belief_of(self, idata: InferenceData, rng: np.random.Generator) -> SharedBelief:
+        """Draws of the belief given draws of another sampler."""
+        posterior = group(idata, "posterior").stack(sample=("chain", "draw"))
+        program = self.program
+        wanted = program.model.compile_fn(
+            program.model.latent_inputs, inputs=program.model.free_RVs, on_unused_input="ignore", point_fn=False
+        )
+        points = range(posterior.sizes["sample"])
+        free = [one.name for one in program.model.free_RVs]
+        values = {name: posterior[name].transpose("sample", ...).values for name in free}
+        return self._belief([wanted(*(values[name][at] for name in free)) for at in points], rng)
+
+    def _belief(self, inputs: list[Any], rng: np.random.Generator) -> SharedBelief:
+        model, data = self.program.model, self.data
+        op, table, grid = model.latent_words, model.table, model.grid
+        target = np.empty((len(inputs), data.item.size))
+        silent = np.empty(target.shape, dtype=np.intp)
+        token = np.empty((len(inputs), data.token_item.size))
+        e, t = grid.e_values, grid.t_values
+        for at, (law, start, *people) in enumerate(inputs):
+            weight = op.values(law, start, *people, backward=False)[2]
+            t_place, silent[at], e_place = draw_words(op, law, weight, tuple(people), int(rng.integers(2**31)))
+            target[at], token[at] = t[t_place], e[e_place]
+        return SharedBelief(
+            data=data,
+            target=target,
+            token=token,
+            law=np.stack([law for law, *_ in inputs]).astype(np.float32),
+            e=e,
+            rest_bin=table.rest_bin,
+            silence=table.silence,
+            silent=silent,
+            noise=rng.normal(size=(*target.shape, 2)),
+        )
+
+
+def design_matrix(formula: str, people: pd.DataFrame) -> pd.DataFrame:
+    """Columns of a formula on covariates of participants, without an intercept.
+
+    Parameters
+    ----------
+    formula : str
+        Such as ``age + expertise``, in the language of lme4 and bambi without random effects.
+    people : pandas.DataFrame
+        One row per participant, whose id is its index.
+
+    Returns
+    -------
+    pandas.DataFrame
+        For ``covariates`` of :func:`fit_participants`; the index is that of `people`.
+
+    Raises
+    ------
+    InputError
+        If the formula cannot be read, names a column that is not there, or a value is missing.
+
+    Examples
+    --------
+    >>> import inference
+    >>> import pandas as pd
+    >>> people = pd.DataFrame({"age": [20, 30, 40], "expert": ["no", "yes", "yes"]}, index=["p1", "p2", "p3"])
+    >>> inference.design_matrix("age + expert", people).columns.tolist()
+    ['age', 'expert[yes]']
+    """
+    from formulae import design_matrices  # noqa: PLC0415 - imports in half a second, and few need it
+
+    try:
+        found = design_matrices(formula, people.reset_index(drop=True), na_action="error").common
+    except Exception as error:
+        raise InputError(f"is {formula!r}: {error}", field="people") from error
+    if found is None:
+        raise InputError(f"is {formula!r}, should name columns of the table of people", field="people")
+    columns = found.as_dataframe()
+    if "Intercept" in columns:
+        columns = columns.drop(columns="Intercept")
+    return columns.set_axis(people.index)
 
 
 def top1_weights(model_rate: Sequence[float] | FloatArray, rate: float, se: float) -> FloatArray:

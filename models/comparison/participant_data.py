@@ -1,4 +1,4 @@
-"""What the participant model is fitted to: every answer, the pair it is about, and the tokens not asked about."""
+"""What the participant model is fitted to: reports, free answers, and every word of the generator's distribution."""
 
 from __future__ import annotations
 
@@ -10,8 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.comparison.rounding import RoundingScheme, report_boxes, rounding_scheme
+from estimators.comparison.study import COMPARISON
+from estimators.comparison.study_sources import (
+    GENERATOR,
+    NOT_A_CANDIDATE,
+    TARGET_POSITION,
+    candidate_sources,
+    has_free_answers,
+)
+from estimators.comparison.study_tokens import candidate_tokens, compared_tokens
 from estimators.errors import InputError, unknown_choice
-from models.comparison.tokens import clipped_logit, study_tokens
+from estimators.layout import item_labels, item_positions, response_positions
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -22,6 +31,7 @@ __all__ = [
     "report_box_edges",
     "reported_boxes",
     "with_reports",
+    "with_rows",
     "without_participants",
 ]
 
@@ -29,98 +39,126 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
 _GRID_TOLERANCE = 1e-9
+_BIN_NATS = 0.25
+_FAR = 1e4
+_EXACT_NATS = 0.125
+"""Half the width of the box around a report that is known exactly; the grids of the model are no finer."""
+_MOST_UNSEEN = 0.9
 
 
 @dataclass(frozen=True, eq=False)
 class ParticipantData:
-    r"""Answers of a study's participants, and what the study knows of the tokens.
+    r"""Reports and free answers of a comparison study, and the generator's distribution.
 
-    A *row* is an answer on two tokens that differ; answers that the site gave by itself say nothing of a belief and
-    are left out. A *pair* is a distinct (item, candidate) that somebody answered. All log-probabilities are the
-    generator's, in nats; ``*_item`` are positions along ``item``, increasing.
+    All log-probabilities are the generator's, in nats; ``*_item`` are positions along ``item``, increasing.
 
     Attributes
     ----------
     study, generator : str
     item : ndarray of int or str, shape (item,)
-        Labels of the items asked; the owner's own where the study has them.
+        Labels of the items with a response or a free answer; the owner's own where the study has them.
+    position : ndarray of int, shape (item,)
+        Along the study's ``item``.
     target_log_g : ndarray, shape (item,)
         ln g(y).
-    surprisal : ndarray, shape (item,)
-        E_q, mean of -ln g over the candidates drawn that are not the target.
-    unseen_mass : ndarray, shape (item,)
-        Probability that g gives to tokens that are neither the target nor among the stored candidates.
-    n_same : ndarray of int, shape (item,)
-        Shown candidates that were the target itself.
-    pair_item, pair_log_g : ndarray, shape (pair,)
-        Item and ln g(x). Pairs with several rows come first.
-    pair_column : ndarray of int, shape (pair,)
+    n_answers, target_answers, other_answers : ndarray of int, shape (item,)
+        Free answers; those that were the target; those whose token the study does not know.
+    token_item, token_log_g : ndarray, shape (token,)
+        Tokens other than the target that were compared or answered.
+    token_answers : ndarray of int, shape (token,)
+    token_column : ndarray of int, shape (token,)
         A position along ``candidate`` at which the token stands.
-    pair_n_shown : ndarray of int, shape (pair,)
-        How often the pair was shown, automatic answers included.
-    n_shared : int
-        How many pairs have several rows.
-    rest_item, rest_log_g : ndarray, shape (rest,)
-        The distinct stored candidates that nobody answered.
-    tail_item, tail_log_g, tail_mass : ndarray, shape (tail,)
-        Good-Turing stand-ins for undrawn tokens; see :class:`~models.comparison.tokens.StudyTokens`.
+    rest_item, rest_log_g, rest_count : ndarray, shape (rest,)
+        All other tokens, in bins of ln g of 0.25 nats: ln of their mean probability, and how many there are.
+    rest_drawn : ndarray of bool, shape (rest,)
+        Tokens that the generator drew; the others stand for tokens never drawn.
+    whole : bool
+        Whether the generator's whole distribution is known. If not, its mass outside the candidates is spread over
+        tokens like those drawn once (Good and Turing).
     participant : ndarray of str, shape (participant,)
-        Those with a row.
-    row_pair, row_participant : ndarray of int, shape (row,)
+        Those with a report; the player's name for a language model.
+    is_player : bool
+        Reports are a language model's: without noise, bias or lapses.
+    row_token, row_participant, row_response : ndarray of int, shape (row,)
+        Token, participant and position along the study's ``response`` of every report, tokens increasing.
     row_box : ndarray of int, shape (row,)
-        Which value of the grid was reported for the target, from the lowest.
-    row_response : ndarray of int, shape (row,)
-        Position along the study's ``response``.
+        Which value of the scale was reported, from the lowest; -1 for exact reports.
+    row_low, row_high : ndarray, shape (row,)
+        Log-odds of the target between which the report was made.
     box_edges : ndarray, shape (box, 2)
-        Lower and upper log-odds of the boxes; the outermost are infinite.
+        Lower and upper log-odds of the boxes.
     half_box : int
         The box that holds a probability of one half.
+    n_other_reference : int
+        Reports that compare two candidates; they are left out.
+    token_shown : ndarray of int, shape (token,)
+        Draws of the generator that were shown beside the target and were this token.
+    target_shown : ndarray of int, shape (item,)
+        Draws of the generator that were shown and were the target itself.
     """
 
     study: str
     generator: str
     item: NDArray[Any]
+    position: IntArray
     target_log_g: FloatArray
-    surprisal: FloatArray
-    unseen_mass: FloatArray
-    n_same: IntArray
-    pair_item: IntArray
-    pair_log_g: FloatArray
-    pair_column: IntArray
-    pair_n_shown: IntArray
-    n_shared: int
+    n_answers: IntArray
+    target_answers: IntArray
+    other_answers: IntArray
+    token_item: IntArray
+    token_log_g: FloatArray
+    token_answers: IntArray
+    token_column: IntArray
     rest_item: IntArray
     rest_log_g: FloatArray
-    tail_item: IntArray
-    tail_log_g: FloatArray
-    tail_mass: FloatArray
+    rest_count: FloatArray
+    rest_drawn: NDArray[np.bool_]
+    whole: bool
     participant: NDArray[np.str_]
-    row_pair: IntArray
+    is_player: bool
+    row_token: IntArray
     row_participant: IntArray
-    row_box: IntArray
     row_response: IntArray
+    row_box: IntArray
+    row_low: FloatArray
+    row_high: FloatArray
     box_edges: FloatArray
     half_box: int
+    n_other_reference: int
+    token_shown: IntArray
+    target_shown: IntArray
 
     @property
-    def target_logit(self) -> FloatArray:
-        """L = logit g(y) clipped to [-16, 9], shape (item,)."""
-        return clipped_logit(self.target_log_g)
+    def has_answers(self) -> bool:
+        """Whether anybody answered freely."""
+        return bool(self.n_answers.any())
 
     @property
-    def answers(self) -> NDArray[np.bool_]:
-        """Which participants have an answer, shape (participant,)."""
-        answered: NDArray[np.bool_] = np.bincount(self.row_participant, minlength=self.participant.size) > 0
-        return answered
+    def row_item(self) -> IntArray:
+        """Item of every report, shape (row,)."""
+        return self.token_item[self.row_token]
 
     @property
-    def pair_log_g_ratio(self) -> FloatArray:
-        """Generator's log-ratio ln g(x)/g(y), shape (pair,)."""
-        return self.pair_log_g - self.target_log_g[self.pair_item]
+    def informed(self) -> NDArray[np.bool_]:
+        """Which items have a report on two tokens or a free answer, shape (item,)."""
+        reported = np.bincount(self.row_item, minlength=self.item.size) > 0
+        return reported | (self.n_answers > 0)
+
+    @property
+    def tail_mass(self) -> FloatArray:
+        """Probability under g of the tokens that were never drawn nor answered, shape (item,)."""
+        mass = self.rest_count * np.exp(self.rest_log_g) * ~self.rest_drawn
+        return np.bincount(self.rest_item, mass, self.item.size)
 
 
-def participant_data(study: xr.Dataset, grid: RoundingScheme | str = "interface") -> ParticipantData:
-    """Read the participants' answers from a comparison study.
+def participant_data(
+    study: xr.Dataset,
+    grid: RoundingScheme | str = "interface",
+    *,
+    player: str | None = None,
+    rounding: RoundingScheme | str | None = None,
+) -> ParticipantData:
+    """Read what the participant model needs from a comparison study.
 
     Parameters
     ----------
@@ -128,6 +166,10 @@ def participant_data(study: xr.Dataset, grid: RoundingScheme | str = "interface"
         A comparison study.
     grid : RoundingScheme or str
         The values that participants could report.
+    player : str, optional
+        A language model of the study, which answers the people's questions with its own probabilities.
+    rounding : RoundingScheme or str, optional
+        What the player's reports are rounded to; by default they are exact.
 
     Returns
     -------
@@ -136,65 +178,203 @@ def participant_data(study: xr.Dataset, grid: RoundingScheme | str = "interface"
     Raises
     ------
     InputError
-        If a report is not on the grid, the grid is empty, or there is no answer on two tokens that differ.
+        If a report is not on the grid, there is no report on two tokens that differ, the player is unknown, or the
+        study stores neither the generator's distribution nor enough of its draws to stand for it.
 
     Examples
     --------
     >>> import models
     >>> from estimators.comparison.examples import comparison_study
     >>> data = models.participant_data(comparison_study())
-    >>> data.participant.tolist(), data.item.size
-    (['p000', 'p001', 'p002', 'p003', 'p004'], 6)
+    >>> data.participant.tolist(), data.item.size, data.whole
+    (['p000', 'p001', 'p002', 'p003', 'p004'], 6, False)
     """
-    source = f"study {study.attrs.get('name')!r}"
+    source = COMPARISON.source(study)
+    asked, code = response_positions(study), candidate_tokens(study)
+    candidate, reference = compared_tokens(study, code)
+    differ = (candidate != reference) & (candidate != NOT_A_CANDIDATE) & ~study["automatic"].values
+    used = np.flatnonzero(differ & (reference == TARGET_POSITION))
+    if not used.size:
+        raise InputError("has no report that compares the target with another token", source=source)
+    answered = item_positions(study, "answer_item") if has_free_answers(study) and player is None else asked[:0]
+    items = np.union1d(asked, answered).astype(np.intp)
+    place = np.full(study.sizes["item"], -1, dtype=np.intp)
+    place[items] = np.arange(items.size)
+
+    answer_code = np.full(answered.size, NOT_A_CANDIDATE)
+    if answered.size:
+        column = study["answer_candidate"].values
+        answer_code = np.where(column >= 0, code[answered, np.maximum(column, 0)], column)
+    named = answer_code >= 0
+    keys = np.concatenate(
+        [np.stack([place[asked[used]], candidate[used]], 1), np.stack([place[answered], answer_code], 1)[named]]
+    )
+    token, of_key = np.unique(keys, axis=0, return_inverse=True)
+    of_key = of_key.ravel()
+    row_token = of_key[: used.size]
+    if player is not None:  # it says the same however often it is asked
+        row_token, first = np.unique(row_token, return_index=True)
+        used = used[first]
+    order = np.argsort(row_token, kind="stable")
+    row_token, used = row_token[order], used[order]
+
+    def log_g(name: str, model: str = study.attrs["generator"]) -> FloatArray:
+        return study[name].sel(model=model).values[items].astype(float)
+
+    token_log_g, target_log_g = log_g("candidate_logprob")[token[:, 0], token[:, 1]], log_g("target_logprob")
+    rest = _rest(study, items, code[items], token, (target_log_g, token_log_g))
+
+    def by_item(kept: NDArray[np.bool_]) -> IntArray:
+        return np.bincount(place[answered[kept]], minlength=items.size).astype(np.intp)
+
+    shown = np.unique(np.stack([asked, study["response_candidate"].values], axis=1), axis=0)
+    shown = shown[candidate_sources(study)[shown[:, 0], shown[:, 1]] == GENERATOR]
+    shown_code = code[shown[:, 0], shown[:, 1]]
+    at = {key: number for number, key in enumerate(map(tuple, token.tolist()))}
+    found = [at.get((place[q], x), -1) for q, x in zip(shown[:, 0].tolist(), shown_code.tolist(), strict=True)]
+    token_shown = np.bincount([number for number in found if number >= 0], minlength=len(token))
+    same = place[shown[shown_code == TARGET_POSITION, 0]]
+
     scheme = rounding_scheme(grid)
     box_edges, half_box = report_box_edges(scheme)
-    token = study_tokens(study)
-    n_tokens, n_items = token.item.size, token.label.size
-    informative = (token.response_token >= 0) & ~study["automatic"].values
-    if not informative.any():
-        raise InputError("has no answer on two tokens that differ", source=source)
-    box = reported_boxes(study["report"].values[informative], scheme, source)
-    row_token = token.response_token[informative]
-    count = np.bincount(row_token, minlength=n_tokens)
-    asked = count > 0
-    pairs = np.flatnonzero(asked)
-    pairs = pairs[np.argsort(count[pairs] < 2, kind="stable")]
-    pair_of_token = np.full(n_tokens, -1, dtype=np.intp)
-    pair_of_token[pairs] = np.arange(pairs.size)
-    shown = np.bincount(token.response_token[token.response_token >= 0], minlength=n_tokens)
-
-    people, person = np.unique(study["participant"].values.astype(str)[informative], return_inverse=True)
+    if player is None:
+        box = reported_boxes(study["report"].values[used], scheme, source)
+        people, person = np.unique(study["participant"].values.astype(str)[used], return_inverse=True)
+        low, high = np.clip(box_edges[box], -_FAR, _FAR).T
+    else:
+        if player not in study["model"].values:
+            raise unknown_choice("player", player, study["model"].values.tolist(), source=source)
+        own, own_target = log_g("candidate_logprob", player), log_g("target_logprob", player)
+        item, column = token[row_token].T
+        log_odds = own_target[item] - own[item, column]
+        people, person = np.array([player]), np.zeros(used.size)
+        box, low, high = np.full(used.size, -1), log_odds - _EXACT_NATS, log_odds + _EXACT_NATS
+        if rounding is not None:
+            edges, _ = report_box_edges(rounding_scheme(rounding))
+            box = np.searchsorted(edges[1:, 0], log_odds)
+            low, high = np.clip(edges[box], -_FAR, _FAR).T
     return ParticipantData(
         study=str(study.attrs.get("name")),
         generator=str(study.attrs["generator"]),
-        item=token.label,
-        target_log_g=token.target_log_g,
-        surprisal=token.surprisal,
-        unseen_mass=token.unseen_mass,
-        n_same=np.bincount(token.response_item[token.response_token < 0], minlength=n_items).astype(np.intp),
-        pair_item=token.item[pairs],
-        pair_log_g=token.log_g[pairs],
-        pair_column=token.column[pairs],
-        pair_n_shown=shown[pairs].astype(np.intp),
-        n_shared=int((count > 1).sum()),
-        rest_item=token.item[~asked],
-        rest_log_g=token.log_g[~asked],
-        tail_item=token.tail_item,
-        tail_log_g=token.tail_log_g,
-        tail_mass=token.tail_mass,
+        item=item_labels(study)[items],
+        position=items,
+        target_log_g=target_log_g,
+        n_answers=by_item(np.ones(answered.size, dtype=bool)),
+        target_answers=by_item(answer_code == TARGET_POSITION),
+        other_answers=by_item(answer_code == NOT_A_CANDIDATE),
+        token_item=token[:, 0].astype(np.intp),
+        token_log_g=token_log_g,
+        token_answers=np.bincount(of_key[of_key.size - named.sum() :], minlength=len(token)).astype(np.intp),
+        token_column=token[:, 1].astype(np.intp),
+        **rest,
+        whole="reference_logprob" in study,
         participant=people,
-        row_pair=pair_of_token[row_token],
+        is_player=player is not None,
+        row_token=row_token.astype(np.intp),
         row_participant=person.astype(np.intp),
-        row_box=box,
-        row_response=np.flatnonzero(informative).astype(np.intp),
+        row_response=used.astype(np.intp),
+        row_box=box.astype(np.intp),
+        row_low=np.ascontiguousarray(low),
+        row_high=np.ascontiguousarray(high),
         box_edges=box_edges,
         half_box=half_box,
+        n_other_reference=int((differ & (reference != TARGET_POSITION)).sum()),
+        token_shown=token_shown.astype(np.intp),
+        target_shown=np.bincount(same, minlength=items.size).astype(np.intp),
     )
 
 
+def _rest(
+    study: xr.Dataset, items: IntArray, code: IntArray, token: IntArray, log_g: tuple[FloatArray, FloatArray]
+) -> dict[str, Any]:
+    """Tokens that were neither compared nor answered, in bins: those that the generator drew, then the others."""
+    of_study = study["candidate_logprob"].sel(model=study.attrs["generator"]).values[items].astype(float)
+    first = (code == np.arange(code.shape[1])) & (code >= 0)
+    first[token[:, 0], token[:, 1]] = False
+    drawn_item, column = np.nonzero(first)
+    drawn = (drawn_item, of_study[drawn_item, column], np.ones(drawn_item.size))
+    target_log_g, token_log_g = log_g
+    seen_item = np.concatenate([np.arange(items.size), token[:, 0], drawn_item])
+    seen = np.concatenate([target_log_g, token_log_g, drawn[1]])
+    never = _known_rest(study, items, seen_item, seen) if "reference_logprob" in study else None
+    if never is None:
+        never = _stand_ins(study, items, code, of_study, np.bincount(seen_item, np.exp(seen), items.size))
+    parts = [_binned(*drawn, items.size), _binned(*never, items.size)]
+    item, mean, count = (np.concatenate(both) for both in zip(*parts, strict=True))
+    was_drawn = np.repeat([True, False], [part[0].size for part in parts])
+    order = np.argsort(item, kind="stable")
+    return {
+        "rest_item": item[order],
+        "rest_log_g": mean[order],
+        "rest_count": count[order],
+        "rest_drawn": was_drawn[order],
+    }
+
+
+def _binned(
+    item: IntArray, log_g: FloatArray, count: FloatArray, n_items: int
+) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Item, ln of the mean probability and number of tokens of every bin."""
+    n_bins = int(np.ceil(-min(log_g.min(initial=0.0), 0.0) / _BIN_NATS)) + 1
+    key = item * n_bins + np.minimum((-np.minimum(log_g, 0.0) / _BIN_NATS).astype(np.intp), n_bins - 1)
+    total = np.bincount(key, count, n_items * n_bins)
+    mass = np.bincount(key, count * np.exp(log_g), n_items * n_bins)
+    filled = np.flatnonzero((total > 0) & (mass > 0))
+    return (filled // n_bins).astype(np.intp), np.log(mass[filled] / total[filled]), total[filled]
+
+
+def _known_rest(
+    study: xr.Dataset, items: IntArray, seen_item: IntArray, seen: FloatArray
+) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Every token of the whole distribution that is not among those seen."""
+    every = study["reference_logprob"].values[items].astype(float)
+    kept = np.isfinite(every)
+    for q in range(items.size):  # the nearest in ln g is the same token, or as good as it
+        order = np.argsort(every[q])
+        ranked = every[q, order]
+        for value in seen[seen_item == q]:
+            at = int(np.searchsorted(ranked, value))
+            near = [i for i in range(max(at - 2, 0), min(at + 3, order.size)) if kept[q, order[i]]]
+            if not near or abs(ranked[best := min(near, key=lambda i: abs(ranked[i] - value))] - value) > 1e-3:
+                label = item_labels(study)[items[q]]
+                raise InputError(
+                    f"has no token of item {label} with ln g {value:.5f}, which a candidate has",
+                    source=COMPARISON.source(study),
+                    field="reference_logprob",
+                )
+            kept[q, order[best]] = False
+    item, column = np.nonzero(kept)
+    return item.astype(np.intp), every[item, column], np.ones(item.size)
+
+
+def _stand_ins(
+    study: xr.Dataset, items: IntArray, code: IntArray, log_g: FloatArray, seen_mass: FloatArray
+) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Tokens that share the unseen mass as those drawn once do (Good and Turing)."""
+    drawn = np.isin(candidate_sources(study)[items], (GENERATOR,)) & (code >= 0)
+    item, column = np.nonzero(drawn)
+    count = np.zeros(code.shape)
+    np.add.at(count, (item, code[item, column]), 1)
+    unseen = np.maximum(1 - seen_mass, 0.0)
+    once = count == 1
+    once[~once.any(axis=1)] = count[~once.any(axis=1)] > 0
+    if (bare := (~once.any(axis=1)) & (unseen > 0.5)).any() or np.mean(unseen) > _MOST_UNSEEN:
+        label = item_labels(study)[items[int(np.argmax(np.where(bare, 2.0, unseen)))]]
+        raise InputError(
+            f"stores draws that cover {1 - unseen.mean():.0%} of the generator's distribution (item {label}: "
+            f"{1 - unseen[np.argmax(np.where(bare, 2.0, unseen))]:.0%}), too few to stand for the rest; store more draws "
+            "per item, or the whole distribution (reference_logprob)",
+            source=COMPARISON.source(study),
+            field="candidate_logprob",
+        )
+    item, column = np.nonzero(once & (unseen > 0)[:, None])
+    share = unseen[item] / np.bincount(item, minlength=items.size)[item]
+    value = log_g[item, column]
+    return item.astype(np.intp), value, share / np.exp(value)
+
+
 def with_reports(data: ParticipantData, row_box: IntArray) -> ParticipantData:
-    """Put other answers to the same questions.
+    """Put other reports in the places of people's.
 
     Parameters
     ----------
@@ -204,15 +384,21 @@ def with_reports(data: ParticipantData, row_box: IntArray) -> ParticipantData:
     Raises
     ------
     InputError
-        If there are not as many answers, or one is no box of the grid.
+        If there are not as many reports, or one is no box of the grid.
     """
     if row_box.shape != data.row_box.shape or row_box.min() < 0 or row_box.max() >= len(data.box_edges):
         raise InputError(f"should be {data.row_box.size} boxes from 0 to {len(data.box_edges) - 1}", field="row_box")
-    return replace(data, row_box=row_box.astype(np.intp))
+    low, high = np.clip(data.box_edges[row_box], -_FAR, _FAR).T
+    return replace(
+        data,
+        row_box=row_box.astype(np.intp),
+        row_low=np.ascontiguousarray(low),
+        row_high=np.ascontiguousarray(high),
+    )
 
 
 def without_participants(data: ParticipantData, names: Sequence[str]) -> ParticipantData:
-    """Leave out the answers of some participants; items, pairs and the list of participants stay as they are.
+    """Leave out the reports of some participants; items, tokens and free answers stay.
 
     Parameters
     ----------
@@ -222,7 +408,6 @@ def without_participants(data: ParticipantData, names: Sequence[str]) -> Partici
     Returns
     -------
     ParticipantData
-        A model that was compiled for `data` takes it.
 
     Raises
     ------
@@ -235,26 +420,25 @@ def without_participants(data: ParticipantData, names: Sequence[str]) -> Partici
     >>> from estimators.comparison.examples import comparison_study
     >>> data = models.participant_data(comparison_study())
     >>> rest = models.without_participants(data, [data.participant[0]])
-    >>> rest.row_box.size < data.row_box.size, rest.answers.tolist()
-    (True, [False, True, True, True, True])
+    >>> rest.row_box.size < data.row_box.size, rest.participant.size
+    (True, 4)
     """
     known = data.participant.tolist()
     for name in names:
         if name not in known:
             raise unknown_choice("participant", name, known, source=f"study {data.study!r}")
-    gone = np.isin(data.participant, list(names))
-    kept = ~gone[data.row_participant]
-    if not kept.any():
+    stays = ~np.isin(data.participant, list(names))
+    if not stays.any():
         raise InputError("leaves nobody", source=f"study {data.study!r}", field="participants to leave out")
-    dropped = np.bincount(data.row_pair[~kept], minlength=data.pair_item.size)
-    return replace(
-        data,
-        pair_n_shown=data.pair_n_shown - dropped,
-        row_pair=data.row_pair[kept],
-        row_participant=data.row_participant[kept],
-        row_box=data.row_box[kept],
-        row_response=data.row_response[kept],
-    )
+    kept = with_rows(data, stays[data.row_participant])
+    number = (np.cumsum(stays) - 1)[kept.row_participant]
+    return replace(kept, participant=data.participant[stays], row_participant=number)
+
+
+def with_rows(data: ParticipantData, kept: NDArray[np.bool_]) -> ParticipantData:
+    """Keep some of the reports; items, tokens, free answers and the list of participants stay."""
+    by_row = ("row_token", "row_participant", "row_response", "row_box", "row_low", "row_high")
+    return replace(data, **{name: getattr(data, name)[kept] for name in by_row})
 
 
 def report_box_edges(scheme: RoundingScheme) -> tuple[FloatArray, int]:

@@ -1,423 +1,469 @@
-r"""Participants as noisy, miscalibrated, rounded views of one shared belief (level 2 of the report model)."""
+r"""Participants as noisy, miscalibrated, rounded views of one belief, which sums to one."""
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 from numpy.typing import NDArray
+from scipy.special import gammaln
 
 from estimators.errors import InputError
-from models.comparison.participant_data import ParticipantData, participant_data
-from models.comparison.two_piece import draw
-from models.comparison.two_piece_tensor import box_probability, log_density
+from models.comparison.latent_words import Items, LatentWords, Reports, Words
+from models.comparison.participant_data import ParticipantData
 from models.priors import check_priors
 
-__all__ = [
-    "ITEM_SCALE_BOUND",
-    "SCALE_FLOOR",
-    "SLOPE_BOUND",
-    "ParticipantData",
-    "ParticipantPriors",
-    "added_noise",
-    "participant_data",
-    "participant_model",
-    "participant_parameters",
-    "random_box",
-    "set_participant_data",
-]
+if TYPE_CHECKING:
+    import pandas as pd
 
-FAR = 1e4
-"""Log-odds that stand for the infinite edges of the outermost boxes; a smaller one would be a cliff in the posterior of
-somebody who answers 99% only, whose log-odds have no bound."""
-TINY = 1e-12
-"""Floor of the probability of an answer, which keeps the sampler moving where a start is far off."""
+__all__ = ["GRID", "Grid", "ParticipantPriors", "participant_model", "set_windows", "words_of"]
 
-SCALE_FLOOR = 0.02
-"""Smallest spread of an item, nats: players who differ from the generator nowhere have none."""
-SLOPE_BOUND = 1.5
-"""Largest deviation of ln slope."""
-ITEM_SCALE_BOUND = 0.5
-"""Largest deviation of an item's own ln spread."""
+FloatArray = NDArray[np.float64]
+
+_PLAYER_NOISE = 0.125
+"""Nats; what the grid of log-ratios cannot tell from an exact report."""
+_KEPT = 1e-4
+"""Part of the largest probability below which a place of a grid is left out, beside a margin."""
+_LAW_BIN_NATS = 0.25
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Grids of log-ratios e of words and t of targets, and of ln lambda relative to the number of free answers; nats."""
+
+    step: float = 0.25
+    e: tuple[float, float] = (-9.0, 13.0)
+    t: tuple[float, float] = (-10.0, 8.0)
+    log_sum: tuple[float, float] = (-5.0, 6.0)
+    log_sum_step: float = 0.8
+
+    @property
+    def e_values(self) -> FloatArray:
+        """Grid of e."""
+        return self.e[0] + self.step * np.arange(round((self.e[1] - self.e[0]) / self.step) + 1)
+
+    @property
+    def t_values(self) -> FloatArray:
+        """Grid of t."""
+        return self.t[0] + self.step * np.arange(round((self.t[1] - self.t[0]) / self.step) + 1)
+
+    def log_lambda(self, n_answers: NDArray[np.intp]) -> FloatArray:
+        """Grid of ln lambda; one place where nobody answered freely."""
+        if not n_answers.any():
+            return np.array([-np.inf])
+        least, most = np.log(n_answers[n_answers > 0].min()), np.log(n_answers.max())
+        return np.arange(least - self.log_sum[1], most - self.log_sum[0] + 1e-9, self.log_sum_step)
+
+
+GRID = Grid()
 
 
 @dataclass(frozen=True)
 class ParticipantPriors:
-    """Scales of the priors of :func:`participant_model`, weak by default; nats or per nat.
+    """Priors of :func:`participant_model`; places and standard deviations of normals in nats, unless said otherwise.
 
     Attributes
     ----------
-    mu, a, b, b2, c : float
-        Standard deviations of normals around zero.
-    ga_mean, ga : float
-        Mean and standard deviation of ga. Log-ratios of two distributions over words have a longer tail to the left:
-        a word can be as improbable as it likes, but not as probable.
-    sigma, omega, t_b : float
-        Scales of half-normals.
-    kap_mean, kap : float
-        Mean and standard deviation of kap.
-    log_rho : float
-        Standard deviation of ln rho.
-    nu : float
-        Degrees of freedom of the items' intercepts.
-    slope_spread, bias_spread, noise_spread, lapse_spread : float
-        Scales of half-normals for the spread over participants of ln slope, bias (nats), ln noise and logit lapse.
-    noise_median, log_noise : float
-        Median of the typical noise (nats of log-odds) and standard deviation of its logarithm.
-    lapse_median, logit_lapse : float
-        Median of the typical lapse rate and standard deviation of its logit.
+    spread, log_spread : float
+        Median of the standard deviation of most words' log-ratios, and standard deviation of its logarithm.
+    slope, slope_change : float
+        Standard deviations of the slope of log-ratios on ln g, and of its changes among the most common words
+        (ln g > -2.5) and the rarest (ln g < -7).
+    spread_slope : float
+        Standard deviation of the change of ln spread per nat of ln g.
+    left_place, left_place_sd, left_spread, right_place, right_place_sd, right_spread, log_side_spread : float
+        Words that people expect less, and more, than most: places beside most words, medians of the standard
+        deviations, and standard deviation of their logarithms.
+    left_weight, left_weight_sd, right_weight, right_weight_sd : float
+        Logits of their weights.
+    right_slope, right_slope_sd, right_weight_slope : float
+        Slope of the right words' place on ln g, and standard deviation of the slope of the logit of their weight.
+    target, target_slope : float
+        Standard deviations of the mean log-ratio of targets and of its slope on ln g.
+    target_spread, log_target_spread : float
+        Median and standard deviation of the logarithm of the targets' spread, a Student t with 4 degrees of freedom.
+    log_k0 : float
+        Standard deviation of ln k0 around 0.
+    slope_sd, bias_sd, noise_sd, log_sd : float
+        Medians of the standard deviations over participants of ln slope, bias and ln noise, and standard deviation of
+        their logarithms.
+    noise, log_noise : float
+        Median of the typical noise, nats of log-odds, and standard deviation of its logarithm.
+    lapse, logit_lapse : float
+        Median of the lapse rate, and standard deviation of its logit.
     half_alpha, half_beta : float
-        Beta prior of the share of the lapses that are "50%".
-    delta : float
-        Standard deviation of delta, by how many sigma the tokens never drawn may be off together; that of
-        :class:`~models.comparison.belief.BeliefPriors`.
+        Beta prior of the share of lapses that are "50%".
+    covariate : float
+        Standard deviation of the effect of a covariate of participants on ln slope, bias and ln noise.
+    form : float
+        By how much the mean gap can be off because the law has not the form of people's beliefs, standard deviation.
+    uninformed : float
+        By how much the mean gap of items without any report or free answer can be off, standard deviation.
     """
 
-    mu: float = 1.0
-    a: float = 0.7
-    b: float = 0.6
-    b2: float = 0.3
-    sigma: float = 1.5
-    omega: float = 0.2
-    c: float = 0.15
-    t_b: float = 0.2
-    kap_mean: float = 0.7
-    kap: float = 0.6
-    log_rho: float = 0.5
-    nu: float = 5.0
-    ga_mean: float = 0.1
-    ga: float = 0.1
-    slope_spread: float = 0.4
-    bias_spread: float = 0.5
-    noise_median: float = 0.9
+    spread: float = 0.7
+    log_spread: float = 0.6
+    slope: float = 0.3
+    slope_change: float = 0.3
+    spread_slope: float = 0.1
+    left_place: float = -1.0
+    left_place_sd: float = 0.5
+    left_spread: float = 2.0
+    right_place: float = 2.5
+    right_place_sd: float = 1.0
+    right_spread: float = 1.5
+    log_side_spread: float = 0.3
+    left_weight: float = -1.5
+    left_weight_sd: float = 0.7
+    right_weight: float = -2.0
+    right_weight_sd: float = 1.0
+    right_slope: float = -0.5
+    right_slope_sd: float = 0.3
+    right_weight_slope: float = 0.3
+    target: float = 1.5
+    target_slope: float = 0.5
+    target_spread: float = 1.0
+    log_target_spread: float = 0.5
+    log_k0: float = 1.0
+    slope_sd: float = 0.5
+    bias_sd: float = 0.5
+    noise_sd: float = 0.3
+    log_sd: float = 0.3
+    noise: float = 0.9
     log_noise: float = 0.5
-    noise_spread: float = 0.4
-    lapse_median: float = 0.05
+    lapse: float = 0.05
     logit_lapse: float = 0.7
-    lapse_spread: float = 0.7
     half_alpha: float = 2.0
     half_beta: float = 2.0
-    delta: float = 0.15
+    covariate: float = 0.5
+    form: float = 0.1
+    uninformed: float = 1.2
 
     def __post_init__(self) -> None:
-        check_priors(self, "participant priors", any_sign=("kap_mean", "ga_mean"), shares=("lapse_median",))
+        places = ("left_place", "right_place", "left_weight", "right_weight", "right_slope")
+        check_priors(self, "participant priors", any_sign=places, shares=("lapse",))
 
 
 def participant_model(
-    data: ParticipantData, priors: ParticipantPriors | None = None, *, scale: float = 1.0
+    data: ParticipantData,
+    priors: ParticipantPriors | None = None,
+    *,
+    k0: float | None = None,
+    covariates: pd.DataFrame | None = None,
+    grid: Grid = GRID,
 ) -> pm.Model:
     r"""Build the participant model.
 
-    The shared belief is that of :func:`models.comparison.belief.belief_model` without its term for frequent words,
-    which made the loss of players with known loss worse on the questions that people were asked. With
-    :math:`D_{qx} = \ln h(x)/h(y) = v_{qx} + \ln g(x)/g(y)`,
+    **Belief.** People share one distribution over the vocabulary,
 
-    .. math::
+    .. math:: h(x) = g(x) e^{e_x} / Z, \qquad Z = \sum_x g(x) e^{e_x},
 
-        s_q^2 &= (\sigma e^{\beta(\omega z_q) + c (E_q - 4)})^2 + 0.02^2 \\
-        A_q &\sim \mathrm{StudentT}_5\!\left(\mu + a (L_q + 3) - t_b \zeta_q (L_q + 5)
-               - \kappa s_q^2 / 2,\ \rho s_q\right) \\
-        v_{qx} &= A_q + (b + t_b \zeta_q)(\ln g(x) + 5) + b_2 \max(-\ln g(x) - 7, 0) + e_{qx}
+    so that it sums to one whatever e is. The log-ratios of words are independent draws of one law, a mixture of three
+    normals whose main place is a piecewise linear function of :math:`l = \ln g(x)`, 0 at l = -4; the target's is a
+    Student t around a line in :math:`\ln g(y)`. The gap of an item is :math:`\ln g(y)/h(y) = \ln Z - e_y`.
 
-    with *e* the mean-zero two-piece normal (:mod:`models.comparison.two_piece`) of scales :math:`s_q e^{\gamma}` on the
-    left and
-    :math:`s_q e^{-\gamma}` on the right, and :math:`\beta(u) = \tfrac12 \tanh 2u`: what an item's own spread can be is
-    bounded, because noisy reports say little of it and :math:`e^{s^2/2}` enters the loss. Participant *u* puts on the
-    target the log-odds
+    **Reports.** Participant p, asked about x and the target y, puts on the target the log-odds
 
-    .. math::
+    .. math:: \mathrm{slope}_p (e_y - e_x + \ln g(y)/g(x) + \mathrm{bias}_p) + \mathrm{Normal}(0, \mathrm{noise}_p)
 
-        \mathrm{logit}\, r = k_u (-D_{qx} + \mathrm{bias}_u) + \mathrm{Normal}(0, \mathrm{noise}_u)
+    of which the box of the scale is seen, or lapses: "50%" with probability *half*, otherwise any box. ln slope has the
+    mean ln k0 over these participants.
 
-    of which only the box of the grid is seen. With probability :math:`\mathrm{lapse}_u` the answer has nothing to do
-    with the belief: "50%" with probability *half*, otherwise any box. All four parameters are partially pooled over
-    participants: :math:`\ln k_u`, bias (Student t with 4 degrees of freedom), ln noise and logit lapse.
+    **Free answers** are draws of h. Every token of the vocabulary is in their likelihood, and candidates are draws of g
+    or people's answers, so that how a token came to be asked about is ignorable.
 
-    Identification. Reports alone do not say how large the log-odds D are: slopes twice as steep of a belief half as
-    strong give the same answers. The geometric mean of the slopes is therefore a constant, `scale`, called k0; bias
-    that all share is the items' intercept :math:`\mu`, so that the mean bias is zero. Deviations of ln k are bounded at
-    1.5, since an unbounded slope drifts off where a participant answers at the ends of the grid alone. Where k0 comes
-    from is for :mod:`inference.comparison.participant_fit` to decide: assumed, or from which of the tokens were true
-    (the outcome anchor). It never enters here, as the likelihood of these reports is given which token is y, and would
-    use the outcomes twice.
+    Log-ratios are summed out on grids (:mod:`models.comparison.latent_words`).
 
-    No answer bears on :math:`\delta`, the discrepancy of tokens never drawn, as in the belief model:
-    :mod:`inference.comparison.participant_gap` adds :math:`\sigma \delta` to all of theirs.
-
-    Only pairs with several answers have a residual that is sampled; a pair with one has it integrated out. The sum of
-    :math:`-k_u e` and the noise is taken as the two-piece normal with its mean, variance and third moment.
+    **Identification.** Reports give the log-ratios up to one factor, k0: slopes twice as steep of a belief half as
+    strong give the same reports. Free answers give the factor; without them it is a constant here. A bias toward the
+    target that all participants share moves all gaps by as much: only free answers speak against it.
 
     Parameters
     ----------
     data : ParticipantData
     priors : ParticipantPriors, optional
-    scale : float
-        k0, the geometric mean of the slopes.
+    k0 : float, optional
+        Geometric mean of the slopes, which the model's data ``scale`` holds; by default it is a parameter, which needs
+        free answers.
+    covariates : pandas.DataFrame, optional
+        Columns of numbers by participant, whose effects on ln slope, bias and ln noise are parameters; see
+        :func:`inference.comparison.participant_fit.design_matrix`.
+    grid : Grid, optional
 
     Returns
     -------
     pymc.Model
-        Dims ``item``, ``pair``, ``shared_pair``, ``participant`` and ``row``; observed variable ``box``. Answers and
-        scale are data that :func:`set_participant_data` exchanges.
+        Dims ``participant`` and ``covariate``. Its log-likelihood is the potential ``likelihood``; ``latent_words`` is
+        the operation, ``latent_inputs`` are its inputs.
+
+    Raises
+    ------
+    InputError
+        If k0 is not given and nobody answered freely, or it is not positive.
 
     Examples
     --------
     >>> import models
     >>> from estimators.comparison.examples import comparison_study
-    >>> model = models.participant_model(models.participant_data(comparison_study()))
-    >>> [variable.name for variable in model.observed_RVs]
-    ['box']
+    >>> model = models.participant_model(models.participant_data(comparison_study()), k0=1.0)
     >>> model.named_vars_to_dims["slope"]
     ('participant',)
     """
     p = priors or ParticipantPriors()
-    coords = {
-        "item": data.item,
-        "participant": data.participant,
-        "row": np.arange(data.row_pair.size),
-        "pair": np.arange(data.pair_item.size),
-        "shared_pair": np.arange(data.n_shared),
-    }
-    with pm.Model(coords=coords) as model:
-        for name in ("pair_item", "pair_log_g", "pair_n_shown"):
-            pm.Data(name, getattr(data, name), dims="pair")
-        for name in ("target_log_g", "surprisal", "unseen_mass", "n_same"):
-            pm.Data(name, getattr(data, name), dims="item")
-        mean, s = _belief(data, p)
-        ga = pm.Normal("ga", p.ga_mean, p.ga)
-        # residuals of the pairs with several answers; the others' are integrated out
-        e_unit = pm.CustomDist(
-            "e_unit", pt.exp(ga), pt.exp(-ga), logp=_unit_density, random=_unit_draw, dims="shared_pair"
+    if k0 is None and not (data.has_answers or data.is_player):
+        raise InputError(
+            "is not given, and without free answers reports do not say it", source=f"study {data.study!r}", field="k0"
         )
-        pair_s = s[data.pair_item]
-        n = data.n_shared
-        log_ratio = pt.join(0, mean[:n] + pair_s[:n] * e_unit, mean[n:])  # type: ignore[no-untyped-call]
-        open_s = pt.join(0, pt.zeros(n), pair_s[n:])  # type: ignore[no-untyped-call]
-        _reports(data, p, log_ratio + data.pair_log_g_ratio, (open_s, ga), scale)
-    model.participant_grid = data.box_edges
+    if k0 is not None and not (np.isfinite(k0) and k0 > 0):
+        raise InputError(f"is {k0}, should be a positive number", field="k0")
+    table = _Table.of(data, grid)
+    names = [] if covariates is None else [str(name) for name in covariates]
+    with pm.Model(coords={"participant": data.participant, "covariate": names}) as model:
+        law = _law(table.bin_log_g, p, grid)
+        target = _target(data.target_log_g, p, grid)
+        people = _player() if data.is_player else _people(data, p, k0, covariates)
+        start = target[:, None, :] + table.target_answers
+        if data.has_answers:
+            start = start + _unanswered(law, table)[:, :, None]
+        words = LatentWords(*words_of(data, grid))
+        pm.Potential("likelihood", words(law, start, *people)[0])
+    model.latent_words = words
+    model.latent_inputs = [law, start, *people]
+    model.grid, model.words_data, model.table = grid, data, table
     return model
 
 
-def _belief(data: ParticipantData, p: ParticipantPriors) -> tuple[Any, Any]:
-    """Mean of v for every pair, and spread of v in every item."""
-    mu = pm.Normal("mu", 0, p.mu)
-    a = pm.Normal("a", 0, p.a)
-    b = pm.Normal("b", 0, p.b)
-    b2 = pm.Normal("b2", 0, p.b2)
-    sigma = pm.HalfNormal("sigma", p.sigma)
-    omega = pm.HalfNormal("omega", p.omega)
-    c = pm.Normal("c", 0, p.c)
-    t_b = pm.HalfNormal("t_b", p.t_b)
-    kap = pm.Normal("kap", p.kap_mean, p.kap)
-    rho = pm.LogNormal("rho", 0, p.log_rho)
-    pm.Normal("delta", 0, p.delta)
-    z = pm.Normal("z", 0, 1, dims="item")
-    zeta = pm.Normal("zeta", 0, 1, dims="item")
-    own = ITEM_SCALE_BOUND * pt.tanh(omega * z / ITEM_SCALE_BOUND)
-    variance = (sigma * pt.exp(own + c * (data.surprisal - 4))) ** 2 + SCALE_FLOOR**2
-    s = pm.Deterministic("s", pt.sqrt(variance), dims="item")
-    logit = data.target_logit
-    place = mu + a * (logit + 3) - t_b * zeta * (logit + 5) - kap * variance / 2
-    unit = pm.StudentT("A_unit", nu=p.nu, mu=0, sigma=1, dims="item")
-    intercept = pm.Deterministic("A", place + rho * s * unit, dims="item")
-    slope = (b + t_b * zeta)[data.pair_item]
-    beyond = np.maximum(-data.pair_log_g - 7, 0)
-    mean = intercept[data.pair_item] + slope * (data.pair_log_g + 5) + b2 * beyond
-    return mean, s
+def _law(log_g: FloatArray, p: ParticipantPriors, grid: Grid) -> Any:
+    """Law of e on its grid for every bin of ln g, (bin, e)."""
+    spread = pm.LogNormal("spread", np.log(p.spread), p.log_spread)
+    slope = pm.Normal("law_slope", 0, p.slope)
+    common = pm.Normal("law_slope_common", 0, p.slope_change)
+    rare = pm.Normal("law_slope_rare", 0, p.slope_change)
+    spread_slope = pm.Normal("spread_slope", 0, p.spread_slope)
+    left = pm.Normal("left_place", p.left_place, p.left_place_sd)
+    left_spread = pm.LogNormal("left_spread", np.log(p.left_spread), p.log_side_spread)
+    left_logit = pm.Normal("left_weight", p.left_weight, p.left_weight_sd)
+    right = pm.Normal("right_place", p.right_place, p.right_place_sd)
+    right_spread = pm.LogNormal("right_spread", np.log(p.right_spread), p.log_side_spread)
+    right_logit = pm.Normal("right_weight", p.right_weight, p.right_weight_sd)
+    right_slope = pm.Normal("right_slope", p.right_slope, p.right_slope_sd)
+    right_logit_slope = pm.Normal("right_weight_slope", 0, p.right_weight_slope)
+
+    off = log_g + 4
+    within = np.clip(log_g, -12, 0) + 4
+    main = slope * off + common * np.maximum(log_g + 2.5, 0) + rare * np.maximum(-log_g - 7, 0)
+    place = pt.stack([main, main + left, right + right_slope * within], axis=1)
+    scale = pt.stack([spread, left_spread, right_spread])[None, :] * pt.exp(-spread_slope * within)[:, None]
+    ones = np.ones(log_g.size)
+    logit = pt.stack([0 * ones, left_logit * ones, right_logit + right_logit_slope * within], axis=1)
+    weight = pm.math.softmax(logit, axis=1)
+    return (weight[:, :, None] * _on_grid(grid.e_values, place, scale, grid.step)).sum(axis=1)
 
 
-def _reports(
-    data: ParticipantData, p: ParticipantPriors, log_ratio: Any, open_residual: tuple[Any, Any], scale: float
+def _on_grid(values: FloatArray, place: Any, scale: Any, step: float) -> Any:
+    """Normal densities as probabilities on a grid, no narrower than it can tell."""
+    wide = pt.sqrt(scale**2 + (step / 2) ** 2)
+    density = pt.exp(-(((values - place[..., None]) / wide[..., None]) ** 2) / 2) + 1e-30
+    return density / density.sum(axis=-1, keepdims=True)
+
+
+def _target(log_g: FloatArray, p: ParticipantPriors, grid: Grid) -> Any:
+    """Log of the law of the targets' t on its grid, (item, t)."""
+    mean = pm.Normal("target_mean", 0, p.target) + pm.Normal("target_slope", 0, p.target_slope) * (log_g + 4)
+    spread = pm.LogNormal("target_spread", np.log(p.target_spread), p.log_target_spread)
+    off = (grid.t_values - mean[:, None]) / pt.sqrt(spread**2 + (grid.step / 2) ** 2)
+    density = (1 + off**2 / 4) ** -2.5
+    return pt.log(density / density.sum(axis=1, keepdims=True))
+
+
+def _people(data: ParticipantData, p: ParticipantPriors, k0: float | None, covariates: pd.DataFrame | None) -> Any:
+    """Slope, bias and noise of every participant, lapse rate, and share of lapses at one half."""
+    n = data.participant.size
+    log_k0 = pm.Normal("log_k0", 0, p.log_k0) if k0 is None else pt.log(pm.Data("scale", np.float64(k0)))
+    pm.Deterministic("k0", pt.exp(log_k0))
+    log_noise = pm.Normal("log_noise", np.log(p.noise), p.log_noise)
+    log_slope, bias, noise = log_k0 * np.ones(n), np.zeros(n), log_noise * np.ones(n)
+    if n > 1:
+        slope_sd, bias_sd, noise_sd = (
+            pm.LogNormal(name, np.log(median), p.log_sd)
+            for name, median in (("slope_sd", p.slope_sd), ("bias_sd", p.bias_sd), ("noise_sd", p.noise_sd))
+        )
+        log_slope = log_k0 + pm.ZeroSumNormal("log_slope", slope_sd, dims="participant")
+        bias = pm.Normal("bias_own", 0, bias_sd, dims="participant")
+        noise = log_noise + noise_sd * pm.Normal("noise_own", 0, 1, dims="participant")
+    if covariates is not None:
+        x = covariates.loc[data.participant].to_numpy(float)
+        x = x - x.mean(axis=0)
+        by_slope, by_bias, by_noise = (
+            pm.Normal(f"{name}_effect", 0, p.covariate, dims="covariate") for name in ("slope", "bias", "noise")
+        )
+        log_slope, bias, noise = log_slope + x @ by_slope, bias + x @ by_bias, noise + x @ by_noise
+    slope = pm.Deterministic("slope", pt.exp(log_slope), dims="participant")
+    bias = pm.Deterministic("bias", pt.as_tensor(bias), dims="participant")
+    noise = pm.Deterministic("noise", pt.exp(noise), dims="participant")
+    logit_lapse = pm.Normal("logit_lapse", np.log(p.lapse / (1 - p.lapse)), p.logit_lapse)
+    lapse = pm.Deterministic("lapse", pm.math.sigmoid(logit_lapse))
+    return slope, bias, noise, lapse, pm.Beta("half", p.half_alpha, p.half_beta)
+
+
+def _player() -> Any:
+    """A language model, which has no noise, bias or lapses."""
+    return tuple(pt.as_tensor(value) for value in (np.ones(1), np.zeros(1), np.full(1, _PLAYER_NOISE), 1e-6, 0.5))
+
+
+def _unanswered(law: Any, table: _Table) -> Any:
+    """Log-probability that nobody answered one of the other tokens of an item, (item, lambda)."""
+    silent = (law[:, None, :] * table.silence).sum(axis=2)
+    found = pt.dot(table.count, pt.log(silent))
+    if table.other_answers.any():
+        # tokens that the study does not know: the mean of what they have together
+        tilted = (law[:, None, :] * table.silence * np.exp(table.e)).sum(axis=2) / silent
+        mass = pt.dot(table.count * np.exp(table.bin_log_g), tilted)
+        found = found + table.other_answers[:, None] * (table.log_lambda + pt.log(mass))
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Table:
+    """Constants of the model: bins of ln g, how many other tokens of an item each has, and the answers' part."""
+
+    bin_log_g: FloatArray
+    token_bin: NDArray[np.intp]
+    rest_bin: NDArray[np.intp]
+    count: FloatArray
+    silence: FloatArray
+    target_answers: FloatArray
+    other_answers: NDArray[np.intp]
+    log_lambda: FloatArray
+    e: FloatArray
+
+    @classmethod
+    def of(cls, data: ParticipantData, grid: Grid) -> _Table:
+        def key(log_g: FloatArray) -> NDArray[np.intp]:
+            return np.floor(np.clip(log_g, -25, -1e-9) / _LAW_BIN_NATS).astype(np.intp)
+
+        both = np.concatenate([key(data.token_log_g), key(data.rest_log_g)])
+        found, place = np.unique(both, return_inverse=True)
+        bin_log_g = (found + 0.5) * _LAW_BIN_NATS
+        token_bin, rest_bin = place[: data.token_item.size], place[data.token_item.size :]
+        # a bin's tokens stand at its middle, with the mass that they have
+        alike = data.rest_count * np.exp(data.rest_log_g - bin_log_g[rest_bin])
+        count = np.zeros((data.item.size, found.size))
+        np.add.at(count, (data.rest_item, rest_bin), alike)
+        count *= (data.n_answers > 0)[:, None]
+        log_lambda, e = grid.log_lambda(data.n_answers), grid.e_values
+        rate = np.exp(np.minimum(log_lambda[:, None] + e + bin_log_g[:, None, None], 6.0))
+        return cls(
+            bin_log_g=bin_log_g,
+            token_bin=token_bin.astype(np.intp),
+            rest_bin=rest_bin.astype(np.intp),
+            count=count,
+            silence=np.exp(-rate),
+            target_answers=_target_answers(data, grid, log_lambda),
+            other_answers=data.other_answers,
+            log_lambda=log_lambda,
+            e=e,
+        )
+
+
+def _target_answers(data: ParticipantData, grid: Grid, log_lambda: FloatArray) -> FloatArray:
+    """What free answers say of the targets, and the measure of lambda, (item, lambda, t)."""
+    n = data.n_answers
+    if not n.any():
+        return np.zeros((n.size, 1, 1))
+    rate = log_lambda[:, None] + data.target_log_g[:, None, None] + grid.t_values
+    found = data.target_answers[:, None, None] * rate - np.exp(np.minimum(rate, 6.5))
+    found += (np.log(grid.log_sum_step) - gammaln(np.maximum(n, 1)))[:, None, None]
+    return np.where((n > 0)[:, None, None], found, -np.log(log_lambda.size))
+
+
+def words_of(
+    data: ParticipantData,
+    grid: Grid = GRID,
+    e_window: tuple[NDArray[np.intp], NDArray[np.intp]] | None = None,
+    t_window: tuple[NDArray[np.intp], NDArray[np.intp]] | None = None,
+    z_window: tuple[NDArray[np.intp], NDArray[np.intp]] | None = None,
+) -> tuple[Words, Items, Reports]:
+    """Give what the likelihood needs to know of words, items and reports, within windows (first, size) of the grids."""
+    n_items, n_words = data.item.size, data.token_item.size
+    log_lambda, e = grid.log_lambda(data.n_answers), grid.e_values
+
+    def window(
+        given: tuple[NDArray[np.intp], NDArray[np.intp]] | None, n: int, size: int
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        return given or (np.zeros(n, dtype=np.intp), np.full(n, size, dtype=np.intp))
+
+    e_first, e_size = window(e_window, n_words, e.size)
+    t_first, t_size = window(t_window, n_items, grid.t_values.size)
+    z_first, z_size = window(z_window, n_items, log_lambda.size)
+    item = data.token_item
+    answers_first = np.concatenate([[0], np.cumsum(z_size[item] * e_size)])
+    answers = np.ones(answers_first[-1])
+    for x in np.flatnonzero(data.n_answers[item] > 0).tolist():
+        q = item[x]
+        on = log_lambda[z_first[q] : z_first[q] + z_size[q], None] + e[e_first[x] : e_first[x] + e_size[x]]
+        rate = on + data.token_log_g[x]
+        value = data.token_answers[x] * rate - np.exp(np.minimum(rate, 6.5))
+        answers[answers_first[x] : answers_first[x + 1]] = np.exp(np.maximum(value, -600)).ravel()
+    words = Words(
+        first=np.searchsorted(item, np.arange(n_items + 1)).astype(np.intp),
+        bin=_Table.of(data, grid).token_bin,
+        e_first=e_first,
+        e_size=e_size,
+        answers=answers,
+        answers_first=answers_first[:-1].astype(np.intp),
+    )
+    items = Items(t_first, t_size, z_first, z_size, float(e[0]), float(grid.t_values[0]), grid.step)
+    middle = data.row_box == data.half_box
+    reports = Reports(
+        first=np.searchsorted(data.row_token, np.arange(n_words + 1)).astype(np.intp),
+        participant=data.row_participant,
+        low=data.row_low,
+        high=data.row_high,
+        log_g_ratio=data.token_log_g[data.row_token] - data.target_log_g[data.row_item],
+        at_half=middle,
+        n_boxes=len(data.box_edges),
+    )
+    return words, items, reports
+
+
+def set_windows(
+    model: pm.Model, inputs: list[Any], margin_nats: float = 0.75, *, data: ParticipantData | None = None
 ) -> None:
-    """Participants and their answers, given D of every pair, and scale and skew of what is still to be added to it."""
-    row_pair = pm.Data("row_pair", data.row_pair, dims="row")
-    row_participant = pm.Data("row_participant", data.row_participant, dims="row")
-    row_box = pm.Data("row_box", data.row_box, dims="row")
-    # participants that are left out keep their parameters, but do not count in what is centred
-    present = pm.Data("present", data.answers.astype(float), dims="participant")
-    k0 = pm.Data("k0", np.float64(scale))
-    slope, bias, noise, lapse, half = participant_parameters(p, k0, present)
-    k = slope[row_participant]
-    centre = k * (bias[row_participant] - log_ratio[row_pair])
-    open_s, ga = open_residual
-    left, right = added_noise(
-        k * open_s[row_pair] * pt.exp(-ga), k * open_s[row_pair] * pt.exp(ga), noise[row_participant]
-    )
-    edges = np.clip(data.box_edges, -FAR, FAR)
-    pm.CustomDist(
-        "box",
-        centre,
-        left,
-        right,
-        lapse[row_participant],
-        half,
-        logp=partial(_log_box, edges=edges, half_box=data.half_box),
-        random=partial(random_box, edges=edges, half_box=data.half_box),
-        observed=row_box,
-        dims="row",
-        dtype="int64",
-    )
-
-
-def participant_parameters(
-    p: ParticipantPriors, k0: Any, present: Any, *, mean_bias: bool = False
-) -> tuple[Any, Any, Any, Any, Any]:
-    """Slope, bias, noise and lapse rate of every participant, partially pooled, and the share of lapses at "50%".
-
-    Parameters
-    ----------
-    p : ParticipantPriors
-    k0 : tensor
-        Geometric mean of the slopes.
-    present : tensor, shape (participant,)
-        1 for those who count in what is centred, else 0.
-    mean_bias : bool
-        Whether the biases of these participants may have a mean; else it is 0, and what they share is in the belief.
-    """
-
-    def centred(values: Any) -> Any:
-        return values - (present * values).sum() / present.sum()
-
-    slope_spread = pm.HalfNormal("slope_spread", p.slope_spread)
-    slope_unit = pm.Normal("slope_unit", 0, 1, dims="participant")
-    deviation = SLOPE_BOUND * pt.tanh(slope_spread * slope_unit / SLOPE_BOUND)
-    slope = pm.Deterministic("slope", k0 * pt.exp(centred(deviation)), dims="participant")
-    bias_spread = pm.HalfNormal("bias_spread", p.bias_spread)
-    bias_unit = pm.StudentT("bias_unit", nu=4, mu=0, sigma=1, dims="participant")
-    biases = bias_spread * bias_unit
-    bias = pm.Deterministic("bias", biases if mean_bias else centred(biases), dims="participant")
-    log_noise = pm.Normal("log_noise", np.log(p.noise_median), p.log_noise)
-    noise_spread = pm.HalfNormal("noise_spread", p.noise_spread)
-    noise_unit = pm.Normal("noise_unit", 0, 1, dims="participant")
-    noise = pm.Deterministic("noise", pt.exp(log_noise + noise_spread * noise_unit), dims="participant")
-    logit_lapse = pm.Normal("logit_lapse", np.log(p.lapse_median / (1 - p.lapse_median)), p.logit_lapse)
-    lapse_spread = pm.HalfNormal("lapse_spread", p.lapse_spread)
-    lapse_unit = pm.Normal("lapse_unit", 0, 1, dims="participant")
-    lapse = pm.Deterministic("lapse", pm.math.sigmoid(logit_lapse + lapse_spread * lapse_unit), dims="participant")
-    half = pm.Beta("half", p.half_alpha, p.half_beta)
-    return slope, bias, noise, lapse, half
-
-
-def set_participant_data(model: pm.Model, data: ParticipantData, *, scale: float) -> None:
-    """Put other answers and another scale into a model, so that it need not be compiled again.
+    """Restrict every word and item to the part of the grids that matters at the given inputs of the likelihood.
 
     Parameters
     ----------
     model : pymc.Model
         From :func:`participant_model`.
-    data : ParticipantData
-        With the items, pairs and participants of the model, but any answers
-        (:func:`~models.comparison.participant_data.with_reports`,
-        :func:`~models.comparison.participant_data.without_participants`).
-    scale : float
-        k0.
-
-    Raises
-    ------
-    InputError
-        If items, pairs, participants or the grid differ, or the scale is not positive.
-
-    Examples
-    --------
-    >>> import models
-    >>> from estimators.comparison.examples import comparison_study
-    >>> data = models.participant_data(comparison_study())
-    >>> model = models.participant_model(data)
-    >>> models.set_participant_data(model, models.without_participants(data, [data.participant[0]]), scale=0.8)
-    >>> float(model["k0"].get_value())
-    0.8
+    inputs : list of ndarray
+        Values of ``model.latent_inputs``.
+    margin_nats : float
+        What is kept on both sides of the part with a ten-thousandth of the largest probability.
+    data : ParticipantData, optional
+        Other reports on the words of the model; by default its own.
     """
-    shared_pair = np.arange(data.n_shared)
-    for field, old, new in (
-        ("items", model.coords["item"], data.item),
-        ("participants", model.coords["participant"], data.participant),
-        ("pairs", model["pair_item"].get_value(), data.pair_item),
-        ("pairs", model["pair_log_g"].get_value(), data.pair_log_g),
-        ("pairs with several answers", model.coords["shared_pair"], shared_pair),
-        ("values of the grid", model.participant_grid, data.box_edges),
-    ):
-        if not np.array_equal(old, new):
-            raise InputError("are not those of the model", source=f"study {data.study!r}", field=field)
-    if not (np.isfinite(scale) and scale > 0):
-        raise InputError(f"is {scale}, should be a positive number", field="scale")
-    row = {"row": np.arange(data.row_pair.size)}
-    # the dim grows or shrinks with the first of its variables, and PyMC warns of the others
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", pm.exceptions.ShapeWarning)
-        model.set_data("row_pair", data.row_pair, coords=row)
-        model.set_data("row_participant", data.row_participant, coords=row)
-        model.set_data("row_box", data.row_box, coords=row)
-        model.set_data("present", data.answers.astype(float))
-        model.set_data("k0", np.float64(scale))
+    data, grid, op = data or model.words_data, model.grid, model.latent_words
+    op.words, op.items, op.reports = words_of(data, grid)
+    marginal = np.zeros((data.token_item.size, grid.e_values.size))
+    weight = op.values(*inputs, marginal=marginal)[2]
+    margin = round(margin_nats / grid.step)
+    op.words, op.items, op.reports = words_of(
+        data,
+        grid,
+        e_window=_window(marginal, margin),
+        t_window=_window(weight.sum(axis=1), margin),
+        z_window=_window(weight.sum(axis=2), 1),
+    )
 
 
-def added_noise(left: Any, right: Any, noise: Any) -> tuple[Any, Any]:
-    r"""Scales of the two-piece normal that is near to the sum of a two-piece normal and a normal.
-
-    Mean, variance and third moment agree: with :math:`\delta = s_R - s_L` a two-piece normal has the variance
-    :math:`(1 - 2/\pi) \delta^2 + s_L s_R` and the third moment
-    :math:`\sqrt{2/\pi}\, \delta ((4/\pi - 1) \delta^2 + s_L s_R)`; a normal adds to the first only. The new
-    :math:`\delta` solves a cubic, whose leading terms are kept: for \|ln s_R/s_L\| up to .6 the third moment is met to
-    1%.
-
-    Parameters
-    ----------
-    left, right, noise : array_like or tensor, one shape
-        Scales of the two pieces, and standard deviation of the normal.
-
-    Returns
-    -------
-    tuple
-        Scales of the new pieces.
-    """
-    delta, product = right - left, left * right
-    variance = (1 - 2 / np.pi) * delta**2 + product + noise**2
-    third = delta * ((4 / np.pi - 1) * delta**2 + product)
-    first = third / variance
-    skew = first * (1 + (2 - 6 / np.pi) * first**2 / variance)
-    rest = variance - (1 - 2 / np.pi) * skew**2
-    root = (skew**2 + 4 * rest) ** 0.5
-    return (root - skew) / 2, (root + skew) / 2
-
-
-def _unit_density(value: Any, left: Any, right: Any) -> Any:
-    return log_density(value, 0.0, left, right)
-
-
-def _unit_draw(
-    left: NDArray[np.float64],
-    right: NDArray[np.float64],
-    rng: np.random.Generator,
-    size: tuple[int, ...] | None = None,
-) -> NDArray[np.float64]:
-    shape = np.broadcast_shapes(np.shape(left), np.shape(right)) if size is None else size
-    return draw(np.broadcast_to(left, shape), np.broadcast_to(right, shape), rng)
-
-
-def _log_box(value: Any, *parameters: Any, edges: NDArray[np.float64], half_box: int) -> Any:
-    """Log-probability of a box."""
-    centre, left, right, lapse, half = parameters
-    low, high = (pt.as_tensor(edges[:, side])[value] for side in (0, 1))
-    slip = half * pt.eq(value, half_box) + (1 - half) / len(edges)
-    inside = box_probability(centre, left, right, low, high)
-    return pt.log((1 - lapse) * inside + lapse * slip + TINY)
-
-
-def random_box(
-    *parameters: NDArray[np.float64],
-    rng: np.random.Generator,
-    size: tuple[int, ...] | None = None,
-    edges: NDArray[np.float64],
-    half_box: int,
-) -> NDArray[np.int64]:
-    """Draw boxes: of two-piece noise around a centre, or of a lapse."""
-    shape = np.broadcast_shapes(*map(np.shape, parameters)) if size is None else size
-    centre, left, right, lapse, half = (np.broadcast_to(x, shape) for x in parameters)
-    box = np.searchsorted(edges[1:, 0], centre + draw(left, right, rng))
-    slipped = np.where(rng.random(shape) < half, half_box, rng.integers(0, len(edges), shape))
-    return np.where(rng.random(shape) < lapse, slipped, box).astype(np.int64)
+def _window(probability: FloatArray, margin: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """First place and number of places of each row that matter."""
+    kept = probability > _KEPT * probability.max(axis=1, keepdims=True)
+    n = probability.shape[1]
+    first = np.maximum(kept.argmax(axis=1) - margin, 0)
+    last = np.minimum(n - 1 - kept[:, ::-1].argmax(axis=1) + margin, n - 1)
+    return first.astype(np.intp), (last - first + 1).astype(np.intp)

@@ -1,0 +1,189 @@
+"""A posterior's mode and the Gaussian around it, with a check of how Gaussian it is.
+
+For models of a hundred parameters whose likelihood takes milliseconds this is ten times quicker than NUTS. It is only
+as good as the posterior is Gaussian: draws of :func:`inference.sample` from the same model say whether it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pymc as pm
+import xarray as xr
+from numpy.typing import NDArray
+from pymc.blocking import DictToArrayBijection, RaveledVars
+from pytensor.compile.mode import Mode
+from scipy.optimize import minimize
+
+from inference.posterior.arviz_adapter import InferenceData, from_groups
+from inference.posterior.convergence import Convergence
+
+__all__ = ["Gaussian", "Program", "fit_gaussian"]
+
+FloatArray = NDArray[np.float64]
+
+_QUICK = Mode("vm", "fast_compile")
+"""Compiles in half of the time; a call takes as long where the likelihood is one operation."""
+_CHAINS = 4
+_STEP = 1e-3
+_GRADIENT = 0.5
+_SOFTEST = 24
+_DROPS = (0.5, 6.5)
+_LEAST_PRECISION = 1e-2
+
+
+@dataclass(frozen=True, eq=False)
+class Gaussian:
+    """Mode and directions of a Gaussian in the unconstrained parameters.
+
+    Attributes
+    ----------
+    mode : ndarray, shape (parameter,)
+    directions : ndarray, shape (parameter, parameter)
+        Columns, each one standard deviation long, those known least first.
+    scales : ndarray, shape (parameter, 2)
+        By what to stretch each direction downward and upward: the Gaussian is split where the posterior is skewed.
+    convergence : Convergence
+    """
+
+    mode: FloatArray
+    directions: FloatArray
+    scales: FloatArray
+    convergence: Convergence
+
+    def points(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """Draw parameters, (n, parameter)."""
+        size = np.abs(rng.normal(size=(n, self.mode.size)))
+        upward = rng.random(size.shape) * self.scales.sum(axis=1) < self.scales[:, 1]
+        away = np.where(upward, self.scales[:, 1] * size, -self.scales[:, 0] * size)
+        return self.mode + away @ self.directions.T
+
+
+class Program:
+    """A model compiled: its log-density with gradient, and its variables, at unconstrained parameters."""
+
+    def __init__(self, model: pm.Model, wanted: Mapping[str, Any] | None = None) -> None:
+        self.model = model
+        self._density = model.logp_dlogp_function(ravel_inputs=True, mode=_QUICK)
+        self._density.set_extra_values({})
+        start = model.initial_point()
+        raveled = DictToArrayBijection.map({v.name: start[v.name] for v in self._density._grad_vars})  # noqa: SLF001
+        self.start: FloatArray = np.asarray(raveled.data, dtype=float)
+        self._layout = raveled.point_map_info
+        self.variables = [*model.free_RVs, *model.deterministics]
+        self._wanted = dict(wanted or {})
+
+    @cached_property
+    def _values(self) -> Any:
+        outputs = [*self.model.replace_rvs_by_values(self.variables), *self._of_wanted]
+        return self.model.compile_fn(outputs, inputs=self.model.value_vars, on_unused_input="ignore", point_fn=False, mode=_QUICK)
+
+    @property
+    def _of_wanted(self) -> list[Any]:
+        return list(self.model.replace_rvs_by_values(list(self._wanted.values())))
+
+    @cached_property
+    def _only_wanted(self) -> Any:
+        return self.model.compile_fn(
+            self._of_wanted, inputs=self.model.value_vars, on_unused_input="ignore", point_fn=False, mode=_QUICK
+        )
+
+    def density(self, x: FloatArray) -> tuple[float, FloatArray]:
+        """Log-density and its gradient."""
+        value, gradient = self._density(x)
+        return float(value), np.asarray(gradient, dtype=float)
+
+    def wanted(self, x: FloatArray) -> list[FloatArray]:
+        """Give the further tensors."""
+        return [np.asarray(value, dtype=float) for value in self._only_wanted(*self._inputs(x))]
+
+    def values(self, x: FloatArray) -> tuple[dict[str, FloatArray], list[FloatArray]]:
+        """Values of the model's variables by name, and of the further tensors."""
+        found = [np.asarray(value, dtype=float) for value in self._values(*self._inputs(x))]
+        n = len(self.variables)
+        return {one.name: value for one, value in zip(self.variables, found[:n], strict=True)}, found[n:]
+
+    def _inputs(self, x: FloatArray) -> list[Any]:
+        point = DictToArrayBijection.rmap(RaveledVars(x, self._layout))
+        return [point[one.name] for one in self.model.value_vars]
+
+
+def fit_gaussian(
+    program: Program,
+    *,
+    start: FloatArray | None = None,
+    before: Callable[[FloatArray], None] | None = None,
+    rounds: int = 3,
+) -> Gaussian:
+    """Find the mode, and the Gaussian that has the curvature of the log-density there.
+
+    Parameters
+    ----------
+    program : Program
+    start : ndarray, shape (parameter,), optional
+        By default the model's own.
+    before : callable, optional
+        Called with the parameters before every round of the search, to adapt the program to where it is.
+    rounds : int
+
+    Returns
+    -------
+    Gaussian
+        Its convergence says whether the gradient vanishes, the log-density is curved downward, and falls off as the
+        Gaussian does at two standard deviations along the directions that are known least.
+    """
+
+    def downhill(x: FloatArray) -> tuple[float, FloatArray]:
+        value, gradient = program.density(x)
+        return (-value, -gradient) if np.isfinite(value) else (1e10, np.zeros_like(x))
+
+    x = program.start if start is None else start
+    for at in range(rounds):
+        if before is not None:
+            before(x)
+        options = {"maxiter": 60 if at == 0 else 500, "maxcor": 30, "ftol": 1e-11, "gtol": 1e-3}
+        x = minimize(downhill, x, jac=True, method="L-BFGS-B", options=options).x
+    top, gradient = program.density(x)
+    steps = _STEP * np.eye(x.size)
+    hessian = np.stack([(downhill(x + step)[1] - downhill(x - step)[1]) / (2 * _STEP) for step in steps])
+    precision, vectors = np.linalg.eigh((hessian + hessian.T) / 2)
+    directions = vectors / np.sqrt(np.maximum(precision, _LEAST_PRECISION))
+    reasons = []
+    # a step by the gradient moves the log-density by half of this
+    left = float(np.sum((directions.T @ gradient) ** 2))
+    if left > _GRADIENT:
+        reasons.append(f"the mode was not reached (the log-density would rise by {left / 2:.2g})")
+    if precision[0] <= _LEAST_PRECISION:
+        reasons.append("the log-density is flat or curved upward at the mode")
+    softest = directions.T[:_SOFTEST]
+    drops = np.array([[top - program.density(x + sign * step)[0] for sign in (-2, 2)] for step in softest])
+    if not _DROPS[0] <= drops.min() <= drops.max() <= _DROPS[1]:
+        reasons.append(
+            f"two standard deviations off the mode the log-density falls by {drops.min():.2g} to {drops.max():.2g}, "
+            "where a Gaussian's falls by 2"
+        )
+    scales = np.ones((x.size, 2))
+    scales[:_SOFTEST] = np.clip(np.sqrt(2 / np.maximum(drops, 1e-3)), 0.5, 2.0)
+    nan = float("nan")
+    return Gaussian(x, directions, scales, Convergence(not reasons, tuple(reasons), nan, nan, nan, 0, nan))
+
+
+def posterior_of(program: Program, points: FloatArray, attrs: Mapping[str, str]) -> tuple[InferenceData, list[Any]]:
+    """Variables at unconstrained points (draw, parameter), as four chains, and the further tensors draw by draw."""
+    found = [program.values(x) for x in points]
+    n = len(points) // _CHAINS
+    data = {}
+    for one in program.variables:
+        stacked = np.stack([values[one.name] for values, _ in found])
+        dims = program.model.named_vars_to_dims.get(one.name, ())
+        labelled = ("chain", "draw", *dims)
+        data[one.name] = (labelled, stacked.reshape(_CHAINS, n, *stacked.shape[1:]), {"description": attrs.get(one.name, "")})
+    used = {dim for dims, *_ in data.values() for dim in dims}
+    coords = {dim: np.asarray(values) for dim, values in program.model.coords.items() if dim in used}
+    posterior = xr.Dataset(data, {"chain": np.arange(_CHAINS), "draw": np.arange(n), **coords})
+    stats = xr.Dataset({"diverging": (("chain", "draw"), np.zeros((_CHAINS, n), dtype=bool))}, posterior.coords)
+    return from_groups({"posterior": posterior, "sample_stats": stats}), [further for _, further in found]

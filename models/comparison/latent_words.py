@@ -1,0 +1,359 @@
+r"""Log-likelihood of a comparison study given what all items share, its words' log-ratios summed out on grids.
+
+An item's words have latent log-ratios e and its target t. Reports compare e with t, free answers say how large
+:math:`g e^{e}` is beside the sum Z over the vocabulary, so that given t and a Gamma variable the words are independent:
+
+.. math:: Z^{-n} = \frac{1}{\Gamma(n)} \int_0^\infty \lambda^{n - 1} e^{-\lambda Z} \, d\lambda, \qquad
+          e^{-\lambda Z} = \prod_x e^{-\lambda g(x) e^{e_x}}
+
+for n free answers: the multinomial is exact, every word of the vocabulary is in it, and the belief sums to one. An item
+is then a sum over the grids of t and :math:`\ln \lambda` of a product over words of sums over the grid of e.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytensor.tensor as pt
+from numpy.typing import NDArray
+from pytensor.graph.basic import Apply, Variable
+from pytensor.graph.op import Op
+from scipy.special import ndtr
+
+from models.compiled import compiled
+
+__all__ = ["Items", "LatentWords", "Reports", "Words", "draw_words"]
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+_END, _CELLS = 8.0, 4096
+_AT = np.linspace(-_END, _END, _CELLS + 1)
+_CDF = ndtr(_AT)
+_PDF = np.exp(-(_AT**2) / 2) / math.sqrt(2 * math.pi)
+_PER_UNIT = _CELLS / (2 * _END)
+_LEAST = 1e-290
+
+
+@dataclass(frozen=True, eq=False)
+class Reports:
+    """Reports on words, those of one word together; boxes in log-odds of the target.
+
+    ``first`` (word + 1,) says where a word's reports begin; ``log_g_ratio`` is ln g(x)/g(y); ``at_half`` marks boxes
+    that hold one half.
+    """
+
+    first: IntArray
+    participant: IntArray
+    low: FloatArray
+    high: FloatArray
+    log_g_ratio: FloatArray
+    at_half: NDArray[np.bool_]
+    n_boxes: int
+
+
+@dataclass(frozen=True, eq=False)
+class Words:
+    """Words that were compared or answered, by item, and the part of the grid that matters to each.
+
+    ``first`` (item + 1,) says where an item's words begin; ``bin`` is the row of the law; ``e_first``, ``e_size``
+    (word,) give its window of the grid of e; ``answers`` holds, from ``answers_first`` on, each word's probability of
+    its free answers on the windows of its item's ln lambda and its own e.
+    """
+
+    first: IntArray
+    bin: IntArray
+    e_first: IntArray
+    e_size: IntArray
+    answers: FloatArray
+    answers_first: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Items:
+    """Windows of an item on the grids of t and of ln lambda, and what the grids of e and t begin with."""
+
+    t_first: IntArray
+    t_size: IntArray
+    z_first: IntArray
+    z_size: IntArray
+    e_start: float
+    t_start: float
+    step: float
+
+
+@compiled
+def _cdf(z: float) -> float:
+    if z <= -_END:
+        return 0.0
+    if z >= _END:
+        return 1.0
+    place = (z + _END) * _PER_UNIT
+    i = int(place)
+    return _CDF[i] + (place - i) * (_CDF[i + 1] - _CDF[i])  # type: ignore[no-any-return]
+
+
+@compiled
+def _pdf(z: float) -> float:
+    if z <= -_END or z >= _END:
+        return 0.0
+    place = (z + _END) * _PER_UNIT
+    i = int(place)
+    return _PDF[i] + (place - i) * (_PDF[i + 1] - _PDF[i])  # type: ignore[no-any-return]
+
+
+@compiled
+def _report(out, row, people, reports, ratio, step):  # type: ignore[no-untyped-def]
+    """Probability of one report where the log-ratio is `ratio`, one step less, and so on."""
+    slope, bias, noise, lapse, half = people
+    _, participant, low, high, _, at_half, n_boxes = reports
+    p = participant[row]
+    slip = (half if at_half[row] else 0.0) + (1 - half) / n_boxes
+    for v in range(out.size):
+        centre = slope[p] * (bias[p] - ratio + v * step)
+        inside = _cdf((high[row] - centre) / noise[p]) - _cdf((low[row] - centre) / noise[p])
+        out[v] = (1 - lapse) * inside + lapse * slip
+
+
+@compiled
+def _report_gradient(d_report, product, row, people, reports, ratio, step, d_slope, d_bias, d_noise, d_slips):  # type: ignore[no-untyped-def]  # noqa: PLR0917
+    """Add to the gradients what one report gives; `d_report` is that by the product of the word's reports."""
+    slope, bias, noise, lapse, half = people
+    _, participant, low, high, _, at_half, n_boxes = reports
+    p = participant[row]
+    slip = (half if at_half[row] else 0.0) + (1 - half) / n_boxes
+    by_half = (1.0 if at_half[row] else 0.0) - 1 / n_boxes
+    for v in range(d_report.size):
+        off = bias[p] - ratio + v * step
+        above = (high[row] - slope[p] * off) / noise[p]
+        below = (low[row] - slope[p] * off) / noise[p]
+        inside = _cdf(above) - _cdf(below)
+        factor = d_report[v] * product[v] / ((1 - lapse) * inside + lapse * slip)
+        at_high, at_low = _pdf(above), _pdf(below)
+        by_centre = factor * (1 - lapse) * (at_low - at_high) / noise[p]
+        d_slope[p] += by_centre * off
+        d_bias[p] += by_centre * slope[p]
+        spread = (at_low * below if at_low > 0 else 0.0) - (at_high * above if at_high > 0 else 0.0)
+        d_noise[p] += factor * (1 - lapse) * spread / noise[p]
+        d_slips[0] += factor * (slip - inside)
+        d_slips[1] += factor * lapse * by_half
+
+
+@compiled
+def _likelihood(law, start, people, words, items, reports, d_law, weight, d_slope, d_bias, d_noise, d_slips, marginal, backward):  # type: ignore[no-untyped-def]  # noqa: PLR0917
+    """Log-likelihood, and its gradients by the law (bin, e), the start (item, lambda, t) and the people's numbers.
+
+    The gradient by the start is the posterior of (lambda, t); `marginal` (word, e), if it has rows, becomes that of e.
+    Without `backward` the other gradients stay 0.
+    """
+    word_first, word_bin, e_first, e_size, answers, answers_first = words
+    t_first, t_size, z_first, z_size, e_start, t_start, step = items
+    report_first, log_g_ratio = reports[0], reports[4]
+    most, e_most, t_most, z_most = 1, e_size.max() if e_size.size else 1, t_size.max(), z_size.max()
+    for q in range(t_first.size):
+        most = max(most, word_first[q + 1] - word_first[q])
+    chances = np.empty((most, z_most * e_most))
+    product = np.empty((most, e_most + t_most))
+    shifted = np.empty((most, e_most * t_most))
+    inner = np.empty((most, z_most * t_most))
+    one, d_product = np.empty(e_most + t_most), np.empty(e_most + t_most)
+    d_law[:] = 0.0
+    weight[:] = 0.0
+    total = 0.0
+    for q in range(t_first.size):
+        n_t, n_z, z0, t0 = t_size[q], z_size[q], z_first[q], t_first[q]
+        first, n_words = word_first[q], word_first[q + 1] - word_first[q]
+        joint = np.empty((n_z, n_t))
+        top = start[q, z0 : z0 + n_z, t0 : t0 + n_t].max()
+        for z in range(n_z):
+            for i in range(n_t):
+                joint[z, i] = math.exp(start[q, z0 + z, t0 + i] - top)
+        total += top
+        for k in range(n_words):
+            x = first + k
+            n_e, e0, a0 = e_size[x], e_first[x], answers_first[x]
+            chance = chances[k, : n_z * n_e].reshape(n_z, n_e)
+            for z in range(n_z):
+                for j in range(n_e):
+                    chance[z, j] = law[word_bin[x], e0 + j] * answers[a0 + z * n_e + j]
+            f = inner[k, : n_z * n_t].reshape(n_z, n_t)
+            if report_first[x + 1] == report_first[x]:
+                for z in range(n_z):
+                    f[z, :] = chance[z].sum()
+            else:
+                # place v of the product is where e is (n_e - 1 - v) steps above its window's start, t at its start
+                n_v = n_e + n_t - 1
+                product[k, :n_v] = 1.0
+                ratio = e_start - t_start + (e0 + n_e - 1 - t0) * step
+                for row in range(report_first[x], report_first[x + 1]):
+                    _report(one[:n_v], row, people, reports, ratio + log_g_ratio[row], step)
+                    product[k, :n_v] *= one[:n_v]
+                matrix = shifted[k, : n_e * n_t].reshape(n_e, n_t)
+                for j in range(n_e):
+                    matrix[j] = product[k, n_e - 1 - j : n_e - 1 - j + n_t]
+                np.dot(chance, matrix, f)
+            f += _LEAST
+            joint *= f
+            largest = joint.max()
+            total += math.log(largest)
+            joint /= largest
+        mass = joint.sum()
+        total += math.log(mass)
+        joint /= mass
+        weight[q, z0 : z0 + n_z, t0 : t0 + n_t] = joint
+        for k in range(n_words if backward else 0):
+            x = first + k
+            n_e, e0, a0 = e_size[x], e_first[x], answers_first[x]
+            chance = chances[k, : n_z * n_e].reshape(n_z, n_e)
+            f = inner[k, : n_z * n_t].reshape(n_z, n_t)
+            ahead = joint / f
+            if report_first[x + 1] == report_first[x]:
+                by_chance = np.empty((n_z, n_e))
+                for z in range(n_z):
+                    by_chance[z, :] = ahead[z].sum()
+            else:
+                matrix = shifted[k, : n_e * n_t].reshape(n_e, n_t)
+                by_chance = np.dot(ahead, matrix.T)
+                by_matrix = np.dot(chance.T, ahead)
+                n_v = n_e + n_t - 1
+                d_product[:n_v] = 0.0
+                for j in range(n_e):
+                    d_product[n_e - 1 - j : n_e - 1 - j + n_t] += by_matrix[j]
+                ratio = e_start - t_start + (e0 + n_e - 1 - t0) * step
+                for row in range(report_first[x], report_first[x + 1]):
+                    _report_gradient(
+                        d_product[:n_v],
+                        product[k],
+                        row,
+                        people,
+                        reports,
+                        ratio + log_g_ratio[row],
+                        step,
+                        d_slope,
+                        d_bias,
+                        d_noise,
+                        d_slips,
+                    )
+            for z in range(n_z):
+                for j in range(n_e):
+                    d_law[word_bin[x], e0 + j] += by_chance[z, j] * answers[a0 + z * n_e + j]
+                    if marginal.shape[0]:
+                        marginal[x, e0 + j] += by_chance[z, j] * chance[z, j]
+    return total
+
+
+@compiled
+def _pick(weight: Any, total: float) -> int:
+    u, below = np.random.random() * total, 0.0
+    for i in range(weight.size):
+        below += weight[i]
+        if below >= u:
+            return i
+    return int(weight.size - 1)
+
+
+@compiled
+def _draw(law, weight, people, words, items, reports, seed, t_place, z_place, e_place):  # type: ignore[no-untyped-def]  # noqa: PLR0917
+    """Draw places of t and ln lambda of every item, and of e of every word, from their posterior."""
+    np.random.seed(seed)
+    word_first, word_bin, e_first, e_size, answers, answers_first = words
+    t_first, t_size, z_first, z_size, e_start, t_start, step = items
+    report_first, log_g_ratio = reports[0], reports[4]
+    largest = e_size.max() if e_size.size else 1
+    one, mass = np.empty(largest), np.empty(largest)
+    for q in range(t_first.size):
+        n_t, n_z = t_size[q], z_size[q]
+        own = weight[q, z_first[q] : z_first[q] + n_z, t_first[q] : t_first[q] + n_t].copy().ravel()
+        place = _pick(own, own.sum())
+        z, i = place // n_t, place % n_t
+        t_place[q], z_place[q] = t_first[q] + i, z_first[q] + z
+        for x in range(word_first[q], word_first[q + 1]):
+            n_e, e0, a0 = e_size[x], e_first[x], answers_first[x] + z * e_size[x]
+            for j in range(n_e):
+                mass[j] = law[word_bin[x], e0 + j] * answers[a0 + j]
+            ratio = e_start - t_start + (e0 + n_e - 1 - t_place[q]) * step
+            for row in range(report_first[x], report_first[x + 1]):
+                _report(one[:n_e], row, people, reports, ratio + log_g_ratio[row], step)
+                for j in range(n_e):
+                    mass[j] *= one[n_e - 1 - j]
+            e_place[x] = e0 + _pick(mass[:n_e], mass[:n_e].sum())
+
+
+def _parts(data: Any) -> tuple[Any, ...]:
+    return tuple(getattr(data, name) for name in data.__dataclass_fields__)
+
+
+class LatentWords(Op):
+    """The log-likelihood as an operation, whose windows can be moved; its further outputs are the gradients."""
+
+    def __init__(self, words: Words, items: Items, reports: Reports) -> None:
+        self.words, self.items, self.reports = words, items, reports
+
+    def make_node(self, *inputs: Any) -> Apply[Any]:
+        """Law, start, slope, bias, noise, lapse, half."""
+        given = [pt.as_tensor(x, dtype="float64") for x in inputs]
+        return Apply(self, given, [pt.dscalar(), *[x.type() for x in given[:5]], pt.dvector()])
+
+    def values(
+        self, law: Any, start: Any, *people: Any, marginal: FloatArray | None = None, backward: bool = True
+    ) -> tuple[Any, ...]:
+        """Log-likelihood and gradients by law, start, slope, bias, noise, (lapse, half)."""
+        law, start = np.ascontiguousarray(law), np.ascontiguousarray(start)
+        d_people = [np.zeros(np.shape(x)) for x in people[:3]]
+        d_law, weight, slips = np.empty_like(law), np.empty_like(start), np.zeros(2)
+        total = _likelihood(
+            law,
+            start,
+            _plain(people),
+            _parts(self.words),
+            _parts(self.items),
+            _parts(self.reports),
+            d_law,
+            weight,
+            *d_people,
+            slips,
+            np.empty((0, 0)) if marginal is None else marginal,
+            backward,
+        )
+        return total, d_law, weight, *d_people, slips
+
+    def perform(self, node: Apply[Any], inputs: Any, output_storage: Any) -> None:
+        """Compute."""
+        for cell, value in zip(output_storage, self.values(*inputs), strict=True):
+            cell[0] = np.asarray(value, dtype=float)
+
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable[Any, Any]]:
+        """Give the gradients of the first output."""
+        by = cotangents[0]
+        return [*(by * out for out in outputs[1:6]), by * outputs[6][0], by * outputs[6][1]]
+
+    L_op = pullback
+
+
+def _plain(people: Any) -> tuple[Any, ...]:
+    slope, bias, noise, lapse, half = people
+    return *(np.ascontiguousarray(x, dtype=float) for x in (slope, bias, noise)), float(lapse), float(half)
+
+
+def draw_words(
+    op: LatentWords, law: FloatArray, weight: FloatArray, people: tuple[Any, ...], seed: int
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Draw the grid places of every item's t and ln lambda and of every word's e, given what all share."""
+    n_items = op.items.t_first.size
+    t, z, e = (np.empty(n, dtype=np.intp) for n in (n_items, n_items, op.words.bin.size))
+    _draw(
+        np.ascontiguousarray(law),
+        weight,
+        _plain(people),
+        _parts(op.words),
+        _parts(op.items),
+        _parts(op.reports),
+        seed,
+        t,
+        z,
+        e,
+    )
+    return t, z, e
