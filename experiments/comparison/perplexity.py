@@ -11,12 +11,12 @@ from matplotlib.figure import Figure
 from estimators.comparison import (
     ESTIMATORS,
     HUMAN,
+    BridgeGap,
     PerplexityEstimate,
     comparison_items,
     comparison_participants,
     drawn_response_mask,
 )
-from experiments.comparison.bridge_report import bridge_table, bridge_warnings, left_out_warnings
 from experiments.comparison.estimates import (
     TABLE_COLUMNS,
     ComparisonSettings,
@@ -97,7 +97,7 @@ def perplexity(study: xr.Dataset, settings: PerplexitySettings) -> ExperimentRes
     table["loss_bits"] = np.log2(table["perplexity"])
     tables = {"items": _items(settings, study, list(dict.fromkeys(table["player"])))}
     tables |= {"participants": comparison_participants(study)} if drawn_response_mask(study).any() else {}
-    bridges = bridge_table(results)
+    bridges = _bridge_table(results)
     tables |= {} if bridges.empty else {"bridge": bridges}
     twice = _rounded_already(table)
     return ExperimentResult(
@@ -115,9 +115,9 @@ def perplexity(study: xr.Dataset, settings: PerplexitySettings) -> ExperimentRes
                 else []
             ),
             *item_warnings(settings, study),
-            *left_out_warnings(study, results),
+            *_left_out_warnings(study, results),
             *sampling_warnings(table[(table["estimator"] != "bridge") & ~twice]),
-            *bridge_warnings(results),
+            *_bridge_warnings(results),
         ),
     )
 
@@ -235,6 +235,54 @@ def _said_once(rows: pd.DataFrame) -> tuple[str, ...]:
     """Say why a row of people is not on the screen."""
     grids = ", ".join(rows["rounding"])
     return (f"People's reports are on the grid {grids} already: rounding changes none of them.",) if grids else ()
+
+
+def _bridge_table(results: list[PerplexityEstimate]) -> pd.DataFrame:
+    """One row a rounding: errors, overlap, and what was left out."""
+    of_gap = ("se_clustered_nats", "se_reports_nats", "n_answers", "n_unknown_answers", "n_one_sided", "n_tokens")
+    of_overlap = ("overlap", "effective_draws", "share_without_overlap", "noise_bias")
+    return pd.DataFrame(
+        {"player": result.player, "rounding": result.rounding}
+        | {name: getattr(result.gap, name) for name in (*of_gap, "n_unconnected", "n_censored")}
+        | {name: getattr(result.gap.overlap, name) for name in of_overlap}
+        for result in results
+        if isinstance(result.gap, BridgeGap)
+    )
+
+
+def _bridge_warnings(results: list[PerplexityEstimate]) -> tuple[str, ...]:
+    """Warn of items and answers that a bridge leaves out, of a lack of overlap, and of what it takes for granted."""
+    found = []
+    for rounding, gap in ((each.rounding, each.gap) for each in results):
+        if not isinstance(gap, BridgeGap):
+            continue
+        starved = round(gap.overlap.share_starved * gap.n_items)
+        counts = {
+            f"of {gap.n_answers} free answers are left out: no report values their token": gap.n_unknown_answers,
+            "items are left out: they have draws or answers only": gap.n_one_sided,
+            f"of {gap.n_tokens} tokens are left out: no chain connects them with the target": gap.n_unconnected,
+            f"of {gap.n_tokens} tokens rest on an end of the scale, which only bounds their ratio": gap.n_censored,
+            f"of {gap.n_items} items have a standard error above one nat: draws and answers hardly overlap": starved,
+        }
+        said = "; ".join(f"{count} {what}" for what, count in counts.items() if count)
+        found += [f"bridge, rounding {rounding} ({gap.overlap.verdict}): {said}"] if said else []
+    if any(isinstance(result.gap, BridgeGap) for result in results):
+        found.append(
+            "the bridge takes free answers for draws of what people believe; who answers with the most probable word "
+            "has a lower loss here than they should"
+        )
+    return tuple(found)
+
+
+def _left_out_warnings(study: xr.Dataset, results: list[PerplexityEstimate]) -> tuple[str, ...]:
+    """Warn of responses that equations 3 to 5 cannot use, where an estimate rests on them."""
+    number = int(np.sum(~drawn_response_mask(study))) if study.sizes["response"] else 0
+    if not number or all(isinstance(result.gap, BridgeGap) for result in results):
+        return ()
+    return (
+        f"{number} of {study.sizes['response']} responses are left out: they are about people's free answers, or "
+        "compare two candidates; estimator=bridge takes them",
+    )
 
 
 def perplexity_figure(table: pd.DataFrame, study_name: str = "", estimator: EstimatorSettings | None = None) -> Figure:
