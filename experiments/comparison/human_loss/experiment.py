@@ -45,7 +45,7 @@ HUMAN_LOSS_COLUMNS = (
     *(f"k0_{end}" for end in _ENDS),
     *("k0_true", "agreement"),
     *(f"tail_share_{end}" for end in _ENDS),
-    *("tail_factor", *(f"top1_model_{end}" for end in _ENDS), "pareto_k_left_out"),
+    *("tail_factor", *(f"top1_model_{end}" for end in _ENDS)),
     *CONVERGENCE_COLUMNS,
 )
 """Columns after those of :data:`~experiments.comparison.estimates.TABLE_COLUMNS`, before ``tail_factor_MODEL``.
@@ -148,7 +148,7 @@ def _result(made: LossRows, rows: Sequence[LossRow]) -> ExperimentResult:
         figures["top1"] = top1_figure(dataset, name, settings.top1.rate, settings.top1.se)
     if made.fits and settings.sensitivity:
         figures["sensitivity"] = sensitivity_figure(table, name, settings.interval)
-    kept = {what: fit.idata for what, fit in made.fits.items() if settings.save_posterior and "priors" not in what}
+    kept = made.fits if settings.save_posterior else {}
     return ExperimentResult(
         table=table,
         dataset=dataset,
@@ -156,7 +156,7 @@ def _result(made: LossRows, rows: Sequence[LossRow]) -> ExperimentResult:
         text=summary(table, dataset, settings.interval, settings.top1.rate),
         warnings=(*unconverged(made.found), *made.problems),
         gate_failed=gate_failed(settings, made.found),
-        posteriors={HUMAN if what == "everyone" else f"{HUMAN}_{what}": idata for what, idata in kept.items()},
+        posteriors={HUMAN if what == "everyone" else f"{HUMAN}_{what}": fit.idata for what, fit in kept.items()},
         on_screen=main_rows(table)[list(_ON_SCREEN)],
     )
 

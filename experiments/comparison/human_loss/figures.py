@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from estimators.layout import HUMAN
 from experiments.comparison.estimates import EstimatorSettings, bars_label, player_rows
-from experiments.comparison.human_loss.rows import BRIDGE, PEOPLE, WEIGHTS
+from experiments.comparison.human_loss.rows import BRIDGE, PEOPLE, STEP
 from experiments.harness.figures import (
     STYLE,
     TRUTH_ASKED,
@@ -176,7 +176,7 @@ def sensitivity_figure(table: pd.DataFrame, study_name: str = "", interval: floa
         axes.tick_params(axis="y", labelsize=7.5)
         axes.set_xlabel("loss gap of the belief that people share, nats per token")
         axes.set_title(f"Does the result hang on one participant or on the priors? ({study_name}, {interval:.0%})")
-        looks = [("D", False, "fit"), ("o", False, WEIGHTS), ("o", True, "check failed (weights: k > 0.7)")]
+        looks = [("D", False, "fit"), ("o", False, STEP), ("o", True, "check failed")]
         handles = [
             Series("", label=label, marker=marker, size=4).handle(hollow=hollow, colour="0.3")
             for marker, hollow, label in looks

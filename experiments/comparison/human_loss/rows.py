@@ -29,17 +29,16 @@ from experiments.harness.bayes import FITS, convergence_columns, sampler_seed, t
 from experiments.harness.settings import rng_for
 from inference.comparison.participant_fit import GAUSSIAN, Anchor, ParticipantFit, fit_participants, top1_weights
 from inference.comparison.participant_gap import loss_gap, outcome_temperature
-from inference.comparison.participant_sensitivity import leave_one_out, scaled_priors, weighted_quantile
+from inference.comparison.participant_sensitivity import leave_one_out, scaled_priors
 from inference.posterior.convergence import Convergence
-from inference.posterior.model_comparison import K_BAD
 from inference.progress import advance
 from models.comparison.participant_data import ParticipantData, participant_data, without_participants
 
-__all__ = ["BRIDGE", "PEOPLE", "PLAYERS", "PRIOR_FACTORS", "WEIGHTS", "LossRow", "LossRows"]
+__all__ = ["BRIDGE", "PEOPLE", "PLAYERS", "PRIOR_FACTORS", "STEP", "WITHOUT_ONE", "LossRow", "LossRows"]
 
 FloatArray = NDArray[np.float64]
 
-PLAYERS, PEOPLE, WEIGHTS, BRIDGE = "model of players", "model of people", "importance weights", "scaled bridge"
+PLAYERS, PEOPLE, STEP, BRIDGE = "model of players", "model of people", "one Newton step", "scaled bridge"
 EVERYONE, OUTCOMES, WITHOUT_ONE = "everyone", "outcomes", "without one"
 """What the column ``method`` says."""
 PRIOR_FACTORS = {"narrow": 0.5, "wide": 2.0}
@@ -122,7 +121,8 @@ class LossRows:
         used, data = self.settings.priors, without_participants(self.data, left_out)
         used = scaled_priors(used, PRIOR_FACTORS[priors]) if priors in PRIOR_FACTORS else used
         fit = self._fit(f"people, {what}", data, anchor, priors=used, people=self.settings.people)
-        self.fits[what] = fit
+        if priors not in PRIOR_FACTORS:
+            self.fits[what] = fit
         cells = {"what": what, "method": PEOPLE, "anchor": anchor.name, "priors": priors}
         return self._of_fit(fit, cells | self._of_people(left_out))
 
@@ -138,25 +138,27 @@ class LossRows:
         return self._of_fit(fit, row.cells | {"what": OUTCOMES, "anchor": OUTCOMES, "agreement": agreement})
 
     def with_top1(self, row: LossRow, rate: float) -> LossRow:
-        """Weight the draws of a fit by the measured top-1 rate."""
+        """Draw from the draws of a fit by how near their top-1 rate is to the measured one."""
         fit = self.fits[row.cells["what"]]
         weight = top1_weights(self.top1(fit), rate, self.settings.top1.se)
+        chosen = rng_for(self.settings.seed, "top1 weights").choice(weight.size, weight.size, p=weight)
         cells = row.cells | {"what": f"{row.cells['what']}, top-1 rate", "top1_rate_given": rate}
-        return self._of_fit(fit, cells, weight)
+        return self._of_fit(fit, cells, chosen)
 
     def top1(self, fit: ParticipantFit) -> FloatArray:
         """How often the most probable token of the shared belief is the true one, (draw,)."""
         return fit.top1_rate(rng_for(self.settings.seed, "top1"))
 
     def without_each(self) -> Iterator[LossRow]:
-        """Leave out every single participant by importance weights."""
-        fit = self.fits[EVERYONE]
+        """Leave out the reports of every single participant, without new fits."""
+        fit, rng = self.fits[EVERYONE], rng_for(self.settings.seed, "leave one out")
+        discrepancy = fit.gap_nats - fit.item_gap_nats.mean(axis=1)
         with timed("leaving out each participant"):
-            for one in leave_one_out(fit, rng_for(self.settings.seed, "leave one out")):
-                cells = {"what": WITHOUT_ONE, "method": WEIGHTS, "anchor": fit.anchor.name, "priors": "default"}
-                cells |= self._of_people((one.participant,)) | {"pareto_k_left_out": one.pareto_k}
-                cells["converged"] = bool(one.pareto_k <= K_BAD)
-                yield self._row(cells, fit.data, one.gap_nats, weight=one.weight)
+            for one in leave_one_out(fit, rng):
+                gap = one.gap_nats + rng.choice(discrepancy, one.gap_nats.size)
+                cells = {"what": WITHOUT_ONE, "method": STEP, "anchor": fit.anchor.name, "priors": "default"}
+                cells |= self._of_people((one.participant,)) | {"converged": fit.convergence.passed}
+                yield self._row(cells, fit.data, gap)
 
     def bridge(self) -> Iterator[LossRow]:
         """Estimate people's gap in closed form; nothing where the study does not allow it."""
@@ -181,21 +183,20 @@ class LossRows:
         self.found[what] = fit.convergence
         return fit
 
-    def _of_fit(self, fit: ParticipantFit, cells: dict[str, Any], weight: FloatArray | None = None) -> LossRow:
-        """Row of a fit; people have a scale, bounds of their own mean loss, and what moves them past each model."""
+    def _of_fit(self, fit: ParticipantFit, cells: dict[str, Any], at: Any = slice(None)) -> LossRow:
+        """Row of a fit, or of some of its draws; people have a scale, bounds of their own mean loss, and factors."""
         data, shift, cells = fit.data, self.shift_nats(fit.data), cells | convergence_columns(fit.convergence)
         named = {"tail_share{}": fit.tail_share.mean(axis=1)}
         named["informed_gap{}_nats"] = fit.informed_gap_nats + shift[data.informed].mean()
         if not data.is_player:
             named["one_by_one_most{}_nats"] = fit.people_gap_bounds()[:, 1] + shift.mean()
             named |= {"k0{}": fit.k0, "top1_model{}": self.top1(fit)}
-        for name, draws in named.items():
-            cells |= self._quantiles(name, draws, weight)
-        if not data.is_player and weight is None:
             models = self.models(data)
             cells |= {f"tail_factor_{name}": fit.tail_factor(gap - shift.mean()) for name, gap in models.items()}
             cells["tail_factor"] = cells[f"tail_factor_{next(iter(models))}"]
-        return self._row(cells, data, fit.gap_nats, fit.item_gap_nats, weight)
+        for name, draws in named.items():
+            cells |= self._quantiles(name, draws[at])
+        return self._row(cells, data, fit.gap_nats[at], fit.item_gap_nats[at])
 
     def _row(
         self,
@@ -203,22 +204,21 @@ class LossRows:
         data: ParticipantData,
         gap_nats: FloatArray,
         item_gap_nats: FloatArray | None = None,
-        weight: FloatArray | None = None,
     ) -> LossRow:
         """Row with its intervals; gaps come as those to the model that drew the candidates."""
         shift, items = self.shift_nats(data), np.full(self.study.sizes["item"], np.nan)
         if item_gap_nats is not None:
             items[data.position] = np.median(item_gap_nats, axis=0) + shift
         truth = self.true_gap_nats(str(cells["player"]), data)
-        found = self._quantiles("gap{}_nats", gap_nats + shift.mean(), weight)
+        found = self._quantiles("gap{}_nats", gap_nats + shift.mean())
         perplexity = perplexity_of_loss(cells["reference_loss_nats"] + np.array([*found.values(), truth])).tolist()
         cells = cells | found | dict(zip(_PERPLEXITY, perplexity, strict=True))
         cells |= {"true_gap_nats": truth, "error_median_nats": cells["gap_median_nats"] - truth}
         cells |= {"n_items": data.item.size, "n_responses": data.row_token.size}
         return LossRow(cells, gap_nats + shift.mean(), items)
 
-    def _quantiles(self, name: str, draws: FloatArray, weight: FloatArray | None) -> dict[str, float]:
-        found = weighted_quantile(draws, [0.5, self.settings.tail, 1 - self.settings.tail], weight).tolist()
+    def _quantiles(self, name: str, draws: FloatArray) -> dict[str, float]:
+        found = np.quantile(draws, [0.5, self.settings.tail, 1 - self.settings.tail]).tolist()
         return {name.format(end): at for end, at in zip(("_median", "_lower", "_upper"), found, strict=True)}
 
     def _of_people(self, left_out: Sequence[str]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import xarray as xr
 
 from estimators.layout import HUMAN
 from experiments.comparison.human_loss.figures import main_rows, people_label
-from experiments.comparison.human_loss.rows import BRIDGE, PEOPLE, PLAYERS
+from experiments.comparison.human_loss.rows import BRIDGE, PEOPLE, PLAYERS, WITHOUT_ONE
 from experiments.harness.figures import player_label
 from experiments.harness.settings import rows_of
 
@@ -79,36 +79,28 @@ def _people_line(row: Any, exact: dict[str, float]) -> str:
     said += [f"mean gap of people one by one at most {_ends(row, 'one_by_one_most')}"]
     said += [f"k0 {_ends(row, 'k0', unit='')}"] if row.anchor != "assumed" else []
     said += [f"{_ends(row, 'tail_share', '.0%', '')} of it on tokens never drawn"]
-    order = [
-        f"{'above' if row.gap_median_nats > gap else 'below'} {player_label(name)} until that is "
-        f"{row[f'tail_factor_{name}']:.2g} times as much"
-        for name, gap in exact.items()
-        if not np.isnan(row[f"tail_factor_{name}"])
-    ]
+    for name, gap in exact.items():
+        side, factor = "above" if row.gap_median_nats > gap else "below", row[f"tail_factor_{name}"]
+        until = f"until that is {factor:.2g} times as much" if 0 < factor < np.inf else "whatever that is"
+        said.append(f"{side} {player_label(name)} {until}")
     agreement = (
         f" The outcomes' scale {row.agreement} that of the free answers. {_SHARED_BIAS}" if row.agreement else ""
     )
-    return f"{text}; {'; '.join([*said, *order])}; equation 5 {row.gap_nats:.2f}.{agreement}"
+    return f"{text}; {'; '.join(said)}; equation 5 {row.gap_nats:.2f}.{agreement}"
 
 
 def _sensitivity(people: pd.DataFrame) -> str:
-    ones = people[people["what"] == "without one"]
-    said = []
-    if len(ones):
-        good = ones[ones["converged"].astype(bool)].sort_values("gap_median_nats")
-        text = f"Without one of {len(ones)} participants at a time, by importance weights"
-        if len(good):
-            low, high = (rows_of(good)[at] for at in (0, -1))
-            text += (
-                f", the median gap goes from {low.gap_median_nats:.2f} (without {low.left_out}) to "
-                f"{high.gap_median_nats:.2f} (without {high.left_out})"
-            )
-        bad = ones[~ones["converged"].astype(bool)]["left_out"].tolist()
-        said.append(text + (f"; the weights FAIL their check without {', '.join(bad)}" if bad else ""))
-    said += [
+    said = [
         f"With priors {'half' if row.priors == 'narrow' else 'twice'} as wide it is {_ends(row, 'gap')}{_failed(row)}"
         for row in rows_of(people[people["what"].str.startswith("priors:")])
     ]
+    ones = people[people["what"] == WITHOUT_ONE].sort_values("gap_median_nats")
+    if len(ones):
+        low, high = (rows_of(ones)[at] for at in (0, -1))
+        said.append(
+            f"Without one of {len(ones)} participants at a time its median is from {low.gap_median_nats:.2f} "
+            f"(without {low.left_out}) to {high.gap_median_nats:.2f} (without {high.left_out})"
+        )
     return f"**Sensitivity of the shared belief's gap.** {'. '.join(said)}." if said else ""
 
 
