@@ -13,12 +13,10 @@ from .cloze.tvd.experiment import tvd as tvd
 from .cloze.tvd_coverage import tvd_coverage as tvd_coverage
 from .cloze.tvd_exact import tvd_exact as tvd_exact
 from .cloze.tvd_sample_size import tvd_sample_size as tvd_sample_size
-from .comparison.belief import belief as belief
 from .comparison.bootstrap import bootstrap as bootstrap
 from .comparison.build_study.experiment import build_study as build_study
 from .comparison.calibration.experiment import calibration as calibration
 from .comparison.extrapolation import extrapolation as extrapolation
-from .comparison.free_answers.experiment import free_answers as free_answers
 from .comparison.human_loss.experiment import human_loss as human_loss
 from .comparison.perplexity import perplexity as perplexity
 from .comparison.practice import practice as practice

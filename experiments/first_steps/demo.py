@@ -159,11 +159,9 @@ def _bounds() -> ExperimentResult:
 
 
 def _posterior() -> ExperimentResult:
-    from experiments import belief, simulated  # noqa: PLC0415
+    from experiments import human_loss, simulated  # noqa: PLC0415
 
-    # fewer draws than the experiment's own 5,000: enough for its checks of convergence
-    few = {"draws": 2000, "tune": 600}
-    return belief(simulated(), players=["lm-medium", "lm-weak"], rounding="none", sampler=few)
+    return human_loss(simulated(), players=["lm-medium", "lm-weak"], rounding="none")
 
 
 PARTS = (
@@ -205,7 +203,8 @@ PARTS = (
         "Dots are posteriors of two language models with 90% intervals, on the answers of the first question. The "
         "generator, lm-medium, is known exactly. For lm-weak equation 5 (square) is far too low, because a few "
         "candidates carry all of its weight; the posterior is nearer to the truth, and with these data still below it.",
-        "from experiments import belief, simulated\nbelief(simulated(), players=['lm-medium', 'lm-weak']).table",
+        "from experiments import human_loss, simulated\n"
+        "human_loss(simulated(), players=['lm-medium', 'lm-weak']).table",
         "bayes",
         _posterior,
     ),

@@ -17,7 +17,7 @@ _OURS = "shannon-game"
 _OLDEST = (3, 11)
 
 PURPOSES = {
-    "bayes": "posteriors: human_loss, belief, ard, calibration, ...",
+    "bayes": "posteriors: human_loss, ard, accuracy, calibration, ...",
     "cloze": "studies of next words: tvd, ard, distributions, ...",
     "lm": "language models on this machine: corpus, build_study, tvd_exact, ...",
     "words": "words of languages without spaces, and lemmas: word rules of cloze studies",

@@ -40,7 +40,6 @@ __all__ = [
     "fit_model",
     "gate_failed",
     "interval_columns",
-    "remedy",
     "sampler_seed",
     "several_fits",
     "timed",
@@ -229,15 +228,17 @@ def convergence_columns(found: Convergence | None) -> dict[str, Any]:
 def unconverged(found: Mapping[str, Convergence | None]) -> tuple[str, ...]:
     """One warning a fit that missed the gate, by the fit's name."""
     return tuple(
-        f"the posterior did not converge, do not use it: {name}: {'; '.join(each.reasons)}; {remedy(each.n_divergent)}"
+        f"the posterior did not converge, do not use it: {name}: {'; '.join(each.reasons)}; {_remedy(each)}"
         for name, each in found.items()
         if each is not None and not each.passed
     )
 
 
-def remedy(n_divergent: int) -> str:
+def _remedy(found: Convergence) -> str:
     """Say which setting may help a fit that missed its check."""
-    setting = "a sampler.target_accept nearer to 1" if n_divergent else "more sampler.draws"
+    if np.isnan(found.ess_bulk_min):
+        return "sampler=pymc, which takes far longer, assumes no Gaussian"
+    setting = "a sampler.target_accept nearer to 1" if found.n_divergent else "more sampler.draws"
     return f"{setting} may help"
 
 

@@ -68,7 +68,7 @@ def results_sentences(table: pd.DataFrame) -> list[str]:
                 ends = (
                     "" if low not in row or pd.isna(row[low]) else f" [{cell_text(row[low])}, {cell_text(row[high])}]"
                 )
-                ends += f" ({row['caveat']})" if row.get("caveat") else ""
+                ends += "" if row.get("converged", True) else " (did not converge)"
                 if not pd.isna(row[value]):
                     lines.append(f"- {_row_name(row)}: {words} {cell_text(row[value])}{ends}")
             more = len(table) - _MOST_ROWS
@@ -203,10 +203,14 @@ def _posterior(result: ExperimentResult, given: Mapping[str, Any]) -> list[str]:
     flags = result.table["converged"].dropna()
     method = "Hamiltonian Monte Carlo" if sampler.get("name") == "hmc" else f"NUTS ({sampler.get('name')})"
     said = f"; {int(flags.astype(bool).sum())} of {len(flags)} did."
+    drawn = (
+        f"Posteriors are normals around their modes, by {sampler.get('draws'):,} draws"
+        if sampler.get("name") == "gaussian"
+        else f"Posteriors were drawn by {method}: {sampler.get('chains')} chains of {sampler.get('draws'):,} draws "
+        f"after {sampler.get('tune'):,} of warm-up"
+    )
     return [
-        f"Posteriors were drawn by {method}: {sampler.get('chains')} chains of "
-        f"{sampler.get('draws'):,} draws after {sampler.get('tune'):,} of warm-up. Intervals hold "
-        f"{given.get('interval', 0.9):.0%} of the posterior, with equal tails.{accepted}{said}"
+        f"{drawn}. Intervals hold {given.get('interval', 0.9):.0%} of the posterior, with equal tails.{accepted}{said}"
     ]
 
 

@@ -176,7 +176,7 @@ def _summaries(result: ExperimentResult, known: set[str]) -> list[tuple[str, str
                 flat = draws.transpose("chain", "draw", dims[0]).to_numpy().reshape(-1, len(items))
                 found.append((name, str(variable), items, np.quantile(flat, [0.5, 0.05, 0.95], axis=0)))
     if "item_gap_median_nats" in result.dataset:
-        # belief and human_loss: one median an estimate and item
+        # human_loss: one median an estimate and item
         medians = result.dataset["item_gap_median_nats"]
         items = [str(label) for label in result.dataset["item"].to_numpy().tolist()]
         named = ("what",) if "what" in medians.coords else ("player", "rounding")

@@ -41,12 +41,12 @@ _SAID_ONCE = ("rounding", "estimator", "generator", "n_items", "n_responses", "n
 _ON_SCREEN = (
     *("job", "status", "player", "bootstrap", "rounding", "estimator", "generator", "n", "n_items", "n_responses"),
     *("n_repeats", "reference_loss_nats", "perplexity", "perplexity_full", "what", "k0_median", "perplexity_median"),
-    *("true_perplexity_asked", "error_nats", "error_median_nats", "pareto_k", "verdict", "caveat"),
+    *("true_perplexity_asked", "error_nats", "error_median_nats", "pareto_k", "verdict"),
     *("converged", "error"),
 )
 _WIDEST = 8
 _SUPPORTS = re.compile(r"(n|se|sd|n_in|r_hat|ess|bfmi)_.*|(.*_)?(se|sd|mcse|bits)(_nats|_bits|_nats2)?")
-_ALWAYS = ("caveat", "converged", "verdict")
+_ALWAYS = ("converged", "verdict")
 
 
 def short_names(names: Iterable[str]) -> dict[str, str]:

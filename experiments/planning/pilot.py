@@ -12,7 +12,7 @@ from estimators.errors import InputError
 
 __all__ = ["pilot_populations"]
 
-_NEEDED = ("slope_spread", "bias_spread", "log_noise", "noise_spread", "logit_lapse")
+_NEEDED = ("slope_sd", "bias_sd", "log_noise", "noise_sd", "logit_lapse")
 _LAPSE_CONCENTRATION = 40.0
 
 
@@ -29,7 +29,7 @@ def pilot_populations(path: Path, n: int, rng: np.random.Generator) -> list[Part
     missing = [name for name in _NEEDED if name not in draws]
     if missing:
         raise InputError(
-            f"{path} has no {', '.join(missing)}; should be posterior_human.nc of +exp=free_answers", field="pilot"
+            f"{path} has no {', '.join(missing)}; should be posterior_human.nc of +exp=human_loss", field="pilot"
         )
     flat = draws.stack(draw_number=("chain", "draw"))
     chosen = rng.choice(flat.sizes["draw_number"], n, replace=flat.sizes["draw_number"] < n)
@@ -39,11 +39,11 @@ def pilot_populations(path: Path, n: int, rng: np.random.Generator) -> list[Part
         k0 = float(flat["k0"].to_numpy()[at]) if "k0" in flat else 1.0
         found.append(
             ParticipantPopulation(
-                bias_sd_nats=one["bias_spread"],
+                bias_sd_nats=one["bias_sd"],
                 slope_median=k0,
-                slope_log_sd=one["slope_spread"],
+                slope_log_sd=one["slope_sd"],
                 noise_median_nats=float(np.exp(one["log_noise"])),
-                noise_log_sd=one["noise_spread"],
+                noise_log_sd=one["noise_sd"],
                 lapse_mean=float(1 / (1 + np.exp(-one["logit_lapse"]))),
                 lapse_concentration=_LAPSE_CONCENTRATION,
             )

@@ -1,245 +1,211 @@
-"""The loss of the participants' shared belief beside that of language models, and what has to be assumed for it."""
+"""The loss of people's shared belief beside that of language models, and what it rests on."""
 
 from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from estimators.comparison import rounding_scheme
-from estimators.errors import InputError
-from estimators.layout import HUMAN
-from experiments.comparison.belief import POSTERIOR_COLUMNS, fit_players
-from experiments.comparison.caveats import caveat_warnings
-from experiments.comparison.estimates import TABLE_COLUMNS, asked_for, chosen_players, compared_schemes, estimate
-from experiments.comparison.human_loss.curves import curve_figure, top1_figure
-from experiments.comparison.human_loss.figures import loss_figure, main_rows, sensitivity_figure
-from experiments.comparison.human_loss.participants import PRIOR_FACTORS, HumanFit, Participants
-from experiments.comparison.human_loss.rows import LossRow, Rows
+from estimators.comparison import HUMAN, RoundingScheme, rounding_scheme
+from estimators.layout import item_labels
+from experiments.comparison.estimates import TABLE_COLUMNS, asked_for, chosen_players, compared_schemes
+from experiments.comparison.human_loss.figures import (
+    curve_figure,
+    loss_figure,
+    main_rows,
+    sensitivity_figure,
+    top1_figure,
+)
+from experiments.comparison.human_loss.rows import PRIOR_FACTORS, LossRow, LossRows
 from experiments.comparison.human_loss.settings import HumanLossSettings
 from experiments.comparison.human_loss.summary import summary
-from experiments.harness.bayes import CONVERGENCE_COLUMNS, remedy, several_fits
+from experiments.harness.bayes import CONVERGENCE_COLUMNS, gate_failed, several_fits, unconverged
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.tables import short_names, table_variables
+from inference.comparison.participant_fit import Anchor
 from inference.comparison.participant_sensitivity import unusual_participants
-from models.comparison.participant_data import participant_data, without_participants
+from models.comparison.participant_data import without_participants
 
 __all__ = ["HUMAN_LOSS_COLUMNS", "HumanLossSettings", "human_loss"]
 
 FloatArray = NDArray[np.float64]
 
+_ENDS = ("median", "lower", "upper")
 HUMAN_LOSS_COLUMNS = (
-    "what",
-    "method",
-    "anchor",
-    "left_out",
-    "left_out_label",
-    "priors",
-    "top1_rate_given",
-    "k0_median",
-    "k0_lower",
-    "k0_upper",
-    *POSTERIOR_COLUMNS,
-    "caveat",
-    "top1_model_median",
-    "top1_model_lower",
-    "top1_model_upper",
-    "tail_share_median",
-    "tail_share_lower",
-    "tail_share_upper",
-    "above_floor_median_nats",
-    "above_floor_upper_nats",
-    "pareto_k_left_out",
+    *("what", "method", "anchor", "left_out", "left_out_label", "priors", "top1_rate_given"),
+    *(f"gap_{end}_nats" for end in _ENDS),
+    *("perplexity_median", "perplexity_posterior_lower", "perplexity_posterior_upper", "error_median_nats"),
+    *(f"informed_gap_{end}_nats" for end in _ENDS),
+    *(f"one_by_one_most_{end}_nats" for end in _ENDS),
+    *(f"k0_{end}" for end in _ENDS),
+    *("k0_true", "agreement"),
+    *(f"tail_share_{end}" for end in _ENDS),
+    *("tail_factor", *(f"top1_model_{end}" for end in _ENDS)),
     *CONVERGENCE_COLUMNS,
 )
-"""Columns after those of :data:`~experiments.comparison.estimates.TABLE_COLUMNS`.
+"""Columns after those of :data:`~experiments.comparison.estimates.TABLE_COLUMNS`, before ``tail_factor_MODEL``.
 
-``caveat`` says what is known against the interval (:func:`~experiments.comparison.caveats.caveats`), so that no column
-gives a probability.
+``gap_*``: the shared belief's, over all items, with the discrepancy of the model's form and of items without any
+report or answer; ``informed_gap_*``: over the others. ``one_by_one_most_*``: the mean gap of people one by one if all
+noise were private belief; it is at least ``gap_*``. ``tail_factor``: by which factor the belief on tokens never drawn
+would have to be multiplied before people's median gap passes that of the weakest model.
 """
 _ON_SCREEN = (
-    *("what", "perplexity_median", "perplexity_posterior_lower", "perplexity_posterior_upper", "caveat"),
-    *("k0_median", "k0_lower", "k0_upper", "tail_share_median", "perplexity", "true_perplexity_asked", "converged"),
+    *("what", "perplexity_median", "perplexity_posterior_lower", "perplexity_posterior_upper"),
+    *("k0_median", "k0_lower", "k0_upper", "tail_share_median", "tail_factor", "perplexity", "true_perplexity_asked"),
+    "converged",
 )
 
 
 @experiment(HumanLossSettings)
 def human_loss(study: xr.Dataset, settings: HumanLossSettings) -> ExperimentResult:
-    """Estimate the loss of the participants' shared belief, beside that of every language model as a player.
+    """Estimate the loss of the belief that people share, beside that of every language model as a player.
 
     Parameters
     ----------
     study : xarray.Dataset
-        A comparison study.
+        A comparison study, with or without free answers.
     settings : HumanLossSettings, optional
         Or its fields by name.
 
     Returns
     -------
     ExperimentResult
-        Rows of language models, of participants under the chosen anchor and under an assumed scale, with and without
-        unusual ones, and of the sensitivity analysis. The posteriors are those of the participants.
+        Rows of language models as players; of people under the anchors that the study allows, without unusual
+        participants, without each one, with other priors, and in closed form. The posteriors are those of people.
 
     Raises
     ------
     InputError
-        If `players` leaves out the participants, `leave_out` names somebody unknown, or reports are not on the grid.
+        If `leave_out` names somebody unknown, reports are not on the grid, or an anchor needs free answers that the
+        study lacks.
 
     Examples
     --------
     >>> from experiments import human_loss, simulated
-    >>> result = human_loss(simulated(), players="human", sensitivity=False)  # doctest: +SKIP
+    >>> study = simulated(n_items=12, n_reference_items=30, vocab_size=300, n_candidates=40, n_participants=8)
+    >>> result = human_loss(study, players="lm-weak", rounding="none")
+    >>> result.table["what"].tolist()
+    ['lm-weak, rounding none']
     """
     study, control = asked_for(study, settings)
     players = chosen_players(study, settings.players)
-    if HUMAN not in players:
-        raise InputError(f"has no {HUMAN!r}, whose loss this experiment is about", field="players")
-    unrounded = rounding_scheme("none")
-    models = [str(name) for name in study["model"].to_numpy()]
-    truth = {name: estimate(settings, study, name, unrounded) for name in models}
+    made = LossRows(study, control, _grid(study, settings), settings)
+    models = [name for name in players if name != HUMAN]
+    n_fits = len(models) * len(compared_schemes(settings.rounding))
+    anchors: list[Anchor] = []
+    left_out: tuple[str, ...] = ()
+    if HUMAN in players:
+        # mistakes in the data and in who is left out come before any fit
+        anchors = settings.anchors(made.data.has_answers)
+        left_out = tuple(unusual_participants(made.data)) if settings.leave_out == "auto" else settings.leave_out
+        without_participants(made.data, left_out)
+        n_fits += len(anchors) + bool(left_out) + len(PRIOR_FACTORS) * settings.sensitivity
+    with several_fits(n_fits, settings.sampler):
+        rows = [row for name in models for row in made.player(name)]
+        rows += _people(made, anchors, left_out) if anchors else []
+    return _result(made, rows)
 
-    # mistakes in the data and in who is left out come before any fit
-    grid = settings.rounding.scheme if settings.grid is None else rounding_scheme(settings.grid)
-    data = participant_data(study, grid)
-    left_out = tuple(unusual_participants(data)) if settings.leave_out == "auto" else settings.leave_out
-    without_participants(data, left_out)
-    participants = Participants(
-        study=study,
-        data=data,
-        grid=grid,
-        control=control,
-        priors=settings.priors,
-        sampler=settings.sampler,
-        short_sampler=settings.sampler.with_chains(settings.short_sampler),
-        gate=settings.gate,
-        n_draws=settings.n_draws,
-        k0=settings.curve.k0,
-        seed=settings.seed,
-        save=settings.save_posterior,
-    )
-    tail = settings.tail
-    made = Rows(participants, truth, lambda part: estimate(settings, part, HUMAN, unrounded), tail)
 
-    others = [name for name in players if name != HUMAN]
-    anchor, assumed = settings.anchors
-    n_main = 1 + bool(left_out) + (anchor != assumed)
-    n_short = settings.max_refits + len(PRIOR_FACTORS) if settings.sensitivity else 0
-    n_short += (1 + bool(left_out)) * settings.n_simulated if others else 0
-    of_players = len(others) * len(compared_schemes(settings.of_players.rounding))
-    also = f", {of_players} to language models" + (f", at most {n_short} short ones" if n_short else "")
-    with several_fits(n_main, settings.sampler, also=also, n_also=of_players + n_short):
-        rows = [made.player(fit) for fit in fit_players(study, others, settings.of_players)]
-        humans = participants.main_fits(anchor, assumed, left_out)
-        anchored = [human for human in humans if human.fit.anchor.name == anchor.name]
-        if others and settings.n_simulated:
-            weakest = max(others, key=lambda name: truth[name].true_gap_nats)
-            rows += [made.as_people(human, weakest, settings.n_simulated) for human in anchored]
-        rows += [made.main(human) for human in humans]
-        if settings.top1.rate is not None:
-            rows += [made.top1(human, settings.top1.rate, settings.top1.se) for human in anchored]
-        if settings.sensitivity:
-            rows += made.without_each(humans, settings.max_refits)
-            rows += [made.human(human) for human in participants.prior_fits(anchor)]
-
-    table = pd.DataFrame([row.cells for row in rows], columns=[*TABLE_COLUMNS, *HUMAN_LOSS_COLUMNS])
-    labels = short_names(map(str, data.participant))
-    left = [text.split("; ") if text else [] for text in table["left_out"]]
-    table["left_out_label"] = [", ".join(labels[name] for name in names) for names in left]
-    dataset = _dataset(table, rows, anchored, k0=settings.curve.k0, tail=tail).assign_attrs(
-        generator=control,
-        k0_true=participants.true_k0,
-        **{f"true_gap_nats_{name}": found.true_gap_nats for name, found in truth.items()},
-    )
-    name, interval, measured = study.attrs["name"], settings.interval, (settings.top1.rate, settings.top1.se)
-    figures = {
-        "human_loss": loss_figure(table, dataset, name, settings.estimator, interval),
-        "k0_curve": curve_figure(table, dataset, name, interval),
-        "top1": top1_figure(table, dataset, name, *measured),
-    }
+def _people(made: LossRows, anchors: Sequence[Anchor], left_out: Sequence[str]) -> list[LossRow]:
+    """Rows of people: under the anchors, without some, in closed form, and of the sensitivity analysis."""
+    settings = made.settings
+    rows = [made.people("everyone", anchors[0])]
+    rows += [made.people("without", anchors[0], left_out=left_out)] if left_out else []
+    rate = settings.top1.rate
+    weighted = [] if rate is None else [made.with_top1(row, rate) for row in rows]
+    rows += [made.at_outcomes(rows[0])] if anchors[0].name == "answers" else []
+    rows += [made.people(anchor.name, anchor) for anchor in anchors[1:]]
+    rows += [*weighted, *(made.bridge() if made.data.has_answers else [])]
     if settings.sensitivity:
-        figures["sensitivity"] = sensitivity_figure(table, name, interval)
-    failed, short = _unconverged(rows)
+        rows += made.without_each() if made.data.participant.size > 1 else []
+        rows += [made.people(f"priors: {name}", anchors[0], priors=name) for name in PRIOR_FACTORS]
+    return rows
+
+
+def _grid(study: xr.Dataset, settings: HumanLossSettings) -> RoundingScheme:
+    """The values that participants could report."""
+    if settings.grid is not None:
+        return rounding_scheme(settings.grid)
+    own = json.loads(study.attrs["design"]).get("scale") if "design" in study.attrs else None
+    if own is None:
+        return settings.rounding.scheme
+    return RoundingScheme(**own) if isinstance(own, dict) else rounding_scheme(own)
+
+
+def _result(made: LossRows, rows: Sequence[LossRow]) -> ExperimentResult:
+    settings, name = made.settings, str(made.study.attrs["name"])
+    table = _table(made, rows)
+    dataset = _dataset(made, rows, table)
+    figures = {"human_loss": loss_figure(table, name, settings.estimator, settings.interval)}
+    if made.fits:
+        figures["k0_curve"] = curve_figure(table, dataset, name, settings.interval)
+        figures["top1"] = top1_figure(dataset, name, settings.top1.rate, settings.top1.se)
+    if made.fits and settings.sensitivity:
+        figures["sensitivity"] = sensitivity_figure(table, name, settings.interval)
+    kept = made.fits if settings.save_posterior else {}
     return ExperimentResult(
         table=table,
         dataset=dataset,
         figures=figures,
-        text=summary(table, dataset, interval, settings.top1.rate),
-        on_screen=main_rows(table).sort_values("player", key=lambda name: name != HUMAN, kind="stable")[
-            list(_ON_SCREEN)
-        ],
-        warnings=(
-            *caveat_warnings(table),
-            *(f"the posterior did not converge, do not use it: {text}" for text in failed),
-            *(
-                [f"short fits (sensitivity, simulated people) that did not reach the gate: {', '.join(short)}"]
-                if short
-                else []
-            ),
-        ),
-        gate_failed=bool(failed) and not settings.allow_unconverged,
-        posteriors=participants.posteriors,
+        text=summary(table, dataset, settings.interval, settings.top1.rate),
+        warnings=(*unconverged(made.found), *made.problems),
+        gate_failed=gate_failed(settings, made.found),
+        posteriors={HUMAN if what == "everyone" else f"{HUMAN}_{what}": fit.idata for what, fit in kept.items()},
+        on_screen=main_rows(table)[list(_ON_SCREEN)],
     )
 
 
-def _unconverged(rows: list[LossRow]) -> tuple[list[str], list[str]]:
-    """Main fits that missed the gate, with the numbers, and short ones, by name."""
-    failed, short = [], []
-    for values in (row.cells for row in rows):
-        if values["converged"] or ", top-1" in values["what"] or values["method"] == "importance weights":
-            continue
-        name = f"humans, {values['what']}" if values["player"] == HUMAN else values["what"]
-        if values["left_out"]:
-            name += f" {values['left_out']}"
-        if values["method"].startswith("participant model, s") or values["priors"] != "default":
-            short.append(name)
-        else:
-            failed.append(
-                f"{name}: R-hat {values['r_hat_max']:.3f}, ESS {values['ess_bulk_min']:.0f} (bulk) and "
-                f"{values['ess_tail_min']:.0f} (tail), {values['n_divergent']} divergent, "
-                f"E-BFMI {values['bfmi_min']:.2f}; {remedy(values['n_divergent'])}"
-            )
-    return failed, short
+def _table(made: LossRows, rows: Sequence[LossRow]) -> pd.DataFrame:
+    models = [f"tail_factor_{name}" for name in made.study["model"].to_numpy()]
+    table = pd.DataFrame([row.cells for row in rows]).reindex(columns=[*TABLE_COLUMNS, *HUMAN_LOSS_COLUMNS, *models])
+    labels = short_names(np.unique(made.study["participant"].to_numpy().astype(str)))
+    left = [text.split("; ") if text else [] for text in table["left_out"]]
+    table["left_out_label"] = [", ".join(labels[name] for name in names) for names in left]
+    people = table["player"] == HUMAN
+    table["k0_true"] = np.where(people, _true_k0(made) if people.any() else np.nan, np.nan)
+    return table.fillna({"agreement": "", "verdict": "", "estimator": ""})
 
 
-def _dataset(
-    table: pd.DataFrame,
-    rows: list[LossRow],
-    shown: list[HumanFit],
-    *,
-    k0: FloatArray,
-    tail: float,
-) -> xr.Dataset:
-    """The table, draws of every gap, and the curves."""
-    n = max(row.gap_nats.size for row in rows)
-    gaps = np.full((len(rows), n), np.nan)
-    for at, row in enumerate(rows):
-        # an exact gap has one draw, which is all of them
-        gaps[at, : n if row.gap_nats.size == 1 else row.gap_nats.size] = row.gap_nats
-    quantile = [tail, 0.5, 1 - tail]
-    curves = [np.quantile(human.curve_nats, quantile, axis=1) for human in shown]
-    n_kept = max(human.top1.size for human in shown)
-    return xr.Dataset(
-        {
-            "gap_draws_nats": (("estimate", "draw"), gaps, {"units": "nats"}),
-            "item_gap_median_nats": (("estimate", "item"), np.stack([row.item_median_nats for row in rows])),
-            **table_variables(table, "estimate", but=["generator"]),
-            "curve_gap_nats": (("fit", "quantile", "k0"), np.stack(curves)),
-            **{
-                f"{name}_draws": (
-                    ("fit", "kept"),
-                    np.stack([np.pad(one, (0, n_kept - one.size), constant_values=np.nan) for one in draws]),
-                )
-                for name, draws in (
-                    ("top1", [human.top1 for human in shown]),
-                    ("tail_share", [human.tail_share for human in shown]),
-                )
-            },
-        },
-        coords={
-            "item": rows[0].item,
-            "fit": np.array([human.what for human in shown], dtype=object),
-            "quantile": quantile,
-            "k0": k0,
-        },
-    ).set_coords(["what", "player", "rounding", "method", "anchor", "left_out", "left_out_label", "priors"])
+def _true_k0(made: LossRows) -> float:
+    """Geometric mean of the slopes of those who compared, where a simulation knows them; bots have none."""
+    if "true_slope" not in made.study:
+        return float("nan")
+    known = made.study.sel(participant_truth=made.data.participant)
+    slope = known["true_slope"].to_numpy()
+    slope = slope[~known["true_bot"].to_numpy()] if "true_bot" in known else slope
+    return float(np.exp(np.log(slope).mean())) if slope.size else float("nan")
+
+
+def _dataset(made: LossRows, rows: Sequence[LossRow], table: pd.DataFrame) -> xr.Dataset:
+    """The table, draws of every gap, the curves, and the top-1 rates."""
+    asked = np.flatnonzero(np.any([np.isfinite(row.item_median_nats) for row in rows], axis=0))
+    variables: dict[str, Any] = {
+        "gap_draws_nats": (("estimate", "draw"), _padded([row.gap_nats for row in rows]), {"units": "nats"}),
+        "item_gap_median_nats": (("estimate", "item"), np.stack([row.item_median_nats[asked] for row in rows])),
+        **table_variables(table, "estimate", but=["generator"]),
+    }
+    coords: dict[str, Any] = {"item": item_labels(made.study)[asked]}
+    attrs: dict[str, Any] = {"generator": made.control}
+    shown = {what: fit for what, fit in made.fits.items() if what in ("everyone", "without")}
+    if shown:
+        k0, level = made.settings.curve.k0, [made.settings.tail, 0.5, 1 - made.settings.tail]
+        shift = made.shift_nats(made.data).mean()
+        curves = [np.quantile([fit.gap_at(at) + shift for at in k0], level, axis=1) for fit in shown.values()]
+        variables["curve_gap_nats"] = (("fit", "quantile", "k0"), np.stack(curves))
+        variables["top1_draws"] = (("fit", "kept"), np.stack([made.top1(fit) for fit in shown.values()]))
+        coords |= {"fit": np.array(list(shown), dtype=object), "quantile": level, "k0": k0}
+        attrs |= {f"true_gap_nats_{name}": gap for name, gap in made.models(made.data).items()}
+    named = ["what", "player", "rounding", "method", "anchor", "left_out", "priors"]
+    return xr.Dataset(variables, coords=coords, attrs=attrs).set_coords(named)
+
+
+def _padded(draws: Sequence[FloatArray]) -> FloatArray:
+    """Draws of several rows, NaN where a row has fewer."""
+    n = max(each.size for each in draws)
+    return np.stack([np.pad(each, (0, n - each.size), constant_values=np.nan) for each in draws])

@@ -1,4 +1,4 @@
-"""Forest plots of the loss of humans beside that of models."""
+"""Figures of human loss: perplexities, the gap by the assumed scale, the top-1 rate, and what the result hangs on."""
 
 from __future__ import annotations
 
@@ -9,222 +9,185 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch
-from numpy.typing import NDArray
 
 from estimators.layout import HUMAN
-from experiments.comparison.caveats import NOT_RELIED_ON
 from experiments.comparison.estimates import EstimatorSettings, bars_label, player_rows
+from experiments.comparison.human_loss.rows import BRIDGE, PEOPLE, STEP
 from experiments.harness.figures import (
-    LOG_MARGIN,
     STYLE,
     TRUTH_ASKED,
     Series,
+    finite_range,
     forest,
-    log_perplexity_axis,
     new_figure,
+    player_colours,
     player_label,
 )
-from experiments.harness.marks import named, titled
+from experiments.harness.marks import arms, curve, named, number_ticks
 from experiments.harness.settings import rows_of
-from inference.posterior.model_comparison import K_BAD
 
-__all__ = ["WITHOUT", "loss_figure", "main_rows", "sensitivity_figure"]
+__all__ = ["curve_figure", "loss_figure", "main_rows", "people_label", "sensitivity_figure", "top1_figure"]
 
-FloatArray = NDArray[np.float64]
-
-WITHOUT = "#939393"
-"""Colour of analyses that leave participants out."""
-
-_SIMULATED = "participant model, simulated"
-_EQUATION5 = "0.55"
-_MOST_NATS = np.log(1e6)
-"""Where densities end on the page; a posterior without a bound goes on."""
-_TRUTH = "#CC3311"
-_DENSITY_POINTS = 200
-
-
-def _assumption(row: Any) -> str:
-    """Say where the scale of the humans' belief comes from."""
-    if row.anchor == "outcomes":
-        return "scale from which tokens were true"
-    return f"scale assumed, k\N{SUBSCRIPT ZERO} = {row.k0_median:g}"
-
-
-def _human_label(row: Any, anchor: str) -> str:
-    if row.player != HUMAN:
-        return f"{player_label(row.player)}'s belief,\nreported as people do"
-    text = "humans" if not row.left_out else f"humans, {row.left_out.count(';') + 1} left out"
-    # the title says what holds where a row does not
-    beside = [_assumption(row)] if row.anchor != anchor else []
-    if ", top-1" in row.what:
-        beside.append(f"top-1 rate near {row.top1_rate_given:g}")
-    return text + (f"\n{', '.join(beside)}" if beside else "")
-
-
-def _density(draws: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Kernel density on a grid, highest point 1."""
-    spread = min(draws.std(), np.subtract(*np.quantile(draws, [0.75, 0.25])) / 1.34)
-    width = max(0.9 * spread * draws.size ** (-0.2), 1e-6)
-    low, high = np.quantile(draws, [0.002, 0.998])
-    grid = np.linspace(low, high, _DENSITY_POINTS)
-    height = np.exp(-0.5 * ((grid[:, None] - draws) / width) ** 2).sum(axis=1)
-    return grid, height / height.max()
+_WITHOUT, _TRUTH, _PRIORS, _WEIGHTED = "#939393", "#CC3311", "#CC79A7", "#0072B2"
+_POINTS = ("#AA4499", "#0072B2", "#117733")
+_GAP_OF = "true_gap_nats_"
+_SCALES = (0.05, 0.1, 0.2, 0.3, 0.5, 1, 2, 3, 5, 10)
 
 
 def main_rows(table: pd.DataFrame) -> pd.DataFrame:
-    """Rows of the main figure: models, and humans without the sensitivity analysis."""
-    simulated_part = (table["method"] == _SIMULATED) & (table["left_out"] != "")
-    return table[~table["what"].str.startswith(("without one", "priors:")) & ~simulated_part]
+    """Rows without the sensitivity analysis, people first."""
+    kept = table[~table["what"].str.startswith(("without one", "priors:"))]
+    return kept.sort_values("player", key=lambda name: name != HUMAN, kind="stable")
 
 
-def _everyone(table: pd.DataFrame) -> Any:
-    """Row of the headline analysis."""
-    return rows_of(table[table["what"] == "everyone"])[0]
+def people_label(row: Any) -> str:
+    """Say who, and where the scale of their belief comes from."""
+    if row.method == BRIDGE:
+        return f"humans, {BRIDGE} (closed form)"
+    who = "humans" if not row.left_out else f"humans, {row.left_out.count(';') + 1} left out"
+    assumed = f"k\N{SUBSCRIPT ZERO} = {row.k0_median:g} assumed"
+    how = {"answers": "scale from free answers", "outcomes": "scale from outcomes"}.get(row.anchor, assumed)
+    return f"{who}, {how}" + (f", top-1 rate near {row.top1_rate_given:g}" if row.top1_rate_given > 0 else "")
+
+
+def _missed(row: Any) -> str:
+    return "" if row.converged else " (not converged)"
 
 
 def loss_figure(
-    table: pd.DataFrame,
-    dataset: xr.Dataset,
-    study_name: str = "",
-    estimator: EstimatorSettings | None = None,
-    interval: float = 0.9,
+    table: pd.DataFrame, study_name: str = "", estimator: EstimatorSettings | None = None, interval: float = 0.9
 ) -> Figure:
-    """Equation 5 and the posterior of models and humans, with the truth where it is known, on a log axis."""
-    main = _everyone(table)
-    shown = player_rows(main_rows(table)).sort_values("player", key=lambda player: player == HUMAN, kind="stable")
-    is_human = (shown["player"] == HUMAN).to_numpy()
-    labels = [
-        (row.label if row.method == "belief model" else _human_label(row, main.anchor)) + _missed(row)
-        for row in rows_of(shown)
-    ]
-    shown = shown.assign(
-        label=labels,
-        colour=np.where(shown["left_out"] != "", WITHOUT, shown["colour"]),
-        hollow=shown["caveat"] != "",
-        height=np.where(shown["method"] == "belief model", 1.0, 1.6),
-    )
-    posterior = Series(
-        "perplexity_median",
-        "perplexity_posterior_lower",
-        "perplexity_posterior_upper",
-        label=f"posterior median, {interval:.0%}",
-        size=6,
-        capsize=0,
-        linewidth=2,
-        offset=0.12,
-    )
-    classical = Series(
-        "perplexity",
-        "perplexity_lower",
-        "perplexity_upper",
-        label=bars_label(estimator, "importance sampling (equation 5)"),
-        marker="s",
-        colour=_EQUATION5,
-        size=4,
-        capsize=2,
-        linewidth=1,
-        offset=-0.2,
-    )
-    truth = Series("true_perplexity_asked", label=TRUTH_ASKED, marker="|", colour=_TRUTH, size=21, alpha=0.6)
+    """Posterior and equation 5 of people and language models, with the truth where it is known, on a log axis."""
+    rows = player_rows(main_rows(table))
+    labels = [(people_label(row) if row.player == HUMAN else row.label) + _missed(row) for row in rows_of(rows)]
+    colour = np.where(rows["left_out"] != "", _WITHOUT, rows["colour"])
+    rows = rows.assign(label=labels, colour=colour, hollow=~rows["converged"].astype(bool))
+    ends = ("perplexity_median", "perplexity_posterior_lower", "perplexity_posterior_upper")
+    posterior = Series(*ends, label=f"posterior median, {interval:.0%}", size=6, linewidth=2, capsize=0, offset=0.12)
+    name = bars_label(estimator, "importance sampling (equation 5)")
+    ends = ("perplexity", "perplexity_lower", "perplexity_upper")
+    classical = Series(*ends, label=name, marker="s", colour="0.55", size=4, capsize=2, linewidth=1, offset=-0.2)
+    truth = Series("true_perplexity_asked", label=TRUTH_ASKED, marker="|", colour=_TRUTH, size=18, alpha=0.6)
     with mpl.rc_context(STYLE):
-        fig = new_figure(7.2, 1.9 + 0.36 * len(shown) + 0.22 * is_human.sum())
+        fig = new_figure(7.2, 1.6 + 0.42 * len(rows))
         axes = fig.add_subplot()
-        heights = forest(axes, shown, [posterior, classical, truth], scale="log")
-        draws = dataset["gap_draws_nats"].to_numpy()
-        # the bars and what the axis leaves beside them, then the densities
-        low, high = axes.get_xlim()
-        ends = [low * LOG_MARGIN, high / LOG_MARGIN]
-        for at, row, height in zip(shown.index, rows_of(shown), heights, strict=True):
-            if row.player == HUMAN and ", top-1" not in row.what:
-                grid, density = _density(draws[at][np.isfinite(draws[at])])
-                perplexity = np.exp(np.minimum(row.reference_loss_nats + grid, _MOST_NATS))
-                ends += perplexity[[0, -1]].tolist()
-                axes.fill_between(
-                    perplexity,
-                    height + 0.12,
-                    height + 0.12 + 0.75 * density,
-                    color=row.colour,
-                    alpha=0.25,
-                    linewidth=0,
-                )
-        log_perplexity_axis(axes, "x", min(ends), max(ends))
-        axes.set_ylim(top=1.0 if is_human[0] else 0.7)
+        forest(axes, rows, [posterior, classical, truth], scale="log")
         axes.set_xlabel("perplexity per token (log scale)")
-        titled(
-            fig,
-            f"Perplexity of humans and models ({study_name})\n"
-            f"Humans: their shared, de-noised belief; {_assumption(main)},\n"
-            "unless the row says otherwise",
-            size=10,
+        axes.set_title(f"Perplexity of the belief that people share, and of models ({study_name})")
+        missed = [posterior.handle(hollow=True, label="check failed: not to be used")] if rows["hollow"].any() else []
+        others = [each.handle() for each in (classical, truth) if each.is_in(rows)]
+        named(fig, [posterior.handle(), *others, *missed], 2)
+    return fig
+
+
+def curve_figure(table: pd.DataFrame, dataset: xr.Dataset, study_name: str = "", interval: float = 0.9) -> Figure:
+    """Gap by the assumed scale, with what the anchors say and the models' exact gaps."""
+    fits = main_rows(table)
+    fits = fits[(fits["method"] == PEOPLE) & fits["top1_rate_given"].isna()]
+    k0 = dataset["k0"].to_numpy()
+    with mpl.rc_context(STYLE):
+        fig = new_figure(6.8, 4.4)
+        axes = fig.add_subplot()
+        for what, colour in (("everyone", "#000000"), ("without", _WITHOUT)):
+            if what in dataset["fit"]:
+                who = "humans" if what == "everyone" else "some left out"
+                band = dataset["curve_gap_nats"].sel(fit=what)
+                curve(axes, k0, band, colour, alpha=0.18, label=f"{who}, if k\N{SUBSCRIPT ZERO} were this")
+        for row, colour in zip(rows_of(fits), ("#000000", *_POINTS), strict=False):
+            axes.errorbar(
+                row.k0_median,
+                row.gap_median_nats,
+                xerr=arms([row.k0_lower], [row.k0_median], [row.k0_upper]),
+                yerr=arms([row.gap_lower_nats], [row.gap_median_nats], [row.gap_upper_nats]),
+                fmt="o",
+                color=_WITHOUT if row.left_out else colour,
+                markerfacecolor=None if row.converged else "white",
+                capsize=3,
+                zorder=4,
+                label=people_label(row) + _missed(row),
+            )
+        if np.isfinite(fits["k0_true"].iloc[0]):
+            axes.plot(*fits[["k0_true", "true_gap_nats"]].iloc[0], "*", color=_TRUTH, markersize=12, label="truth")
+        exact = {name.removeprefix(_GAP_OF): gap for name, gap in dataset.attrs.items() if name.startswith(_GAP_OF)}
+        shown = (fits[name] for name in ("gap_lower_nats", "gap_upper_nats", "true_gap_nats"))
+        low, high = finite_range(*shown, list(exact.values()))
+        axes.set_ylim(low - 0.15 * (high - low), high + 0.15 * (high - low))
+        for name, colour in player_colours(list(exact)).items():
+            label = f"{player_label(name)}, exact"
+            axes.axhline(exact[name], color=colour, linewidth=1, linestyle="--", zorder=1, label=label)
+        axes.set_xscale("log")
+        axes.set_xlim(k0.min(), k0.max())
+        number_ticks(axes.xaxis, [tick for tick in _SCALES if k0.min() <= tick <= k0.max() * 1.001])
+        axes.set_xlabel("typical slope k\N{SUBSCRIPT ZERO} of reports on the log-odds of the belief")
+        axes.set_ylabel(f"loss gap to {player_label(dataset.attrs['generator'])}, nats per token")
+        axes.set_title(
+            "Reports alone fix the loss of the shared belief only up to k\N{SUBSCRIPT ZERO}\n"
+            f"(bands and bars {interval:.0%}; {study_name})"
         )
-        doubtful = [posterior.handle(hollow=True, label=NOT_RELIED_ON)] if shown["hollow"].any() else []
-        density_patch = Patch(color="0.2", alpha=0.25, linewidth=0, label="posterior density")
-        others = [each.handle() for each in (classical, truth) if each.is_in(shown)]
-        named(fig, [posterior.handle(), *doubtful, *others, density_patch], 2)
+        fig.legend(loc="outside lower center", ncols=2)
+    return fig
+
+
+def top1_figure(dataset: xr.Dataset, study_name: str = "", rate: float | None = None, se: float = 0.06) -> Figure:
+    """How often the belief's most probable token is the true one: implied by the model, and measured."""
+    with mpl.rc_context(STYLE):
+        fig = new_figure(6, 3.2)
+        axes = fig.add_subplot()
+        for what, colour in (("everyone", "#000000"), ("without", _WITHOUT)):
+            if what in dataset["fit"]:
+                draws = dataset["top1_draws"].sel(fit=what).to_numpy()
+                at, count = np.unique(draws[np.isfinite(draws)].round(9), return_counts=True)
+                name = "humans" if what == "everyone" else "humans, some left out"
+                axes.fill_between(at, count / count.sum(), step="mid", color=colour, alpha=0.3, linewidth=0, label=name)
+        if rate is not None:
+            axes.axvline(
+                rate, color=_TRUTH, label=f"measured: {rate:g} \N{PLUS-MINUS SIGN} {se:g} (given in the settings)"
+            )
+            axes.axvspan(rate - se, rate + se, color=_TRUTH, alpha=0.12, linewidth=0)
+        axes.set_ylim(bottom=0)
+        axes.set_yticks([])
+        axes.set_xlabel("share of items whose true token is the most probable of the shared belief")
+        axes.set_title(f"A check that does not depend on the scale: top-1 rate ({study_name})")
+        fig.legend(loc="outside lower center", ncols=2)
     return fig
 
 
 def sensitivity_figure(table: pd.DataFrame, study_name: str = "", interval: float = 0.9) -> Figure:
     """The gap without each participant, and under other priors."""
-    base = _everyone(table)
-    humans = table[table["player"] == HUMAN]
-    what = humans["what"]
-    shown = pd.concat(
-        [
-            humans[what.isin(["everyone", "without"])],
-            humans[what.str.startswith("priors:")],
-            humans[what == "without one"].sort_values("gap_median_nats"),
-        ]
+    people = table[table["player"] == HUMAN].sort_values("gap_median_nats")
+    what, one = people["what"], people["what"] == "without one"
+    parts = [people[what == "everyone"], people[what == "without"], people[what.str.startswith("priors:")], people[one]]
+    rows = pd.concat(parts)
+    base, one = rows_of(rows)[0], rows["what"] == "without one"
+    rows = rows.assign(
+        label=[_sensitivity_label(row) for row in rows_of(rows)],
+        group=one,
+        colour=np.where(one, _WEIGHTED, np.where(rows["priors"] == "default", "#000000", _PRIORS)),
+        marker=np.where(one, "o", "D"),
+        hollow=~rows["converged"].astype(bool),
     )
-    what = shown["what"]
-    weak = (shown["method"] == "importance weights") & ~(shown["pareto_k_left_out"] <= K_BAD)
-    colour = np.where(what.isin(["everyone", "without"]), "#000000", "#0072B2")
-    shown = shown.assign(
-        label=[_sensitivity_label(row) for row in rows_of(shown)],
-        group=what == "without one",
-        colour=np.where(what.str.startswith("priors:"), "#CC79A7", colour),
-        marker=np.where(shown["method"].str.startswith("participant"), "D", "o"),
-        alpha=np.where(weak, 0.4, 1.0),
-        hollow=weak,
-    )
-    series = Series(
-        "gap_median_nats", "gap_lower_nats", "gap_upper_nats", marker=None, size=4, capsize=0, linewidth=1.2
-    )
+    ends = ("gap_median_nats", "gap_lower_nats", "gap_upper_nats")
     with mpl.rc_context(STYLE):
-        fig = new_figure(6.4, 1.5 + 0.2 * len(shown))
+        fig = new_figure(6.4, 1.6 + 0.2 * len(rows))
         axes = fig.add_subplot()
         axes.axvspan(base.gap_lower_nats, base.gap_upper_nats, color="0.93", linewidth=0)
         axes.axvline(base.gap_median_nats, color="0.55", linewidth=1)
-        forest(axes, shown, [series])
+        forest(axes, rows, [Series(*ends, marker=None, size=4, capsize=0, linewidth=1.2)])
         axes.tick_params(axis="y", labelsize=7.5)
-        axes.set_xlabel("loss gap of the shared belief, nats per token")
-        axes.set_title(
-            f"Does the result hang on one participant or on the priors?\n({_assumption(base)}; "
-            f"{study_name}; {interval:.0%}, {NOT_RELIED_ON})"
-        )
-        looks = (("o", 1.0, "importance weights"), ("D", 1.0, "new fit"), ("o", 0.4, "weights not reliable (k > 0.7)"))
+        axes.set_xlabel("loss gap of the belief that people share, nats per token")
+        axes.set_title(f"Does the result hang on one participant or on the priors? ({study_name}, {interval:.0%})")
+        looks = [("D", False, "fit"), ("o", False, STEP), ("o", True, "check failed")]
         handles = [
-            Series("", "", label=label, marker=marker, alpha=alpha, size=4).handle(hollow=alpha < 1, colour="#0072B2")
-            for marker, alpha, label in looks
+            Series("", label=label, marker=marker, size=4).handle(hollow=hollow, colour="0.3")
+            for marker, hollow, label in looks
         ]
         named(fig, handles)
     return fig
 
 
 def _sensitivity_label(row: Any) -> str:
+    if row.priors != "default":
+        return f"priors {'half' if row.priors == 'narrow' else 'twice'} as wide{_missed(row)}"
     if row.what == "everyone":
-        label = "all participants"
-    elif row.what == "without":
-        label = f"without the unusual: {row.left_out_label}"
-    elif row.what.startswith("priors:"):
-        label = f"priors {'half as wide' if row.priors == 'narrow' else 'twice as wide'}"
-    else:
-        label = f"without {row.left_out_label}"
-    # weights that are no good have a look of their own
-    return label + _missed(row) if row.method.startswith("participant") else label
-
-
-def _missed(row: Any) -> str:
-    """Say where a fit missed the gate."""
-    return "" if row.converged else " (not converged)"
+        return f"all participants{_missed(row)}"
+    return f"without {row.left_out_label}" + (_missed(row) if row.method == PEOPLE else "")

@@ -1,180 +1,242 @@
-"""Rows of the table of human loss: one a fit, or one a weighting of its draws."""
+"""Fits of the participant model to people and language models, and the rows of the table that they give."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
+from scipy.stats import t as student_t
 
-from estimators.comparison import PerplexityEstimate
-from experiments.comparison.belief import PlayerFit, posterior_columns
-from experiments.comparison.caveats import caveats
-from experiments.comparison.estimates import table_row
-from experiments.comparison.human_loss.participants import HumanFit, Participants
-from experiments.harness.bayes import convergence_columns, timed
+from estimators.comparison import (
+    HUMAN,
+    RoundingScheme,
+    reference_loss,
+    rounding_scheme,
+    scaled_bridge,
+    study_pool,
+    true_loss,
+)
+from estimators.errors import InputError
+from estimators.perplexity import perplexity_of_loss
+from experiments.comparison.estimates import compared_schemes, estimate, table_row
+from experiments.comparison.human_loss.settings import HumanLossSettings
+from experiments.harness.bayes import FITS, convergence_columns, sampler_seed, timed
 from experiments.harness.settings import rng_for
-from inference.comparison.participant_fit import top1_weights
-from inference.comparison.participant_sensitivity import leave_one_out, weighted_quantile
-from inference.posterior.model_comparison import K_BAD
+from inference.comparison.participant_fit import GAUSSIAN, Anchor, ParticipantFit, fit_participants, top1_weights
+from inference.comparison.participant_gap import loss_gap, outcome_temperature
+from inference.comparison.participant_sensitivity import leave_one_out, scaled_priors
+from inference.posterior.convergence import Convergence
+from inference.progress import advance
+from models.comparison.participant_data import ParticipantData, participant_data, without_participants
 
-__all__ = ["LossRow", "Rows"]
+__all__ = ["BRIDGE", "PEOPLE", "PLAYERS", "PRIOR_FACTORS", "STEP", "WITHOUT_ONE", "LossRow", "LossRows"]
 
 FloatArray = NDArray[np.float64]
+
+PLAYERS, PEOPLE, STEP, BRIDGE = "model of players", "model of people", "one Newton step", "scaled bridge"
+EVERYONE, OUTCOMES, WITHOUT_ONE = "everyone", "outcomes", "without one"
+"""What the column ``method`` says."""
+PRIOR_FACTORS = {"narrow": 0.5, "wide": 2.0}
+"""Other priors of the sensitivity analysis, by how much wider they are."""
+_PERPLEXITY = (
+    *("perplexity_median", "perplexity_posterior_lower", "perplexity_posterior_upper"),
+    "true_perplexity_asked",
+)
+_BRIDGE_DRAWS = 999
 
 
 @dataclass(frozen=True, eq=False)
 class LossRow:
-    """One row of the table, and what stands behind it."""
+    """Cells of the table, draws of the gap, and its median by position of the item in the study."""
 
     cells: dict[str, Any]
     gap_nats: FloatArray
-    item: NDArray[Any]
     item_median_nats: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
-    """What every row needs besides its fit.
+class LossRows:
+    """Makes the rows; `fits` has those of people, `found` the checks of all, `problems` what the study does not allow.
 
     Attributes
     ----------
-    participants : Participants
-    truth : mapping of str to PerplexityEstimate
-        Of every language model without rounding, for its true loss.
-    equation5 : callable
-        Takes a study, estimates the participants' perplexity by the classical estimator.
-    tail : float
-        Probability below the intervals.
+    study : xarray.Dataset
+    control : str
+        The model to which gaps are.
+    grid : RoundingScheme
+        The values that participants could report.
+    settings : HumanLossSettings
     """
 
-    participants: Participants
-    truth: Mapping[str, PerplexityEstimate]
-    equation5: Callable[[xr.Dataset], PerplexityEstimate]
-    tail: float
+    study: xr.Dataset
+    control: str
+    grid: RoundingScheme
+    settings: HumanLossSettings
+    found: dict[str, Convergence] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+    fits: dict[str, ParticipantFit] = field(default_factory=dict)
 
-    def player(self, fit: PlayerFit) -> LossRow:
-        """Row of a language model as a player."""
-        gap = fit.item_gap_nats.mean(axis=1)
-        what = {"what": f"{fit.player}, rounding {fit.rounding}", "method": "belief model", "anchor": ""}
-        cells = {**what, "left_out": "", "priors": "default", **convergence_columns(fit.convergence)}
-        return self._row(fit.estimate, cells, gap, fit.item, item_median=np.median(fit.item_gap_nats, axis=0))
+    @cached_property
+    def data(self) -> ParticipantData:
+        """Reports and free answers of the participants."""
+        return participant_data(self.study, self.grid)
 
-    def human(self, human: HumanFit, weight: FloatArray | None = None) -> LossRow:
-        """Row of a fit to the participants; `weight` is that of the draws."""
-        cells: dict[str, Any] = {
-            "what": human.what,
-            "method": "participant model",
-            "anchor": human.fit.anchor.name,
-            "left_out": "; ".join(human.left_out),
-            "priors": human.priors,
-            **convergence_columns(human.fit.convergence),
-        }
-        for name, draws in (("k0", human.fit.k0), ("top1_model", human.top1), ("tail_share", human.tail_share)):
-            median, lower, upper = weighted_quantile(draws, [0.5, self.tail, 1 - self.tail], weight)
-            cells |= {f"{name}_median": median, f"{name}_lower": lower, f"{name}_upper": upper}
-        items = np.median(human.fit.item_gap_nats + human.shift_nats, axis=0)
-        return self._row(
-            self._equation5(human.left_out),
-            cells,
-            human.gap_nats,
-            human.fit.data.item,
-            item_median=items,
-            weight=weight,
-        )
+    def shift_nats(self, data: ParticipantData) -> FloatArray:
+        """From the gap to the model that drew the candidates to that to the control, (item,)."""
+        target = self.study["target_logprob"].isel(item=data.position)
+        shift: FloatArray = (target.sel(model=self.control) - target.sel(model=data.generator)).to_numpy()
+        return shift
 
-    def main(self, human: HumanFit) -> LossRow:
-        """Row of a main fit, with how far it is above the least loss that any scale of the curve gives."""
-        row = self.human(human)
-        if human.fit.anchor.name == "outcomes":
-            median, upper = np.quantile(human.above_floor_nats, [0.5, 1 - self.tail])
-            row.cells.update(above_floor_median_nats=median, above_floor_upper_nats=upper)
-        return row
+    def true_gap_nats(self, player: str, data: ParticipantData) -> float:
+        """Exact gap of a player on these items; NaN for people whose belief nobody knows."""
+        asked = np.isin(np.arange(self.study.sizes["item"]), data.position)
+        return true_loss(self.study, player, asked) - true_loss(self.study, self.control, asked)
 
-    def top1(self, human: HumanFit, rate: float, se: float) -> LossRow:
-        """Row of the same fit, its draws weighted by the measured top-1 rate."""
-        row = self.human(human, top1_weights(human.top1, rate, se))
-        row.cells.update(what=f"{human.what}, top-1 rate", top1_rate_given=rate)
-        return row
+    def models(self, data: ParticipantData) -> dict[str, float]:
+        """Exact gaps of the language models, the largest first."""
+        gaps = {name: self.true_gap_nats(name, data) for name in self.study["model"].to_numpy().astype(str).tolist()}
+        return dict(sorted(gaps.items(), key=lambda model: -model[1]))
 
-    def as_people(self, human: HumanFit, player: str, times: int) -> LossRow:
-        """Row of simulated people with a player's belief and the participants' way to report, draws of all fits."""
-        pairs = list(self.participants.as_people(human, player, times))
-        fits = [fit for _, fit in pairs]
-        items = np.concatenate([fit.item_gap_nats for fit in fits]) + human.shift_nats
-        worst = max((fit.convergence for fit in fits), key=lambda found: found.r_hat_max)
-        cells: dict[str, Any] = {
-            "player": player,
-            "rounding": self.participants.grid.name,
-            "what": f"{player}, as people{'' if human.what == 'everyone' else f', {human.what}'}",
-            "method": "participant model, simulated",
-            "anchor": human.fit.anchor.name,
-            "left_out": "; ".join(human.left_out),
-            "priors": human.priors,
-            **convergence_columns(worst),
-        }
-        truth = self.truth[player]
-        result = replace(
-            self._equation5(human.left_out, pairs[0][0].study),
-            true_loss_nats=truth.true_loss_nats,
-            true_gap_nats=truth.true_gap_nats,
-        )
-        return self._row(result, cells, items.mean(axis=1), human.fit.data.item, item_median=np.median(items, axis=0))
-
-    def without_each(self, humans: Sequence[HumanFit], max_refits: int) -> list[LossRow]:
-        """Leave out every single participant; by a new fit where the weights are no good, as far as allowed."""
-        headline = humans[0]
-        anchor = headline.fit.anchor
-        known = {human.left_out: human for human in humans if human.fit.anchor.name == anchor.name}
-        with timed("leaving out each participant"):
-            ones = list(leave_one_out(headline.fit, rng_for(self.participants.seed, "leave one out")))
-        bad = sorted((one for one in ones if not one.pareto_k <= K_BAD), key=lambda one: -one.pareto_k)
-        bad = [one for one in bad if (one.participant,) not in known]
-        again = {one.participant for one in bad[:max_refits]}
-        rows = []
-        for one in ones:
-            left_out = (one.participant,)
-            if left_out in known:
-                row = self.human(known[left_out])
-                row.cells.update(what="without one")
-            elif one.participant in again:
-                row = self.human(self.participants.fit("without one", anchor, left_out=left_out, short=True))
-                row.cells.update(method="participant model, short fit")
+    def player(self, name: str) -> Iterator[LossRow]:
+        """Fit a language model as a player, unrounded and under the rounding of the settings."""
+        for scheme in compared_schemes(self.settings.rounding):
+            rounding = scheme if scheme.values else None
+            data = participant_data(self.study, self.grid, player=name, rounding=rounding)
+            cells = {"what": f"{name}, rounding {scheme.name}", "method": PLAYERS, "anchor": "", "priors": "default"}
+            cells |= self._equation5(self.study, name, scheme, data) | {"left_out": ""}
+            if name == data.generator and rounding is None:
+                advance(FITS)
+                exact = np.zeros((self.settings.sampler.draws, data.item.size))
+                yield self._row(cells | convergence_columns(None), data, exact[:, 0], exact)
             else:
-                what = {"what": "without one", "method": "importance weights", "anchor": anchor.name}
-                cells = {**what, "left_out": one.participant, "priors": "default", "converged": one.pareto_k <= K_BAD}
-                gap, item = one.gap_nats + headline.shift_nats.mean(), headline.fit.data.item
-                missing = np.full(item.size, np.nan)
-                result = self._equation5(left_out)
-                row = self._row(result, cells, gap, item, item_median=missing, weight=one.weight)
-            row.cells["pareto_k_left_out"] = one.pareto_k
-            rows.append(row)
-        return rows
+                yield self._of_fit(self._fit(str(cells["what"]), data, None), cells)
 
-    def _equation5(self, left_out: tuple[str, ...], study: xr.Dataset | None = None) -> PerplexityEstimate:
-        """Equation 5 from the same participants' answers, real or simulated."""
-        study = self.participants.study if study is None else study
-        return self.equation5(study.isel(response=~np.isin(study["participant"].to_numpy().astype(str), left_out)))
+    def people(self, what: str, anchor: Anchor, *, left_out: Sequence[str] = (), priors: str = "default") -> LossRow:
+        """Fit the participants, without some and with other priors where they are named."""
+        used, data = self.settings.priors, without_participants(self.data, left_out)
+        used = scaled_priors(used, PRIOR_FACTORS[priors]) if priors in PRIOR_FACTORS else used
+        fit = self._fit(f"people, {what}", data, anchor, priors=used, people=self.settings.people)
+        if priors not in PRIOR_FACTORS:
+            self.fits[what] = fit
+        cells = {"what": what, "method": PEOPLE, "anchor": anchor.name, "priors": priors}
+        return self._of_fit(fit, cells | self._of_people(left_out))
+
+    def at_outcomes(self, row: LossRow) -> LossRow:
+        """Put the belief of everyone's fit at the temperature at which it fits the outcomes best; compare the two."""
+        fit, tail, objective = self.fits[EVERYONE], self.settings.tail, self.settings.objective
+        weight = rng_for(self.settings.seed, OUTCOMES).exponential(size=fit.item_gap_nats.shape)
+        temperature = outcome_temperature(fit.belief, weight, objective=objective)
+        low, high = np.quantile(temperature, [tail, 1 - tail])
+        gap = loss_gap(fit.belief, temperature)
+        fit = replace(fit, anchor=Anchor(OUTCOMES), temperature=temperature, item_gap_nats=gap)
+        agreement = "does not contradict" if low <= 1 <= high else "does NOT agree with"
+        return self._of_fit(fit, row.cells | {"what": OUTCOMES, "anchor": OUTCOMES, "agreement": agreement})
+
+    def with_top1(self, row: LossRow, rate: float) -> LossRow:
+        """Draw from the draws of a fit by how near their top-1 rate is to the measured one."""
+        fit = self.fits[row.cells["what"]]
+        weight = top1_weights(self.top1(fit), rate, self.settings.top1.se)
+        chosen = rng_for(self.settings.seed, "top1 weights").choice(weight.size, weight.size, p=weight)
+        cells = row.cells | {"what": f"{row.cells['what']}, top-1 rate", "top1_rate_given": rate}
+        return self._of_fit(fit, cells, chosen)
+
+    def top1(self, fit: ParticipantFit) -> FloatArray:
+        """How often the most probable token of the shared belief is the true one, (draw,)."""
+        return fit.top1_rate(rng_for(self.settings.seed, "top1"))
+
+    def without_each(self) -> Iterator[LossRow]:
+        """Leave out the reports of every single participant, without new fits."""
+        fit, rng = self.fits[EVERYONE], rng_for(self.settings.seed, "leave one out")
+        with timed("leaving out each participant"):
+            for one in leave_one_out(fit, rng):
+                # few draws: they move the whole posterior by as much as their median
+                gap = fit.gap_nats + np.median(one.gap_nats) - np.median(fit.gap_nats)
+                cells = {"what": WITHOUT_ONE, "method": STEP, "anchor": fit.anchor.name, "priors": "default"}
+                cells |= self._of_people((one.participant,)) | {"converged": fit.convergence.passed}
+                yield self._row(cells, fit.data, gap)
+
+    def bridge(self) -> Iterator[LossRow]:
+        """Estimate people's gap in closed form; nothing where the study does not allow it."""
+        try:
+            found = scaled_bridge(study_pool(self.study)[0])
+        except InputError as problem:
+            self.problems.append(f"no estimate of people by the {BRIDGE}: {problem}")
+            return
+        # quantiles of Student's t stand for draws
+        level = (np.arange(_BRIDGE_DRAWS) + 0.5) / _BRIDGE_DRAWS
+        draws = found.gap_nats + student_t.ppf(level, found.freedom) * found.se_asked_nats
+        cells = {"what": BRIDGE, "method": BRIDGE, "anchor": "answers", "priors": "", "k0_median": found.slope}
+        yield self._row(self._of_people(()) | cells | convergence_columns(None), self.data, draws)
+
+    def _fit(self, what: str, data: ParticipantData, anchor: Anchor | None, **model: Any) -> ParticipantFit:
+        sampler = self.settings.sampler
+        arguments = {"draws": sampler.draws} if sampler.name == GAUSSIAN else sampler.arguments
+        arguments |= {"priors": self.settings.priors, "thresholds": self.settings.gate, **model}
+        with timed(what):
+            fit = fit_participants(data, anchor=anchor, seed=sampler_seed(self.settings.seed, what), **arguments)
+        advance(FITS)
+        self.found[what] = fit.convergence
+        return fit
+
+    def _of_fit(self, fit: ParticipantFit, cells: dict[str, Any], at: Any = slice(None)) -> LossRow:
+        """Row of a fit, or of some of its draws; people have a scale, bounds of their own mean loss, and factors."""
+        data, shift, cells = fit.data, self.shift_nats(fit.data), cells | convergence_columns(fit.convergence)
+        named = {"tail_share{}": fit.tail_share.mean(axis=1)}
+        named["informed_gap{}_nats"] = fit.informed_gap_nats + shift[data.informed].mean()
+        if not data.is_player:
+            named["one_by_one_most{}_nats"] = fit.people_gap_bounds()[:, 1] + shift.mean()
+            named |= {"k0{}": fit.k0, "top1_model{}": self.top1(fit)}
+            models = self.models(data)
+            cells |= {f"tail_factor_{name}": fit.tail_factor(gap - shift.mean()) for name, gap in models.items()}
+            cells["tail_factor"] = cells[f"tail_factor_{next(iter(models))}"]
+        for name, draws in named.items():
+            cells |= self._quantiles(name, draws[at])
+        return self._row(cells, data, fit.gap_nats[at], fit.item_gap_nats[at])
 
     def _row(
         self,
-        result: PerplexityEstimate,
-        cells: Mapping[str, Any],
-        gap: FloatArray,
-        item: NDArray[Any],
-        *,
-        item_median: FloatArray,
-        weight: FloatArray | None = None,
+        cells: dict[str, Any],
+        data: ParticipantData,
+        gap_nats: FloatArray,
+        item_gap_nats: FloatArray | None = None,
     ) -> LossRow:
-        whole = {
-            **table_row(result, self.participants.control),
-            **cells,
-            **posterior_columns(result, gap, self.tail, weight),
-        }
-        # the generator's own gap is exact
-        people = None if cells["method"] == "belief model" else self.participants.data.participant.size
-        whole["caveat"] = "" if gap.size == 1 else caveats(self.participants.study, people)
-        return LossRow(whole, gap, item, item_median)
+        """Row with its intervals; gaps come as those to the model that drew the candidates."""
+        shift, items = self.shift_nats(data), np.full(self.study.sizes["item"], np.nan)
+        if item_gap_nats is not None:
+            items[data.position] = np.median(item_gap_nats, axis=0) + shift
+        truth = self.true_gap_nats(str(cells["player"]), data)
+        found = self._quantiles("gap{}_nats", gap_nats + shift.mean())
+        perplexity = perplexity_of_loss(cells["reference_loss_nats"] + np.array([*found.values(), truth])).tolist()
+        cells = cells | found | dict(zip(_PERPLEXITY, perplexity, strict=True))
+        cells |= {"true_gap_nats": truth, "error_median_nats": cells["gap_median_nats"] - truth}
+        cells |= {"n_items": data.item.size, "n_responses": data.row_token.size}
+        return LossRow(cells, gap_nats + shift.mean(), items)
+
+    def _quantiles(self, name: str, draws: FloatArray) -> dict[str, float]:
+        found = np.quantile(draws, [0.5, self.settings.tail, 1 - self.settings.tail]).tolist()
+        return {name.format(end): at for end, at in zip(("_median", "_lower", "_upper"), found, strict=True)}
+
+    def _of_people(self, left_out: Sequence[str]) -> dict[str, Any]:
+        """Who is left out, and equation 5 from the others' answers."""
+        kept = self.study.isel(response=~np.isin(self.study["participant"].to_numpy().astype(str), list(left_out)))
+        cells = self._equation5(kept, HUMAN, rounding_scheme("none"), self.data)
+        return cells | {"left_out": "; ".join(left_out)}
+
+    def _equation5(
+        self, study: xr.Dataset, player: str, scheme: RoundingScheme, data: ParticipantData
+    ) -> dict[str, Any]:
+        """Cells of equation 5, or, where the study's questions do not allow it, of what is known without."""
+        try:
+            return table_row(estimate(self.settings, study, player, scheme), self.control)
+        except InputError as problem:
+            said = f"no estimate by equation 5: {problem}"
+            self.problems.extend([said] if said not in self.problems else [])
+            asked = np.isin(np.arange(study.sizes["item"]), data.position)
+            base = reference_loss(study, self.control, self.settings.estimator.reference, asked)
+            known = {"player": player, "rounding": scheme.name, "generator": self.control}
+            return known | {"reference_loss_nats": base}

@@ -8,13 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
+from estimators.comparison import rounding_scheme
 from estimators.errors import InputError
-from experiments.comparison.belief import BeliefSettings
 from experiments.comparison.estimates import ComparisonSettings
-from experiments.harness.bayes import ChainSettings, PosteriorSettings, SamplerSettings
+from experiments.harness.bayes import PosteriorSettings, SamplerSettings
 from inference.comparison.participant_fit import Anchor
-from inference.settings import Names, Positive, Probability, Settings, numbers_of
-from models.comparison.belief import BeliefPriors
+from inference.settings import Names, Positive, Probability, Settings, Text, numbers_of
 from models.comparison.participants import ParticipantPriors
 
 __all__ = ["CurveSettings", "HumanLossSettings", "Top1Settings"]
@@ -25,7 +24,7 @@ class Top1Settings(Settings):
 
     rate: Probability | None = None
     """Measured share; null only reports what the model implies. In the game of guessing the next token people scored
-    .286 on text like that of the comparison game (section 3 of its report)."""
+    0.286 on text like that of the comparison game (section 3 of its report)."""
     se: Positive = 0.06
     """How far the items of the study may be from it."""
 
@@ -55,60 +54,49 @@ class CurveSettings(Settings):
 class HumanLossSettings(ComparisonSettings, PosteriorSettings):
     """Settings of :func:`~experiments.comparison.human_loss.experiment.human_loss`."""
 
-    sampler: SamplerSettings = SamplerSettings(name="hmc", draws=6000, tune=500, target_accept=0.8)
-    """What draws from the posterior of the participants; its name and cores hold for every fit."""
-    player_sampler: ChainSettings = ChainSettings(draws=2500, tune=500, target_accept=0.8)
-    """Chains of the fits to language models as players."""
-    short_sampler: ChainSettings = ChainSettings(draws=400, tune=400, chains=2, target_accept=0.8)
-    """Chains of the fits of the sensitivity analysis."""
-    anchor: Literal["outcomes", "assumed"] = "outcomes"
-    """Where the scale of the participants' belief comes from: which token was true, or an assumption."""
+    sampler: SamplerSettings = SamplerSettings(name="gaussian", draws=1000)
+    """What draws from the posteriors; nutpie and pymc check the Gaussian in minutes."""
+    anchor: Literal["answers", "outcomes", "assumed"] | None = None
+    """Where the scale of people's belief comes from: their free answers, which token was true, or an assumption; null
+    takes the free answers of a study that has them, else the outcomes."""
     k0: Annotated[float, Field(ge=0.05, le=20)] = 1.0
     """The typical slope of reports on the log-odds of the belief where it is assumed; 1: reports are right on average
     in log-odds."""
     objective: Literal["rank", "pair"] = "rank"
     """How the outcomes fix the scale: by all tokens shown on an item together, or pair by pair."""
     grid: str | None = None
-    """Name of the rounding whose values participants could report; null takes those of ``rounding``."""
+    """Name of the rounding whose values participants could report; null takes the scale that a simulated design names,
+    else those of ``rounding``."""
     leave_out: Literal["auto"] | Names = "auto"
     """Participants to leave out in a second analysis: ``auto`` takes those with nearly all answers at the ends of the
     scale where the others have few there; [] makes no second analysis."""
+    people: Text | None = None
+    """Formula of what slope, bias and noise of participants depend on, such as "age + expertise": covariates of the
+    study's participants."""
     top1: Top1Settings = Top1Settings()
     """The measured top-1 rate."""
     curve: CurveSettings = CurveSettings()
     """Assumed scales for which the gap is drawn."""
-    n_draws: Annotated[int, Field(ge=100)] = 2000
-    """Draws for which everything beside convergence is computed (gap, curve, top-1 rate, tokens never drawn)."""
     sensitivity: bool = True
-    """Leave out every single participant, halve and double the scales of the priors."""
-    max_refits: Annotated[int, Field(ge=0)] = 3
-    """Of the participants whose importance weights are no good, how many are left out by a new, short fit; the worst
-    first."""
-    n_simulated: Annotated[int, Field(ge=0)] = 5
-    """How often people are simulated who report as the participants do and believe what the weakest of the players
-    believes; their posterior, by short fits, has the bias and the noise that the participants' has. 0: never."""
-    save_posterior: bool = True
-    """Write the posteriors of the participant model to posterior_*.nc."""
+    """Leave out every single participant by importance weights, and halve and double the scales of the priors."""
     priors: Annotated[ParticipantPriors, numbers_of(ParticipantPriors)] = ParticipantPriors()
-    """Weak priors of the participant model, only those to change
-    (:class:`~models.comparison.participants.ParticipantPriors`)."""
-    player_priors: Annotated[BeliefPriors, numbers_of(BeliefPriors)] = BeliefPriors()
-    """Weak priors of the belief model for the language models, only those to change
-    (:class:`~models.comparison.belief.BeliefPriors`)."""
+    """Weak priors, only those to change (:class:`~models.comparison.participants.ParticipantPriors`)."""
 
-    @property
-    def anchors(self) -> tuple[Anchor, Anchor]:
-        """The one asked for, and the one that assumes the scale; they can be the same."""
+    @model_validator(mode="after")
+    def _grid_exists(self) -> HumanLossSettings:
+        if self.grid is not None:
+            rounding_scheme(self.grid)
+        return self
+
+    def anchors(self, has_answers: bool) -> list[Anchor]:
+        """The one asked for, and another to compare: the outcomes with an assumption, or with free answers."""
+        if self.anchor == "answers" and not has_answers:
+            problem = "is 'answers', but nobody answered freely in this study; should be outcomes, assumed or null"
+            raise InputError(problem, field="anchor")
         assumed = Anchor("assumed", k0=float(self.k0))
-        return assumed if self.anchor == "assumed" else Anchor("outcomes", objective=self.objective), assumed
-
-    @property
-    def of_players(self) -> BeliefSettings:
-        """Settings for the language models as players."""
-        shared = set(HumanLossSettings.model_fields) & set(BeliefSettings.model_fields)
-        own = {
-            "sampler": self.sampler.with_chains(self.player_sampler),
-            "priors": self.player_priors,
-            "save_posterior": False,
-        }
-        return BeliefSettings(**{name: getattr(self, name) for name in shared} | own)
+        answers, outcomes = Anchor("answers"), Anchor("outcomes", objective=self.objective)
+        if self.anchor == "assumed":
+            return [assumed]
+        if self.anchor == "outcomes" or not has_answers:
+            return [outcomes, answers if has_answers else assumed]
+        return [answers]

@@ -1,8 +1,7 @@
-"""What the human-loss experiment found, in words."""
+"""What the human-loss experiment found, in words: the answer, what it rests on, what would change it."""
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,154 +9,109 @@ import pandas as pd
 import xarray as xr
 
 from estimators.layout import HUMAN
+from experiments.comparison.human_loss.figures import main_rows, people_label
+from experiments.comparison.human_loss.rows import BRIDGE, PEOPLE, PLAYERS, WITHOUT_ONE
 from experiments.harness.figures import player_label
+from experiments.harness.settings import rows_of
 
 __all__ = ["summary"]
 
-_K_BAD = 0.7
+_GAP_OF = "true_gap_nats_"
+_SCALE = {
+    "answers": "free answers as draws of that belief",
+    "outcomes": "the assumption that it is calibrated, as which token was true fixes its scale",
+    "assumed": "an assumed scale of reports",
+}
+_SHARED_BIAS = (
+    "A bias toward the target that everybody shares could hide a disagreement of these two: 0.1 nats of it move the "
+    "gap by about 0.1 nats."
+)
 
 
 def summary(table: pd.DataFrame, dataset: xr.Dataset, interval: float = 0.9, top1_rate: float | None = None) -> str:
-    """Say the numbers with their caveat, what is identified and assumed, then what follows for the order."""
-    humans = {row.what: row for row in _named(table[table["player"] == HUMAN])}
-    simulated = _named(table[table["method"] == "participant model, simulated"])
-    main = humans["everyone"]
-    paragraphs = [
-        "**The posterior's intervals are not to be relied on** (see the warnings), and do not say whether humans are "
-        "worse than a model: "
-        f"{_perplexities(humans, interval)}.",
-        "\n".join(_line(row) for row in humans.values() if not _is_sensitivity(row)),
-        _identified(main, dataset, interval),
-        "What lies on tokens that the study never drew rests on the model's prediction alone: no answer bears on it, "
-        "and the interval holds one discrepancy for all of them, but no other form of the model.",
-        _order(humans, simulated, dataset),
-        f"The belief's most probable token is the true one on {main.top1_model_median:.0%} "
-        f"[{main.top1_model_lower:.0%}, {main.top1_model_upper:.0%}] of the items, whatever the temperature"
-        + (
-            f"; measured was {top1_rate:.1%}."
-            if top1_rate is not None
-            else " (no measured rate was given: experiment.top1.rate)."
-        ),
-        _sensitivity(humans, table),
-    ]
-    return "\n\n".join(text for text in paragraphs if text)
+    """Say the answer first, then every fit, and the sensitivity analysis."""
+    exact = {
+        str(name).removeprefix(_GAP_OF): gap for name, gap in dataset.attrs.items() if str(name).startswith(_GAP_OF)
+    }
+    people, parts = table[table["player"] == HUMAN], []
+    if len(people):
+        main = rows_of(people)[0]
+        measured = "" if top1_rate is None else f"; measured was {top1_rate:.1%}"
+        parts = [
+            _answer(main, people, interval),
+            "\n".join(_people_line(row, exact) for _, row in main_rows(people).iterrows()),
+            f"The most probable token of the shared belief is the true one on {_ends(main, 'top1_model', '.0%', '')} "
+            f"of the items, whatever the scale{measured}.",
+            _sensitivity(people),
+        ]
+    parts.append("\n".join(_player_line(row) for row in rows_of(table[table["method"] == PLAYERS])))
+    return "\n\n".join(part for part in parts if part)
 
 
-def _perplexities(humans: dict[str, Any], interval: float) -> str:
-    """Perplexity under both anchors, with what each assumes."""
-    said = [
-        f"{row.perplexity_median:.4g} [{row.perplexity_posterior_lower:.4g}, {row.perplexity_posterior_upper:.4g}] "
-        + ("if people are calibrated" if row.anchor == "outcomes" else f"if k0 is {row.k0_median:g}")
-        for row in (humans[what] for what in ("everyone", "assumed") if what in humans)
-    ]
-    return f"people's perplexity is {' and '.join(said)} (posterior median and {interval:.0%} interval)"
+def _failed(row: Any) -> str:
+    return "" if row.converged else " (the check of this fit FAILED: do not use it)"
 
 
-def _is_sensitivity(row: Any) -> bool:
-    return bool(row.what == "without one" or row.what.startswith("priors:"))
+def _ends(row: Any, name: str, form: str = ".2f", unit: str = "_nats") -> str:
+    median, low, high = (getattr(row, f"{name}_{end}{unit}") for end in ("median", "lower", "upper"))
+    return f"{median:{form}} [{low:{form}}, {high:{form}}]"
 
 
-def _named(rows: pd.DataFrame) -> list[Any]:
-    """Rows whose cells are attributes, whatever the columns are called."""
-    return [SimpleNamespace(**{str(name): value for name, value in row.items()}) for row in rows.to_dict("records")]
-
-
-def _identified(main: Any, dataset: xr.Dataset, interval: float) -> str:
-    near = (
-        f"It is {main.above_floor_median_nats:.3f} nats above that (median; {main.above_floor_upper_nats:.2f} at the "
-        f"{(1 + interval) / 2:.0%} quantile), and the participants' own loss only if they are calibrated in log-loss. "
-        if main.anchor == "outcomes"
-        else ""
-    )
-    text = (
-        "**What is identified, and what is assumed.** Reports fix the belief that the participants share only up to "
-        "one temperature: slopes twice as steep of a belief half as strong give the same answers. No single corrected "
-        "number for human loss is in the reports. With the scale taken from the *outcomes* (which of the two tokens "
-        "came from the text), what is estimated is the loss of the shared, de-noised belief after the one temperature "
-        "that best fits which tokens were true. That is near the floor, the least loss that any temperature gives this "
-        f"belief. {near}It is not the loss of a single participant, whose noise and slips "
-        "are taken out. With the scale *assumed*, the number is as good as the assumption; k0 = 1 says that reports "
-        "are right on average in log-odds, as equation 5 does. Posterior medians with "
-        f"{interval:.0%} intervals (equal tails), for the items asked."
-    )
-    if np.isfinite(dataset.attrs["k0_true"]):
-        text += f" In this simulation the true k0 is {dataset.attrs['k0_true']:.2f}."
-    return text
-
-
-def _line(row: Any) -> str:
-    who = "all participants" if not row.left_out else f"without {row.left_out}"
-    if row.anchor == "outcomes":
-        how = f"scale from the outcomes, k0 {row.k0_median:.2f} [{row.k0_lower:.2f}, {row.k0_upper:.2f}]"
-    else:
-        how = f"k0 = {row.k0_median:g} assumed"
-    if ", top-1" in row.what:
-        how += f", top-1 rate held near {row.top1_rate_given:g}"
-    truth = f", in truth {row.true_gap_nats:.2f}" if np.isfinite(row.true_gap_nats) else ""
-    unsure = "" if row.converged else " The posterior did NOT converge."
-    tail = f"{row.tail_share_median:.0%} [{row.tail_share_lower:.0%}, {row.tail_share_upper:.0%}]"
+def _answer(main: Any, people: pd.DataFrame, interval: float) -> str:
+    fits = people.loc[people["method"] == PEOPLE, "perplexity_median"]
+    most = main.perplexity_median * np.exp(main.one_by_one_most_median_nats - main.gap_median_nats)
+    known = f"; in truth {main.true_perplexity_asked:.4g}" if np.isfinite(main.true_perplexity_asked) else ""
     return (
-        f"- **{who}** ({how}; {row.caveat}): gap {row.gap_median_nats:.2f} "
-        f"[{row.gap_lower_nats:.2f}, {row.gap_upper_nats:.2f}] nats{truth}, with {tail} of the belief on tokens never "
-        f"drawn; equation 5 {row.gap_nats:.2f}.{unsure}"
+        f"**The belief that people share has a perplexity of {main.perplexity_median:.4g} "
+        f"[{main.perplexity_posterior_lower:.4g}, {main.perplexity_posterior_upper:.4g}]**{_failed(main)} on these "
+        f"{main.n_items} items ({interval:.0%} interval{known}). Other scales, participants and priors put its median "
+        f"from {fits.min():.4g} to {fits.max():.4g}; the mean loss of people one by one is that of their shared belief "
+        f"or more, up to a perplexity of {most:.4g}. It rests on {_SCALE[main.anchor]}, and on the model's form for "
+        f"the {_ends(main, 'tail_share', '.0%', '')} of the belief on tokens never drawn."
     )
 
 
-def _order(humans: dict[str, Any], simulated: list[Any], dataset: xr.Dataset) -> str:
-    """Humans beside the weakest model: by equation 5, and beside people who believe what it believes."""
-    prefix = "true_gap_nats_"
-    truths = {str(name).removeprefix(prefix): at for name, at in dataset.attrs.items() if str(name).startswith(prefix)}
-    weakest = max(truths, key=lambda name: truths[name])
-    label, value = player_label(weakest), truths[weakest]
+def _people_line(row: Any, exact: dict[str, float]) -> str:
+    text = f"- **{people_label(row)}**{_failed(row)}: gap of the shared belief {_ends(row, 'gap')} nats"
+    if row.method == BRIDGE:
+        return f"{text}, k0 {row.k0_median:.2f}."
+    said = [f"{_ends(row, 'informed_gap')} over items with a report or an answer"]
+    said += [f"mean gap of people one by one at most {_ends(row, 'one_by_one_most')}"]
+    said += [f"k0 {_ends(row, 'k0', unit='')}"] if row.anchor != "assumed" else []
+    said += [f"{_ends(row, 'tail_share', '.0%', '')} of it on tokens never drawn"]
+    for name, gap in exact.items():
+        side, factor = "above" if row.gap_median_nats > gap else "below", row[f"tail_factor_{name}"]
+        until = f"until that is {factor:.2g} times as much" if 0 < factor < np.inf else "whatever that is"
+        said.append(f"{side} {player_label(name)} {until}")
+    agreement = (
+        f" The outcomes' scale {row.agreement} that of the free answers. {_SHARED_BIAS}" if row.agreement else ""
+    )
+    return f"{text}; {'; '.join(said)}; equation 5 {row.gap_nats:.2f}.{agreement}"
+
+
+def _sensitivity(people: pd.DataFrame) -> str:
     said = [
-        f"- {'without the unusual' if row.left_out else 'all participants'}: people who report as these do and believe "
-        f"what the {label} believes come out at {row.gap_median_nats:.2f} [{row.gap_lower_nats:.2f}, "
-        f"{row.gap_upper_nats:.2f}] nats, in truth {row.true_gap_nats:.2f}, and at {row.gap_nats:.2f} by equation 5"
-        f"{'' if row.converged else '. The short fits to the simulated people did NOT all converge'}."
-        for row in simulated
+        f"With priors {'half' if row.priors == 'narrow' else 'twice'} as wide it is {_ends(row, 'gap')}{_failed(row)}"
+        for row in rows_of(people[people["what"].str.startswith("priors:")])
     ]
-    main = humans["everyone"]
-    return (
-        f"**The order of humans and the weakest model ({label}).** Equation 5 puts humans "
-        f"{_side(main.gap_nats - value)} it ({main.gap_nats:.2f} against a true {value:.2f} nats). That humans are "
-        "worse does not follow: noise and rounding of reports raise its value even for a belief that is right."
-        + ("\n\n" + "\n".join(said) if said else "")
-    )
-
-
-def _side(difference: float) -> str:
-    return "above" if difference > 0 else "below"
-
-
-def _sensitivity(humans: dict[str, Any], table: pd.DataFrame) -> str:
-    ones = table[table["what"] == "without one"]
-    if ones.empty:
-        return ""
-    main = humans["everyone"]
-    weak = (ones["method"] == "importance weights") & ~(ones["pareto_k_left_out"] <= _K_BAD)
-    refitted = ones["method"] == "participant model, short fit"
-    fitted = ones["method"] == "participant model"
-    good = ones[~weak]
-    text = f"**Sensitivity.** Leaving out one participant at a time by importance weights: {len(ones)} participants"
-    text += f", {refitted.sum()} of them by a new fit because their Pareto k is above {_K_BAD:g}"
-    if fitted.any():
-        text += f", {fitted.sum()} by the fit above without them"
-    if weak.any():
-        text += f", and {weak.sum()} with such a k but no new fit, whose rows are not to be believed"
-    if len(good):
-        by_gap = good.sort_values("gap_median_nats").to_dict("records")
-        low, high = by_gap[0], by_gap[-1]
-        text += (
-            f". Of the rest, the median gap goes from {low['gap_median_nats']:.2f} (without {low['left_out']}) to "
-            f"{high['gap_median_nats']:.2f} (without {high['left_out']}); with everyone it is "
-            f"{main.gap_median_nats:.2f}"
+    ones = people[people["what"] == WITHOUT_ONE].sort_values("gap_median_nats")
+    if len(ones):
+        low, high = (rows_of(ones)[at] for at in (0, -1))
+        said.append(
+            f"Without one of {len(ones)} participants at a time its median is from {low.gap_median_nats:.2f} "
+            f"(without {low.left_out}) to {high.gap_median_nats:.2f} (without {high.left_out})"
         )
-    for name, how in (("narrow", "half as wide"), ("wide", "twice as wide")):
-        row = humans.get(f"priors: {name}")
-        if row is not None:
-            text += (
-                f". With priors {how} it is {row.gap_median_nats:.2f} "
-                f"[{row.gap_lower_nats:.2f}, {row.gap_upper_nats:.2f}]"
-                f"{'' if row.converged else ' (a short fit that did NOT converge)'}"
-            )
-    return text + "."
+    return f"**Sensitivity of the shared belief's gap.** {'. '.join(said)}." if said else ""
+
+
+def _player_line(row: Any) -> str:
+    name = f"- **{player_label(row.player)}**, rounding {row.rounding}"
+    if row.gap_lower_nats == row.gap_upper_nats:
+        return (
+            f"{name}: its answers are the generator's own, so that its gap is exactly {row.gap_median_nats:.3f} nats."
+        )
+    inside = "inside" if row.gap_lower_nats <= row.true_gap_nats <= row.gap_upper_nats else "outside"
+    return (
+        f"{name}{_failed(row)}: gap {_ends(row, 'gap', '.3f')} nats, in truth {row.true_gap_nats:.3f} ({inside} the "
+        f"interval), equation 5 {row.gap_nats:.3f}."
+    )

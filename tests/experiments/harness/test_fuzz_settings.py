@@ -45,8 +45,6 @@ COMMANDS: dict[str, tuple[str, ...]] = {
 }
 FITTED = (
     "human_loss",
-    "belief",
-    "free_answers",
     "calibration",
     "recovery",
     "sbc",

@@ -234,7 +234,7 @@ def test_config_hash_follows_the_numbers_only(cfg):
     st.integers(1, 3),
 )
 def test_readers_see_at_most_eight_columns_and_the_numbers_of_the_table(some, n_more, n_rows):
-    names = ["player", *some, *(f"more_{i}" for i in range(n_more)), "caveat", "converged"]
+    names = ["player", *some, *(f"more_{i}" for i in range(n_more)), "verdict", "converged"]
     table = pd.DataFrame({name: [1000.0 * at + row for row in range(n_rows)] for at, name in enumerate(names)})
     result = ExperimentResult(table, xr.Dataset(), {}, "how\n\n- **people**: 9")
     lines = result.report.splitlines()
@@ -242,7 +242,7 @@ def test_readers_see_at_most_eight_columns_and_the_numbers_of_the_table(some, n_
     assert {line.count("|") - 1 for line in lines if line.startswith("|")} <= set(range(3, 9))
     assert result._repr_html_().count("<th>") <= 8
     shown = result.summary()
-    assert {"caveat", "converged"} <= set(shown)
+    assert {"verdict", "converged"} <= set(shown)
     # no number stands under another's name
     for name, column in shown.items():
         own = table[name].map(cell_text)

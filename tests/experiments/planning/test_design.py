@@ -222,7 +222,7 @@ def test_numbers_of_guesses_have_the_right_distribution(contexts: xr.Dataset) ->
 
 def pilot(path: Path, **missing: None) -> Path:
     rng = np.random.default_rng(0)
-    names = ("k0", "slope_spread", "bias_spread", "log_noise", "noise_spread", "logit_lapse")
+    names = ("k0", "slope_sd", "bias_sd", "log_noise", "noise_sd", "logit_lapse")
     draws = {name: (("chain", "draw"), np.exp(rng.normal(size=(2, 10)))) for name in names if name not in missing}
     xr.Dataset(draws).to_netcdf(path, group="posterior", engine="h5netcdf")
     return path
@@ -232,7 +232,7 @@ def test_a_pilot_says_how_people_report(tmp_path: Path, contexts: xr.Dataset) ->
     path = pilot(tmp_path / "posterior_human.nc")
     with xr.open_dataset(path, group="posterior", engine="h5netcdf") as draws:
         k0 = draws["k0"].to_numpy().ravel()
-        spread = draws["slope_spread"].to_numpy().ravel()
+        spread = draws["slope_sd"].to_numpy().ravel()
     found = pilot_populations(path, 5, np.random.default_rng(1))
     for one in found:
         at = int(np.argmin(np.abs(k0 - one.slope_median)))

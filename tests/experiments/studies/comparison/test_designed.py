@@ -33,7 +33,7 @@ def test_every_setting_of_design_and_people_has_its_default() -> None:
 def test_the_command_gives_what_the_function_gives() -> None:
     overrides = ["study.n_items=6", "study.vocab_size=150", "seed=3", "study.participants.slope_median=.5"]
     overrides += [f"study.design.{name}={value}" for name, value in TINY["design"].items()]
-    study = load_study(config("+exp=free_answers", *overrides).study, kind="comparison")
+    study = load_study(config("+exp=human_loss", "study=designed", *overrides).study, kind="comparison")
     assert_same_study(study, designed_simulated(**TINY, seed=3, participants={"slope_median": 0.5}))
     assert json.loads(study.attrs["design"])["n_draws"] == 3
 
@@ -53,7 +53,7 @@ def test_the_models_know_every_token_that_was_asked_about() -> None:
 
 
 def test_the_generator_of_the_run_draws() -> None:
-    study = load_study(config("+exp=free_answers", "generator.name=lm-strong").study, kind="comparison")
+    study = load_study(config("+exp=human_loss", "study=designed", "generator.name=lm-strong").study, kind="comparison")
     assert study.attrs["generator"] == "lm-strong"
     assert (study["kl_nats"].sel(model="lm-strong") == 0).all()
 

@@ -1,1 +1,0 @@
-"""The human loss where people also answered freely."""
