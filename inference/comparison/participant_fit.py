@@ -212,13 +212,17 @@ class ParticipantFit(Result):
     def people_gap_bounds(self) -> FloatArray:
         r"""Bounds of the mean gap of people one by one, nats, (draw, 2).
 
-        People whose beliefs differ lose more, one by one, than the belief that they share. The lower bound is the
-        gap of the shared belief; the upper one takes all of the noise for normal differences of log-odds between
-        people, :math:`(\mathrm{noise}_p / \mathrm{slope}_p)^2 / 2` more.
+        People whose beliefs differ lose more, one by one, than the belief that they share, whose gap is the lower
+        bound. The upper one takes all of the median participant's noise for normal differences between her log-odds
+        and those of the shared belief, :math:`(\mathrm{noise}_p / \mathrm{slope}_p)^2 / 2` more. It is NaN without
+        free answers: then nothing tells noise of a report from a difference of belief on the scale of belief.
         """
+        gap = self.gap_nats
+        if not self.data.has_answers:
+            return np.stack([gap, np.full(gap.size, np.nan)], axis=1)
         posterior = group(self.idata, "posterior")
-        private = np.ravel(((posterior["noise"] / posterior["slope"]) ** 2 / 2).mean("participant"))
-        return np.stack([self.gap_nats, self.gap_nats + self.temperature**2 * private], axis=1)
+        private = ((posterior["noise"] / posterior["slope"]) ** 2 / 2).median("participant").values.ravel()
+        return np.stack([gap, gap + private], axis=1)
 
     def top1_rate(self, rng: np.random.Generator) -> FloatArray:
         """Share of items whose target is the mode of the shared belief, (draw,)."""

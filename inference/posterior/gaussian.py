@@ -32,7 +32,9 @@ _CHAINS = 4
 _STEP = 1e-3
 _GRADIENT = 0.5
 _SOFTEST = 24
-_DROPS = (0.5, 6.5)
+_DROPS = (0.8, 4.5)
+_STRETCHES = 4
+_NEWTON = 3
 _LEAST_PRECISION = 1e-2
 
 
@@ -152,6 +154,12 @@ def fit_gaussian(
     hessian = np.stack([(downhill(x + step)[1] - downhill(x - step)[1]) / (2 * _STEP) for step in steps])
     precision, vectors = np.linalg.eigh((hessian + hessian.T) / 2)
     directions = vectors / np.sqrt(np.maximum(precision, _LEAST_PRECISION))
+    for _ in range(_NEWTON):  # what the search left, along directions that it hardly saw
+        near = x + directions @ (directions.T @ gradient)
+        value, slope = program.density(near)
+        if not value > top:
+            break
+        x, top, gradient = near, value, slope
     reasons = []
     # a step by the gradient moves the log-density by half of this
     left = float(np.sum((directions.T @ gradient) ** 2))
@@ -159,15 +167,20 @@ def fit_gaussian(
         reasons.append(f"the mode was not reached (the log-density would rise by {left / 2:.2g})")
     if precision[0] <= _LEAST_PRECISION:
         reasons.append("the log-density is flat or curved upward at the mode")
-    softest = directions.T[:_SOFTEST]
-    drops = np.array([[top - program.density(x + sign * step)[0] for sign in (-2, 2)] for step in softest])
+    scales = np.ones((x.size, 2))
+    drops = np.full((min(_SOFTEST, x.size), 2), np.nan)
+    for at, side in np.ndindex(*drops.shape):
+        for _ in range(_STRETCHES):
+            away = (2 * side - 1) * 2 * scales[at, side] * directions[:, at]
+            drops[at, side] = top - program.density(x + away)[0]
+            if _DROPS[0] <= drops[at, side] <= _DROPS[1]:
+                break
+            scales[at, side] *= np.clip(np.sqrt(2 / max(drops[at, side], 1e-3)), 0.4, 2.0)
     if not _DROPS[0] <= drops.min() <= drops.max() <= _DROPS[1]:
         reasons.append(
             f"two standard deviations off the mode the log-density falls by {drops.min():.2g} to {drops.max():.2g}, "
             "where a Gaussian's falls by 2"
         )
-    scales = np.ones((x.size, 2))
-    scales[:_SOFTEST] = np.clip(np.sqrt(2 / np.maximum(drops, 1e-3)), 0.5, 2.0)
     nan = float("nan")
     return Gaussian(x, directions, scales, Convergence(not reasons, tuple(reasons), nan, nan, nan, 0, nan))
 
