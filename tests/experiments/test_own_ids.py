@@ -21,7 +21,7 @@ from estimators.comparison import (
 )
 from estimators.errors import InputError
 from estimators.layout import item_labels
-from experiments import belief, cloze_simulated, cloze_study, comparison_file, comparison_study, perplexity, tvd
+from experiments import cloze_simulated, cloze_study, comparison_file, comparison_study, human_loss, perplexity, tvd
 from experiments.studies.comparison.file import save_comparison_study
 from experiments.studies.comparison.table_write import write_comparison_tables
 from inference import simulate_answers
@@ -63,9 +63,8 @@ def test_point_estimates_name_the_items(numbered: xr.Dataset, own: xr.Dataset) -
 
 def test_models_name_items_and_participants(numbered: xr.Dataset, own: xr.Dataset) -> None:
     data = models.participant_data(own)
-    assert data.item.tolist() == models.belief_data(own, "lm-weak").item.tolist() == NAMED
-    model = models.participant_model(data)
-    assert list(model.coords["item"]) == NAMED
+    assert data.item.tolist() == models.participant_data(own, player="lm-weak").item.tolist() == NAMED
+    model = models.participant_model(data, k0=1.0)
     assert list(model.coords["participant"]) == sorted(set(own["participant"].to_numpy()))
     # a population that answers the same pairs finds their log-probabilities by the names
     told = {"k0": 0.8, "population": ParticipantPopulation(), "grid": rounding_scheme("interface")}
@@ -185,6 +184,7 @@ def test_posteriors_name_items_contexts_and_participants(own: xr.Dataset) -> Non
     named = group(result.posteriors["lm"], "posterior")["context"].to_numpy()
     assert len(named) == 3
     assert set(named) < set(study["item_id"].to_numpy())
-    belief_of_lm = belief(own, players=["lm-weak"], rounding="none", sampler=short, allow_unconverged=True)
-    assert belief_of_lm.dataset["item"].to_numpy().tolist() == NAMED
-    assert group(belief_of_lm.posterior, "posterior")["item"].to_numpy().tolist() == NAMED
+    people = human_loss(own, players="human", sensitivity=False, sampler={"draws": 40}, allow_unconverged=True)
+    assert people.dataset["item"].to_numpy().tolist() == NAMED
+    named = group(people.posterior, "posterior")["participant"].to_numpy().astype(str)
+    assert set(named) <= set(own["participant"].to_numpy())
