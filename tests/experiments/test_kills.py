@@ -31,10 +31,8 @@ RUNS = {
         "experiment.bayes={n_contexts: 3, more_draws: 1}",
     ),
     "human_loss": (
-        *("+exp=human_loss", *TINY, *SAMPLED, "players=[human,lm-weak]", "rounding=none", "experiment.n_draws=100"),
-        *("experiment.player_sampler.draws=50", "experiment.player_sampler.tune=100"),
-        *("experiment.grid=interface", "experiment.curve.points=3", "experiment.player_sampler.chains=2"),
-        "experiment.sensitivity=false",
+        *("+exp=human_loss", *TINY, "sampler.draws=60", "players=[human,lm-weak]", "rounding=none"),
+        *("experiment.grid=interface", "experiment.curve.points=3", "experiment.sensitivity=false"),
     ),
 }
 """Experiment -> command line, tiny."""

@@ -296,3 +296,26 @@ def test_a_setting_without_a_value(tmp_path):
     done = run(tmp_path, "+exp=perplexity", *TINY, "rounding=custom", "hydra.run.dir=here")
     assert done.returncode == 2
     assert "error: rounding.values has no value yet; add rounding.values=..." in done.stderr
+
+
+FAILED_GATE = """
+import dataclasses, functools
+import experiments.comparison.perplexity as module
+real = module.perplexity
+@functools.wraps(real)
+def doubtful(study, settings):
+    return dataclasses.replace(real(study, settings), gate_failed=True, warnings=("no convergence",))
+module.perplexity = doubtful
+"""
+
+
+@pytest.mark.subprocess
+def test_a_failed_check_is_the_exit_code_and_keeps_the_outputs(tmp_path):
+    done = run(tmp_path, *TINY, "+exp=perplexity", "hydra.run.dir=out", patch=FAILED_GATE)
+    assert done.returncode == 3, done.stderr
+    status = json.loads((tmp_path / "out" / "status.json").read_text(encoding="utf-8"))
+    assert status["status"] == "ok"
+    assert status["gate_failed"]
+    assert status["warnings"][-1] == "no convergence"
+    assert (tmp_path / "out" / "table.csv").is_file()
+    assert "a check failed" in done.stderr

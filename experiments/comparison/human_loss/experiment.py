@@ -27,8 +27,9 @@ from experiments.comparison.human_loss.summary import summary
 from experiments.harness.bayes import CONVERGENCE_COLUMNS, gate_failed, several_fits, unconverged
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.tables import short_names, table_variables
-from inference.comparison.participant_fit import Anchor
+from inference.comparison.participant_fit import Anchor, ParticipantFit
 from inference.comparison.participant_sensitivity import unusual_participants
+from inference.posterior.arviz_adapter import group
 from models.comparison.participant_data import without_participants
 
 __all__ = ["HUMAN_LOSS_COLUMNS", "HumanLossSettings", "human_loss"]
@@ -105,6 +106,7 @@ def human_loss(study: xr.Dataset, settings: HumanLossSettings) -> ExperimentResu
         anchors = settings.anchors(made.data.has_answers)
         left_out = tuple(unusual_participants(made.data)) if settings.leave_out == "auto" else settings.leave_out
         without_participants(made.data, left_out)
+        _ = made.covariates
         n_fits += len(anchors) + bool(left_out) + len(PRIOR_FACTORS) * settings.sensitivity
     with several_fits(n_fits, settings.sampler):
         rows = [row for name in models for row in made.player(name)]
@@ -152,6 +154,7 @@ def _result(made: LossRows, rows: Sequence[LossRow]) -> ExperimentResult:
     return ExperimentResult(
         table=table,
         dataset=dataset,
+        tables={} if made.covariates is None else {"covariates": _effects(made.fits["everyone"], settings.tail)},
         figures=figures,
         text=summary(table, dataset, settings.interval, settings.top1.rate),
         warnings=(*unconverged(made.found), *made.problems),
@@ -169,7 +172,7 @@ def _table(made: LossRows, rows: Sequence[LossRow]) -> pd.DataFrame:
     table["left_out_label"] = [", ".join(labels[name] for name in names) for names in left]
     people = table["player"] == HUMAN
     table["k0_true"] = np.where(people, _true_k0(made) if people.any() else np.nan, np.nan)
-    return table.fillna({"agreement": "", "verdict": "", "estimator": ""})
+    return table
 
 
 def _true_k0(made: LossRows) -> float:
@@ -180,6 +183,17 @@ def _true_k0(made: LossRows) -> float:
     slope = known["true_slope"].to_numpy()
     slope = slope[~known["true_bot"].to_numpy()] if "true_bot" in known else slope
     return float(np.exp(np.log(slope).mean())) if slope.size else float("nan")
+
+
+def _effects(fit: ParticipantFit, tail: float) -> pd.DataFrame:
+    """One row a covariate and what it has an effect on."""
+    posterior = group(fit.idata, "posterior")
+    rows = []
+    for name in ("slope", "bias", "noise"):
+        ends = posterior[f"{name}_effect"].quantile([0.5, tail, 1 - tail], ("chain", "draw")).T.to_numpy()
+        named = zip(posterior["covariate"].to_numpy().astype(str), ends, strict=True)
+        rows += [{"covariate": one, "of": name} | dict(zip(_ENDS, at, strict=True)) for one, at in named]
+    return pd.DataFrame(rows)
 
 
 def _dataset(made: LossRows, rows: Sequence[LossRow], table: pd.DataFrame) -> xr.Dataset:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textwrap import fill
 from typing import Any
 
 import matplotlib as mpl
@@ -30,6 +31,7 @@ __all__ = ["curve_figure", "loss_figure", "main_rows", "people_label", "sensitiv
 
 _WITHOUT, _TRUTH, _PRIORS, _WEIGHTED = "#939393", "#CC3311", "#CC79A7", "#0072B2"
 _POINTS = ("#AA4499", "#0072B2", "#117733")
+_WIDEST = 34
 _GAP_OF = "true_gap_nats_"
 _SCALES = (0.05, 0.1, 0.2, 0.3, 0.5, 1, 2, 3, 5, 10)
 
@@ -60,6 +62,7 @@ def loss_figure(
     """Posterior and equation 5 of people and language models, with the truth where it is known, on a log axis."""
     rows = player_rows(main_rows(table))
     labels = [(people_label(row) if row.player == HUMAN else row.label) + _missed(row) for row in rows_of(rows)]
+    labels = [fill(label, _WIDEST) for label in labels]
     colour = np.where(rows["left_out"] != "", _WITHOUT, rows["colour"])
     rows = rows.assign(label=labels, colour=colour, hollow=~rows["converged"].astype(bool))
     ends = ("perplexity_median", "perplexity_posterior_lower", "perplexity_posterior_upper")
@@ -69,7 +72,7 @@ def loss_figure(
     classical = Series(*ends, label=name, marker="s", colour="0.55", size=4, capsize=2, linewidth=1, offset=-0.2)
     truth = Series("true_perplexity_asked", label=TRUTH_ASKED, marker="|", colour=_TRUTH, size=18, alpha=0.6)
     with mpl.rc_context(STYLE):
-        fig = new_figure(7.2, 1.6 + 0.42 * len(rows))
+        fig = new_figure(7.2, 1.6 + 0.44 * len(rows))
         axes = fig.add_subplot()
         forest(axes, rows, [posterior, classical, truth], scale="log")
         axes.set_xlabel("perplexity per token (log scale)")

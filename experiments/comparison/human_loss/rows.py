@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 from scipy.stats import t as student_t
@@ -27,7 +28,14 @@ from experiments.comparison.estimates import compared_schemes, estimate, table_r
 from experiments.comparison.human_loss.settings import HumanLossSettings
 from experiments.harness.bayes import FITS, convergence_columns, sampler_seed, timed
 from experiments.harness.settings import rng_for
-from inference.comparison.participant_fit import GAUSSIAN, Anchor, ParticipantFit, fit_participants, top1_weights
+from inference.comparison.participant_fit import (
+    GAUSSIAN,
+    Anchor,
+    ParticipantFit,
+    design_matrix,
+    fit_participants,
+    top1_weights,
+)
 from inference.comparison.participant_gap import loss_gap, outcome_temperature
 from inference.comparison.participant_sensitivity import leave_one_out, scaled_priors
 from inference.posterior.convergence import Convergence
@@ -86,6 +94,16 @@ class LossRows:
         """Reports and free answers of the participants."""
         return participant_data(self.study, self.grid)
 
+    @cached_property
+    def covariates(self) -> pd.DataFrame | None:
+        """Columns of the formula for people, from variables of the responses that each of them has one value of."""
+        if self.settings.people is None:
+            return None
+        every = {str(name): of.to_numpy() for name, of in self.study.data_vars.items() if of.dims == ("response",)}
+        people = pd.DataFrame(every).groupby(every["participant"].astype(str))
+        constant = people.nunique().max() <= 1
+        return design_matrix(self.settings.people, people.first().loc[:, constant[constant].index])
+
     def shift_nats(self, data: ParticipantData) -> FloatArray:
         """From the gap to the model that drew the candidates to that to the control, (item,)."""
         target = self.study["target_logprob"].isel(item=data.position)
@@ -105,7 +123,7 @@ class LossRows:
     def player(self, name: str) -> Iterator[LossRow]:
         """Fit a language model as a player, unrounded and under the rounding of the settings."""
         for scheme in compared_schemes(self.settings.rounding):
-            rounding = scheme if scheme.values else None
+            rounding = None if scheme.name == "none" else scheme
             data = participant_data(self.study, self.grid, player=name, rounding=rounding)
             cells = {"what": f"{name}, rounding {scheme.name}", "method": PLAYERS, "anchor": "", "priors": "default"}
             cells |= self._equation5(self.study, name, scheme, data) | {"left_out": ""}
@@ -120,7 +138,7 @@ class LossRows:
         """Fit the participants, without some and with other priors where they are named."""
         used, data = self.settings.priors, without_participants(self.data, left_out)
         used = scaled_priors(used, PRIOR_FACTORS[priors]) if priors in PRIOR_FACTORS else used
-        fit = self._fit(f"people, {what}", data, anchor, priors=used, people=self.settings.people)
+        fit = self._fit(f"people, {what}", data, anchor, priors=used, covariates=self.covariates)
         if priors not in PRIOR_FACTORS:
             self.fits[what] = fit
         cells = {"what": what, "method": PEOPLE, "anchor": anchor.name, "priors": priors}
@@ -212,7 +230,7 @@ class LossRows:
         truth = self.true_gap_nats(str(cells["player"]), data)
         found = self._quantiles("gap{}_nats", gap_nats + shift.mean())
         perplexity = perplexity_of_loss(cells["reference_loss_nats"] + np.array([*found.values(), truth])).tolist()
-        cells = cells | found | dict(zip(_PERPLEXITY, perplexity, strict=True))
+        cells = {"agreement": "", "verdict": "", **cells, **found, **dict(zip(_PERPLEXITY, perplexity, strict=True))}
         cells |= {"true_gap_nats": truth, "error_median_nats": cells["gap_median_nats"] - truth}
         cells |= {"n_items": data.item.size, "n_responses": data.row_token.size}
         return LossRow(cells, gap_nats + shift.mean(), items)
@@ -238,5 +256,5 @@ class LossRows:
             self.problems.extend([said] if said not in self.problems else [])
             asked = np.isin(np.arange(study.sizes["item"]), data.position)
             base = reference_loss(study, self.control, self.settings.estimator.reference, asked)
-            known = {"player": player, "rounding": scheme.name, "generator": self.control}
+            known = {"player": player, "rounding": scheme.name, "estimator": "", "generator": self.control}
             return known | {"reference_loss_nats": base}

@@ -71,8 +71,8 @@ class HumanLossSettings(ComparisonSettings, PosteriorSettings):
     """Participants to leave out in a second analysis: ``auto`` takes those with nearly all answers at the ends of the
     scale where the others have few there; [] makes no second analysis."""
     people: Text | None = None
-    """Formula of what slope, bias and noise of participants depend on, such as "age + expertise": covariates of the
-    study's participants."""
+    """Formula of what ln slope, bias and ln noise of participants depend on, such as "age + expertise": variables of
+    the study's responses that every participant has one value of; covariates.csv has their effects."""
     top1: Top1Settings = Top1Settings()
     """The measured top-1 rate."""
     curve: CurveSettings = CurveSettings()

@@ -17,9 +17,11 @@ from experiments.harness.settings import rows_of
 __all__ = ["summary"]
 
 _GAP_OF = "true_gap_nats_"
+_MOST_NATS = 5.0
+"""What noise can add to the mean loss of people one by one before it bounds nothing."""
 _SCALE = {
     "answers": "free answers as draws of that belief",
-    "outcomes": "the assumption that it is calibrated, as which token was true fixes its scale",
+    "outcomes": "the assumption that the shared belief is calibrated, as which token was true fixes its scale",
     "assumed": "an assumed scale of reports",
 }
 _SHARED_BIAS = (
@@ -58,16 +60,21 @@ def _ends(row: Any, name: str, form: str = ".2f", unit: str = "_nats") -> str:
 
 
 def _answer(main: Any, people: pd.DataFrame, interval: float) -> str:
-    fits = people.loc[people["method"] == PEOPLE, "perplexity_median"]
-    most = main.perplexity_median * np.exp(main.one_by_one_most_median_nats - main.gap_median_nats)
+    fits = people.loc[(people["method"] == PEOPLE) & people["converged"].astype(bool), "perplexity_median"]
+    private = main.one_by_one_most_median_nats - main.gap_median_nats
+    most = (
+        f"up to a perplexity of {main.perplexity_median * np.exp(private):.4g}"
+        if np.isfinite(private)
+        else "by how much these answers cannot tell"
+    )
     known = f"; in truth {main.true_perplexity_asked:.4g}" if np.isfinite(main.true_perplexity_asked) else ""
     return (
         f"**The belief that people share has a perplexity of {main.perplexity_median:.4g} "
         f"[{main.perplexity_posterior_lower:.4g}, {main.perplexity_posterior_upper:.4g}]**{_failed(main)} on these "
-        f"{main.n_items} items ({interval:.0%} interval{known}). Other scales, participants and priors put its median "
-        f"from {fits.min():.4g} to {fits.max():.4g}; the mean loss of people one by one is that of their shared belief "
-        f"or more, up to a perplexity of {most:.4g}. It rests on {_SCALE[main.anchor]}, and on the model's form for "
-        f"the {_ends(main, 'tail_share', '.0%', '')} of the belief on tokens never drawn."
+        f"{main.n_items} items ({interval:.0%} interval{known}). Under all scales, participants and priors tried its "
+        f"median goes from {fits.min():.4g} to {fits.max():.4g}; the mean loss of people one by one is that of their "
+        f"shared belief or more, {most}. It rests on {_SCALE[main.anchor]}, and on the model's form for the "
+        f"{_ends(main, 'tail_share', '.0%', '')} of the belief on tokens never drawn."
     )
 
 
@@ -76,12 +83,13 @@ def _people_line(row: Any, exact: dict[str, float]) -> str:
     if row.method == BRIDGE:
         return f"{text}, k0 {row.k0_median:.2f}."
     said = [f"{_ends(row, 'informed_gap')} over items with a report or an answer"]
-    said += [f"mean gap of people one by one at most {_ends(row, 'one_by_one_most')}"]
+    if np.isfinite(row.one_by_one_most_median_nats):
+        said += [f"mean gap of people one by one at most {_ends(row, 'one_by_one_most')}"]
     said += [f"k0 {_ends(row, 'k0', unit='')}"] if row.anchor != "assumed" else []
     said += [f"{_ends(row, 'tail_share', '.0%', '')} of it on tokens never drawn"]
     for name, gap in exact.items():
         side, factor = "above" if row.gap_median_nats > gap else "below", row[f"tail_factor_{name}"]
-        until = f"until that is {factor:.2g} times as much" if 0 < factor < np.inf else "whatever that is"
+        until = f"until that is multiplied by {factor:.2g}" if 0 < factor < np.inf else "whatever that is"
         said.append(f"{side} {player_label(name)} {until}")
     agreement = (
         f" The outcomes' scale {row.agreement} that of the free answers. {_SHARED_BIAS}" if row.agreement else ""

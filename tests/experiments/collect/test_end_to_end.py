@@ -14,9 +14,8 @@ from tests.experiments.command import run_experiment
 pytestmark = [pytest.mark.slow, pytest.mark.mcmc]
 
 STUDY = {"n_items": 30, "n_reference_items": 30, "n_candidates": 6, "vocab_size": 80}
-SAMPLER = (
-    *("sampler.draws=150", "sampler.tune=200", "sampler.chains=2", "sampler.cores=1"),
-    *("players=[human]", "experiment.sensitivity=false", "experiment.curve.points=3", "experiment.n_simulated=4"),
+FIT = (
+    *("sampler.draws=300", "players=[human]", "experiment.sensitivity=false", "experiment.curve.points=3"),
     "experiment.save_posterior=false",
 )
 
@@ -40,8 +39,8 @@ def test_what_people_believe_is_found_again_through_server_and_loader(tmp_path: 
     # two standard errors on either side
     se = np.log(exact["perplexity_upper"] / exact["perplexity_lower"]) / 4
     assert abs(np.log(exact["perplexity"]) - truth) < 4 * se
-    fitted = run_experiment("+exp=human_loss", *collected, *SAMPLER).table
-    # the truth stands beside every row; so few chains and people say too little of the scale that outcomes anchor,
+    fitted = run_experiment("+exp=human_loss", *collected, *FIT).table
+    # the truth stands beside every row; so few people say too little of the scale that outcomes anchor,
     # and with the assumed one the truth lies within twice the width of the 90% interval, more than six of its errors
     assert fitted["true_loss_nats"].to_numpy() == pytest.approx(truth, abs=1e-6)
     model = fitted[fitted["what"] == "assumed"].iloc[0]
