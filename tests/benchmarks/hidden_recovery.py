@@ -31,7 +31,7 @@ from inference.comparison.participant_fit import Anchor, ParticipantFit, fit_par
 from models.comparison.participant_data import participant_data
 from models.comparison.participants import GRID
 
-SCALES = (1.0, 0.3, 2.0)
+SCALES = (1.0, 0.5, 2.0)
 VIOLATIONS: dict[str, dict[str, Any]] = {
     "private": {"private_sd_nats": 0.7},
     "very private": {"private_sd_nats": 1.2},

@@ -17,8 +17,6 @@ from experiments.harness.settings import rows_of
 __all__ = ["summary"]
 
 _GAP_OF = "true_gap_nats_"
-_MOST_NATS = 5.0
-"""What noise can add to the mean loss of people one by one before it bounds nothing."""
 _SCALE = {
     "answers": "free answers as draws of that belief",
     "outcomes": "the assumption that the shared belief is calibrated, as which token was true fixes its scale",
