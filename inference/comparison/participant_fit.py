@@ -221,7 +221,7 @@ class ParticipantFit(Result):
         if not self.data.has_answers:
             return np.stack([gap, np.full(gap.size, np.nan)], axis=1)
         posterior = group(self.idata, "posterior")
-        private = ((posterior["noise"] / posterior["slope"]) ** 2 / 2).median("participant").values.ravel()
+        private = ((posterior["noise"] / posterior["slope"]) ** 2 / 2).median("participant").to_numpy().ravel()
         return np.stack([gap, gap + private], axis=1)
 
     def top1_rate(self, rng: np.random.Generator) -> FloatArray:
@@ -435,7 +435,8 @@ def design_matrix(formula: str, people: pd.DataFrame) -> pd.DataFrame:
     columns = found.as_dataframe()
     if "Intercept" in columns:
         columns = columns.drop(columns="Intercept")
-    return columns.set_axis(people.index)
+    columns.index = people.index
+    return pd.DataFrame(columns)
 
 
 def top1_weights(model_rate: Sequence[float] | FloatArray, rate: float, se: float) -> FloatArray:

@@ -82,7 +82,9 @@ class Program:
     @cached_property
     def _values(self) -> Any:
         outputs = [*self.model.replace_rvs_by_values(self.variables), *self._of_wanted]
-        return self.model.compile_fn(outputs, inputs=self.model.value_vars, on_unused_input="ignore", point_fn=False, mode=_QUICK)
+        return self.model.compile_fn(
+            outputs, inputs=self.model.value_vars, on_unused_input="ignore", point_fn=False, mode=_QUICK
+        )
 
     @property
     def _of_wanted(self) -> list[Any]:
@@ -175,7 +177,7 @@ def fit_gaussian(
             drops[at, side] = top - program.density(x + away)[0]
             if _DROPS[0] <= drops[at, side] <= _DROPS[1]:
                 break
-            scales[at, side] *= np.clip(np.sqrt(2 / max(drops[at, side], 1e-3)), 0.4, 2.0)
+            scales[at, side] *= np.clip(np.sqrt(2 / max(float(drops[at, side]), 1e-3)), 0.4, 2.0)
     if not _DROPS[0] <= drops.min() <= drops.max() <= _DROPS[1]:
         reasons.append(
             f"two standard deviations off the mode the log-density falls by {drops.min():.2g} to {drops.max():.2g}, "

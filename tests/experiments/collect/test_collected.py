@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from models.comparison.free_answer_data import free_answer_data
 from sqlalchemy import select
 
 from estimators.comparison import estimate_perplexity
@@ -45,7 +46,6 @@ from experiments.studies.comparison.lm_game import lm_game
 from experiments.studies.comparison.simulated import simulated
 from experiments.studies.comparison.table import comparison_study
 from experiments.studies.guesses.lm_game_top1 import lm_game_top1
-from models.comparison.free_answer_data import free_answer_data
 from tests.experiments.command import run_experiment
 
 N_PLAYERS = 4
