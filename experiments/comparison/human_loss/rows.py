@@ -124,7 +124,7 @@ class LossRows:
         """Fit a language model as a player, unrounded and under the rounding of the settings."""
         for scheme in compared_schemes(self.settings.rounding):
             rounding = None if scheme.name == "none" else scheme
-            data = participant_data(self.study, self.grid, player=name, rounding=rounding)
+            data = participant_data(self.study, player=name, rounding=rounding)
             cells = {"what": f"{name}, rounding {scheme.name}", "method": PLAYERS, "anchor": "", "priors": "default"}
             cells |= self._equation5(self.study, name, scheme, data) | {"left_out": ""}
             if name == data.generator and rounding is None:

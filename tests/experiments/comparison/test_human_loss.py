@@ -17,11 +17,11 @@ from estimators.comparison import HUMAN, estimate_perplexity, scaled_bridge, stu
 from estimators.errors import InputError
 from estimators.layout import item_labels
 from experiments.comparison.estimates import TABLE_COLUMNS
-from experiments.comparison.human_loss import rows as module
 from experiments.comparison.human_loss.experiment import HUMAN_LOSS_COLUMNS, HumanLossSettings
 from experiments.harness.outputs import write_outputs
 from experiments.harness.result import ExperimentResult
 from experiments.planning.pilot import pilot_populations
+from inference.comparison.participant_fit import fit_participants
 from inference.posterior.arviz_adapter import group
 from inference.posterior.storage import load_posterior
 from tests.experiments.command import TINY, config, prepared, run_experiment
@@ -31,7 +31,7 @@ DESIGN = {"n_draws": 4, "n_answers": 6, "n_comparisons": 8, "n_participants": 9}
 ENDS = ("lower", "median", "upper")
 
 
-def row_of(result: ExperimentResult, what: str) -> pd.Series[Any]:
+def row_of(result: ExperimentResult, what: str) -> Any:
     return result.table.set_index("what").loc[what]
 
 
@@ -155,13 +155,11 @@ def test_language_models_alone() -> None:
 
 @pytest.mark.mcmc
 def test_a_failed_check_is_marked_beside_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = module.fit_participants
-
     def failed(*given: Any, **settings: Any) -> Any:
-        fit = real(*given, **settings)
+        fit = fit_participants(*given, **settings)
         return replace(fit, convergence=replace(fit.convergence, passed=False, reasons=("it is not Gaussian",)))
 
-    monkeypatch.setattr(module, "fit_participants", failed)
+    monkeypatch.setattr("experiments.comparison.human_loss.rows.fit_participants", failed)
     study = prepared("+exp=perplexity", *TINY).study
     given = {"players": ["lm-weak", "lm-medium"], "rounding": "none", **FEW}
     result = experiments.human_loss(study, **given)
@@ -214,7 +212,7 @@ def test_covariates_of_people(designed: tuple[xr.Dataset, ExperimentResult]) -> 
 )
 def test_mistakes_are_named_before_anything_is_fitted(override: str, part: str) -> None:
     with pytest.raises(InputError, match=part):
-        run_experiment("+exp=human_loss", *TINY, *override.split(), "players=[human]" * ("players" not in override))
+        run_experiment("+exp=human_loss", *TINY, override)
 
 
 def test_the_command_has_the_settings_of_the_function() -> None:
