@@ -17,6 +17,7 @@ true, and the loss of that belief itself if people are calibrated in log-loss.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,7 +44,17 @@ from models.comparison.latent_words import draw_words
 from models.comparison.participant_data import ParticipantData
 from models.comparison.participants import ParticipantPriors, participant_model, set_windows
 
-__all__ = ["ANCHORS", "DESCRIPTIONS", "GAUSSIAN", "Anchor", "Compiled", "ParticipantFit", "design_matrix", "fit_participants", "top1_weights"]
+__all__ = [
+    "ANCHORS",
+    "DESCRIPTIONS",
+    "GAUSSIAN",
+    "Anchor",
+    "Compiled",
+    "ParticipantFit",
+    "design_matrix",
+    "fit_participants",
+    "top1_weights",
+]
 
 FloatArray = NDArray[np.float64]
 
@@ -147,19 +158,24 @@ class ParticipantFit(Result):
     @property
     def informed_gap_nats(self) -> FloatArray:
         """Mean over the items with a report or a free answer, with the discrepancy of the law's form, (draw,)."""
-        return self.item_gap_nats[:, self.data.informed].mean(axis=1) + self.discrepancy[:, 0]
+        found: FloatArray = self.item_gap_nats[:, self.data.informed].mean(axis=1) + self.discrepancy[:, 0]
+        return found
 
     @property
     def k0(self) -> FloatArray:
         """Typical slope of the reports on the log-odds of the belief, (draw,); NaN for a language model."""
         if self.data.is_player:
             return np.full(self.belief.n_draws, np.nan)
-        return group(self.idata, "posterior")["k0"].values.ravel() / self.temperature
+        slope: FloatArray = self._fitted_k0 / self.temperature
+        return slope
+
+    @property
+    def _fitted_k0(self) -> FloatArray:
+        return np.asarray(group(self.idata, "posterior")["k0"], dtype=float).ravel()
 
     def gap_at(self, k0: float) -> FloatArray:
         """Gap if the typical slope were `k0`, whatever the anchor, nats, (draw,)."""
-        own = group(self.idata, "posterior")["k0"].values.ravel()
-        return self._with_discrepancy(loss_gap(self.belief, own / k0))
+        return self._with_discrepancy(loss_gap(self.belief, self._fitted_k0 / k0))
 
     def _with_discrepancy(self, item_gap: FloatArray) -> FloatArray:
         uninformed = 1 - self.data.informed.mean()
@@ -201,7 +217,7 @@ class ParticipantFit(Result):
         people, :math:`(\mathrm{noise}_p / \mathrm{slope}_p)^2 / 2` more.
         """
         posterior = group(self.idata, "posterior")
-        private = ((posterior["noise"] / posterior["slope"]) ** 2 / 2).mean("participant").values.ravel()
+        private = np.ravel(((posterior["noise"] / posterior["slope"]) ** 2 / 2).mean("participant"))
         return np.stack([self.gap_nats, self.gap_nats + self.temperature**2 * private], axis=1)
 
     def top1_rate(self, rng: np.random.Generator) -> FloatArray:
@@ -342,14 +358,14 @@ class Compiled:
 
     def belief_of(self, idata: InferenceData, rng: np.random.Generator) -> SharedBelief:
         """Draws of the belief given draws of another sampler."""
-        posterior = group(idata, "posterior").stack(sample=("chain", "draw"))
+        posterior = group(idata, "posterior").stack(sample=("chain", "draw"))  # noqa: PD013
         program = self.program
         wanted = program.model.compile_fn(
             program.model.latent_inputs, inputs=program.model.free_RVs, on_unused_input="ignore", point_fn=False
         )
         points = range(posterior.sizes["sample"])
         free = [one.name for one in program.model.free_RVs]
-        values = {name: posterior[name].transpose("sample", ...).values for name in free}
+        values = {name: np.asarray(posterior[name].transpose("sample", ...)) for name in free}
         return self._belief([wanted(*(values[name][at] for name in free)) for at in points], rng)
 
     def _belief(self, inputs: list[Any], rng: np.random.Generator) -> SharedBelief:

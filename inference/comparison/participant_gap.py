@@ -90,7 +90,7 @@ class SharedBelief(Result):
         return interval_rows({str(label): gap[:, at] for at, label in enumerate(self.data.item)})
 
     def parts(self, temperature: ArrayLike = 1.0) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Sums of :math:`e^{c D}`, (draw, item): target and tokens asked, others that were drawn, others never drawn."""
+        """Sums of :math:`e^{c D}`, (draw, item): target and tokens asked, others drawn, others never drawn."""
         c = np.broadcast_to(np.asarray(temperature, dtype=float), self.n_draws)
         data, n_items = self.data, self.data.item.size
         asked = np.ones((self.n_draws, n_items))

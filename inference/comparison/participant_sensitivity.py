@@ -166,8 +166,8 @@ def leave_one_out(fit: ParticipantFit, rng: np.random.Generator, *, n_draws: int
     data, compiled = fit.data, fit.compiled
     if data.participant.size < 2:
         raise InputError("has one participant, without whom there is nothing", source=f"study {data.study!r}")
-    model, found, n = compiled.program.model, compiled.gaussian, 4 * max(n_draws // 4, 1)
-    inputs = compiled.program.wanted(found.mode)
+    model, whole, n = compiled.program.model, compiled.gaussian, 4 * max(n_draws // 4, 1)
+    inputs = compiled.program.wanted(whole.mode)
     seed = int(rng.integers(2**31))
 
     def gap(gaussian: Gaussian) -> FloatArray:
@@ -177,14 +177,15 @@ def leave_one_out(fit: ParticipantFit, rng: np.random.Generator, *, n_draws: int
         if fit.anchor.name == "outcomes":
             weight = own.exponential(size=belief.target.shape)
             temperature = outcome_temperature(belief, weight, objective=fit.anchor.objective)
-        return loss_gap(belief, temperature).mean(axis=1)
+        found: FloatArray = loss_gap(belief, temperature).mean(axis=1)
+        return found
 
-    off = np.median(fit.gap_nats) - np.median(gap(found))
+    off = np.median(fit.gap_nats) - np.median(gap(whole))
     for number, name in enumerate(data.participant.tolist()):
         others = data.row_participant != number
         set_windows(model, inputs, data=with_rows(data, others))
-        gradient = compiled.program.density(found.mode)[1]
-        step = np.clip(found.directions.T @ gradient, -_FARTHEST, _FARTHEST)
-        without = gap(replace(found, mode=found.mode + found.directions @ step)) + off
+        gradient = compiled.program.density(whole.mode)[1]
+        step = np.clip(whole.directions.T @ gradient, -_FARTHEST, _FARTHEST)
+        without = gap(replace(whole, mode=whole.mode + whole.directions @ step)) + off
         yield WithoutOne(str(name), int((~others).sum()), without)
     set_windows(model, inputs)

@@ -71,7 +71,7 @@ class Program:
         self._density = model.logp_dlogp_function(ravel_inputs=True, mode=_QUICK)
         self._density.set_extra_values({})
         start = model.initial_point()
-        raveled = DictToArrayBijection.map({v.name: start[v.name] for v in self._density._grad_vars})  # noqa: SLF001
+        raveled = DictToArrayBijection.map({v.name: start[v.name] for v in self._density._grad_vars})
         self.start: FloatArray = np.asarray(raveled.data, dtype=float)
         self._layout = raveled.point_map_info
         self.variables = [*model.free_RVs, *model.deterministics]
@@ -80,7 +80,9 @@ class Program:
     @cached_property
     def _values(self) -> Any:
         outputs = [*self.model.replace_rvs_by_values(self.variables), *self._of_wanted]
-        return self.model.compile_fn(outputs, inputs=self.model.value_vars, on_unused_input="ignore", point_fn=False, mode=_QUICK)
+        return self.model.compile_fn(
+            outputs, inputs=self.model.value_vars, on_unused_input="ignore", point_fn=False, mode=_QUICK
+        )
 
     @property
     def _of_wanted(self) -> list[Any]:
@@ -137,7 +139,7 @@ def fit_gaussian(
         Gaussian does at two standard deviations along the directions that are known least.
     """
 
-    def downhill(x: FloatArray) -> tuple[float, FloatArray]:
+    def downhill(x: FloatArray) -> Any:
         value, gradient = program.density(x)
         return (-value, -gradient) if np.isfinite(value) else (1e10, np.zeros_like(x))
 
@@ -145,7 +147,7 @@ def fit_gaussian(
     for at in range(rounds):
         if before is not None:
             before(x)
-        options = {"maxiter": 60 if at == 0 else 500, "maxcor": 30, "ftol": 1e-11, "gtol": 1e-3}
+        options: Any = {"maxiter": 60 if at == 0 else 500, "maxcor": 30, "ftol": 1e-11, "gtol": 1e-3}
         x = minimize(downhill, x, jac=True, method="L-BFGS-B", options=options).x
     top, gradient = program.density(x)
     steps = _STEP * np.eye(x.size)
@@ -181,7 +183,11 @@ def posterior_of(program: Program, points: FloatArray, attrs: Mapping[str, str])
         stacked = np.stack([values[one.name] for values, _ in found])
         dims = program.model.named_vars_to_dims.get(one.name, ())
         labelled = ("chain", "draw", *dims)
-        data[one.name] = (labelled, stacked.reshape(_CHAINS, n, *stacked.shape[1:]), {"description": attrs.get(one.name, "")})
+        data[one.name] = (
+            labelled,
+            stacked.reshape(_CHAINS, n, *stacked.shape[1:]),
+            {"description": attrs.get(one.name, "")},
+        )
     used = {dim for dims, *_ in data.values() for dim in dims}
     coords = {dim: np.asarray(values) for dim, values in program.model.coords.items() if dim in used}
     posterior = xr.Dataset(data, {"chain": np.arange(_CHAINS), "draw": np.arange(n), **coords})

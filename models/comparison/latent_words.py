@@ -10,6 +10,8 @@ for n free answers: the multinomial is exact, every word of the vocabulary is in
 is then a sum over the grids of t and :math:`\ln \lambda` of a product over words of sums over the grid of e.
 """
 
+# mypy: allow-untyped-defs, allow-untyped-calls
+
 from __future__ import annotations
 
 import math
@@ -106,7 +108,7 @@ def _pdf(z: float) -> float:
 
 
 @compiled
-def _report(out, row, people, reports, ratio, step):  # type: ignore[no-untyped-def]
+def _report(out, row, people, reports, ratio, step):  # noqa: PLR0917
     """Probability of one report where the log-ratio is `ratio`, one step less, and so on."""
     slope, bias, noise, lapse, half = people
     _, participant, low, high, _, at_half, n_boxes = reports
@@ -119,7 +121,7 @@ def _report(out, row, people, reports, ratio, step):  # type: ignore[no-untyped-
 
 
 @compiled
-def _report_gradient(d_report, product, row, people, reports, ratio, step, d_slope, d_bias, d_noise, d_slips):  # type: ignore[no-untyped-def]  # noqa: PLR0917
+def _report_gradient(d_report, product, row, people, reports, ratio, step, d_slope, d_bias, d_noise, d_slips):  # noqa: PLR0917
     """Add to the gradients what one report gives; `d_report` is that by the product of the word's reports."""
     slope, bias, noise, lapse, half = people
     _, participant, low, high, _, at_half, n_boxes = reports
@@ -143,7 +145,9 @@ def _report_gradient(d_report, product, row, people, reports, ratio, step, d_slo
 
 
 @compiled
-def _likelihood(law, start, people, words, items, reports, d_law, weight, d_slope, d_bias, d_noise, d_slips, marginal, backward):  # type: ignore[no-untyped-def]  # noqa: PLR0917
+def _likelihood(
+    law, start, people, words, items, reports, d_law, weight, d_slope, d_bias, d_noise, d_slips, marginal, backward
+):  # noqa: PLR0912, PLR0915, PLR0917
     """Log-likelihood, and its gradients by the law (bin, e), the start (item, lambda, t) and the people's numbers.
 
     The gradient by the start is the posterior of (lambda, t); `marginal` (word, e), if it has rows, becomes that of e.
@@ -247,7 +251,7 @@ def _likelihood(law, start, people, words, items, reports, d_law, weight, d_slop
 
 @compiled
 def _pick(weight: Any, total: float) -> int:
-    u, below = np.random.random() * total, 0.0
+    u, below = np.random.random() * total, 0.0  # noqa: NPY002 - what Numba has
     for i in range(weight.size):
         below += weight[i]
         if below >= u:
@@ -256,9 +260,9 @@ def _pick(weight: Any, total: float) -> int:
 
 
 @compiled
-def _draw(law, weight, people, words, items, reports, seed, t_place, z_place, e_place):  # type: ignore[no-untyped-def]  # noqa: PLR0917
+def _draw(law, weight, people, words, items, reports, seed, t_place, z_place, e_place):  # noqa: PLR0917
     """Draw places of t and ln lambda of every item, and of e of every word, from their posterior."""
-    np.random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002
     word_first, word_bin, e_first, e_size, answers, answers_first = words
     t_first, t_size, z_first, z_size, e_start, t_start, step = items
     report_first, log_g_ratio = reports[0], reports[4]
@@ -302,7 +306,7 @@ class LatentWords(Op):
     ) -> tuple[Any, ...]:
         """Log-likelihood and gradients by law, start, slope, bias, noise, (lapse, half)."""
         law, start = np.ascontiguousarray(law), np.ascontiguousarray(start)
-        d_people = [np.zeros(np.shape(x)) for x in people[:3]]
+        d_slope, d_bias, d_noise = (np.zeros(np.shape(x)) for x in people[:3])
         d_law, weight, slips = np.empty_like(law), np.empty_like(start), np.zeros(2)
         total = _likelihood(
             law,
@@ -313,24 +317,26 @@ class LatentWords(Op):
             _parts(self.reports),
             d_law,
             weight,
-            *d_people,
+            d_slope,
+            d_bias,
+            d_noise,
             slips,
             np.empty((0, 0)) if marginal is None else marginal,
             backward,
         )
-        return total, d_law, weight, *d_people, slips
+        return total, d_law, weight, d_slope, d_bias, d_noise, slips
 
-    def perform(self, node: Apply[Any], inputs: Any, output_storage: Any) -> None:
+    def perform(self, node: Apply[Any], inputs: Any, output_storage: Any) -> None:  # noqa: ARG002
         """Compute."""
         for cell, value in zip(output_storage, self.values(*inputs), strict=True):
             cell[0] = np.asarray(value, dtype=float)
 
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable[Any, Any]]:
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable[Any, Any]]:  # noqa: ARG002
         """Give the gradients of the first output."""
         by = cotangents[0]
         return [*(by * out for out in outputs[1:6]), by * outputs[6][0], by * outputs[6][1]]
 
-    L_op = pullback
+    L_op = pullback  # type: ignore[assignment]
 
 
 def _plain(people: Any) -> tuple[Any, ...]:

@@ -148,10 +148,10 @@ class ParticipantData:
     def tail_mass(self) -> FloatArray:
         """Probability under g of the tokens that were never drawn nor answered, shape (item,)."""
         mass = self.rest_count * np.exp(self.rest_log_g) * ~self.rest_drawn
-        return np.bincount(self.rest_item, mass, self.item.size)
+        return np.asarray(np.bincount(self.rest_item, mass, self.item.size), dtype=float)
 
 
-def participant_data(
+def participant_data(  # noqa: PLR0915
     study: xr.Dataset,
     grid: RoundingScheme | str = "interface",
     *,
@@ -247,7 +247,7 @@ def participant_data(
         own, own_target = log_g("candidate_logprob", player), log_g("target_logprob", player)
         item, column = token[row_token].T
         log_odds = own_target[item] - own[item, column]
-        people, person = np.array([player]), np.zeros(used.size)
+        people, person = np.array([player]), np.zeros(used.size, dtype=np.intp)
         box, low, high = np.full(used.size, -1), log_odds - _EXACT_NATS, log_odds + _EXACT_NATS
         if rounding is not None:
             edges, _ = report_box_edges(rounding_scheme(rounding))
@@ -317,8 +317,9 @@ def _binned(
     """Item, ln of the mean probability and number of tokens of every bin."""
     n_bins = int(np.ceil(-min(log_g.min(initial=0.0), 0.0) / _BIN_NATS)) + 1
     key = item * n_bins + np.minimum((-np.minimum(log_g, 0.0) / _BIN_NATS).astype(np.intp), n_bins - 1)
-    total = np.bincount(key, count, n_items * n_bins)
-    mass = np.bincount(key, count * np.exp(log_g), n_items * n_bins)
+    total, mass = (
+        np.asarray(np.bincount(key, each, n_items * n_bins), dtype=float) for each in (count, count * np.exp(log_g))
+    )
     filled = np.flatnonzero((total > 0) & (mass > 0))
     return (filled // n_bins).astype(np.intp), np.log(mass[filled] / total[filled]), total[filled]
 
@@ -348,7 +349,7 @@ def _known_rest(
 
 
 def _stand_ins(
-    study: xr.Dataset, items: IntArray, code: IntArray, log_g: FloatArray, seen_mass: FloatArray
+    study: xr.Dataset, items: IntArray, code: IntArray, log_g: FloatArray, seen_mass: NDArray[Any]
 ) -> tuple[IntArray, FloatArray, FloatArray]:
     """Tokens that share the unseen mass as those drawn once do (Good and Turing)."""
     drawn = np.isin(candidate_sources(study)[items], (GENERATOR,)) & (code >= 0)
@@ -362,8 +363,8 @@ def _stand_ins(
         label = item_labels(study)[items[int(np.argmax(np.where(bare, 2.0, unseen)))]]
         raise InputError(
             f"stores draws that cover {1 - unseen.mean():.0%} of the generator's distribution (item {label}: "
-            f"{1 - unseen[np.argmax(np.where(bare, 2.0, unseen))]:.0%}), too few to stand for the rest; store more draws "
-            "per item, or the whole distribution (reference_logprob)",
+            f"{1 - unseen[np.argmax(np.where(bare, 2.0, unseen))]:.0%}), too few to stand for the rest; store more "
+            "draws per item, or the whole distribution (reference_logprob)",
             source=COMPARISON.source(study),
             field="candidate_logprob",
         )

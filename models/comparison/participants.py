@@ -32,7 +32,7 @@ _LAW_BIN_NATS = 0.25
 
 @dataclass(frozen=True)
 class Grid:
-    """Grids of log-ratios e of words and t of targets, and of ln lambda relative to the number of free answers; nats."""
+    """Grids of log-ratios e of words and t of targets, and of ln lambda less ln of the number of free answers; nats."""
 
     step: float = 0.25
     e: tuple[float, float] = (-9.0, 13.0)
@@ -43,12 +43,12 @@ class Grid:
     @property
     def e_values(self) -> FloatArray:
         """Grid of e."""
-        return self.e[0] + self.step * np.arange(round((self.e[1] - self.e[0]) / self.step) + 1)
+        return _grid(*self.e, self.step)
 
     @property
     def t_values(self) -> FloatArray:
         """Grid of t."""
-        return self.t[0] + self.step * np.arange(round((self.t[1] - self.t[0]) / self.step) + 1)
+        return _grid(*self.t, self.step)
 
     def log_lambda(self, n_answers: NDArray[np.intp]) -> FloatArray:
         """Grid of ln lambda; one place where nobody answered freely."""
@@ -56,6 +56,10 @@ class Grid:
             return np.array([-np.inf])
         least, most = np.log(n_answers[n_answers > 0].min()), np.log(n_answers.max())
         return np.arange(least - self.log_sum[1], most - self.log_sum[0] + 1e-9, self.log_sum_step)
+
+
+def _grid(low: float, high: float, step: float) -> FloatArray:
+    return low + step * np.arange(round((high - low) / step) + 1, dtype=float)
 
 
 GRID = Grid()
@@ -229,7 +233,7 @@ def participant_model(
         if data.has_answers:
             start = start + _unanswered(law, table)[:, :, None]
         words = LatentWords(*words_of(data, grid))
-        pm.Potential("likelihood", words(law, start, *people)[0])
+        pm.Potential("likelihood", words(law, start, *people)[0])  # type: ignore[index]
     model.latent_words = words
     model.latent_inputs = [law, start, *people]
     model.grid, model.words_data, model.table = grid, data, table
@@ -295,7 +299,7 @@ def _people(data: ParticipantData, p: ParticipantPriors, k0: float | None, covar
         bias = pm.Normal("bias_own", 0, bias_sd, dims="participant")
         noise = log_noise + noise_sd * pm.Normal("noise_own", 0, 1, dims="participant")
     if covariates is not None:
-        x = covariates.loc[data.participant].to_numpy(float)
+        x = covariates.loc[data.participant.tolist()].to_numpy(float)
         x = x - x.mean(axis=0)
         by_slope, by_bias, by_noise = (
             pm.Normal(f"{name}_effect", 0, p.covariate, dims="covariate") for name in ("slope", "bias", "noise")
@@ -317,11 +321,11 @@ def _player() -> Any:
 def _unanswered(law: Any, table: _Table) -> Any:
     """Log-probability that nobody answered one of the other tokens of an item, (item, lambda)."""
     silent = (law[:, None, :] * table.silence).sum(axis=2)
-    found = pt.dot(table.count, pt.log(silent))
+    found = pt.dot(table.count, pt.log(silent))  # type: ignore[no-untyped-call]
     if table.other_answers.any():
         # tokens that the study does not know: the mean of what they have together
         tilted = (law[:, None, :] * table.silence * np.exp(table.e)).sum(axis=2) / silent
-        mass = pt.dot(table.count * np.exp(table.bin_log_g), tilted)
+        mass = pt.dot(table.count * np.exp(table.bin_log_g), tilted)  # type: ignore[no-untyped-call]
         found = found + table.other_answers[:, None] * (table.log_lambda + pt.log(mass))
     return found
 
