@@ -323,21 +323,25 @@ def _unanswered(law: Any, table: _Table) -> Any:
     silent = (law[:, None, :] * table.silence).sum(axis=2)
     found = pt.dot(table.count, pt.log(silent))  # type: ignore[no-untyped-call]
     if table.other_answers.any():
-        # tokens that the study does not know: the mean of what they have together
+        # tokens that are no candidates: the mean of what they have together
         tilted = (law[:, None, :] * table.silence * np.exp(table.e)).sum(axis=2) / silent
-        mass = pt.dot(table.count * np.exp(table.bin_log_g), tilted)  # type: ignore[no-untyped-call]
-        found = found + table.other_answers[:, None] * (table.log_lambda + pt.log(mass))
+        mass = pt.dot(table.unknown, tilted)  # type: ignore[no-untyped-call]
+        found = found + table.other_answers[:, None] * (table.log_lambda + pt.log(mass + 1e-30))
     return found
 
 
 @dataclass(frozen=True, eq=False)
 class _Table:
-    """Constants of the model: bins of ln g, how many other tokens of an item each has, and the answers' part."""
+    """Constants of the model: bins of ln g, how many other tokens of an item each has, and the answers' part.
+
+    ``unknown`` is what tokens that the study does not know have of g, (item, bin).
+    """
 
     bin_log_g: FloatArray
     token_bin: NDArray[np.intp]
     rest_bin: NDArray[np.intp]
     count: FloatArray
+    unknown: FloatArray
     silence: FloatArray
     target_answers: FloatArray
     other_answers: NDArray[np.intp]
@@ -355,9 +359,10 @@ class _Table:
         token_bin, rest_bin = place[: data.token_item.size], place[data.token_item.size :]
         # a bin's tokens stand at its middle, with the mass that they have
         alike = data.rest_count * np.exp(data.rest_log_g - bin_log_g[rest_bin])
-        count = np.zeros((data.item.size, found.size))
+        alike *= data.n_answers[data.rest_item] > 0
+        count, never_drawn = np.zeros((2, data.item.size, found.size))
         np.add.at(count, (data.rest_item, rest_bin), alike)
-        count *= (data.n_answers > 0)[:, None]
+        np.add.at(never_drawn, (data.rest_item, rest_bin), alike * ~data.rest_drawn)
         log_lambda, e = grid.log_lambda(data.n_answers), grid.e_values
         rate = np.exp(np.minimum(log_lambda[:, None] + e + bin_log_g[:, None, None], 6.0))
         return cls(
@@ -365,6 +370,7 @@ class _Table:
             token_bin=token_bin.astype(np.intp),
             rest_bin=rest_bin.astype(np.intp),
             count=count,
+            unknown=never_drawn * np.exp(bin_log_g),
             silence=np.exp(-rate),
             target_answers=_target_answers(data, grid, log_lambda),
             other_answers=data.other_answers,
