@@ -1,0 +1,144 @@
+"""The likelihood summed out on grids: against loops, central differences, the multinomial, and its own draws."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytensor.tensor as pt
+import pytest
+from scipy.special import ndtr
+
+from models.comparison.latent_words import LatentWords, draw_words
+from models.comparison.participant_data import ParticipantData
+from models.comparison.participants import Grid, _Table, _unanswered, words_of
+from tests.models.comparison.participant_studies import by_hand
+from tests.oracles.participants import item_posterior, tabulated_cdf
+
+GRID = Grid(step=1.0, e=(-2.0, 3.0), t=(-2.0, 2.0), log_sum=(-1.0, 1.4))
+PEOPLE = (np.array([0.7, 1.3, 0.4]), np.array([0.3, -0.2, 0.0]), np.array([0.6, 1.1, 0.9]), 0.1, 0.3)
+
+
+def three_items() -> ParticipantData:
+    """One with reports and answers, one of which nobody answered, and one with a single report of the half."""
+    tokens = [(0, 0.3), (0, 0.04), (0, 0.1), (1, 0.2), (1, 0.05), (2, 0.01)]
+    rows = [(0, 0, 3), (0, 1, 5), (0, 2, 10), (1, 0, 9), (3, 1, 0), (3, 2, 4), (4, 0, 5), (5, 1, 5)]
+    answers = {"n_answers": np.array([7, 0, 4]), "target_answers": np.array([2, 0, 3])}
+    return by_hand([0.2, 0.5, 0.1], tokens, rows, token_answers=np.array([3, 0, 2, 0, 0, 1]), **answers)
+
+
+def inputs_of(data: ParticipantData, grid: Grid, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Any law of the bins, and any start of the items."""
+    rng = np.random.default_rng(seed)
+    law = rng.dirichlet(np.ones(grid.e_values.size), _Table.of(data, grid).bin_log_g.size)
+    return law, rng.normal(0, 1, (data.item.size, grid.log_lambda(data.n_answers).size, grid.t_values.size))
+
+
+def test_items_are_the_sum_over_every_place_of_their_grids() -> None:
+    data = three_items()
+    op, (law, start) = LatentWords(*words_of(data, GRID)), inputs_of(data, GRID)
+    marginal = np.zeros((data.token_item.size, law.shape[1]))
+    total, _, weight, *_ = op.values(law, start, *PEOPLE, marginal=marginal)
+    log_likelihood = 0.0
+    for q in range(3):
+        own = law[op.words.bin]
+        likelihood, joint = item_posterior(data, q, own, start[q], GRID, PEOPLE, tabulated_cdf)
+        log_likelihood += math.log(likelihood)
+        tokens = np.flatnonzero(data.token_item == q)
+        np.testing.assert_allclose(weight[q], joint.sum(axis=tuple(range(2, joint.ndim))), atol=1e-9)
+        for at, x in enumerate(tokens):
+            others = tuple(axis for axis in range(joint.ndim) if axis != 2 + at)
+            np.testing.assert_allclose(marginal[x], joint.sum(axis=others), atol=1e-9)
+        if q == 1:  # and the table of the normal CDF is fine enough
+            exact = item_posterior(data, q, own, start[q], GRID, PEOPLE, ndtr)[0]
+            assert likelihood == pytest.approx(exact, rel=1e-5)
+    assert total == pytest.approx(log_likelihood, rel=1e-9)
+
+
+def test_gradients_are_central_differences() -> None:
+    data = three_items()
+    op, (law, start) = LatentWords(*words_of(data, GRID)), inputs_of(data, GRID, 1)
+    given: list[Any] = [law, start, *PEOPLE]
+    gradients = list(op.values(*given)[1:6])
+    slips = op.values(*given)[6]
+
+    def moved(at: int, direction: Any, step: float) -> float:
+        return float(op.values(*(x + step * direction if k == at else x for k, x in enumerate(given)))[0])
+
+    rng = np.random.default_rng(2)
+    for at, gradient in enumerate([*gradients, *slips]):
+        for _ in range(4):
+            direction = rng.normal(size=np.shape(gradient))
+            # the table of the normal CDF is piecewise linear: steps go over many of its pieces (Richardson)
+            steps = (0.02, 0.01) if 2 <= at <= 4 else (2e-4, 1e-4)
+            far, near = ((moved(at, direction, h) - moved(at, direction, -h)) / (2 * h) for h in steps)
+            assert np.sum(gradient * direction) == pytest.approx((4 * near - far) / 3, rel=2e-3, abs=1e-3), at
+
+
+@pytest.mark.parametrize(("n", "step", "error"), [(1, 0.8, 0.01), (4, 0.8, 0.02), (8, 0.8, 0.1), (30, 0.2, 1e-3)])
+def test_free_answers_are_multinomial(n: int, step: float, error: float) -> None:
+    """Every e known: Z^-n times the product of (g e^e)^answers, to the error of the quadrature over ln lambda."""
+    e_token, e_rest, t = np.array([1.0, -1.0]), 0.5, 0.75
+    target, seen, unknown = n // 2, np.array([n - n // 2 - n // 4, 0]), n // 4
+    data = by_hand(
+        [0.2],
+        [(0, 0.3), (0, 0.05)],
+        [],
+        n_answers=np.array([n]),
+        target_answers=np.array([target]),
+        other_answers=np.array([unknown]),
+        token_answers=seen,
+        rest_item=np.zeros(3, dtype=int),
+        rest_log_g=np.log([0.15, 0.002, 0.0001]),
+        rest_count=np.array([2.0, 50.0, 500.0]),
+        rest_drawn=np.array([True, False, False]),
+    )
+    grid = Grid(log_sum_step=step)
+    table, op = _Table.of(data, grid), LatentWords(*words_of(data, grid))
+    law = np.zeros((table.bin_log_g.size, grid.e_values.size))
+    places = np.full(len(law), e_rest)
+    places[op.words.bin] = e_token
+    law[np.arange(len(law)), np.searchsorted(grid.e_values, places)] = 1.0
+    prior = np.where(grid.t_values == t, 0.0, -1e3)
+    start = prior + table.target_answers + _unanswered(pt.as_tensor(law), table).eval()[:, :, None]
+    found = op.values(law, start, np.ones(1), np.zeros(1), np.ones(1), 0.1, 0.5)[0]
+
+    h_target, h_seen = 0.2 * np.exp(t), np.array([0.3, 0.05]) * np.exp(e_token)
+    z = h_target + h_seen.sum() + 0.45 * np.exp(e_rest)
+    never = 0.15 * np.exp(e_rest)
+    wanted = target * np.log(h_target / z) + seen @ np.log(h_seen / z) + unknown * np.log(never / z)
+    assert found == pytest.approx(wanted, abs=error)
+
+
+def test_an_item_that_nobody_answered_may_stand_beside_unknown_answers() -> None:
+    none = np.zeros(2, dtype=int)
+    answers = {"n_answers": np.array([2, 0]), "target_answers": none, "other_answers": np.array([2, 0])}
+    rest = {"rest_item": np.arange(2), "rest_log_g": np.log([0.1, 0.1]), "rest_count": np.ones(2)}
+    data = by_hand([0.5, 0.5], [(0, 0.4), (1, 0.4)], [], **answers, **rest)
+    table = _Table.of(data, GRID)
+    law = np.full((table.bin_log_g.size, GRID.e_values.size), 1 / GRID.e_values.size)
+    assert np.isfinite(_unanswered(pt.as_tensor(law), table).eval()).all()
+
+
+def test_draws_have_the_posterior_of_the_sums() -> None:
+    data = three_items()
+    op, (law, start) = LatentWords(*words_of(data, GRID)), inputs_of(data, GRID, 3)
+    marginal = np.zeros((data.token_item.size, law.shape[1]))
+    weight = op.values(law, start, *PEOPLE, marginal=marginal)[2]
+    n = 5000
+    draws = [draw_words(op, law, weight, PEOPLE, seed) for seed in range(n)]
+    t, z, e = (np.stack(part) for part in zip(*draws, strict=True))
+
+    def check(place: np.ndarray, probability: np.ndarray) -> None:
+        share = np.bincount(place, minlength=probability.size) / n
+        assert np.abs(share - probability).max() < 4.5 * math.sqrt(0.25 / n)
+
+    for x in range(data.token_item.size):
+        check(e[:, x], marginal[x])
+    for q in range(3):
+        check(t[:, q], weight[q].sum(axis=0))
+        check(z[:, q], weight[q].sum(axis=1))
+    # and jointly: the target with its first word
+    joint = item_posterior(data, 0, law[op.words.bin], start[0], GRID, PEOPLE, tabulated_cdf)[1].sum(axis=(0, 3, 4))
+    check(t[:, 0] * law.shape[1] + e[:, 0], joint.ravel())
