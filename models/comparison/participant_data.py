@@ -371,7 +371,12 @@ def _stand_ins(
     item, column = np.nonzero(once & (unseen > 0)[:, None])
     share = unseen[item] / np.bincount(item, minlength=items.size)[item]
     value = log_g[item, column]
-    return item.astype(np.intp), value, share / np.exp(value)
+    only = np.flatnonzero(~once.any(axis=1) & (unseen > 0))  # every draw was the target: one token has the rest
+    return (
+        np.concatenate([item, only]).astype(np.intp),
+        np.concatenate([value, np.log(unseen[only])]),
+        np.concatenate([share / np.exp(value), np.ones(only.size)]),
+    )
 
 
 def with_reports(data: ParticipantData, row_box: IntArray) -> ParticipantData:
