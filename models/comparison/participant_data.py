@@ -334,16 +334,16 @@ def _known_rest(
         order = np.argsort(every[q])
         ranked = every[q, order]
         for value in seen[seen_item == q]:
-            at = int(np.searchsorted(ranked, value))
-            near = [i for i in range(max(at - 2, 0), min(at + 3, order.size)) if kept[q, order[i]]]
-            if not near or abs(ranked[best := min(near, key=lambda i: abs(ranked[i] - value))] - value) > 1e-3:
+            near = order[slice(*np.searchsorted(ranked, [value - 1e-3, value + 1e-3]))]
+            near = near[kept[q, near]]
+            if not near.size:
                 label = item_labels(study)[items[q]]
                 raise InputError(
                     f"has no token of item {label} with ln g {value:.5f}, which a candidate has",
                     source=COMPARISON.source(study),
                     field="reference_logprob",
                 )
-            kept[q, order[best]] = False
+            kept[q, near[np.abs(every[q, near] - value).argmin()]] = False
     item, column = np.nonzero(kept)
     return item.astype(np.intp), every[item, column], np.ones(item.size)
 
