@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,101 +9,100 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from estimators.comparison import rounding_scheme
+from estimators.comparison import ParticipantPopulation, QuestionDesign, rounding_scheme, simulate_designed_study
 from estimators.comparison.examples import comparison_study, designed_study
 from estimators.comparison.rounding import RoundingScheme
-from estimators.comparison.simulation.settings import SimulationSettings
-from estimators.comparison.simulation.study import simulate_comparison_study
 from estimators.errors import InputError
 from experiments.studies.comparison.lm_game import lm_game
 from models.comparison.participant_data import ParticipantData, participant_data, with_reports, without_participants
-from tests.estimators.comparison.comparison_studies import small_study
+from tests.estimators.comparison.comparison_studies import small_study, study_with_answers
 from tests.experiments.studies.comparison.tiny_lm_game import CONFIG, write_folder
 from tests.oracles.participants import study_rows
-from tests.same import assert_same
 
 
-def simulated_study() -> xr.Dataset:
-    settings = SimulationSettings(n_items=12, n_reference_items=14, vocab_size=200, n_candidates=25, n_participants=6)
-    return simulate_comparison_study(settings)
-
-
-def check(study: xr.Dataset, data: ParticipantData) -> None:
-    """Everything of it but the tail, against the loops."""
-    wanted = study_rows(study)
-    assert data.item.tolist() == wanted["item"]
-    assert data.n_same.tolist() == wanted["same"]
-    np.testing.assert_allclose(data.target_log_g, wanted["target_log_g"])
-    values = rounding_scheme("interface").values
-    # a pair is known by its item and its ln g
-    pair = [
-        (int(data.item[q]), round(float(log_g), 5)) for q, log_g in zip(data.pair_item, data.pair_log_g, strict=True)
+def check(study: xr.Dataset, data: ParticipantData, grid: str = "interface") -> None:
+    """Everything but the rest, against the loops; the rest has what is left of the distribution."""
+    wanted, label = study_rows(study), data.item.tolist()
+    assert label == wanted["item"]
+    place = [study["item"].values.tolist().index(one) for one in label]
+    strings = study["candidate_token"].values
+    token = [
+        (label[q], str(strings[place[q], column]), round(float(log_g), 5))
+        for q, column, log_g in zip(data.token_item, data.token_column, data.token_log_g, strict=True)
     ]
-    found = [
-        (pair[at], str(data.participant[who]), values[box], int(response))
-        for at, who, box, response in zip(
-            data.row_pair, data.row_participant, data.row_box, data.row_response, strict=True
-        )
-    ]
-    assert found == [((label, log_g), who, report, at) for (label, _, log_g), who, report, at in wanted["rows"]]
-    assert data.pair_item.size == len(wanted["answered"])
-    assert data.n_shared == sum(count > 1 for count in wanted["answered"].values())
-    count = np.bincount(data.row_pair, minlength=data.pair_item.size)
-    assert (count[: data.n_shared] > 1).all()
-    assert (count[data.n_shared :] == 1).all()
-    columns = study["candidate_token"].values[np.searchsorted(study["item"].values, data.item)]
-    tokens = [str(columns[q, column]) for q, column in zip(data.pair_item, data.pair_column, strict=True)]
-    shown = [wanted["shown"][label, token, log_g] for (label, log_g), token in zip(pair, tokens, strict=True)]
-    assert data.pair_n_shown.tolist() == shown
-    rest = zip(data.item[data.rest_item].tolist(), data.rest_log_g.round(5).tolist(), strict=True)
-    assert sorted(rest) == sorted((label, log_g) for label, _, log_g in wanted["rest"])
-    assert data.participant.tolist() == sorted({who for _, who, _, _ in wanted["rows"]})
-    assert data.answers.all()
-    np.testing.assert_allclose(data.pair_log_g_ratio, data.pair_log_g - data.target_log_g[data.pair_item])
-    # the tail has the mass that is left
-    mass = np.bincount(data.tail_item, data.tail_mass, data.item.size)
-    np.testing.assert_allclose(mass, data.unseen_mass, atol=1e-9)
-    np.testing.assert_allclose(1 / (1 + np.exp(-data.box_edges[1:, 0])), np.arange(0.05, 1, 0.1), atol=1e-12)
-    assert values[data.half_box] == 0.5
-    assert data.box_edges[0, 0] == -np.inf
-    assert data.box_edges[-1, 1] == np.inf
+    assert len(token) == len(wanted["tokens"])
+    assert set(token) == wanted["tokens"]
+    values = rounding_scheme(grid).values
+    rows = zip(data.row_token, data.row_participant, data.row_box, data.row_response, strict=True)
+    found = [(token[x], str(data.participant[p]), values[box], int(at)) for x, p, box, at in rows]
+    assert sorted(found) == sorted(wanted["rows"])
+    assert (np.diff(data.row_token) >= 0).all()
+    assert (np.diff(data.token_item) >= 0).all()
+    assert data.n_other_reference == wanted["n_other"]
+    assert data.n_answers.tolist() == [wanted["total"][one] for one in label]
+    assert data.target_answers.tolist() == [wanted["answers"][one, None] for one in label]
+    assert data.other_answers.tolist() == [wanted["unknown"][one] for one in label]
+    assert data.token_answers.tolist() == [wanted["answers"][x[0], x] for x in token]
+    assert data.token_shown.tolist() == [wanted["shown"][x[0], x] for x in token]
+    assert data.target_shown.tolist() == [wanted["shown"][one, None] for one in label]
+    mass = np.exp(data.target_log_g)
+    np.add.at(mass, data.token_item, np.exp(data.token_log_g))
+    rest = data.rest_count * np.exp(data.rest_log_g)
+    np.add.at(mass, data.rest_item[data.rest_drawn], rest[data.rest_drawn])
+    np.testing.assert_allclose(mass + data.tail_mass, np.maximum(mass, 1), atol=1e-6)
 
 
 def test_a_tiny_game_is_read_as_loops_read_it(tmp_path: Path) -> None:
     study = lm_game(root=write_folder(tmp_path), cache=False, **CONFIG)
+    check(study, participant_data(study))
+
+
+def test_the_real_game_is_read_as_loops_read_it(lm_game_root: Path) -> None:
+    study = lm_game(root=lm_game_root, cache=False)
+    check(study, participant_data(study))
+
+
+def test_draws_that_are_no_targets_stand_for_the_rest() -> None:
+    """Nothing is whole: what no candidate has is spread over tokens like those drawn once, as many as it needs."""
+    study = comparison_study()
     data = participant_data(study)
     check(study, data)
-    assert data.generator == study.attrs["generator"]
+    assert not data.whole
+    assert (data.tail_mass > 0).all()
 
 
-def test_simulated_people_are_read_as_loops_read_them() -> None:
-    study = simulated_study()
+def test_free_answers_and_the_whole_vocabulary() -> None:
+    study = designed_study()
+    data = participant_data(study, "slider")
+    check(study, data, "slider")
+    assert data.whole
+    assert data.has_answers
+    count = 1.0 + np.bincount(data.token_item, minlength=data.item.size)
+    count += np.bincount(data.rest_item, data.rest_count, data.item.size)
+    np.testing.assert_allclose(count, study.sizes["token"])
+
+
+def test_unknown_answers_and_items_that_were_answered_alone() -> None:
+    study = study_with_answers()
+    asked = study["response_item"].values != study["item"].values[2]
+    study = study.isel(response=np.flatnonzero(asked))
     data = participant_data(study)
     check(study, data)
-    assert 0 < data.n_shared < data.pair_item.size
-    assert data.n_same.sum() + data.pair_n_shown.sum() == study.sizes["response"]
+    assert data.other_answers.any()
+    assert data.item.size == study.sizes["item"]
+    assert data.informed.all()
 
 
-def test_one_string_can_stand_for_many_tokens() -> None:
-    """A token that nobody saw gets the string of one that was shown: which of them it was, ln g says."""
-    settings = SimulationSettings(
-        n_items=12, n_reference_items=14, vocab_size=200, n_candidates=25, n_participants=6, store_reference=True
-    )
-    study = simulate_comparison_study(settings)
-    strings = study["token"].values.astype(object)
-    there = {*study["candidate_token"].values.ravel().tolist(), *study["target_token"].values.tolist()}
-    unseen = [at for at, text in enumerate(strings) if text not in there]
-    shown = str(study["candidate_token"].values[0, 0])
-    renamed = strings.copy()
-    renamed[unseen[:2]] = shown
-    before, after = participant_data(study), participant_data(study.assign_coords(token=("token", renamed)))
-    assert_same(after.pair_log_g, before.pair_log_g)
-    mass = [np.bincount(data.tail_item, data.tail_mass, data.item.size) for data in (before, after)]
-    np.testing.assert_allclose(*mass)
-    np.testing.assert_allclose(mass[1], after.unseen_mass, atol=1e-9)
+def test_comparisons_of_two_candidates_are_left_out_and_counted() -> None:
+    study = comparison_study()
+    reference = np.where(np.arange(study.sizes["response"]) % 3, -1, 1)
+    study = study.assign(response_reference=("response", reference))
+    data = participant_data(study)
+    check(study, data)
+    assert data.n_other_reference > 0
 
 
-def test_answers_that_the_site_gave_are_tokens_shown_only() -> None:
+def test_answers_that_the_site_gave_are_no_reports_but_show_their_tokens() -> None:
     study = small_study()
     told = study["automatic"].values.copy()
     different = np.flatnonzero(~told)[:3]
@@ -112,18 +110,42 @@ def test_answers_that_the_site_gave_are_tokens_shown_only() -> None:
     study["automatic"] = ("response", told)
     data = participant_data(study)
     assert not np.isin(data.row_response, different).any()
-    wanted = study_rows(study)
-    assert data.row_box.size == len(wanted["rows"]) == (~told).sum()
-    in_pairs = sum(count for token, count in wanted["shown"].items() if token in wanted["answered"])
-    assert data.pair_n_shown.sum() == in_pairs
-
-
-def test_the_real_game(lm_game_root: Path) -> None:
-    study = lm_game(root=lm_game_root, cache=False)
-    data = participant_data(study)
     check(study, data)
-    counts = (data.pair_item.size, data.n_shared, data.row_box.size, data.participant.size, data.item.size)
-    assert counts == (679, 169, 1056, 29, 120)
+
+
+def test_one_string_can_stand_for_many_tokens() -> None:
+    """A token that nobody saw gets the string of one that was shown: which of them it was, ln g says."""
+    study = designed_study()
+    strings = study["token"].values.astype(object)
+    there = {*study["candidate_token"].values.ravel().tolist(), *study["target_token"].values.tolist()}
+    unseen = [at for at, text in enumerate(strings) if text not in there]
+    strings[unseen[:2]] = str(study["candidate_token"].values[0, 0])
+    check(study, participant_data(study.assign_coords(token=strings), "slider"), "slider")
+
+
+def test_tokens_of_equal_probability_are_taken_one_each() -> None:
+    rng = np.random.default_rng(0)
+    uniform = np.full((2, 40), -np.log(40))
+    design = QuestionDesign(n_draws=12, n_answers=6, n_comparisons=12, n_participants=18)
+    study = simulate_designed_study(uniform, uniform, rng.integers(0, 40, 2), design, ParticipantPopulation(), seed=0)
+    check(study, participant_data(study, "slider"), "slider")
+
+
+def test_a_player_answers_the_people_s_questions_once_each() -> None:
+    study = small_study()
+    people, exact = participant_data(study), participant_data(study, player="weak")
+    assert exact.is_player
+    assert not exact.has_answers
+    np.testing.assert_array_equal(exact.row_token, np.arange(exact.token_item.size))
+    np.testing.assert_array_equal(exact.token_log_g, people.token_log_g)
+    own = study["candidate_logprob"].sel(model="weak").values[exact.token_item, exact.token_column]
+    log_odds = study["target_logprob"].sel(model="weak").values[exact.token_item] - own
+    np.testing.assert_allclose((exact.row_low + exact.row_high) / 2, log_odds)
+    rounded = participant_data(study, player="weak", rounding="interface")
+    assert ((rounded.row_low <= log_odds) & (log_odds <= rounded.row_high)).all()
+    np.testing.assert_allclose(rounded.row_low, np.maximum(people.box_edges[rounded.row_box, 0], -1e4))
+    with pytest.raises(InputError, match="weakest.*weak"):
+        participant_data(study, player="weakest")
 
 
 def test_another_grid_has_its_own_boxes() -> None:
@@ -135,6 +157,7 @@ def test_another_grid_has_its_own_boxes() -> None:
     np.testing.assert_allclose(edges, [[0, 0.35], [0.35, 0.7], [0.7, 1]], atol=1e-12)
     assert data.half_box == 1
     np.testing.assert_array_equal(data.row_box, data.row_response % 3)
+    np.testing.assert_allclose(data.row_high, np.minimum(data.box_edges[data.row_box, 1], 1e4))
 
 
 @pytest.mark.parametrize(("report", "near"), [(0.15, r"nearest are 0\.1, 0\.2"), (np.nan, r"1 of \d+ reports")])
@@ -151,53 +174,45 @@ def test_studies_without_what_is_needed_are_refused() -> None:
     study = small_study()
     with pytest.raises(InputError, match="no values"):
         participant_data(study, "none")
-    with pytest.raises(InputError, match="rounding"):
-        participant_data(study, "interfaces")
-    nobody = study.copy()
-    nobody["automatic"] = ("response", np.ones(study.sizes["response"], dtype=bool))
-    with pytest.raises(InputError, match="no answer"):
+    nobody = study.assign(automatic=("response", np.ones(study.sizes["response"], dtype=bool)))
+    with pytest.raises(InputError, match="no report"):
         participant_data(nobody)
+    # a target and one draw of a thousandth each leave no idea of the rest
+    few = study.isel(candidate=[0], response=np.flatnonzero(study["response_candidate"].values == 0))
+    if not few.sizes["response"]:
+        few = study.isel(candidate=[0]).assign(response_candidate=0 * study["response_candidate"])
+    rare = few.assign(target_logprob=few["target_logprob"] * 0 - 7, candidate_logprob=few["candidate_logprob"] * 0 - 7)
+    rare["automatic"] = ("response", np.zeros(rare.sizes["response"], dtype=bool))
+    with pytest.raises(InputError, match=r"cover 0%.*reference_logprob"):
+        participant_data(rare)
+    other = designed_study()
+    wrong = other.assign(reference_logprob=other["reference_logprob"] - 1.0)
+    with pytest.raises(InputError, match="reference_logprob: has no token of item"):
+        participant_data(wrong, "slider")
 
 
-def test_other_reports_are_checked() -> None:
+def test_other_reports_take_the_places_of_people_s() -> None:
     data = participant_data(small_study())
     other = with_reports(data, (data.row_box + 1) % 11)
-    np.testing.assert_array_equal(other.row_box, (data.row_box + 1) % 11)
-    assert other.row_pair is data.row_pair
+    np.testing.assert_allclose(
+        np.clip(other.box_edges[other.row_box], -1e4, 1e4), np.stack([other.row_low, other.row_high], 1)
+    )
     bad: list[Any] = [data.row_box[1:], data.row_box[:, None], data.row_box - 20, data.row_box + 11]
     for boxes in bad:
         with pytest.raises(InputError, match="row_box"):
             with_reports(data, boxes)
 
 
-def test_participants_are_left_out_of_the_answers_alone() -> None:
-    study = small_study()
-    data = participant_data(study)
+def test_participants_are_left_out_of_the_reports_alone() -> None:
+    data = participant_data(small_study())
     less = without_participants(data, ["p1", "p3"])
-    assert less.participant.tolist() == data.participant.tolist()
-    assert less.answers.tolist() == [name not in {"p1", "p3"} for name in data.participant]
-    kept = ~np.isin(study["participant"].values.astype(str)[data.row_response], ["p1", "p3"])
-    for name in ("row_pair", "row_participant", "row_box", "row_response"):
+    assert less.participant.tolist() == ["p0", "p2"]
+    kept = np.isin(data.participant[data.row_participant], ["p0", "p2"])
+    for name in ("row_token", "row_box", "row_response", "row_low"):
         np.testing.assert_array_equal(getattr(less, name), getattr(data, name)[kept])
-    gone = np.bincount(data.row_pair[~kept], minlength=data.pair_item.size)
-    np.testing.assert_array_equal(data.pair_n_shown - less.pair_n_shown, gone)
-    assert less.n_shared == data.n_shared
-    np.testing.assert_array_equal(without_participants(data, []).row_box, data.row_box)
+    np.testing.assert_array_equal(less.participant[less.row_participant], data.participant[data.row_participant][kept])
+    np.testing.assert_array_equal(less.token_item, data.token_item)
     with pytest.raises(InputError, match="p9"):
         without_participants(data, ["p9"])
     with pytest.raises(InputError, match="nobody"):
         without_participants(data, data.participant.tolist())
-    assert replace(less, study="x").answers.sum() == 2
-
-
-def test_candidates_that_the_generator_did_not_draw_are_refused() -> None:
-    with pytest.raises(InputError, match=r"candidate_source: is not 'generator' for \d+ candidates"):
-        participant_data(designed_study(), "slider")
-
-
-def test_a_comparison_of_two_candidates_is_refused() -> None:
-    study = comparison_study()
-    reference = np.full(study.sizes["response"], -1)
-    reference[0] = 1
-    with pytest.raises(InputError, match="response_reference: is a candidate for 1 responses"):
-        participant_data(study.assign(response_reference=("response", reference)))
