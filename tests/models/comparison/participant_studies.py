@@ -8,8 +8,8 @@ import numpy as np
 import xarray as xr
 
 from estimators.comparison import ParticipantPopulation, QuestionDesign, simulate_designed_study
-from models.comparison.participant_data import ParticipantData, report_box_edges, with_reports
 from estimators.comparison.rounding import rounding_scheme
+from models.comparison.participant_data import ParticipantData, report_box_edges, with_reports
 
 Row = tuple[int, int, int]
 
