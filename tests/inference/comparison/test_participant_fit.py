@@ -14,7 +14,7 @@ from estimators.comparison.examples import comparison_study
 from estimators.comparison.simulation.settings import SimulationSettings
 from estimators.comparison.simulation.study import simulate_comparison_study
 from estimators.errors import InputError
-from inference.comparison.participant_fit import Anchor, ParticipantFit, fit_participants, top1_weights
+from inference.comparison.participant_fit import Anchor, ParticipantFit, design_matrix, fit_participants, top1_weights
 from inference.comparison.participant_gap import loss_gap
 from inference.posterior.arviz_adapter import group
 from models.comparison.participant_data import participant_data, with_reports
@@ -175,6 +175,16 @@ def test_wrong_anchors_are_named(settings: dict[str, Any], part: str) -> None:
 def test_answers_that_nobody_gave_are_no_anchor() -> None:
     with pytest.raises(InputError, match="k0"):
         fit_participants(participant_data(comparison_study()), anchor=Anchor("answers"))
+
+
+def test_formulas_give_columns_of_people() -> None:
+    people = pd.DataFrame({"age": [20, 30, 50], "expert": ["no", "yes", "no"]}, index=["b", "a", "c"])
+    found = design_matrix("age + expert", people)
+    assert found.index.tolist() == ["b", "a", "c"]
+    np.testing.assert_array_equal(found.to_numpy(), [[20, 0], [30, 1], [50, 0]])
+    for formula, table in (("height", people), ("age", people.assign(age=[20, 30, np.nan])), ("1", people)):
+        with pytest.raises(InputError, match="people"):
+            design_matrix(formula, table)
 
 
 def test_top1_weights_by_hand() -> None:
