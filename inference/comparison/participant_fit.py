@@ -430,13 +430,11 @@ def design_matrix(formula: str, people: pd.DataFrame) -> pd.DataFrame:
         found = design_matrices(formula, people.reset_index(drop=True), na_action="error").common
     except Exception as error:
         raise InputError(f"is {formula!r}: {error}", field="people") from error
-    if found is None:
+    columns = pd.DataFrame() if found is None else found.as_dataframe().drop(columns="Intercept", errors="ignore")
+    if not columns.shape[1]:
         raise InputError(f"is {formula!r}, should name columns of the table of people", field="people")
-    columns = found.as_dataframe()
-    if "Intercept" in columns:
-        columns = columns.drop(columns="Intercept")
-    columns.index = people.index
-    return pd.DataFrame(columns)
+    found_columns: pd.DataFrame = columns.set_axis(people.index)
+    return found_columns
 
 
 def top1_weights(model_rate: Sequence[float] | FloatArray, rate: float, se: float) -> FloatArray:

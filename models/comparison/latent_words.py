@@ -145,7 +145,7 @@ def _report_gradient(d_report, product, row, people, reports, ratio, step, d_slo
 
 
 @compiled
-def _likelihood(  # noqa: PLR0912, PLR0915, PLR0917 - Numba takes arguments by place alone
+def _likelihood(  # noqa: PLR0912, PLR0915, PLR0917
     law, start, people, words, items, reports, d_law, weight, d_slope, d_bias, d_noise, d_slips, marginal, backward
 ):
     """Log-likelihood, and its gradients by the law (bin, e), the start (item, lambda, t) and the people's numbers.

@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from estimators.comparison import ParticipantPopulation
+from estimators.comparison import ParticipantPopulation, rounding_scheme
 from estimators.comparison.examples import comparison_study
 from estimators.comparison.simulation.settings import SimulationSettings
 from estimators.comparison.simulation.study import simulate_comparison_study
 from estimators.errors import InputError
-from inference.comparison.participant_fit import Anchor, ParticipantFit, fit_participants, top1_weights
+from inference.comparison.participant_fit import Anchor, ParticipantFit, design_matrix, fit_participants, top1_weights
 from inference.comparison.participant_gap import loss_gap
 from inference.posterior.arviz_adapter import group
 from models.comparison.participant_data import participant_data, with_reports
@@ -32,7 +32,7 @@ def off(draws: np.ndarray, truth: float) -> float:
 def true_gap(study: xr.Dataset, position: np.ndarray, model: str | None = None) -> float:
     own = study["human_target_logprob"] if model is None else study["target_logprob"].sel(model=model)
     of_generator = study["target_logprob"].sel(model=study.attrs["generator"])
-    return float((of_generator.values - own.values)[position].mean())
+    return float((of_generator.to_numpy() - own.to_numpy())[position].mean())
 
 
 @pytest.fixture(scope="module")
@@ -59,14 +59,14 @@ def test_people_who_believe_the_generator_have_no_gap(fit: ParticipantFit, answe
     assert off(fit.gap_nats, 0.0) < FAR
     assert off(fit.item_gap_nats.mean(axis=1), 0.0) < FAR
     assert fit.gap_nats.std() < 0.3
-    k0 = np.exp(np.log(answered["true_slope"].values).mean())
+    k0 = np.exp(np.log(answered["true_slope"].to_numpy()).mean())
     assert off(np.log(fit.k0), np.log(k0)) < FAR
     assert np.log(fit.k0).std() < 0.3
     # item by item, 5 to 95%
     low, high = np.quantile(fit.item_gap_nats, [0.05, 0.95], axis=0)
     assert ((low < 0) & (high > 0)).mean() > 0.7
     slope = np.log(np.asarray(group(fit.idata, "posterior")["slope"])).mean(axis=(0, 1))
-    assert np.corrcoef(slope, np.log(answered["true_slope"].values))[0, 1] > 0.6
+    assert np.corrcoef(slope, np.log(answered["true_slope"].to_numpy()))[0, 1] > 0.6
 
 
 @pytest.mark.mcmc
@@ -118,7 +118,7 @@ def test_one_seed_one_fit_and_other_reports_another() -> None:
 def test_a_language_model_s_gap_is_recovered(rounding: str | None) -> None:
     settings = SimulationSettings(n_items=25, n_reference_items=25, vocab_size=400, n_candidates=60, n_participants=20)
     study = simulate_comparison_study(settings)
-    for player in study["model"].values.tolist():
+    for player in study["model"].to_numpy().tolist():
         data = participant_data(study, player=player, rounding=rounding)
         fit = fit_participants(data, draws=200)
         assert off(fit.gap_nats, true_gap(study, data.position, player)) < FAR, player
@@ -132,15 +132,15 @@ def test_the_effect_of_a_covariate_is_recovered() -> None:
     people = ParticipantPopulation(slope_log_sd=0.2, noise_median_nats=0.5, lapses=False)
     study = believers(40, n_comparisons=20, n_draws=20, n_answers=10, n_participants=40, people=people)
     second = np.arange(40) >= 20
-    names = study["participant_truth"].values.astype(str)
-    logit = np.log(study["report"].values / (1 - study["report"].values))
-    steep = np.isin(study["participant"].values.astype(str), names[second])
-    percent = np.round(100 / (1 + np.exp(-np.where(steep, 2, 1) * np.clip(logit, -5, 5)))) / 100
-    study["report"] = ("response", np.clip(percent, study["report"].values.min(), study["report"].values.max()))
+    names = study["participant_truth"].to_numpy().astype(str)
+    report, scale = study["report"].to_numpy(), np.asarray(rounding_scheme("slider").values)
+    steep = np.isin(study["participant"].to_numpy().astype(str), names[second])
+    odds = (report / (1 - report)) ** np.where(steep, 2, 1)
+    study["report"] = ("response", scale[np.abs(odds / (1 + odds) - scale[:, None]).argmin(axis=0)])
     covariates = pd.DataFrame({"second": second.astype(float)}, index=names)
     fit = fit_participants(participant_data(study, "slider"), covariates=covariates, draws=400)
     effect = np.ravel(group(fit.idata, "posterior")["slope_effect"])
-    log_slope = np.log(study["true_slope"].values) + np.log(2) * second
+    log_slope = np.log(study["true_slope"].to_numpy()) + np.log(2) * second
     assert off(effect, log_slope[second].mean() - log_slope[~second].mean()) < FAR
     assert effect.std() < 0.3
     assert effect.mean() > 0.2
@@ -175,6 +175,16 @@ def test_wrong_anchors_are_named(settings: dict[str, Any], part: str) -> None:
 def test_answers_that_nobody_gave_are_no_anchor() -> None:
     with pytest.raises(InputError, match="k0"):
         fit_participants(participant_data(comparison_study()), anchor=Anchor("answers"))
+
+
+def test_formulas_give_columns_of_people() -> None:
+    people = pd.DataFrame({"age": [20, 30, 50], "expert": ["no", "yes", "no"]}, index=["b", "a", "c"])
+    found = design_matrix("age + expert", people)
+    assert found.index.tolist() == ["b", "a", "c"]
+    np.testing.assert_array_equal(found.to_numpy(), [[20, 0], [30, 1], [50, 0]])
+    for formula, table in (("height", people), ("age", people.assign(age=[20, 30, np.nan])), ("1", people)):
+        with pytest.raises(InputError, match="people"):
+            design_matrix(formula, table)
 
 
 def test_top1_weights_by_hand() -> None:

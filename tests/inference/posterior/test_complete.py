@@ -23,7 +23,7 @@ from estimators.rankings.examples import ranking_study
 from inference.posterior.arviz_adapter import group, group_names
 from inference.posterior.predictive import log_likelihood
 from models.rankings.slopes import log_category_probability
-from tests.oracles import belief, calibration, participants, word_pairs
+from tests.oracles import calibration, word_pairs
 from tests.oracles.ard import ordered_beta
 
 GROUPS = {
@@ -36,10 +36,6 @@ Point = dict[str, np.ndarray]
 @cache
 def data_of(name: str) -> Any:
     kind, _, variant = name.partition(" ")
-    if kind == "participants":
-        return models.participant_data(comparison_study())
-    if kind == "belief":
-        return models.belief_data(comparison_study(), "lm-weak", variant)
     if kind == "calibration":
         return models.favoured_outcomes(comparison_study())
     if kind == "reports":
@@ -70,9 +66,6 @@ def data_of(name: str) -> Any:
 
 
 BUILDERS: dict[str, Callable[[Any], pm.Model]] = {
-    "participants": models.participant_model,
-    "belief none": models.belief_model,
-    "belief interface": models.belief_model,
     "calibration llo": lambda data: models.calibration_model(data, "llo"),
     "calibration beta": lambda data: models.calibration_model(data, "beta"),
     "reports none": models.report_model,
@@ -121,19 +114,6 @@ def test_a_posterior_has_all_groups(name: str) -> None:
 def reference_of(name: str, data: Any, point: Point, model: pm.Model) -> dict[str, Any]:
     """Log-likelihood of every row at a point, by loops."""
     kind, _, variant = name.partition(" ")
-    if kind == "participants":
-        rows = range(data.row_box.size)
-        return {"box": np.log([participants.row_probability(point, data, 1.0, row) for row in rows])}
-    if kind == "belief":
-        found = []
-        for pair, q in enumerate(data.pair_item):
-            mean, left, right = belief.mean_and_scales(point, data, q, data.pair_log_g[pair], data.pair_frequency[pair])
-            low, high = data.pair_lower[pair] - mean, data.pair_upper[pair] - mean
-            if low == high:
-                found.append(belief.log_two_piece(low, left, right))
-            else:
-                found.append(np.log(belief.box_probability(low, high, left, right) + 1e-12))
-        return {"v" if variant == "none" else "box": found}
     if kind == "calibration":
         return {"outcome": calibration.outcome_log_likelihood(data, variant, point)}
     if kind == "reports":
@@ -156,9 +136,6 @@ def reference_of(name: str, data: Any, point: Point, model: pm.Model) -> dict[st
 def test_the_log_likelihood_is_the_reference_s(name: str) -> None:
     data, model = data_of(name), model_of(name)
     posterior = inference.stand_in_posterior(model, n_draws=2, seed=4).posterior
-    if name == "participants":
-        # without skew the sum of a residual and the noise is a normal, and nothing is approximated
-        posterior["ga"] = 0.0 * posterior["ga"]
     with pytensor.config.change_flags(mode="FAST_COMPILE"):
         found = log_likelihood(model).of_draws(posterior)
     for chain in range(2):

@@ -1,0 +1,85 @@
+"""What hangs on one participant or on the priors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from estimators.comparison import ParticipantPopulation
+from estimators.comparison.examples import comparison_study
+from estimators.errors import InputError
+from inference.comparison.participant_fit import fit_participants
+from inference.comparison.participant_sensitivity import leave_one_out, scaled_priors, unusual_participants
+from models.comparison.participant_data import participant_data, with_reports, without_participants
+from models.comparison.participants import ParticipantPriors
+from tests.models.comparison.participant_studies import believers
+
+
+@pytest.mark.slow
+def test_who_is_left_out_is_left_out_of_a_refit() -> None:
+    """One of sixteen people answers the opposite of the others: the gap is a new fit's to half a standard deviation."""
+    study = believers(20, n_comparisons=8, n_answers=8, n_participants=16, people=ParticipantPopulation(lapses=False))
+    data = participant_data(study, "slider")
+    odd = data.row_participant == 3
+    data = with_reports(data, np.where(odd, len(data.box_edges) - 1 - data.row_box, data.row_box))
+    fit = fit_participants(data, draws=400)
+    top = fit.compiled.program.density(fit.compiled.gaussian.mode)[0]
+    left = {one.participant: one for one in leave_one_out(fit, np.random.default_rng(0), n_draws=200)}
+    assert list(left) == data.participant.tolist()
+    n_reports = np.bincount(data.row_participant).tolist()
+    assert [one.n_answers for one in left.values()] == n_reports
+    sd = fit.item_gap_nats.mean(axis=1).std()
+    for number in (3, 7):
+        name = str(data.participant[number])
+        refit = fit_participants(without_participants(data, [name]), draws=400)
+        found = np.median(left[name].gap_nats) - np.median(fit.gap_nats)
+        wanted = np.median(refit.item_gap_nats.mean(axis=1)) - np.median(fit.item_gap_nats.mean(axis=1))
+        assert found == pytest.approx(wanted, abs=0.5 * sd)
+    # the fit is as it was
+    assert fit.compiled.program.density(fit.compiled.gaussian.mode)[0] == pytest.approx(top, abs=0.01)
+
+
+@pytest.mark.mcmc
+def test_nobody_is_left_without_one_participant() -> None:
+    data = participant_data(comparison_study(), player="lm-weak")
+    with pytest.raises(InputError, match="one participant"):
+        next(leave_one_out(fit_participants(data, draws=8), np.random.default_rng(0)))
+
+
+def test_unusual_participants_live_at_the_ends_alone() -> None:
+    data = participant_data(comparison_study())
+    top = len(data.box_edges) - 1
+    middle = np.full_like(data.row_box, 4)
+    assert unusual_participants(with_reports(data, middle)) == []
+    of_one = data.row_participant == 1
+    box = np.where(of_one, np.where(np.arange(middle.size) % 2, 0, top), middle)
+    assert unusual_participants(with_reports(data, box)) == [data.participant[1]]
+    # where everybody does, or somebody does now and then, it is nobody
+    assert unusual_participants(with_reports(data, np.full_like(middle, top))) == []
+    box[np.flatnonzero(of_one)[::2]] = 4
+    assert unusual_participants(with_reports(data, box)) == []
+    for wrong in ({"mostly": 1.2}, {"typically": 0.0}):
+        with pytest.raises(InputError, match=next(iter(wrong))):
+            unusual_participants(data, **wrong)
+
+
+def test_scaled_priors_leave_medians() -> None:
+    default = ParticipantPriors()
+    wide = scaled_priors(default, 2)
+    assert wide.target == 2 * default.target
+    assert wide.log_sd == 2 * default.log_sd
+    for name in (
+        "spread",
+        "left_place",
+        "left_weight",
+        "noise",
+        "lapse",
+        "slope_sd",
+        "form",
+        "uninformed",
+        "half_alpha",
+    ):
+        assert getattr(wide, name) == getattr(default, name)
+    for factor in (0.0, float("nan")):
+        with pytest.raises(InputError, match="factor"):
+            scaled_priors(default, factor)
