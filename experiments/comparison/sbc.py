@@ -49,13 +49,7 @@ SBC_COLUMNS = (
 """
 
 MODELS: Mapping[str, str] = {
-    **{
-        name: f"experiments.comparison.sbc_designs.{name}"
-        for name in (
-            *("belief", "belief_rounded", "calibration", "calibration_beta", "reports", "participants"),
-            "free_answers",
-        )
-    },
+    **{name: f"experiments.comparison.sbc_designs.{name}" for name in ("calibration", "calibration_beta", "reports")},
     "accuracy": "experiments.guesses.sbc_designs.accuracy",
     "recalibration": "experiments.bets.sbc_designs.recalibration",
     "tvd": "experiments.cloze.sbc_designs.tvd",
@@ -69,19 +63,18 @@ _N_COLUMNS = 4
 class SbcSettings(ReplicationSettings, Seeded):
     """Settings of :func:`sbc`."""
 
-    model: str = "belief"
-    """belief, belief_rounded (to rounding=...), calibration, calibration_beta, reports, participants,
-    free_answers (study=designed rounding=slider sampler=hmc), accuracy, recalibration or tvd (sampler=hmc), or the
-    dotted name of a function of your own: takes the study and these settings, gives an SbcModel."""
+    model: str = "calibration"
+    """calibration, calibration_beta, reports, accuracy, recalibration or tvd (sampler=hmc), or the dotted name of a
+    function of your own: takes the study and these settings, gives an SbcModel."""
     n_fits: Count = 200
     """Data sets drawn and fitted."""
     n_items: Count = 16
     """Items of each; accuracy, recalibration and tvd take no study: everybody guesses in half of so many documents,
     bets on so many items, or answers so many contexts."""
     n_pairs: Count = 8
-    """Pairs asked about each item (belief), or guesses in each document (accuracy)."""
+    """Guesses in each document (accuracy)."""
     n_participants: Count = 6
-    """Participants of each (all models but belief)."""
+    """Participants of each."""
     n_ranked: Count = 63
     """Posterior draws, nearly independent, among which the truth is ranked."""
     probability: Probability = 0.95
@@ -92,7 +85,7 @@ class SbcSettings(ReplicationSettings, Seeded):
     allow_outside: bool = False
     """End with exit code 0 all the same; the table and the warnings say it either way."""
     priors: Mapping[str, float] = {}
-    """Priors of the simulation and of the fits; only those to change, such as {sigma: 1.0}."""
+    """Priors of the simulation and of the fits; only those to change, such as {slope_spread: 0.5}."""
     rounding: RoundingSettings = RoundingSettings()
     """The grid to which answers are rounded."""
     sampler: SamplerSettings = SamplerSettings(draws=400, tune=400, chains=2, cores=1)

@@ -134,17 +134,25 @@ def _rng(study: int, *key: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(study, spawn_key=key))
 
 
-def people_of(k0: float) -> ParticipantPopulation:
+def people_of(k0: float, bias_mean_nats: float = 0.0) -> ParticipantPopulation:
     """People whose slopes have the median `k0`."""
-    return ParticipantPopulation(
-        bias_sd_nats=0.5, slope_median=k0, slope_log_sd=0.5, noise_median_nats=0.9, noise_log_sd=0.3, lapse_mean=0.05
-    )
+    return ParticipantPopulation(bias_mean_nats=bias_mean_nats, slope_median=k0)
 
 
 def simulated(
-    found: dict[str, Array], belief: str, k0: float, study: int, scale: str = "slider"
+    found: dict[str, Array],
+    belief: str,
+    k0: float,
+    study: int,
+    scale: str = "slider",
+    *,
+    bias_mean_nats: float = 0.0,
+    **violations: Any,
 ) -> tuple[xr.Dataset, Truth]:
-    """A study with free answers, and its truth: gaps of the shared belief, of people one by one, and k0."""
+    """A study with free answers, and its truth: gaps of the shared belief, of people one by one, and k0.
+
+    `violations` are options of :func:`estimators.comparison.simulate_designed_study`.
+    """
     rng = _rng(study, 3, BELIEFS.index(belief), round(1000 * k0))
     contexts = np.sort(rng.choice(N_CONTEXTS, N_ITEMS, replace=False))
     seed = int(rng.integers(2**31))
@@ -154,16 +162,18 @@ def simulated(
         logprob(found, belief, contexts),
         found["target"][contexts],
         QuestionDesign(scale=scale, n_participants=N_PEOPLE),
-        people_of(k0),
+        people_of(k0, bias_mean_nats),
         seed=seed,
         belief_weights=weights,
+        **violations,
     )
     g, shared = made["target_logprob"].to_numpy()[0], made["human_target_logprob"].to_numpy()
-    loss = made["human_mean_loss_nats"].to_numpy() if belief == "mixtures" else -shared
+    loss = made["human_mean_loss_nats"].to_numpy() if "human_mean_loss_nats" in made else -shared
+    slope = made["true_slope"].to_numpy()[~made["true_bot"].to_numpy()]
     truth = {
         **_gaps(g, shared),
         "people_gap_nats": float((g + loss).mean()),
-        "k0": float(np.exp(np.log(made["true_slope"].to_numpy()).mean())),
+        "k0": float(np.exp(np.log(slope).mean())),
     }
     return made, truth
 

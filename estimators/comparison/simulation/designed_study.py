@@ -24,7 +24,7 @@ from estimators.comparison.simulation.asking import (
 )
 from estimators.comparison.simulation.design import QuestionDesign
 from estimators.comparison.simulation.language import divergence, looked_up
-from estimators.comparison.simulation.players import Mixture, Players, draw_players
+from estimators.comparison.simulation.players import Mixture, Players, draw_players, own_losses
 from estimators.comparison.simulation.settings import ParticipantPopulation, check_count, check_number, check_switch
 from estimators.comparison.simulation.study import participant_names
 from estimators.comparison.study import validate_comparison_study
@@ -109,7 +109,7 @@ def simulate_designed_study(
         Passes :func:`~estimators.comparison.study.validate_comparison_study`. In addition to the study's own
         variables: ``human_target_logprob``, ``human_candidate_logprob``, ``human_kl_nats`` of the shared belief;
         ``true_bias``, ``true_slope``, ``true_noise``, ``true_lapse`` and ``true_bot``, dim ``participant_truth``;
-        attributes ``design``, JSON, and ``true_private_variance_nats2``. With `belief_weights` also
+        attributes ``design``, JSON, and ``true_private_variance_nats2``. Where beliefs differ also
         ``human_mean_loss_nats`` (item), the mean over participants of -ln h_u(y). Stones have the source "proposal"
         and are candidates after the last batch.
 
@@ -229,9 +229,8 @@ def _dataset(
         coords={"item": at, "model": np.array(["generator"], dtype=object), "participant_truth": names},
         attrs={"name": "designed", "generator": "generator"},
     )
-    if players.mixture is not None:
-        own = players.mixture.of_tokens(np.arange(n_people)[:, None], at, target)
-        study["human_mean_loss_nats"] = ("item", -own.mean(axis=0), {"units": "nats"})
+    if players.mixture is not None or players.private_sd_nats > 0:
+        study["human_mean_loss_nats"] = ("item", own_losses(players, target).mean(axis=0), {"units": "nats"})
     if (cells.source == PROPOSAL).any():
         tempered = STONE_EXPONENT * players.generator
         top = tempered.max(axis=1, keepdims=True)

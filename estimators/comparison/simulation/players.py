@@ -12,7 +12,7 @@ from estimators.comparison.rounding import RoundingScheme
 from estimators.comparison.simulation.participants import Participants, draw_participants, reports_of
 from estimators.comparison.simulation.settings import ParticipantPopulation, random_stream
 
-__all__ = ["Mixture", "Players", "draw_players", "free_answers", "report_comparisons", "sample_rows"]
+__all__ = ["Mixture", "Players", "draw_players", "free_answers", "own_losses", "report_comparisons", "sample_rows"]
 
 FloatArray = NDArray[np.float64]
 Logprob = NDArray[np.floating]
@@ -213,6 +213,18 @@ def report_comparisons(
         shift = players.generator[row, candidate].astype(float) - players.generator[row, reference]
         log_odds += players.posterior_weight * shift
     return reports_of(players.people, who, log_odds, scale, random_stream(players.seed, "report", occasion))
+
+
+def own_losses(players: Players, target: IntArray) -> FloatArray:
+    """-ln h_u(y) of every participant whose belief is not the shared one, nats, (participant, item)."""
+    shape = players.bot.size, target.size
+    if players.mixture is not None and players.private_sd_nats == 0:
+        return -players.mixture.of_tokens(np.arange(shape[0])[:, None], np.arange(shape[1]), target)
+    found: FloatArray = np.empty(shape)
+    for person, q in np.ndindex(*shape):
+        own = _own(players, q, person)
+        found[person, q] = logsumexp(own.astype(float)) - own[target[q]]
+    return found
 
 
 def _own(players: Players, item: int, person: int) -> Logprob:

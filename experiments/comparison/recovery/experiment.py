@@ -1,52 +1,99 @@
-"""How far every estimator falls from a known truth over many fresh studies."""
+"""How far every estimator falls from the truth over fresh studies of players whose loss is known."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from typing import Any
+from functools import partial
+from itertools import product
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pandas as pd
 import xarray as xr
+from numpy.typing import NDArray
+from pydantic import BeforeValidator, Field, model_validator
 
+from estimators.comparison import ParticipantPopulation
+from estimators.content import content_digest
+from estimators.errors import InputError
+from estimators.guesses import wilson_interval
+from experiments.comparison.estimates import PlayerSettings, chosen_models, rounding_label
 from experiments.comparison.recovery.figures import ESTIMATOR_LABELS, recovery_figure
-from experiments.comparison.recovery.participants import participants
-from experiments.comparison.recovery.players import players
-from experiments.comparison.recovery.settings import Population, RecoverySettings
-from experiments.harness.replication import replicates_path
+from experiments.comparison.recovery.studies import fresh_items, rows_of_models, rows_of_participants
+from experiments.harness.bayes import SamplerSettings
+from experiments.harness.figures import player_label
+from experiments.harness.replication import ReplicationSettings, replicates_path
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import rows_of
 from experiments.harness.tables import table_variables
-from inference.comparison.recovery import summarise_rows
-from inference.posterior.replicates import Row, run_replicates
+from inference.posterior.replicates import Task, run_replicates
 from inference.progress import stage
+from inference.settings import Count, Counts, Positive, Probability, numbers_of
+from models.comparison.participants import ParticipantPriors
 
-__all__ = ["RECOVERY_COLUMNS", "RecoverySettings", "recovery"]
+__all__ = ["RECOVERY_COLUMNS", "RecoverySettings", "recovery", "recovery_summary"]
 
-SUMMARY_COLUMNS = (
-    "n_studies",
-    "truth_mean_nats",
-    "bias_nats",
-    "rmse_nats",
-    "rmse_se_nats",
-    "coverage",
-    "coverage_lower",
-    "coverage_upper",
-    "width_mean_nats",
-    "n_unconverged",
-    "n_longer",
-)
-RECOVERY_COLUMNS = ("population", "player", "rounding", "n", "estimator", *SUMMARY_COLUMNS)
-"""Columns of the table of the population ``players``."""
+_OF_A_STUDY = ("study", "estimator", "truth_nats", "gap_median_nats", "gap_lower_nats", "gap_upper_nats", "covers")
+_CELL = {"models": ("player", "rounding", "n"), "participants": ("player", "k0")}
+RECOVERY_COLUMNS = {
+    population: ("population", *cell, *_OF_A_STUDY, "k0_ratio", "converged", "seconds")
+    for population, cell in _CELL.items()
+}
+"""Columns of the table, by population."""
 
-_ON_SCREEN = ("bias_nats", "rmse_nats", "coverage", "coverage_lower", "coverage_upper", "n_unconverged")
-_POPULATIONS = {"players": players, "participants": participants}
+_ONLY = {"models": ("n_items", "n"), "participants": ("k0", "participants")}
+_WORK = {"models": rows_of_models, "participants": rows_of_participants}
+Scales = Annotated[
+    tuple[Positive, ...],
+    Field(min_length=1),
+    BeforeValidator(lambda k0: (k0,) if isinstance(k0, int | float) else k0),
+]
+
+
+class RecoverySettings(PlayerSettings, ReplicationSettings):
+    """Settings of :func:`recovery`."""
+
+    population: Literal["models", "participants"] = "models"
+    """Who answers. models: language models without noise, raw and rounded, on items that nobody was asked;
+    participants: simulated people who believe what a language model believes, on the study's own questions."""
+    n_studies: Count = 100
+    """Fresh studies of every cell."""
+    n_items: Count = 120
+    """Models only: items of a study, drawn without replacement."""
+    n: Counts = (10, 20)
+    """Models only: candidates asked about an item."""
+    k0: Scales = (1.0, 0.3, 2.0)
+    """Participants only: typical slopes of reports on the log-odds of the belief."""
+    participants: Annotated[ParticipantPopulation, numbers_of(ParticipantPopulation)] = ParticipantPopulation(
+        slope_log_sd=0.6
+    )
+    """Participants only: how people differ
+    (:class:`~estimators.comparison.simulation.settings.ParticipantPopulation`)."""
+    interval: Probability = 0.9
+    """Probability inside the intervals, which should hold the truth so often."""
+    priors: Annotated[ParticipantPriors, numbers_of(ParticipantPriors)] = ParticipantPriors()
+    """Priors of the participant model, only those to change."""
+    sampler: SamplerSettings = SamplerSettings(name="gaussian", draws=1000)
+    """How the participant model is fitted."""
+
+    @model_validator(mode="after")
+    def _of_the_population(self) -> RecoverySettings:
+        for population, names in _ONLY.items():
+            for name in names if population != self.population else ():
+                if name in self.model_fields_set:
+                    raise InputError(f"does nothing where the population is {self.population}", field=name)
+        if len(set(self.k0)) < len(self.k0):
+            raise InputError(f"is {list(self.k0)}; give each scale once", field="k0")
+        return self
+
+    @property
+    def ends(self) -> NDArray[np.float64]:
+        """Probabilities below the lower end of the intervals, the median and the upper end."""
+        return np.array([(1 - self.interval) / 2, 0.5, (1 + self.interval) / 2])
 
 
 @experiment(RecoverySettings)
 def recovery(study: xr.Dataset, settings: RecoverySettings) -> ExperimentResult:
-    """Make many fresh studies, estimate each in every way, and summarise the errors by cell.
+    """Make many fresh studies of players whose loss is known, and estimate each in every way.
 
     Parameters
     ----------
@@ -58,7 +105,7 @@ def recovery(study: xr.Dataset, settings: RecoverySettings) -> ExperimentResult:
     Returns
     -------
     ExperimentResult
-        One row a cell and estimator.
+        One row per study and estimator, :data:`RECOVERY_COLUMNS`.
 
     Raises
     ------
@@ -70,82 +117,111 @@ def recovery(study: xr.Dataset, settings: RecoverySettings) -> ExperimentResult:
     >>> from experiments import recovery, simulated
     >>> result = recovery(simulated(), n_studies=2, n=10, replicates="fits.jsonl")  # doctest: +SKIP
     """
-    population = _POPULATIONS[settings.population](study, settings)
+    tasks = _tasks(study, settings)
+    given = settings.model_dump(exclude={"n_jobs", "replicates", "set_aside", "n_studies", "players", "n", "k0"})
+    given["sampler"].pop("cores")  # changes no number
+    digest = content_digest([(str(name), one.dims, one.to_numpy()) for name, one in study.variables.items()])
     with stage("fresh studies", announced=True) as show:
         rows = run_replicates(
-            population.work,
-            population.tasks,
+            partial(_WORK[settings.population], study=study, settings=settings),
+            tasks,
             path=replicates_path(settings),
-            settings=population.settings,
+            settings={"study": digest, **given},
             n_jobs=settings.n_jobs,
             progress=show,
             set_aside=settings.set_aside,
         )
-    found = summarise_rows(rows, (*population.cell, "estimator"))
-    table = pd.DataFrame([{**cell, **_in_nats(asdict(summary))} for cell, summary in found])
-    labels = [population.label(row) for row in rows_of(table)]
-    title = f"{population.each} ({study.attrs['name']})"
+    table = pd.DataFrame(rows)[list(RECOVERY_COLUMNS[settings.population])]
+    cells = recovery_summary(table, settings.population)
+    labels = [_label(row) for row in rows_of(cells)]
+    title = f"Recovery of a known loss gap: {settings.n_studies} fresh studies a line ({study.attrs['name']})"
+    missed = int((table["converged"] == False).sum())  # noqa: E712 - None where nothing had to converge
     return ExperimentResult(
         table=table,
-        dataset=_dataset(rows),
-        figures={"recovery": recovery_figure(table, with_unconverged(table, labels), title, settings.interval)},
-        text=summary(table, population, settings.interval),
-        warnings=_warnings(table, labels),
-        on_screen=table[[*population.cell, "estimator", *_ON_SCREEN]],
+        dataset=_dataset(table),
+        figures={"recovery": recovery_figure(cells, labels, title, settings.interval)},
+        text=_text(cells, labels, settings),
+        warnings=(f"{missed} rows of posteriors that missed their check are in all numbers",) if missed else (),
+        on_screen=cells.drop(columns=["coverage_lower", "coverage_upper", "error_lower_nats", "error_upper_nats"]),
     )
 
 
-def _in_nats(summary: Mapping[str, Any]) -> dict[str, Any]:
-    plain = {"n_studies", "coverage", "coverage_lower", "coverage_upper", "n_unconverged", "n_longer"}
-    return {name if name in plain else f"{name}_nats": value for name, value in summary.items()}
+def recovery_summary(table: pd.DataFrame, population: str) -> pd.DataFrame:
+    """Bias, RMSE and coverage of every estimator, cell by cell; bounds are 5% and 95% of errors, Wilson's of coverage."""
+    rows = []
+    for key, part in table.groupby([*_CELL[population], "estimator"], sort=False):
+        error = part["gap_median_nats"] - part["truth_nats"]
+        held = wilson_interval(part["covers"].sum(), len(part))
+        rows.append(
+            {
+                **dict(zip((*_CELL[population], "estimator"), key, strict=True)),
+                "bias_nats": error.mean(),
+                "rmse_nats": float(np.sqrt((error**2).mean())),
+                "coverage": part["covers"].mean(),
+                "k0_ratio": part["k0_ratio"].median(),
+                "error_lower_nats": error.quantile(0.05),
+                "error_upper_nats": error.quantile(0.95),
+                "coverage_lower": float(held[0]),
+                "coverage_upper": float(held[1]),
+            }
+        )
+    return pd.DataFrame(rows).dropna(axis=1, how="all")
 
 
-def _dataset(rows: list[Row]) -> xr.Dataset:
-    """Every estimate of every study, from which table and figure can be made again."""
-    table = pd.DataFrame(rows)
-    # 1 and 0 for yes and no, -1 where nothing had to converge
-    converged = np.array([-1 if value is None else int(value) for value in table["converged"]], dtype=np.int8)
-    found = xr.Dataset(table_variables(table.assign(converged=converged), "row"))
-    for name in ("estimate", "lower", "upper", "truth"):
-        found[name].attrs["units"] = "nats"
-    return found
-
-
-def with_unconverged(table: pd.DataFrame, labels: Sequence[str]) -> list[str]:
-    """Labels of the cells, each with how many of its posteriors did not converge."""
-    most = table["n_unconverged"].groupby(list(labels)).transform("max")
-    return [
-        label if not k else f"{label}\n{k} of {n} not converged"
-        for label, k, n in zip(labels, most, table["n_studies"], strict=True)
+def _tasks(study: xr.Dataset, settings: RecoverySettings) -> list[Task]:
+    """All cells of one study after the other, so that a run that stops early has something of every cell."""
+    why = "whose truth nobody knows; the population is language models"
+    players = chosen_models(study, settings.players, why)
+    studies = range(settings.n_studies)
+    if settings.population == "participants":
+        cells = product(studies, players, settings.k0)
+        return [{"population": "participants", "player": p, "k0": float(k0), "study": at} for at, p, k0 in cells]
+    source, free = f"study {study.attrs['name']!r}", fresh_items(study).size
+    if settings.n_items > free:
+        problem = f"is {settings.n_items}, but only {free} items have no response; a fresh study is made of those"
+        raise InputError(problem, source=source, field="experiment.n_items")
+    if max(settings.n) > study.sizes["candidate"]:
+        problem = f"is {max(settings.n)}, but an item has {study.sizes['candidate']} candidates"
+        raise InputError(problem, source=source, field="n")
+    generator = study.attrs["generator"]
+    schemes = dict.fromkeys(["none", settings.rounding.scheme.name])
+    tasks: list[Task] = [
+        {"population": "models", "player": player, "rounding": scheme, "n": n, "study": at}
+        for at, player, scheme, n in product(studies, players, schemes, settings.n)
+        if (player, scheme) != (generator, "none")  # its answers give the gap without error
     ]
+    if not tasks:
+        problem = f"leaves only the generator {generator!r} without rounding, whose gap every estimator finds exactly"
+        raise InputError(problem, field="players")
+    return tasks
 
 
-def _warnings(table: pd.DataFrame, labels: Sequence[str]) -> tuple[str, ...]:
-    cells = [
-        f"{label} ({row.n_unconverged} of {row.n_studies})"
-        for label, row in zip(labels, rows_of(table), strict=True)
-        if row.n_unconverged > 0
+def _label(row: Any) -> str:
+    own = f"k0 = {row.k0:g}" if hasattr(row, "k0") else f"{rounding_label(row.rounding)}, n = {row.n}"
+    return f"{player_label(row.player)}, {own}"
+
+
+def _dataset(table: pd.DataFrame) -> xr.Dataset:
+    """The table, from which the figure can be made again; converged is -1 where nothing had to converge."""
+    converged = [-1 if value is None else int(value) for value in table["converged"]]
+    return xr.Dataset(table_variables(table.assign(converged=converged), "row"))
+
+
+def _text(cells: pd.DataFrame, labels: list[str], settings: RecoverySettings) -> str:
+    """Say how often the intervals hold the truth, then every cell."""
+    share = cells.groupby("estimator", sort=False)["coverage"].mean().to_dict()
+    ours = [f"{ESTIMATOR_LABELS[name]} {held:.0%}" for name, held in share.items()]
+    lines = [
+        f"- {label}, {ESTIMATOR_LABELS[row.estimator]}: RMSE {row.rmse_nats:.3f} nats, bias {row.bias_nats:+.3f}, "
+        f"covers {row.coverage:.0%}."
+        for label, row in zip(labels, rows_of(cells), strict=True)
     ]
-    if not cells:
-        return ()
-    return (f"posteriors that did not converge are in the numbers of these cells: {'; '.join(cells)}",)
-
-
-def summary(table: pd.DataFrame, population: Population, nominal: float) -> str:
-    """Say in words how every estimator did, cell by cell."""
-    lines = []
-    for _, part in table.groupby(list(population.cell), sort=False):
-        first = next(iter(part.itertuples(index=False)))
-        texts = [
-            f"{ESTIMATOR_LABELS.get(row.estimator, row.estimator)} {row.rmse_nats:.3f} "
-            f"(bias {row.bias_nats:+.3f}, covers {row.coverage:.0%}"
-            + (f", {row.n_unconverged} not converged)" if row.n_unconverged else ")")
-            for row in rows_of(part)
-        ]
-        lines.append(f"- **{population.label(first)}**, {first.n_studies} studies: RMSE in nats: {'; '.join(texts)}.")
+    who = {
+        "models": f"language models without noise, on {settings.n_items} items that nobody was asked",
+        "participants": "simulated people who believe what a language model believes, on the study's own questions",
+    }[settings.population]
     return (
-        f"{population.about}\n\nIntervals are nominal {nominal:.0%} intervals. A study's truth is that of its own "
-        "items, so that no error comes from which items it has; standard errors over items also carry how items "
-        "differ, and are too wide for this question where an estimator has little error of its own.\n\n"
-        + "\n".join(lines)
+        f"**{settings.interval:.0%} intervals hold the truth in: {'; '.join(ours)}.** Every cell has "
+        f"{settings.n_studies} fresh studies of {who}. The truth is that of the study's own items. Equation 5 and the "
+        "jackknife have the normal interval of the standard error over items.\n\n" + "\n".join(lines)
     )

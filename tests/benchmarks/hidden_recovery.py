@@ -1,0 +1,140 @@
+"""Recover the loss gap of players whose belief no model was tuned on, and of people who break an assumption.
+
+Usage: python tests/benchmarks/hidden_recovery.py KEPT.npz RESULT.csv --cells CELL ... [--first 0] [--last 9]
+       [--folder FOLDER] [--anchor answers] [--sampler gaussian] [--jobs 1]
+
+KEPT.npz holds the beliefs (`hidden_beliefs.beliefs`, made where it is missing). A CELL is one of
+
+    answers:BELIEF:K0:SCALE[:VIOLATION]   free answers and reports of people with a typical slope K0
+    live:BELIEF:WHO                       reports on draws of a live model; no other token is known
+    game:PLAYER:WHO                       reports on questions of the comparison game
+
+WHO is people, exact or rounded (a language model's reports). FOLDER is that of the comparison game's public data.
+Adds one row per study to RESULT.csv and leaves out what it has already, so that a run that was stopped goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from functools import cache, partial
+from multiprocessing import Pool
+from pathlib import Path
+from typing import Any
+
+import hidden_beliefs as hidden
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from inference.comparison.participant_fit import Anchor, ParticipantFit, fit_participants
+from models.comparison.participant_data import participant_data
+
+SCALES = (1.0, 0.3, 2.0)
+VIOLATIONS: dict[str, dict[str, Any]] = {
+    "private": {"private_sd_nats": 0.7},
+    "very private": {"private_sd_nats": 1.2},
+    "flat answers": {"answer_exponent": 0.5},
+    "sharp answers": {"answer_exponent": 2.0},
+    "equation 6": {"player": "equation_6"},
+    "bots": {"bots": 0.2},
+    "shared bias": {"bias_mean_nats": 0.5},
+}
+CELLS = (
+    *(f"answers:{belief}:{k0:g}:slider" for belief in hidden.BELIEFS for k0 in SCALES),
+    *(f"answers:noisy:1:slider:{violation}" for violation in VIOLATIONS),
+    *(f"live:{belief}:{who}" for belief in ("hot", "noisy", "unigrams") for who in ("people", "exact", "rounded")),
+)
+TAIL = 0.05
+
+
+def study_of(cell: str, number: int, kept: Path, folder: Path) -> tuple[xr.Dataset, hidden.Truth, dict[str, Any]]:
+    """A study, its truth, and how its data are read."""
+    kind, name, *how = cell.split(":")
+    if kind == "answers":
+        violation = VIOLATIONS[how[2]] if len(how) > 2 else {}
+        made, truth = hidden.simulated(_beliefs(folder, kept), name, float(how[0]), number, how[1], **violation)
+        return made, truth, {"grid": how[1]}
+    options = {"people": how[0] == "people", "rounded": how[0] == "rounded"}
+    if kind == "live":
+        made, truth = hidden.live_items(_beliefs(folder, kept), name, number, **options)
+    else:
+        made, truth = hidden.fresh_items(folder, number, name, **options)
+    if options["people"]:
+        return made, truth, {}
+    return made, truth, {"player": name, "rounding": "interface" if options["rounded"] else None}
+
+
+@cache
+def _beliefs(folder: Path, kept: Path) -> dict[str, hidden.Array]:
+    return hidden.beliefs(folder, kept)
+
+
+def row(one: tuple[str, int], *, kept: Path, folder: Path, anchor: str | None, sampler: str) -> dict[str, Any]:
+    """Simulate and estimate one study."""
+    made, truth, reading = study_of(*one, kept, folder)
+    data = participant_data(made, **reading)
+    start = time.process_time()
+    chosen = Anchor("assumed") if data.is_player else anchor and Anchor(anchor)
+    fit = fit_participants(data, anchor=chosen, sampler=sampler, seed=one[1])
+    found = {"cell": one[0], "study": one[1], "anchor": fit.anchor.name, **compared(fit, truth)}
+    return found | {"converged": fit.convergence.passed, "cpu_seconds": round(time.process_time() - start, 2)}
+
+
+def compared(fit: ParticipantFit, truth: hidden.Truth) -> dict[str, Any]:
+    """Estimates beside the truth, nats: all items, those with a report or an answer, people one by one, each item."""
+    item_truth, informed = truth["item_gap_nats"][fit.data.position], fit.data.informed
+    found = _beside("gap", item_truth.mean(), fit.gap_nats)
+    found |= _beside("informed", item_truth[informed].mean(), fit.informed_gap_nats)
+    own = truth.get("people_gap_nats", item_truth.mean())
+    low, high = fit.people_gap_bounds().T
+    ends = float(np.quantile(low, TAIL)), float(np.quantile(high, 1 - TAIL))
+    found |= {"people_truth": own, "people_lower": ends[0], "people_upper": ends[1]}
+    found["people_covers"] = ends[0] <= own <= ends[1]
+    low, high = np.quantile(fit.item_gap_nats, [TAIL, 1 - TAIL], axis=0)
+    found["item_coverage"] = float(((low <= item_truth) & (item_truth <= high)).mean())
+    found["k0_ratio"] = float(np.median(fit.k0)) / truth.get("k0", np.nan)
+    return found
+
+
+def _beside(name: str, truth: float, draws: hidden.Array) -> dict[str, Any]:
+    lower, median, upper = np.quantile(draws, [TAIL, 0.5, 1 - TAIL])
+    values = {"truth": truth, "median": median, "lower": lower, "upper": upper, "covers": lower <= truth <= upper}
+    return {f"{name}_{key}": value for key, value in values.items()}
+
+
+def summary(rows: pd.DataFrame) -> pd.DataFrame:
+    """Bias, coverage and width of each cell."""
+    error = rows["gap_median"] - rows["gap_truth"]
+    shown = rows.assign(bias=error, rmse=error**2, width=rows["gap_upper"] - rows["gap_lower"])
+    columns = ["bias", "rmse", "width", "gap_covers", "informed_covers", "people_covers", "item_coverage", "k0_ratio"]
+    found = shown.groupby("cell", sort=False)[[*columns, "converged", "cpu_seconds"]].mean()
+    return found.assign(rmse=np.sqrt(found["rmse"])).round(3)
+
+
+def main() -> None:
+    """Add the rows that are missing, and print a summary."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kept", type=Path)
+    parser.add_argument("result", type=Path)
+    parser.add_argument("--cells", nargs="+", default=CELLS)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--last", type=int, default=9)
+    parser.add_argument("--folder", type=Path, default=Path())
+    parser.add_argument("--anchor")
+    parser.add_argument("--sampler", default="gaussian")
+    parser.add_argument("--jobs", type=int, default=1)
+    given = parser.parse_args()
+    done = pd.read_csv(given.result) if given.result.exists() else pd.DataFrame({"cell": [], "study": []})
+    there = set(zip(done["cell"], done["study"], strict=True))
+    wanted = [(cell, at) for at in range(given.first, given.last + 1) for cell in given.cells]
+    missing = [one for one in wanted if one not in there]
+    work = partial(row, kept=given.kept, folder=given.folder, anchor=given.anchor, sampler=given.sampler)
+    with Pool(given.jobs) as pool:
+        for found in pool.imap_unordered(work, missing):
+            pd.DataFrame([found]).to_csv(given.result, mode="a", header=not given.result.exists(), index=False)
+    print(summary(pd.read_csv(given.result)).to_string())
+
+
+if __name__ == "__main__":
+    main()
