@@ -147,7 +147,7 @@ def recovery(study: xr.Dataset, settings: RecoverySettings) -> ExperimentResult:
 
 
 def recovery_summary(table: pd.DataFrame, population: str) -> pd.DataFrame:
-    """Bias, RMSE and coverage of every estimator, cell by cell; bounds are 5% and 95% of errors, Wilson's of coverage."""
+    """Bias, RMSE and coverage by cell and estimator, with 5% and 95% of the errors and Wilson's interval."""
     rows = []
     for key, part in table.groupby([*_CELL[population], "estimator"], sort=False):
         error = part["gap_median_nats"] - part["truth_nats"]

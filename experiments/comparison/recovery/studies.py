@@ -68,7 +68,8 @@ def rows_of_models(task: Task, *, study: xr.Dataset, settings: RecoverySettings)
     start = time.process_time()
     fit = fit_participants(data, anchor=Anchor("assumed"), **_fit_arguments(settings, task))
     seconds = time.process_time() - start
-    own_row = _row("assumed", np.quantile(fit.gap_nats, settings.ends), truth, seconds, fit.convergence.passed)
+    ends, passed = np.quantile(fit.gap_nats, settings.ends), fit.convergence.passed
+    own_row = _row("assumed", ends, truth, seconds, converged=passed)
     return [*_classical_rows(fresh, player, scheme, truth, settings), own_row]
 
 
@@ -88,11 +89,12 @@ def rows_of_participants(task: Task, *, study: xr.Dataset, settings: RecoverySet
     start = time.process_time()
     fit = fit_participants(answers.data, anchor=Anchor("outcomes"), **_fit_arguments(settings, task))
     seconds, passed = time.process_time() - start, fit.convergence.passed
+    own, known = np.quantile(fit.gap_nats, settings.ends), np.quantile(fit.gap_at(k0), settings.ends)
     ratio = float(np.median(fit.k0)) / k0
     return [
         *_classical_rows(answers.study, HUMAN, rounding_scheme("none"), truth, settings),
-        _row("outcomes", np.quantile(fit.gap_nats, settings.ends), truth, seconds, passed, ratio),
-        _row("assumed", np.quantile(fit.gap_at(k0), settings.ends), truth, seconds, passed),
+        _row("outcomes", own, truth, seconds, converged=passed, k0_ratio=ratio),
+        _row("assumed", known, truth, seconds, converged=passed),
     ]
 
 
@@ -114,14 +116,7 @@ def _classical_rows(
         yield _row(name, ends, truth, time.process_time() - start)
 
 
-def _row(
-    estimator: str,
-    ends: ArrayLike,
-    truth: float,
-    seconds: float,
-    converged: bool | None = None,
-    k0_ratio: float = float("nan"),
-) -> Row:
+def _row(estimator: str, ends: ArrayLike, truth: float, seconds: float, **more: Any) -> Row:
     lower, median, upper = np.asarray(ends, dtype=float).tolist()
     return {
         "estimator": estimator,
@@ -130,9 +125,10 @@ def _row(
         "gap_lower_nats": lower,
         "gap_upper_nats": upper,
         "covers": lower <= truth <= upper,
-        "k0_ratio": k0_ratio,
-        "converged": converged,
+        "k0_ratio": float("nan"),
+        "converged": None,
         "seconds": round(seconds, 3),
+        **more,
     }
 
 

@@ -1,9 +1,10 @@
-"""``+exp=recovery`` through the command, gone on with, on the real data, and what users get wrong."""
+"""``+exp=recovery`` through the command, gone on with, and what users get wrong."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -11,11 +12,13 @@ import pytest
 import xarray as xr
 
 from estimators.errors import InputError
-from experiments.comparison.recovery.experiment import RECOVERY_COLUMNS
+from experiments.comparison.recovery.experiment import RECOVERY_COLUMNS, recovery_summary
+from experiments.comparison.recovery.studies import fresh_items, fresh_study
 from experiments.harness.result import ExperimentResult
+from tests.estimators.comparison.comparison_studies import small_study
 from tests.experiments.command import TINY, run, run_experiment
 
-SMALL = ("experiment.n_items=10", "n=5", "sampler.draws=60", "sampler.tune=60")
+SMALL = (*TINY, "experiment.n_items=10", "n=5")
 
 
 def result_of(*overrides: str) -> ExperimentResult:
@@ -23,50 +26,55 @@ def result_of(*overrides: str) -> ExperimentResult:
 
 
 NO_FIT = """
-import experiments.comparison.recovery.players as module
+import experiments.comparison.recovery.studies as module
 def refuse(*args, **kwargs):
     raise RuntimeError("a replicate that is done was computed again")
-module.player_rows = refuse
+module.fit_participants = refuse
 """
 
 
 @pytest.mark.mcmc
 def test_a_run_and_one_that_goes_on_with_it(tmp_path: Path, seed_offset: int) -> None:
-    settings = (*TINY, *SMALL, "+exp=recovery", "players=[lm-weak,lm-medium]", "rounding=none", f"seed={seed_offset}")
+    settings = (*SMALL, "+exp=recovery", "players=[lm-weak,lm-medium]", "rounding=none", f"seed={seed_offset}")
     done = run(tmp_path, *settings, "experiment.n_studies=2", "hydra.run.dir=first")
     assert done.returncode == 0, done.stderr
     table = pd.read_csv(tmp_path / "first" / "table.csv")
-    assert list(table.columns) == list(RECOVERY_COLUMNS)
+    assert tuple(table.columns) == RECOVERY_COLUMNS["models"]
     # the generator without rounding is no cell
     assert table["player"].unique().tolist() == ["lm-weak"]
-    assert table["estimator"].tolist() == ["importance", "jackknife", "belief"]
-    assert (table["n_studies"] == 2).all()
-    # so few draws cannot have converged, and that is counted and said, not hidden
-    unconverged = table.set_index("estimator")["n_unconverged"]
-    assert unconverged.to_dict() == {"importance": 0, "jackknife": 0, "belief": 2}
-    report = " ".join((tmp_path / "first" / "report.md").read_text(encoding="utf-8").split())
-    assert "did not converge" in report
-    assert "belief model" in report
-    assert ", 2 not converged)" in report
-    assert "normal one" in report
-    assert "this cell is left out" in report
+    assert table["estimator"].tolist() == ["importance", "jackknife", "assumed"] * 2
+    assert table["study"].tolist() == [0, 0, 0, 1, 1, 1]
+    inside = table["truth_nats"].between(table["gap_lower_nats"], table["gap_upper_nats"])
+    assert table["covers"].tolist() == inside.tolist()
     assert (tmp_path / "first" / "figures" / "recovery.png").exists()
     with xr.open_dataset(tmp_path / "first" / "results.nc", engine="h5netcdf") as rows:
         assert rows.sizes["row"] == 6
-        belief = rows.isel(row=np.flatnonzero(rows["estimator"].to_numpy() == "belief"))
-        error = belief["estimate"].to_numpy() - belief["truth"].to_numpy()
-        assert table["rmse_nats"].iloc[2] == pytest.approx(np.sqrt(np.mean(error**2)))
-    replicates = tmp_path / "first" / "replicates.jsonl"
-    assert len(replicates.read_text().splitlines()) == 3
+        np.testing.assert_allclose(rows["gap_median_nats"], table["gap_median_nats"])
+    assert len((tmp_path / "first" / "replicates.jsonl").read_text().splitlines()) == 3
 
     again = ("experiment.replicates=first/replicates.jsonl", "hydra.run.dir=second")
     fewer = run(tmp_path, *settings, *again, "experiment.n_studies=1", patch=NO_FIT)
     assert fewer.returncode == 0, fewer.stderr
-    assert (pd.read_csv(tmp_path / "second" / "table.csv")["n_studies"] == 1).all()
+    assert len(pd.read_csv(tmp_path / "second" / "table.csv")) == 3
     other = run(tmp_path, *settings, *again, "experiment.n_studies=1", f"seed={seed_offset + 1}", patch=NO_FIT)
     assert other.returncode == 2
     assert "other settings (" in other.stderr
     assert "seed" in other.stderr
+
+
+@pytest.mark.mcmc
+def test_simulated_people_in_every_scale(tmp_path: Path, seed_offset: int) -> None:
+    people = ("experiment.population=participants", "experiment.k0=[1,0.3]", "experiment.n_studies=1")
+    result = result_of(
+        *TINY, *people, "players=[lm-weak]", f"seed={seed_offset}", f"experiment.replicates={tmp_path}/r.jsonl"
+    )
+    assert tuple(result.table.columns) == RECOVERY_COLUMNS["participants"]
+    ours = result.table[result.table["estimator"].isin(["outcomes", "assumed"])]
+    assert ours["k0"].tolist() == [1, 1, 0.3, 0.3]
+    # the same people and the same belief, whatever the scale
+    assert ours["truth_nats"].nunique() == 1
+    assert (ours["k0_ratio"] > 0).tolist() == [True, False] * 2
+    assert (ours["gap_lower_nats"] < ours["gap_upper_nats"]).all()
 
 
 @pytest.mark.parametrize(
@@ -78,33 +86,21 @@ def test_a_run_and_one_that_goes_on_with_it(tmp_path: Path, seed_offset: int) ->
         ("experiment.n_items=19", "only 18 items have no response"),
         ("n=[5,41]", "40 candidates"),
         ("n=many", "n: is 'many'"),
-        ("experiment.ask=everything", "everything"),
         ("experiment.interval=90", "interval"),
         ("experiment.n_jobs=0", "n_jobs"),
-        ("+experiment.priors.sigma=wide", "sigma"),
+        ("+experiment.priors.form=wide", "form"),
         ("+experiment.priors.tau=1", "tau"),
-        ("experiment.gate.r_hat=low", "r_hat"),
-        ("experiment.k0=2", "k0: does nothing where the population is players"),
+        ("experiment.k0=2", "k0: does nothing where the population is models"),
         ("players=[human]", "human"),
         ("players=[lm-medium]", "generator"),
     ],
 )
 def test_malformed_settings(override: str, part: str, tmp_path: Path) -> None:
-    settings = [*TINY, "experiment.n_items=10", "n=5", f"experiment.replicates={tmp_path}/r.jsonl"]
+    settings = [*SMALL, f"experiment.replicates={tmp_path}/r.jsonl"]
     settings += ["rounding=none"] if "lm-medium" in override else []
     with pytest.raises(InputError, match=part):
         result_of(*settings, override)
     assert not (tmp_path / "r.jsonl").exists()
-
-
-@pytest.mark.slow
-@pytest.mark.mcmc
-def test_distinct_questions_leave_out_what_needs_draws(tmp_path: Path) -> None:
-    settings = [*TINY, *SMALL, "experiment.n_studies=1", "players=[lm-weak]", "experiment.ask=distinct"]
-    result = result_of(*settings, f"experiment.replicates={tmp_path}/r.jsonl")
-    assert result.table["estimator"].unique().tolist() == ["belief"]
-    assert "distinct tokens" in result.text
-    assert "need draws, and are left out" in result.text
 
 
 def test_a_study_without_free_items_says_so(tmp_path: Path) -> None:
@@ -114,57 +110,82 @@ def test_a_study_without_free_items_says_so(tmp_path: Path) -> None:
 
 
 def test_the_same_studies_serve_every_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[tuple[str, int, list[int]]] = []
+    seen: list[tuple[int, tuple[int, ...]]] = []
 
-    def remember(study: xr.Dataset, player: str, *args: object, **kwargs: object) -> list[dict[str, object]]:
-        seen.append((player, study.sizes["response"], np.unique(study["response_item"]).tolist()))
-        return [{"estimator": "e", "estimate": 0.0, "lower": 0.0, "upper": 1.0, "truth": 0.0, "converged": None}]
+    def remember(study: xr.Dataset, **_: object) -> SimpleNamespace:
+        items = np.unique(study["response_item"])
+        seen.append((study.sizes["response"], tuple(items.tolist())))
+        return SimpleNamespace(position=np.flatnonzero(study["item"].isin(items)), generator="lm-medium")
 
-    monkeypatch.setattr("experiments.comparison.recovery.players.player_rows", remember)
-    settings = (
-        *TINY,
-        "experiment.n_items=10",
-        "n=[2,4]",
-        "experiment.n_studies=2",
-        "players=[lm-weak,lm-strong]",
-    )
+    def fit(data: SimpleNamespace, **_: object) -> SimpleNamespace:
+        return SimpleNamespace(gap_nats=np.zeros(9), convergence=SimpleNamespace(passed=False))
+
+    monkeypatch.setattr("experiments.comparison.recovery.studies.participant_data", remember)
+    monkeypatch.setattr("experiments.comparison.recovery.studies.fit_participants", fit)
+    settings = (*SMALL, "n=[2,4]", "experiment.n_studies=2", "players=[lm-weak,lm-strong]")
     result = result_of(*settings, f"experiment.replicates={tmp_path}/r.jsonl")
     assert len(seen) == 2 * 2 * 2 * 2
-    items = {tuple(each) for _, _, each in seen}
-    assert len(items) == 2
-    assert {count for _, count, _ in seen} == {20, 40}
-    assert len(result.table) == 8
+    assert len(result.table) == 3 * len(seen)
+    assert len({items for _, items in seen}) == 2
+    assert {count for count, _ in seen} == {20, 40}
+    assert "16 rows" in result.warnings[0]
     header = json.loads((tmp_path / "r.jsonl").read_text().splitlines()[0])
     assert header["settings"]["n_items"] == 10
 
 
-@pytest.mark.slow
-def test_twenty_fresh_studies_of_the_real_data(lm_game_root: Path, tmp_path: Path) -> None:
-    """Bounds are the RMSE of the first 13 studies (.142, .163, .019, .042, .002) and three to four of its errors.
+def test_cells_are_summarised_by_hand() -> None:
+    error = np.array([1.0, -1.0, 2.0, 0.0])
+    table = pd.DataFrame({"player": "a", "k0": [1, 1, 1, 2], "estimator": "outcomes", "truth_nats": 1.0})
+    table = table.assign(gap_median_nats=1 + error, covers=[True, True, False, True], k0_ratio=[1, 2, 4, 3])
+    found = recovery_summary(table, "participants").set_index("k0")
+    assert found.loc[1, "bias_nats"] == pytest.approx(2 / 3)
+    assert found.loc[1, "rmse_nats"] == pytest.approx(np.sqrt(2))
+    assert found.loc[1, "coverage"] == pytest.approx(2 / 3)
+    assert found["k0_ratio"].tolist() == [2, 3]
+    assert found.loc[1, "coverage_lower"] < 2 / 3 < found.loc[1, "coverage_upper"]
 
-    With so few studies the Monte-Carlo error of an RMSE is about a fifth of itself.
-    """
+
+def half_asked_study(n_items: int = 8) -> xr.Dataset:
+    study = small_study(n_items=n_items)
+    return study.isel(response=np.flatnonzero(study["response_item"].to_numpy() < 100 + n_items // 2))
+
+
+def test_a_fresh_study_has_items_that_nobody_was_asked() -> None:
+    study = half_asked_study()
+    assert fresh_items(study).tolist() == [4, 5, 6, 7]
+    selected = study["selected"].to_numpy().copy()
+    selected[5] = False
+    assert fresh_items(study.assign(selected=("item", selected))).tolist() == [4, 6, 7]
+    few, many = (fresh_study(study, n_items=3, n=n, rng=np.random.default_rng(4)) for n in (2, 5))
+    # the other items stay, as their candidates tell how frequent tokens are; nobody is asked about them
+    for fresh, n in ((few, 2), (many, 5)):
+        np.testing.assert_array_equal(fresh["candidate_logprob"], study["candidate_logprob"])
+        items = set(fresh["response_item"].to_numpy())
+        assert len(items) == 3
+        assert items < {104, 105, 106, 107}
+        assert set(fresh["item"].to_numpy()[fresh["item_set"].to_numpy() == "fresh"]) == items
+        for item in items:
+            columns = fresh["response_candidate"].to_numpy()[fresh["response_item"].to_numpy() == item]
+            assert len(set(columns)) == len(columns) == n
+    pairs = [
+        set(zip(x["response_item"].to_numpy(), x["response_candidate"].to_numpy(), strict=True)) for x in (few, many)
+    ]
+    assert pairs[0] < pairs[1]
+
+
+@pytest.mark.slow
+@pytest.mark.mcmc
+def test_twenty_fresh_studies_of_the_real_data(lm_game_root: Path, tmp_path: Path) -> None:
     result = result_of(
         *("study=lm_game", f"study.root={lm_game_root}", f"study.cache_dir={tmp_path}", "n=20"),
         *("experiment.n_studies=20", f"experiment.replicates={tmp_path}/r.jsonl"),
     )
-    found = result.table.set_index(["player", "rounding", "estimator"])
-    assert (found["n_studies"] == 20).all()
-    ours = found.xs("belief", level="estimator")
-    classical = found.drop(index="belief", level="estimator").groupby(["player", "rounding"])
-    best = classical["rmse_nats"].min()
-    bounds = {
-        ("14M", "none"): 0.25,
-        ("14M", "interface"): 0.25,
-        ("gpt2-medium", "none"): 0.03,
-        ("gpt2-medium", "interface"): 0.08,
-        ("gpt2-small", "interface"): 0.01,
-    }
-    assert set(ours.index) == set(bounds)
-    for cell, bound in bounds.items():
-        assert ours.loc[cell, "rmse_nats"] < bound
-        # with 20 rounded answers an item the two errors of equation 5 on the 14M model happen to cancel
+    found = recovery_summary(result.table, "models").set_index(["player", "rounding", "estimator"])
+    ours = found.xs("assumed", level="estimator")
+    equation_5 = found.xs("importance", level="estimator")
+    for cell in ours.index:
+        # with 20 rounded reports an item the two errors of equation 5 on the 14M model happen to cancel
         if cell != ("14M", "interface"):
-            assert ours.loc[cell, "rmse_nats"] < best[cell]
-        # 12 or fewer of 20 have a probability of .0004 where the interval covers 90%
-        assert ours.loc[cell, "coverage"] >= 0.65
+            assert ours.loc[cell, "rmse_nats"] < equation_5.loc[cell, "rmse_nats"], cell
+        # 12 or fewer of 20 have a probability of 0.0004 where the interval covers 90%
+        assert ours.loc[cell, "coverage"] >= 0.65, cell

@@ -22,13 +22,13 @@ SMALL = (
     "experiment.n_fits=6",
     "experiment.n_ranked=15",
     "experiment.n_items=6",
-    "experiment.n_pairs=4",
+    "experiment.n_participants=3",
     "sampler.draws=60",
     "sampler.tune=100",
     "output.dpi=40",
 )
 QUICK = ("study.n_items=40", "study.n_reference_items=40", "study.vocab_size=300", "study.n_candidates=40")
-"""A study that takes no second, with enough pairs an item for the default design."""
+"""A study that takes no second."""
 
 QUANTITIES = ["right", "wrong", JOINT_LOG_LIKELIHOOD]
 
@@ -45,7 +45,7 @@ def test_a_tiny_run_and_what_it_leaves(tmp_path: Path, seed_offset: int) -> None
     result = job.run()
     assert tuple(result.table.columns) == SBC_COLUMNS
     assert result.table["quantity"].iloc[-1] == JOINT_LOG_LIKELIHOOD
-    assert {"mu", "sigma", "A[0]"} <= set(result.table["quantity"])
+    assert {"bias_mean", "slope_spread", "bias[0]"} <= set(result.table["quantity"])
     assert (result.table["n_fits"] == 6).all()
     assert not result.gate_failed
     assert "joint log-likelihood" in result.text
@@ -62,7 +62,7 @@ def test_a_tiny_run_and_what_it_leaves(tmp_path: Path, seed_offset: int) -> None
     pd.testing.assert_frame_equal(again.table, result.table)
     assert path.read_text(encoding="utf-8") == before
     with pytest.raises(InputError, match="other settings"):
-        result_of(*small, "+experiment.priors.sigma=0.5")
+        result_of(*small, "+experiment.priors.slope_spread=0.25")
 
 
 def fake(monkeypatch: pytest.MonkeyPatch, n_fits: int = 200) -> None:
@@ -85,7 +85,7 @@ def fake(monkeypatch: pytest.MonkeyPatch, n_fits: int = 200) -> None:
 @pytest.mark.parametrize("bands", ["each", "together"])
 def test_wrong_ranks_fail_the_gate(bands: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     fake(monkeypatch)
-    settings = (*QUICK, "experiment.n_items=6", "experiment.n_pairs=4", f"experiment.replicates={tmp_path / 'r.jsonl'}")
+    settings = (*QUICK, "experiment.n_items=6", f"experiment.replicates={tmp_path / 'r.jsonl'}")
     result = result_of(*settings, f"experiment.bands={bands}")
     assert result.table.set_index("quantity")["inside"].tolist() == [True, False, True]
     assert result.gate_failed
@@ -127,14 +127,12 @@ def test_small_study_keeps_who_answered_most() -> None:
 
 def test_models_of_participants_are_built() -> None:
     """Cheap part of those that take long to compile: the design, and that every quantity is there."""
-    for name in ("calibration", "calibration_beta", "reports", "participants", "recalibration", "tvd", "free_answers"):
-        own = ("study=designed", "rounding=slider") if name == "free_answers" else QUICK
-        job = prepared("+exp=sbc", f"experiment.model={name}", "experiment.n_participants=3", *own)
+    for name in ("calibration", "calibration_beta", "reports", "recalibration", "tvd"):
+        job = prepared("+exp=sbc", f"experiment.model={name}", "experiment.n_participants=3", *QUICK)
         model = get_method(MODELS[name])(job.study, job.settings)
         program = model.build()
         for quantity in model.quantities:
             assert quantity.partition("[")[0] in program.named_vars, quantity
-    assert {"belief", "belief_rounded"} < set(MODELS)
 
 
 @pytest.mark.parametrize(
@@ -147,8 +145,6 @@ def test_models_of_participants_are_built() -> None:
         (("experiment.allow_outside=1",), "allow_outside"),
         (("sampler=pymc",), "only nutpie and hmc"),
         (("+experiment.priors.sigmas=1",), "sigmas"),
-        (("experiment.model=belief_rounded", "rounding=none"), "rounds its answers"),
-        (("experiment.n_pairs=1000",), "n_items"),
         (("experiment.n_ranked=5000",), "n_ranked"),
         ((), "replicates"),
     ],

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pymc as pm
 import pytest
 
 from estimators.errors import InputError
-from experiments import simulated
-from inference.comparison.sbc import belief_sbc, small_belief_design
 from inference.posterior.sbc import JOINT_LOG_LIKELIHOOD, SbcModel, SbcSettings, rank_of_truth, run_sbc, sbc_rows
 from inference.posterior.sbc_bands import ecdf_band, ecdf_counts, judge_ranks
-from models.comparison.belief import belief_data, belief_model
 
 N_ROWS = 5
 
@@ -148,33 +144,3 @@ def test_fits_see_their_own_data_and_can_be_resumed(tmp_path: Path, seed_offset:
         run_sbc(NORMAL, 1, path=path, settings=SbcSettings(n_ranked=10))
     with pytest.raises(InputError, match="slope"):
         sbc_rows({"fit": 0, "seed": 0}, model=SbcModel("other", normal_model, ("slope",)), settings=SHORT)
-
-
-def study() -> Any:
-    return simulated()
-
-
-def test_a_small_design_is_a_model() -> None:
-    full = belief_data(study(), "lm-weak", "interface")
-    data = small_belief_design(full, 7, 5)
-    assert data.pair_item.tolist() == np.repeat(np.arange(7), 5).tolist()
-    model = belief_model(data)
-    assert model["pair_log_g"].get_value().shape == (35,)
-    at = np.flatnonzero(full.item == data.item[3])[0]
-    np.testing.assert_array_equal(data.pair_log_g[15:20], full.pair_log_g[full.pair_item == at][:5])
-    with pytest.raises(InputError, match="n_items"):
-        small_belief_design(full, 7, 1000)
-    names = {belief_sbc(small_belief_design(full, n, 5)).key for n in (7, 8)}
-    assert len(names) == 2
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("rounding", ["none", "interface"])
-def test_the_belief_model_is_calibrated(rounding: str, tmp_path: Path, seed_offset: int) -> None:
-    """200 fits; every quantity together (Bonferroni), so that a right model fails once in 1,000 seeds."""
-    model = belief_sbc(small_belief_design(belief_data(study(), "lm-weak", rounding), 20, 8))
-    rows = run_sbc(model, 200, path=tmp_path / "ranks.jsonl", seed=seed_offset)
-    names = [*model.quantities, JOINT_LOG_LIKELIHOOD]
-    found = {name: judge_ranks([row["rank"] for row in rows if row["quantity"] == name], 63) for name in names}
-    assert min(verdict.p_value for verdict in found.values()) > 0.001 / len(names), found
-    assert np.mean([row["converged"] for row in rows]) > 0.95
