@@ -140,7 +140,7 @@ def recovery(study: xr.Dataset, settings: RecoverySettings) -> ExperimentResult:
         table=table,
         dataset=_dataset(table),
         figures={"recovery": recovery_figure(cells, labels, title, settings.interval)},
-        text=_text(cells, labels, settings),
+        text=_text(cells, settings),
         warnings=(f"{missed} rows of posteriors that missed their check are in all numbers",) if missed else (),
         on_screen=cells.drop(columns=["coverage_lower", "coverage_upper", "error_lower_nats", "error_upper_nats"]),
     )
@@ -207,21 +207,16 @@ def _dataset(table: pd.DataFrame) -> xr.Dataset:
     return xr.Dataset(table_variables(table.assign(converged=converged), "row"))
 
 
-def _text(cells: pd.DataFrame, labels: list[str], settings: RecoverySettings) -> str:
-    """Say how often the intervals hold the truth, then every cell."""
+def _text(cells: pd.DataFrame, settings: RecoverySettings) -> str:
+    """Say how often the intervals hold the truth."""
     share = cells.groupby("estimator", sort=False)["coverage"].mean().to_dict()
-    ours = [f"{ESTIMATOR_LABELS[name]} {held:.0%}" for name, held in share.items()]
-    lines = [
-        f"- {label}, {ESTIMATOR_LABELS[row.estimator]}: RMSE {row.rmse_nats:.3f} nats, bias {row.bias_nats:+.3f}, "
-        f"covers {row.coverage:.0%}."
-        for label, row in zip(labels, rows_of(cells), strict=True)
-    ]
+    held = [f"{ESTIMATOR_LABELS[str(name)]} {value:.0%}" for name, value in share.items()]
     who = {
         "models": f"language models without noise, on {settings.n_items} items that nobody was asked",
         "participants": "simulated people who believe what a language model believes, on the study's own questions",
     }[settings.population]
     return (
-        f"**{settings.interval:.0%} intervals hold the truth in: {'; '.join(ours)}.** Every cell has "
+        f"**{settings.interval:.0%} intervals hold the truth in: {'; '.join(held)}.** Every cell has "
         f"{settings.n_studies} fresh studies of {who}. The truth is that of the study's own items. Equation 5 and the "
-        "jackknife have the normal interval of the standard error over items.\n\n" + "\n".join(lines)
+        "jackknife have the normal interval of the standard error over items."
     )
