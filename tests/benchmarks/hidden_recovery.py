@@ -29,6 +29,7 @@ import xarray as xr
 
 from inference.comparison.participant_fit import Anchor, ParticipantFit, fit_participants
 from models.comparison.participant_data import participant_data
+from models.comparison.participants import GRID
 
 SCALES = (1.0, 0.3, 2.0)
 VIOLATIONS: dict[str, dict[str, Any]] = {
@@ -86,12 +87,14 @@ def compared(fit: ParticipantFit, truth: hidden.Truth) -> dict[str, Any]:
     item_truth, informed = truth["item_gap_nats"][fit.data.position], fit.data.informed
     found = _beside("gap", item_truth.mean(), fit.gap_nats)
     found |= _beside("informed", item_truth[informed].mean(), fit.informed_gap_nats)
-    own = truth.get("people_gap_nats", item_truth.mean())
-    low, high = fit.people_gap_bounds().T
-    ends = float(np.quantile(low, TAIL)), float(np.quantile(high, 1 - TAIL))
-    found |= {"people_truth": own, "people_lower": ends[0], "people_upper": ends[1]}
-    found["people_covers"] = ends[0] <= own <= ends[1]
-    low, high = np.quantile(fit.item_gap_nats, [TAIL, 1 - TAIL], axis=0)
+    found |= {f"people_{name}": np.nan for name in ("truth", "lower", "upper", "covers")}
+    if not fit.data.is_player:
+        own, bounds = truth.get("people_gap_nats", item_truth.mean()), fit.people_gap_bounds()
+        ends = float(np.quantile(bounds[:, 0], TAIL)), float(np.quantile(bounds[:, 1], 1 - TAIL))
+        found |= {"people_truth": own, "people_lower": ends[0], "people_upper": ends[1]}
+        found["people_covers"] = float(ends[0] <= own <= ends[1])
+    # draws of log-ratios lie on a grid
+    low, high = np.quantile(fit.item_gap_nats, [TAIL, 1 - TAIL], axis=0) + np.array([[-GRID.step], [GRID.step]])
     found["item_coverage"] = float(((low <= item_truth) & (item_truth <= high)).mean())
     found["k0_ratio"] = float(np.median(fit.k0)) / truth.get("k0", np.nan)
     return found

@@ -22,9 +22,9 @@ from estimators.comparison import (
 from estimators.errors import InputError
 from estimators.layout import item_labels
 from experiments import belief, cloze_simulated, cloze_study, comparison_file, comparison_study, perplexity, tvd
+from experiments.comparison.recovery.studies import answered_by_people
 from experiments.studies.comparison.file import save_comparison_study
 from experiments.studies.comparison.table_write import write_comparison_tables
-from inference import simulate_answers
 from inference.posterior.arviz_adapter import group
 from models.cloze.ard_columns import columns_of
 from tests.experiments.studies.comparison.test_table import tables
@@ -63,17 +63,16 @@ def test_point_estimates_name_the_items(numbered: xr.Dataset, own: xr.Dataset) -
 
 def test_models_name_items_and_participants(numbered: xr.Dataset, own: xr.Dataset) -> None:
     data = models.participant_data(own)
-    assert data.item.tolist() == models.belief_data(own, "lm-weak").item.tolist() == NAMED
-    model = models.participant_model(data)
-    assert list(model.coords["item"]) == NAMED
+    assert data.item.tolist() == models.participant_data(own, player="lm-weak").item.tolist() == NAMED
+    model = models.participant_model(data, k0=1.0)
     assert list(model.coords["participant"]) == sorted(set(own["participant"].to_numpy()))
     # a population that answers the same pairs finds their log-probabilities by the names
     told = {"k0": 0.8, "population": ParticipantPopulation(), "grid": rounding_scheme("interface")}
-    boxes = [
-        simulate_answers(study, "lm-weak", rng=np.random.default_rng(0), **told).data.row_box
+    reports = [
+        answered_by_people(study, "lm-weak", rng=np.random.default_rng(0), **told)["report"]
         for study in (own, numbered)
     ]
-    np.testing.assert_array_equal(*boxes)
+    np.testing.assert_array_equal(*reports)
 
 
 def test_a_file_keeps_the_names(own: xr.Dataset, tmp_path: Path) -> None:

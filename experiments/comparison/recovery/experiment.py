@@ -40,7 +40,7 @@ RECOVERY_COLUMNS = {
 }
 """Columns of the table, by population."""
 
-_ONLY = {"models": ("n_items", "n"), "participants": ("k0", "participants")}
+_ONLY = {"models": ("n_items",), "participants": ("k0", "participants")}
 _WORK = {"models": rows_of_models, "participants": rows_of_participants}
 Scales = Annotated[
     tuple[Positive, ...],

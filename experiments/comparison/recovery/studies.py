@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import zlib
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,16 +16,17 @@ from scipy.special import ndtri
 from estimators.comparison import HUMAN, response_positions, same_token, validate_comparison_study
 from estimators.comparison.gap import estimate_gap
 from estimators.comparison.rounding import RoundingScheme, rounding_scheme
+from estimators.comparison.simulation.participants import draw_participants, reports_of
+from estimators.comparison.simulation.settings import ParticipantPopulation
 from estimators.comparison.terms import log_terms, response_pairs
 from inference.comparison.participant_fit import Anchor, fit_participants
-from inference.comparison.participant_recovery import simulate_answers
 from inference.posterior.replicates import Row, Task
 from models.comparison.participant_data import ParticipantData, participant_data
 
 if TYPE_CHECKING:
     from experiments.comparison.recovery.experiment import RecoverySettings
 
-__all__ = ["fresh_items", "fresh_study", "rows_of_models", "rows_of_participants"]
+__all__ = ["answered_by_people", "fresh_items", "fresh_study", "rows_of_models", "rows_of_participants"]
 
 CLASSICAL = ("importance", "jackknife")
 
@@ -57,6 +59,38 @@ def fresh_study(study: xr.Dataset, *, n_items: int, n: int, rng: np.random.Gener
     )
 
 
+def answered_by_people(
+    study: xr.Dataset,
+    player: str,
+    *,
+    k0: float,
+    population: ParticipantPopulation,
+    grid: RoundingScheme,
+    rng: np.random.Generator,
+) -> xr.Dataset:
+    """Let simulated people who believe what a language model believes answer the comparisons of a study.
+
+    Slopes have exactly the geometric mean `k0` and biases the mean 0, so that the truth does not depend on who was
+    drawn. Free answers are left out: a language model is known on the study's own tokens alone.
+    """
+    study = study.drop_dims(["answer", "participant_truth"], errors="ignore")
+    position, column = response_positions(study), study["response_candidate"].values
+    asked = ~(same_token(study)[position, column] | study["automatic"].values)
+    position, column = position[asked], column[asked]
+    candidate = study["candidate_logprob"].sel(model=player).values
+    reference = study["target_logprob"].sel(model=player).values[position]
+    if "response_reference" in study:
+        against = study["response_reference"].values[asked]
+        reference = np.where(against < 0, reference, candidate[position, against])
+    names, person = np.unique(study["participant"].values[asked].astype(str), return_inverse=True)
+    people = draw_participants(population, names.size, int(rng.integers(2**31)))
+    slope = k0 * people.slope / np.exp(np.log(people.slope).mean())
+    people = replace(people, slope=slope, bias=people.bias - people.bias.mean())
+    report = study["report"].values.astype(float)
+    report[asked] = reports_of(people, person, reference - candidate[position, column], grid, rng)
+    return study.assign(report=("response", report))
+
+
 def rows_of_models(task: Task, *, study: xr.Dataset, settings: RecoverySettings) -> list[Row]:
     """Estimate the gap of a language model that answers a fresh study without noise."""
     player, seed = str(task["player"]), int(task["study"])
@@ -77,22 +111,24 @@ def rows_of_participants(task: Task, *, study: xr.Dataset, settings: RecoverySet
     """Estimate the gap of simulated people who believe what a language model believes, on the study's questions."""
     k0 = float(task["k0"])
     # the same people and the same noise whatever the belief and the scale
-    answers = simulate_answers(
+    player = str(task["player"])
+    answered = answered_by_people(
         study,
-        str(task["player"]),
+        player,
         k0=k0,
         population=settings.participants,
         grid=settings.rounding.scheme,
         rng=_rng(settings, int(task["study"]), 1),
     )
-    truth = answers.truth_nats
+    data = participant_data(answered, settings.rounding.scheme)
+    truth = _true_gap(answered, player, data)
     start = time.process_time()
-    fit = fit_participants(answers.data, anchor=Anchor("outcomes"), **_fit_arguments(settings, task))
+    fit = fit_participants(data, anchor=Anchor("outcomes"), **_fit_arguments(settings, task))
     seconds, passed = time.process_time() - start, fit.convergence.passed
     own, known = np.quantile(fit.gap_nats, settings.ends), np.quantile(fit.gap_at(k0), settings.ends)
     ratio = float(np.median(fit.k0)) / k0
     return [
-        *_classical_rows(answers.study, HUMAN, rounding_scheme("none"), truth, settings),
+        *_classical_rows(answered, HUMAN, rounding_scheme("none"), truth, settings),
         _row("outcomes", own, truth, seconds, converged=passed, k0_ratio=ratio),
         _row("assumed", known, truth, seconds, converged=passed),
     ]

@@ -18,7 +18,8 @@ from experiments.harness.result import ExperimentResult
 from tests.estimators.comparison.comparison_studies import small_study
 from tests.experiments.command import TINY, run, run_experiment
 
-SMALL = (*TINY, "experiment.n_items=10", "n=5")
+QUICK = (*TINY, "sampler.draws=80")
+SMALL = (*QUICK, "experiment.n_items=10", "n=5")
 
 
 def result_of(*overrides: str) -> ExperimentResult:
@@ -66,7 +67,7 @@ def test_a_run_and_one_that_goes_on_with_it(tmp_path: Path, seed_offset: int) ->
 def test_simulated_people_in_every_scale(tmp_path: Path, seed_offset: int) -> None:
     people = ("experiment.population=participants", "experiment.k0=[1,0.3]", "experiment.n_studies=1")
     result = result_of(
-        *TINY, *people, "players=[lm-weak]", f"seed={seed_offset}", f"experiment.replicates={tmp_path}/r.jsonl"
+        *QUICK, *people, "players=[lm-weak]", f"seed={seed_offset}", f"experiment.replicates={tmp_path}/r.jsonl"
     )
     assert tuple(result.table.columns) == RECOVERY_COLUMNS["participants"]
     ours = result.table[result.table["estimator"].isin(["outcomes", "assumed"])]
@@ -104,7 +105,7 @@ def test_malformed_settings(override: str, part: str, tmp_path: Path) -> None:
 
 
 def test_a_study_without_free_items_says_so(tmp_path: Path) -> None:
-    settings = [*TINY, "study.n_reference_items=12", f"experiment.replicates={tmp_path}/r.jsonl"]
+    settings = [*QUICK, "study.n_reference_items=12", f"experiment.replicates={tmp_path}/r.jsonl"]
     with pytest.raises(InputError, match="only 0 items have no response"):
         result_of(*settings)
 
