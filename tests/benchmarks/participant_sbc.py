@@ -5,8 +5,9 @@ Usage: python tests/benchmarks/participant_sbc.py RESULT.csv [--first 0] [--last
 
 Parameters are drawn from the prior, and a log-ratio for every token of a vocabulary from the law, so that the belief is
 whole and sums to one. Candidates are draws of the generator and people's free answers; people compare and answer. The
-study is read and fitted as any other, and the rank of each true value among the draws should be uniform. Adds one row
-per study to RESULT.csv, leaves out what it has already, and judges all of them.
+study is read and fitted as any other, and the rank of each true value among the draws should be uniform. Where a
+target's log-ratio or the sum over the vocabulary leaves the model's grids, all is drawn anew: the
+model has no prior there. Adds one row per study to RESULT.csv, leaves out what it has already, and judges all of them.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from inference.posterior.arviz_adapter import group
 from inference.posterior.sbc import rank_of_truth
 from inference.posterior.sbc_bands import judge_ranks
 from models.comparison.participant_data import participant_data
-from models.comparison.participants import participant_model
+from models.comparison.participants import GRID, participant_model
 
 Array = NDArray[Any]
 
@@ -53,6 +54,8 @@ QUANTITIES = (*PEOPLE, *LAW, "gap")
 OWN = ("slope", "bias", "noise")
 TARGET_FREEDOM = 4
 N_RANKED = 63
+MARGIN = 1.0
+"""Nats that ln lambda of eight answers may be off the sum over the vocabulary."""
 
 
 @dataclass(frozen=True)
@@ -107,12 +110,25 @@ def log_ratios(drawn: dict[str, Array], log_g: Array, target: Array, rng: np.ran
     return e
 
 
-def simulated(sizes: Sizes, drawn: dict[str, Array], seed: int) -> tuple[xr.Dataset, Array]:
-    """A study of people with drawn parameters, and its items' gaps, nats."""
+def world(sizes: Sizes, seed: int) -> tuple[dict[str, Array], Array, Array, Array]:
+    """Parameters, ln g and ln h of every token, and targets, all within the model's grids."""
     rng = np.random.default_rng([seed, 1])
     log_g, target = language(sizes, seed)
-    log_h = log_g + log_ratios(drawn, log_g, target, rng)
-    log_h -= logsumexp(log_h, axis=1, keepdims=True)
+    row = np.arange(target.size)
+    while True:
+        drawn = drawn_parameters(sizes, int(rng.integers(2**31)))
+        e = log_ratios(drawn, log_g, target, rng)
+        log_sum = logsumexp(log_g + e, axis=1)
+        inside = (GRID.t[0] < e[row, target]) & (e[row, target] < GRID.t[1])
+        inside &= (GRID.log_sum[0] + MARGIN < log_sum) & (log_sum < GRID.log_sum[1] - MARGIN)
+        if inside.all():
+            return drawn, log_g, log_g + e - log_sum[:, None], target
+
+
+def simulated(sizes: Sizes, seed: int) -> tuple[xr.Dataset, Array, dict[str, Array]]:
+    """A study of people, its items' gaps in nats, and the parameters."""
+    drawn, log_g, log_h, target = world(sizes, seed)
+    rng = np.random.default_rng([seed, 3])
     made = simulate_designed_study(log_g, log_h, target, sizes.design, ParticipantPopulation(), seed=seed)
     item, who = made["response_item"].to_numpy(), np.array([int(name[1:]) for name in made["participant"].to_numpy()])
     x = made["human_candidate_logprob"].to_numpy()[item, made["response_candidate"].to_numpy()]
@@ -129,13 +145,12 @@ def simulated(sizes: Sizes, drawn: dict[str, Array], seed: int) -> tuple[xr.Data
         undecided_share=float(drawn["half"]),
     )
     row = np.arange(target.size)
-    return made.assign(report=("response", report)), (log_g - log_h)[row, target]
+    return made.assign(report=("response", report)), (log_g - log_h)[row, target], drawn
 
 
 def ranked(number: int, sizes: Sizes, sampler: str = "gaussian", **settings: Any) -> dict[str, Any]:
     """Simulate and fit one study: rank, truth and posterior median of every quantity."""
-    drawn = drawn_parameters(sizes, number)
-    study, gap = simulated(sizes, drawn, number)
+    study, gap, drawn = simulated(sizes, number)
     start = time.process_time()
     fit = fit_participants(participant_data(study, sizes.design.scale), sampler=sampler, seed=number, **settings)
     found: dict[str, Any] = {"study": number, "converged": fit.convergence.passed}
