@@ -92,7 +92,7 @@ def take_coverage(table: pd.DataFrame) -> pd.DataFrame:
     shown = shown.reindex(FAMILIES).rename(index=FAMILIES)
     for column, name in (("tvd", "bias of the raw TVD"), ("tvd_bayes", "bias of the posterior mean")):
         by_size = errors[column].groupby(table["n"]).mean()
-        shown.loc[name] = [f"{value:+.2f}".replace("0.", ".") for value in by_size]
+        shown.loc[name] = [f"{value:+.2f}" for value in by_size]
     shown.columns = pd.Index(f"{n:,} answers" for n in shown.columns)
     return shown.rename_axis("how the model differs").reset_index()
 
