@@ -7,7 +7,7 @@ from .cloze.ard import SklearnArd, average_effects, expected_target, largest_pro
 from .cloze.ard_sbc import ard_sbc, interval_coverage
 from .cloze.tvd import TvdPosterior, tvd_posterior
 from .comparison.calibration_curves import predicted_reports, reliability_curves, report_shares
-from .comparison.participant_fit import ANCHORS, Anchor, ParticipantFit, fit_participants, top1_weights
+from .comparison.participant_fit import ANCHORS, Anchor, ParticipantFit, design_matrix, fit_participants, top1_weights
 from .comparison.participant_gap import SharedBelief, loss_gap, outcome_temperature, tail_share, top1_rate
 from .comparison.participant_sensitivity import WithoutOne, leave_one_out, scaled_priors, unusual_participants
 from .comparison.sbc import calibration_sbc, report_sbc
@@ -66,6 +66,7 @@ __all__ = [
     "comparison_table",
     "compile_model",
     "complete",
+    "design_matrix",
     "ecdf_band",
     "expected_scores",
     "expected_target",

@@ -43,7 +43,7 @@ from models.comparison.latent_words import draw_words
 from models.comparison.participant_data import ParticipantData
 from models.comparison.participants import ParticipantPriors, participant_model, set_windows
 
-__all__ = ["ANCHORS", "DESCRIPTIONS", "GAUSSIAN", "Anchor", "Compiled", "ParticipantFit", "fit_participants", "top1_weights"]
+__all__ = ["ANCHORS", "DESCRIPTIONS", "GAUSSIAN", "Anchor", "Compiled", "ParticipantFit", "design_matrix", "fit_participants", "top1_weights"]
 
 FloatArray = NDArray[np.float64]
 
@@ -360,7 +360,7 @@ class Compiled:
         token = np.empty((len(inputs), data.token_item.size))
         e, t = grid.e_values, grid.t_values
         for at, (law, start, *people) in enumerate(inputs):
-            weight = op.values(law, start, *people)[2]
+            weight = op.values(law, start, *people, backward=False)[2]
             t_place, silent[at], e_place = draw_words(op, law, weight, tuple(people), int(rng.integers(2**31)))
             target[at], token[at] = t[t_place], e[e_place]
         return SharedBelief(
@@ -374,6 +374,48 @@ class Compiled:
             silent=silent,
             noise=rng.normal(size=(*target.shape, 2)),
         )
+
+
+def design_matrix(formula: str, people: pd.DataFrame) -> pd.DataFrame:
+    """Columns of a formula on covariates of participants, without an intercept.
+
+    Parameters
+    ----------
+    formula : str
+        Such as ``age + expertise``, in the language of lme4 and bambi without random effects.
+    people : pandas.DataFrame
+        One row per participant, whose id is its index.
+
+    Returns
+    -------
+    pandas.DataFrame
+        For ``covariates`` of :func:`fit_participants`; the index is that of `people`.
+
+    Raises
+    ------
+    InputError
+        If the formula cannot be read, names a column that is not there, or a value is missing.
+
+    Examples
+    --------
+    >>> import inference
+    >>> import pandas as pd
+    >>> people = pd.DataFrame({"age": [20, 30, 40], "expert": ["no", "yes", "yes"]}, index=["p1", "p2", "p3"])
+    >>> inference.design_matrix("age + expert", people).columns.tolist()
+    ['age', 'expert[yes]']
+    """
+    from formulae import design_matrices  # noqa: PLC0415 - imports in half a second, and few need it
+
+    try:
+        found = design_matrices(formula, people.reset_index(drop=True), na_action="error").common
+    except Exception as error:
+        raise InputError(f"is {formula!r}: {error}", field="people") from error
+    if found is None:
+        raise InputError(f"is {formula!r}, should name columns of the table of people", field="people")
+    columns = found.as_dataframe()
+    if "Intercept" in columns:
+        columns = columns.drop(columns="Intercept")
+    return columns.set_axis(people.index)
 
 
 def top1_weights(model_rate: Sequence[float] | FloatArray, rate: float, se: float) -> FloatArray:

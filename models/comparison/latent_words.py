@@ -143,10 +143,11 @@ def _report_gradient(d_report, product, row, people, reports, ratio, step, d_slo
 
 
 @compiled
-def _likelihood(law, start, people, words, items, reports, d_law, weight, d_slope, d_bias, d_noise, d_slips, marginal):  # type: ignore[no-untyped-def]  # noqa: PLR0917
+def _likelihood(law, start, people, words, items, reports, d_law, weight, d_slope, d_bias, d_noise, d_slips, marginal, backward):  # type: ignore[no-untyped-def]  # noqa: PLR0917
     """Log-likelihood, and its gradients by the law (bin, e), the start (item, lambda, t) and the people's numbers.
 
     The gradient by the start is the posterior of (lambda, t); `marginal` (word, e), if it has rows, becomes that of e.
+    Without `backward` the other gradients stay 0.
     """
     word_first, word_bin, e_first, e_size, answers, answers_first = words
     t_first, t_size, z_first, z_size, e_start, t_start, step = items
@@ -203,7 +204,7 @@ def _likelihood(law, start, people, words, items, reports, d_law, weight, d_slop
         total += math.log(mass)
         joint /= mass
         weight[q, z0 : z0 + n_z, t0 : t0 + n_t] = joint
-        for k in range(n_words):
+        for k in range(n_words if backward else 0):
             x = first + k
             n_e, e0, a0 = e_size[x], e_first[x], answers_first[x]
             chance = chances[k, : n_z * n_e].reshape(n_z, n_e)
@@ -296,7 +297,9 @@ class LatentWords(Op):
         given = [pt.as_tensor(x, dtype="float64") for x in inputs]
         return Apply(self, given, [pt.dscalar(), *[x.type() for x in given[:5]], pt.dvector()])
 
-    def values(self, law: Any, start: Any, *people: Any, marginal: FloatArray | None = None) -> tuple[Any, ...]:
+    def values(
+        self, law: Any, start: Any, *people: Any, marginal: FloatArray | None = None, backward: bool = True
+    ) -> tuple[Any, ...]:
         """Log-likelihood and gradients by law, start, slope, bias, noise, (lapse, half)."""
         law, start = np.ascontiguousarray(law), np.ascontiguousarray(start)
         d_people = [np.zeros(np.shape(x)) for x in people[:3]]
@@ -313,6 +316,7 @@ class LatentWords(Op):
             *d_people,
             slips,
             np.empty((0, 0)) if marginal is None else marginal,
+            backward,
         )
         return total, d_law, weight, *d_people, slips
 

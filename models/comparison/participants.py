@@ -25,7 +25,7 @@ FloatArray = NDArray[np.float64]
 
 _PLAYER_NOISE = 0.125
 """Nats; what the grid of log-ratios cannot tell from an exact report."""
-_KEPT = 1e-5
+_KEPT = 1e-4
 """Part of the largest probability below which a place of a grid is left out, beside a margin."""
 _LAW_BIN_NATS = 0.25
 
@@ -431,7 +431,7 @@ def words_of(
 
 
 def set_windows(
-    model: pm.Model, inputs: list[Any], margin_nats: float = 1.0, *, data: ParticipantData | None = None
+    model: pm.Model, inputs: list[Any], margin_nats: float = 0.75, *, data: ParticipantData | None = None
 ) -> None:
     """Restrict every word and item to the part of the grids that matters at the given inputs of the likelihood.
 
@@ -442,7 +442,7 @@ def set_windows(
     inputs : list of ndarray
         Values of ``model.latent_inputs``.
     margin_nats : float
-        What is kept on both sides of the part with a hundred-thousandth of the largest probability.
+        What is kept on both sides of the part with a ten-thousandth of the largest probability.
     data : ParticipantData, optional
         Other reports on the words of the model; by default its own.
     """
@@ -456,7 +456,7 @@ def set_windows(
         grid,
         e_window=_window(marginal, margin),
         t_window=_window(weight.sum(axis=1), margin),
-        z_window=_window(weight.sum(axis=2), 2),
+        z_window=_window(weight.sum(axis=2), 1),
     )
 
 
