@@ -41,8 +41,9 @@ TABLE = re.compile(r"<!-- table (?P<name>\w+) -->\n(?P<shown>.*?)<!-- end -->", 
 
 HUMAN_LOSS = ("gap_median_nats", "gap_lower_nats", "gap_upper_nats", "perplexity_median")
 HUMAN_LOSS += ("perplexity_posterior_lower", "perplexity_posterior_upper", "error_median_nats")
-HUMAN_LOSS += ("tail_share_median", "tail_share_lower", "tail_share_upper")
-HUMAN_LOSS += ("informed_gap_median_nats", "informed_gap_lower_nats", "informed_gap_upper_nats", "tail_factor")
+HUMAN_LOSS += ("informed_gap_median_nats", "informed_gap_lower_nats", "informed_gap_upper_nats")
+HUMAN_LOSS += ("one_by_one_most_median_nats", "one_by_one_most_upper_nats", "k0_median", "k0_lower", "k0_upper")
+HUMAN_LOSS += ("tail_share_median", "tail_share_lower", "tail_share_upper", "tail_factor")
 PERPLEXITY = ("gap_nats", "se_items_nats", "se_samples_nats", "perplexity", "true_loss_nats", "true_perplexity_asked")
 PERPLEXITY += ("pareto_k", "share_starved")
 BETS = ("loss_nats", "loss_se_nats", "loss_lower_nats", "loss_upper_nats", "perplexity", "gap_nats", "gap_se_nats")
@@ -91,7 +92,7 @@ def take_coverage(table: pd.DataFrame) -> pd.DataFrame:
     shown = shown.reindex(FAMILIES).rename(index=FAMILIES)
     for column, name in (("tvd", "bias of the raw TVD"), ("tvd_bayes", "bias of the posterior mean")):
         by_size = errors[column].groupby(table["n"]).mean()
-        shown.loc[name] = [f"{value:+.2f}".replace("0.", ".") for value in by_size]
+        shown.loc[name] = [f"{value:+.2f}" for value in by_size]
     shown.columns = pd.Index(f"{n:,} answers" for n in shown.columns)
     return shown.rename_axis("how the model differs").reset_index()
 
@@ -117,13 +118,12 @@ def results(name: str) -> pd.DataFrame:
 
 
 def formatted(value: str, form: str) -> str:
-    """Write a number as the pages do: no zero before the point, a comma between thousands."""
+    """Write a number as the pages do: a comma between thousands."""
     if form == "text":
         return value
     if form == "share":
         return f"{100 * float(value):.0f}%"
-    shown = f"{float(f'{float(value):{form}}'):,.0f}" if form.endswith("g") else f"{float(value):,{form}}"
-    return re.sub(r"^(-?)0\.", r"\1.", shown)
+    return f"{float(f'{float(value):{form}}'):,.0f}" if form.endswith("g") else f"{float(value):,{form}}"
 
 
 def expected_number(match: re.Match[str]) -> str:

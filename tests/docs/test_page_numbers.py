@@ -108,8 +108,8 @@ def test_a_new_run_brings_its_numbers_and_its_figure(pages: ModuleType, tmp_path
     ("value", "form", "shown"),
     [
         ("1761.3", ".3g", "1,760"),
-        (".98", ".2f", ".98"),
-        ("-0.16", ".2f", "-.16"),
+        (".98", ".2f", "0.98"),
+        ("-0.16", ".2f", "-0.16"),
         ("2.0", ".1f", "2.0"),
         ("7", "text", "7"),
     ],
