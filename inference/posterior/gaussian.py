@@ -175,9 +175,9 @@ def fit_gaussian(
         for _ in range(_STRETCHES):
             away = (2 * side - 1) * 2 * scales[at, side] * directions[:, at]
             drops[at, side] = top - program.density(x + away)[0]
+            scales[at, side] *= np.clip(np.sqrt(2 / max(float(drops[at, side]), 1e-3)), 0.4, 2.0)
             if _DROPS[0] <= drops[at, side] <= _DROPS[1]:
                 break
-            scales[at, side] *= np.clip(np.sqrt(2 / max(float(drops[at, side]), 1e-3)), 0.4, 2.0)
     if not _DROPS[0] <= drops.min() <= drops.max() <= _DROPS[1]:
         reasons.append(
             f"two standard deviations off the mode the log-density falls by {drops.min():.2g} to {drops.max():.2g}, "

@@ -55,7 +55,9 @@ class Grid:
         if not n_answers.any():
             return np.array([-np.inf])
         least, most = np.log(n_answers[n_answers > 0].min()), np.log(n_answers.max())
-        return np.arange(least - self.log_sum[1], most - self.log_sum[0] + 1e-9, self.log_sum_step)
+        # given the sum the standard deviation of ln lambda is 1 / sqrt(n)
+        step = min(self.log_sum_step, 1.5 / np.sqrt(n_answers.max()))
+        return np.arange(least - self.log_sum[1], most - self.log_sum[0] + 1e-9, step)
 
 
 def _grid(low: float, high: float, step: float) -> FloatArray:
@@ -386,7 +388,7 @@ def _target_answers(data: ParticipantData, grid: Grid, log_lambda: FloatArray) -
         return np.zeros((n.size, 1, 1))
     rate = log_lambda[:, None] + data.target_log_g[:, None, None] + grid.t_values
     found = data.target_answers[:, None, None] * rate - np.exp(np.minimum(rate, 6.5))
-    found += (np.log(grid.log_sum_step) - gammaln(np.maximum(n, 1)))[:, None, None]
+    found += (np.log(log_lambda[1] - log_lambda[0]) - gammaln(np.maximum(n, 1)))[:, None, None]
     return np.where((n > 0)[:, None, None], found, -np.log(log_lambda.size))
 
 
