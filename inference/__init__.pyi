@@ -8,7 +8,7 @@ from .cloze.ard_sbc import ard_sbc, interval_coverage
 from .cloze.tvd import TvdPosterior, tvd_posterior
 from .comparison.calibration_curves import predicted_reports, reliability_curves, report_shares
 from .comparison.participant_fit import ANCHORS, Anchor, ParticipantFit, design_matrix, fit_participants, top1_weights
-from .comparison.participant_gap import SharedBelief, loss_gap, outcome_temperature, tail_share, top1_rate
+from .comparison.participant_gap import SharedBelief, loss_gap, outcome_temperature, tail_share
 from .comparison.participant_sensitivity import WithoutOne, leave_one_out, scaled_priors, unusual_participants
 from .comparison.sbc import calibration_sbc, report_sbc
 from .examples import stand_in_posterior
@@ -108,7 +108,6 @@ __all__ = [
     "stand_in_posterior",
     "store",
     "tail_share",
-    "top1_rate",
     "top1_weights",
     "tvd_posterior",
     "unusual_participants",

@@ -18,7 +18,7 @@ from .comparison.calibration_data import (
     favoured_outcomes,
     reports_on_truth,
 )
-from .comparison.participant_data import ParticipantData, participant_data, with_reports, without_participants
+from .comparison.participant_data import ParticipantData, participant_data, without_participants
 from .comparison.participants import ParticipantPriors, participant_model
 from .comparison.report_process import ReportPriors, report_model
 from .guesses.accuracy import accuracy_model
@@ -73,7 +73,6 @@ __all__ = [
     "set_counts",
     "set_weights",
     "set_word_pairs",
-    "with_reports",
     "without_participants",
     "word_pair_data",
     "word_pair_model",

@@ -11,11 +11,11 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field, model_validator
+from scipy.stats import binomtest
 
 from estimators.comparison import ParticipantPopulation
 from estimators.content import content_digest
 from estimators.errors import InputError
-from estimators.guesses import wilson_interval
 from experiments.comparison.estimates import PlayerSettings, chosen_models, rounding_label
 from experiments.comparison.recovery.figures import ESTIMATOR_LABELS, recovery_figure
 from experiments.comparison.recovery.studies import fresh_items, rows_of_models, rows_of_participants
@@ -151,7 +151,7 @@ def recovery_summary(table: pd.DataFrame, population: str) -> pd.DataFrame:
     rows = []
     for key, part in table.groupby([*_CELL[population], "estimator"], sort=False):
         error = part["gap_median_nats"] - part["truth_nats"]
-        held = wilson_interval(part["covers"].sum(), len(part))
+        held = binomtest(int(part["covers"].sum()), len(part)).proportion_ci(0.95, "wilson")
         rows.append(
             {
                 **dict(zip((*_CELL[population], "estimator"), key, strict=True)),
@@ -161,8 +161,8 @@ def recovery_summary(table: pd.DataFrame, population: str) -> pd.DataFrame:
                 "k0_ratio": part["k0_ratio"].median(),
                 "error_lower_nats": error.quantile(0.05),
                 "error_upper_nats": error.quantile(0.95),
-                "coverage_lower": float(held[0]),
-                "coverage_upper": float(held[1]),
+                "coverage_lower": float(held.low),
+                "coverage_upper": float(held.high),
             }
         )
     return pd.DataFrame(rows).dropna(axis=1, how="all")

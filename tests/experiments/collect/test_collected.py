@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from models.comparison.free_answer_data import free_answer_data
 from sqlalchemy import select
 
 from estimators.comparison import estimate_perplexity
@@ -46,6 +45,7 @@ from experiments.studies.comparison.lm_game import lm_game
 from experiments.studies.comparison.simulated import simulated
 from experiments.studies.comparison.table import comparison_study
 from experiments.studies.guesses.lm_game_top1 import lm_game_top1
+from models.comparison.participant_data import participant_data
 from tests.experiments.command import run_experiment
 
 N_PLAYERS = 4
@@ -289,7 +289,7 @@ def test_free_answers_on_the_same_contexts_come_along(played: Played) -> None:
     assert study.sizes["answer"] == shared
     # every word was drawn from the target and the candidates
     assert (study["answer_candidate"].to_numpy() >= -1).all()
-    data = free_answer_data(study, "interface")
+    data = participant_data(study, "interface")
     assert data.n_answers.sum() > 0
     assert "answer" not in collected_study(url=played.url, free_answers=False).dims
 

@@ -21,15 +21,12 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.stats import kstest
 
-from estimators.comparison.examples import comparison_study
 from estimators.errors import InputError
 from inference import progress
-from inference.comparison.participant_fit import compile_participants
 from inference.examples import normal_model
 from inference.posterior.arviz_adapter import diagnostics, ess_bulk, group_names
 from inference.posterior.hamiltonian import Chain, _program, chain
 from inference.posterior.sampling import CompiledModel, sample, written_model
-from models.comparison.participant_data import participant_data
 from models.density import WrittenDensity
 
 FloatArray = NDArray[np.float64]
@@ -196,23 +193,6 @@ def test_a_model_whose_density_is_not_written_is_refused() -> None:
         sample(normal_model(), sampler="hmc")
     with pytest.raises(InputError, match=r"sampler.*draws"):
         sample(small(normal_model()), sampler="hmc", draws=0)
-
-
-@pytest.mark.slow
-def test_participants_have_the_posterior_of_nutpie(seed_offset: int) -> None:
-    """60 scalars that all share or a participant has, by two samplers: 4.5 standard errors once in 2,000 such tests."""
-    program = compile_participants(participant_data(comparison_study()))
-    settings = {"draws": 8000, "tune": 1000, "chains": 2, "progress": False, "seed": 1 + seed_offset}
-    ours, nuts = (sample(program, sampler=name, **settings).posterior for name in ("hmc", "nutpie"))
-    names = [name for name in ours.data_vars if ours[name].ndim == 2 or "participant" in ours[name].dims]
-    worst = 0.0
-    for name in names:
-        one, other = (np.asarray(each[name]).reshape(2, 8000, -1) for each in (ours, nuts))
-        for i in range(one.shape[2]):
-            a, b = one[..., i], other[..., i]
-            error = np.hypot(a.std() / np.sqrt(ess_bulk(a)), b.std() / np.sqrt(ess_bulk(b)))
-            worst = max(worst, abs(a.mean() - b.mean()) / error)
-    assert worst < 4.5
 
 
 @compiled

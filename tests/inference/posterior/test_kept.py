@@ -22,14 +22,14 @@ from pytensor.compile.builders import OpFromGraph
 from pytensor.compile.ops import wrap_py
 from pytensor.graph.op import Op
 
-import inference
-from estimators.comparison.examples import designed_study
+from estimators.cloze.examples import two_samples
 from inference.examples import normal_model, stand_in_posterior
 from inference.posterior import kept as module
 from inference.posterior import storage
 from inference.posterior.arviz_adapter import InferenceData, group
 from inference.posterior.kept import keep_fits, kept
-from models import free_answer_data
+from models import word_pair_data, word_pair_model
+from models.cloze.word_pair_density import word_pair_density
 
 SETTINGS = {"draws": 5, "seed": 1}
 TWO = {"two": ["a", "b"]}
@@ -255,21 +255,17 @@ def test_formulas_of_one_key_are_one_density(one: Any, other: Any) -> None:
 
 
 def test_a_written_density_counts_with_its_start_its_jitter_and_what_its_functions_hold() -> None:
-    data = free_answer_data(designed_study())
-    programs = [inference.compile_free_answers(data, n_first=0, equation_6=equation_6) for equation_6 in (False, True)]
-    density, again = programs[0].density, inference.compile_free_answers(data, n_first=0).density
-    other = programs[1].density
-    assert density is not None
-    assert other is not None
+    data = word_pair_data(*two_samples())
+    density, other, again = (word_pair_density(data, pooled=pooled) for pooled in (False, True, False))
     changed = [
         density,
         other,
         replace(density, start=density.start + 1),
         replace(density, jitter=0.5),
-        replace(density, function=density.moves or other.expand),
-        replace(density, expand=lambda x, **_: {"item_gap_nats": x}),
+        replace(density, function=other.expand),
+        replace(density, expand=lambda x, **_: {"tvd": x}),
     ]
-    keys = [module._key(programs[0].model, {"density": one}, by_model=False) for one in (*changed, again)]
+    keys = [module._key(word_pair_model(data), {"density": one}, by_model=False) for one in (*changed, again)]
     assert keys[-1] == keys[0]
     assert len(set(keys)) == len(changed)
 
