@@ -79,7 +79,7 @@ def _answer(main: Any, people: pd.DataFrame, interval: float) -> str:
 def _people_line(row: Any, exact: dict[str, float]) -> str:
     text = f"- **{people_label(row)}**{_failed(row)}: gap of the shared belief {_ends(row, 'gap')} nats"
     if row.method == BRIDGE:
-        return f"{text}, k0 {row.k0_median:.2f}."
+        return f"{text}, k0 {row.k0_median:.2f}, in closed form."
     said = [f"{_ends(row, 'informed_gap')} over items with a report or an answer"]
     said += [f"mean gap of people one by one at most {_ends(row, 'one_by_one_most')}"]
     said += [f"k0 {_ends(row, 'k0', unit='')}"] if row.anchor != "assumed" else []
