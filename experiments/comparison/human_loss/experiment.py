@@ -158,7 +158,7 @@ def _result(made: LossRows, rows: Sequence[LossRow]) -> ExperimentResult:
         figures=figures,
         text=summary(table, dataset, settings.interval, settings.top1.rate),
         warnings=(*unconverged(made.found), *made.problems),
-        gate_failed=gate_failed(settings, made.found),
+        gate_failed=gate_failed(settings, {name: found for name, found in made.found.items() if "priors:" not in name}),
         posteriors={HUMAN if what == "everyone" else f"{HUMAN}_{what}": fit.idata for what, fit in kept.items()},
         on_screen=main_rows(table)[list(_ON_SCREEN)],
     )
