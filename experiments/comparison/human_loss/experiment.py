@@ -158,7 +158,7 @@ def _result(made: LossRows, rows: Sequence[LossRow]) -> ExperimentResult:
         figures=figures,
         text=summary(table, dataset, settings.interval, settings.top1.rate),
         warnings=(*unconverged(made.found), *made.problems),
-        gate_failed=gate_failed(settings, made.found),
+        gate_failed=gate_failed(settings, {name: found for name, found in made.found.items() if "priors:" not in name}),
         posteriors={HUMAN if what == "everyone" else f"{HUMAN}_{what}": fit.idata for what, fit in kept.items()},
         on_screen=main_rows(table)[list(_ON_SCREEN)],
     )
@@ -209,7 +209,7 @@ def _dataset(made: LossRows, rows: Sequence[LossRow], table: pd.DataFrame) -> xr
     shown = {what: fit for what, fit in made.fits.items() if what in ("everyone", "without")}
     if shown:
         k0, level = made.settings.curve.k0, [made.settings.tail, 0.5, 1 - made.settings.tail]
-        shift = made.shift_nats(made.data).mean()
+        shift = made.exact_nats(made.data.generator, made.data).mean()
         curves = [np.quantile([fit.gap_at(at) + shift for at in k0], level, axis=1) for fit in shown.values()]
         variables["curve_gap_nats"] = (("fit", "quantile", "k0"), np.stack(curves))
         variables["top1_draws"] = (("fit", "kept"), np.stack([made.top1(fit) for fit in shown.values()]))

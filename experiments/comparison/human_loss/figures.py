@@ -45,7 +45,7 @@ def main_rows(table: pd.DataFrame) -> pd.DataFrame:
 def people_label(row: Any) -> str:
     """Say who, and where the scale of their belief comes from."""
     if row.method == BRIDGE:
-        return f"humans, {BRIDGE} (closed form)"
+        return f"humans, {BRIDGE}"
     who = "humans" if not row.left_out else f"humans, {row.left_out.count(';') + 1} left out"
     assumed = f"k\N{SUBSCRIPT ZERO} = {row.k0_median:g} assumed"
     how = {"answers": "scale from free answers", "outcomes": "scale from outcomes"}.get(row.anchor, assumed)

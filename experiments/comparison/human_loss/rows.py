@@ -20,7 +20,6 @@ from estimators.comparison import (
     rounding_scheme,
     scaled_bridge,
     study_pool,
-    true_loss,
 )
 from estimators.errors import InputError
 from estimators.perplexity import perplexity_of_loss
@@ -71,14 +70,7 @@ class LossRow:
 class LossRows:
     """Makes the rows; `fits` has those of people, `found` the checks of all, `problems` what the study does not allow.
 
-    Attributes
-    ----------
-    study : xarray.Dataset
-    control : str
-        The model to which gaps are.
-    grid : RoundingScheme
-        The values that participants could report.
-    settings : HumanLossSettings
+    Gaps are to `control`; `grid` has the values that participants could report.
     """
 
     study: xr.Dataset
@@ -104,20 +96,17 @@ class LossRows:
         constant = people.nunique().max() <= 1
         return design_matrix(self.settings.people, people.first().loc[:, constant[constant].index])
 
-    def shift_nats(self, data: ParticipantData) -> FloatArray:
-        """From the gap to the model that drew the candidates to that to the control, (item,)."""
-        target = self.study["target_logprob"].isel(item=data.position)
-        shift: FloatArray = (target.sel(model=self.control) - target.sel(model=data.generator)).to_numpy()
-        return shift
-
-    def true_gap_nats(self, player: str, data: ParticipantData) -> float:
-        """Exact gap of a player on these items; NaN for people whose belief nobody knows."""
-        asked = np.isin(np.arange(self.study.sizes["item"]), data.position)
-        return true_loss(self.study, player, asked) - true_loss(self.study, self.control, asked)
+    def exact_nats(self, player: str, data: ParticipantData) -> FloatArray:
+        """Exact gap of a player, (item,); NaN for people whose belief nobody knows."""
+        study = self.study.isel(item=data.position)
+        own = study["target_logprob"].sel(model=player) if player != HUMAN else study.get("human_target_logprob")
+        control: FloatArray = study["target_logprob"].sel(model=self.control).to_numpy()
+        return control - (np.nan if own is None else own.to_numpy())
 
     def models(self, data: ParticipantData) -> dict[str, float]:
         """Exact gaps of the language models, the largest first."""
-        gaps = {name: self.true_gap_nats(name, data) for name in self.study["model"].to_numpy().astype(str).tolist()}
+        names = self.study["model"].to_numpy().astype(str).tolist()
+        gaps = {name: float(self.exact_nats(name, data).mean()) for name in names}
         return dict(sorted(gaps.items(), key=lambda model: -model[1]))
 
     def player(self, name: str) -> Iterator[LossRow]:
@@ -203,7 +192,8 @@ class LossRows:
 
     def _of_fit(self, fit: ParticipantFit, cells: dict[str, Any], at: Any = slice(None)) -> LossRow:
         """Row of a fit, or of some of its draws; people have a scale, bounds of their own mean loss, and factors."""
-        data, shift, cells = fit.data, self.shift_nats(fit.data), cells | convergence_columns(fit.convergence)
+        data, cells = fit.data, cells | convergence_columns(fit.convergence)
+        shift = self.exact_nats(data.generator, data)
         named = {"tail_share{}": fit.tail_share.mean(axis=1)}
         named["informed_gap{}_nats"] = fit.informed_gap_nats + shift[data.informed].mean()
         if not data.is_player:
@@ -217,17 +207,13 @@ class LossRows:
         return self._row(cells, data, fit.gap_nats[at], fit.item_gap_nats[at])
 
     def _row(
-        self,
-        cells: dict[str, Any],
-        data: ParticipantData,
-        gap_nats: FloatArray,
-        item_gap_nats: FloatArray | None = None,
+        self, cells: dict[str, Any], data: ParticipantData, gap_nats: FloatArray, by_item: FloatArray | None = None
     ) -> LossRow:
         """Row with its intervals; gaps come as those to the model that drew the candidates."""
-        shift, items = self.shift_nats(data), np.full(self.study.sizes["item"], np.nan)
-        if item_gap_nats is not None:
-            items[data.position] = np.median(item_gap_nats, axis=0) + shift
-        truth = self.true_gap_nats(str(cells["player"]), data)
+        shift, items = self.exact_nats(data.generator, data), np.full(self.study.sizes["item"], np.nan)
+        if by_item is not None:
+            items[data.position] = np.median(by_item, axis=0) + shift
+        truth = float(self.exact_nats(str(cells["player"]), data).mean())
         found = self._quantiles("gap{}_nats", gap_nats + shift.mean())
         perplexity = perplexity_of_loss(cells["reference_loss_nats"] + np.array([*found.values(), truth])).tolist()
         cells = {"agreement": "", "verdict": "", **cells, **found, **dict(zip(_PERPLEXITY, perplexity, strict=True))}

@@ -11,7 +11,7 @@ import xarray as xr
 from estimators.layout import HUMAN
 from experiments.comparison.human_loss.figures import main_rows, people_label
 from experiments.comparison.human_loss.rows import BRIDGE, PEOPLE, PLAYERS, WITHOUT_ONE
-from experiments.harness.figures import player_label
+from experiments.harness.figures import finite_range, player_label
 from experiments.harness.settings import rows_of
 
 __all__ = ["summary"]
@@ -59,30 +59,33 @@ def _ends(row: Any, name: str, form: str = ".2f", unit: str = "_nats") -> str:
 
 def _answer(main: Any, people: pd.DataFrame, interval: float) -> str:
     fits = people.loc[(people["method"] == PEOPLE) & people["converged"].astype(bool), "perplexity_median"]
+    low, high = finite_range(fits, [main.perplexity_median])
     private = main.one_by_one_most_median_nats - main.gap_median_nats
     most = (
-        f"up to a perplexity of {main.perplexity_median * np.exp(private):.4g}"
-        if np.isfinite(private)
-        else "by how much these answers cannot tell"
+        f"up to a perplexity of {main.perplexity_median * np.exp(private):.4g}" if _bounded(main) else "by how much these answers cannot tell"
     )
     known = f"; in truth {main.true_perplexity_asked:.4g}" if np.isfinite(main.true_perplexity_asked) else ""
     return (
         f"**The belief that people share has a perplexity of {main.perplexity_median:.4g} "
         f"[{main.perplexity_posterior_lower:.4g}, {main.perplexity_posterior_upper:.4g}]**{_failed(main)} on these "
         f"{main.n_items} items ({interval:.0%} interval{known}). Under all scales, participants and priors tried its "
-        f"median goes from {fits.min():.4g} to {fits.max():.4g}; the mean loss of people one by one is that of their "
+        f"median goes from {low:.4g} to {high:.4g}; the mean loss of people one by one is that of their "
         f"shared belief or more, {most}. It rests on {_SCALE[main.anchor]}, and on the model's form for the "
         f"{_ends(main, 'tail_share', '.0%', '')} of the belief on tokens never drawn."
     )
 
 
+def _bounded(row: Any) -> bool:
+    """Whether the noise of reports says anything of how much more people lose one by one."""
+    return bool(row.one_by_one_most_median_nats - row.gap_median_nats < _MOST_NATS)
+
+
 def _people_line(row: Any, exact: dict[str, float]) -> str:
     text = f"- **{people_label(row)}**{_failed(row)}: gap of the shared belief {_ends(row, 'gap')} nats"
     if row.method == BRIDGE:
-        return f"{text}, k0 {row.k0_median:.2f}."
+        return f"{text}, k0 {row.k0_median:.2f}, in closed form."
     said = [f"{_ends(row, 'informed_gap')} over items with a report or an answer"]
-    if np.isfinite(row.one_by_one_most_median_nats):
-        said += [f"mean gap of people one by one at most {_ends(row, 'one_by_one_most')}"]
+    said += [f"mean gap of people one by one at most {_ends(row, 'one_by_one_most')}"] if _bounded(row) else []
     said += [f"k0 {_ends(row, 'k0', unit='')}"] if row.anchor != "assumed" else []
     said += [f"{_ends(row, 'tail_share', '.0%', '')} of it on tokens never drawn"]
     for name, gap in exact.items():

@@ -104,12 +104,12 @@ PARTS: Mapping[str, Part] = MappingProxyType(
     {
         part.name: part
         for part in (
-            Part("human_loss", "lm_game", "human_loss", bayes=True, seconds=1200),
             Part("ard", "provo", "ard_conclusion", bayes=True, seconds=600),
             Part("tvd_bayes", "provo", "tvd", ("experiment.bayes.n_contexts=40",), bayes=True, seconds=600),
             Part("rank_slopes", "ranks", "ranks", bayes=True, seconds=120),
             Part("accuracy_posterior", "top1", "accuracy", bayes=True, seconds=300),
             Part("calibration", "lm_game", "calibration", bayes=True, seconds=300),
+            Part("human_loss", "lm_game", "human_loss", bayes=True, seconds=150),
             Part("tvd_sample_size_clean", "provo", "tvd_sample_size", seconds=40),
             Part("tvd_legacy", "provo", "tvd_legacy", seconds=41),
             Part("tvd_clean", "provo", "tvd", seconds=33),
