@@ -38,7 +38,7 @@ from inference.comparison.participant_gap import (
 )
 from inference.posterior.arviz_adapter import InferenceData, group
 from inference.posterior.convergence import Convergence, GateThresholds, check_convergence
-from inference.posterior.gaussian import Gaussian, Program, fit_gaussian, posterior_of
+from inference.posterior.gaussian import Gaussian, Program, Spread, fit_gaussian, posterior_of
 from inference.posterior.sampling import sample
 from models.comparison.latent_words import draw_words
 from models.comparison.participant_data import ParticipantData
@@ -81,6 +81,12 @@ DESCRIPTIONS = {
 }
 """What variables of the posterior are."""
 
+SPREADS = (
+    Spread("slope_sd_log__", "log_slope_zerosum__"),
+    Spread("bias_sd_log__", "bias_own"),
+    Spread("noise_sd_log__", "noise_own", centred=False),
+)
+"""Standard deviations over participants."""
 _SCALES = (0.05, 20.0)
 _NEAR_ENOUGH = 1.25
 _ROUNDS = 4
@@ -336,7 +342,7 @@ class Compiled:
 
     def __init__(self, model: pm.Model, data: ParticipantData) -> None:
         self.data = data
-        self.program = Program(model, {str(at): tensor for at, tensor in enumerate(model.latent_inputs)})
+        self.program = Program(model, {str(at): tensor for at, tensor in enumerate(model.latent_inputs)}, SPREADS)
         self.start: FloatArray | None = None
 
     def at(self, scale: float | None) -> Compiled:

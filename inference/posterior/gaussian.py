@@ -1,12 +1,19 @@
-"""A posterior's mode and the Gaussian around it, with a check of how Gaussian it is.
+r"""A posterior's mode and the Gaussian around it, with a check of how Gaussian it is.
 
 For models of a hundred parameters whose likelihood takes milliseconds this is ten times quicker than NUTS. It is only
 as good as the posterior is Gaussian: draws of :func:`inference.sample` from the same model say whether it is.
+
+The mode of a joint posterior is no good place for the spread of parameters that are alike (:class:`Spread`): with n of
+them, each known with precision :math:`\lambda_i` from the data, the density of the spread s alone is about
+
+.. math:: p(s) \, \max_b p(b, \ldots \mid s) \prod_i (s^{-2} + \lambda_i)^{-1/2},
+
+where the last factor keeps the mode away from s = 0 (Laplace's approximation). It is added to the log-density.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -22,7 +29,7 @@ from scipy.optimize import minimize
 from inference.posterior.arviz_adapter import InferenceData, from_groups
 from inference.posterior.convergence import Convergence
 
-__all__ = ["Gaussian", "Program", "fit_gaussian"]
+__all__ = ["Gaussian", "Program", "Spread", "fit_gaussian"]
 
 FloatArray = NDArray[np.float64]
 
@@ -65,11 +72,30 @@ class Gaussian:
         return self.mode + away @ self.directions.T
 
 
-class Program:
-    """A model compiled: its log-density with gradient, and its variables, at unconstrained parameters."""
+@dataclass(frozen=True)
+class Spread:
+    """A standard deviation, and the parameters whose it is, by the names of their values.
 
-    def __init__(self, model: pm.Model, wanted: Mapping[str, Any] | None = None) -> None:
+    ``centred`` parameters are Normal(0, spread), others are Normal(0, 1) and are multiplied by the spread.
+    """
+
+    log_sd: str
+    members: str
+    centred: bool = True
+
+
+class Program:
+    """A model compiled: its log-density with gradient, and its variables, at unconstrained parameters.
+
+    The log-density has the factors of `spreads` in it once :meth:`learn_spreads` was called.
+    """
+
+    def __init__(
+        self, model: pm.Model, wanted: Mapping[str, Any] | None = None, spreads: Sequence[Spread] = ()
+    ) -> None:
         self.model = model
+        self._spreads = spreads
+        self._precision: list[tuple[Spread, FloatArray]] = []
         self._density = model.logp_dlogp_function(ravel_inputs=True, mode=_QUICK)
         self._density.set_extra_values({})
         start = model.initial_point()
@@ -98,8 +124,38 @@ class Program:
 
     def density(self, x: FloatArray) -> tuple[float, FloatArray]:
         """Log-density and its gradient."""
-        value, gradient = self._density(x)
-        return float(value), np.asarray(gradient, dtype=float)
+        found, slope = self._density(x)
+        value, gradient = float(found), np.array(slope, dtype=float)
+        for one, precision in self._precision:
+            at = self._places[one.log_sd]
+            own = np.exp(2 * float(x[at][0])) * precision
+            value -= 0.5 * float(np.log1p(own).sum())
+            gradient[at] -= (own / (1 + own)).sum()
+            if one.centred:
+                value += own.size * float(x[at][0])
+                gradient[at] += own.size
+        return value, gradient
+
+    def learn_spreads(self, x: FloatArray) -> None:
+        """Take the precision with which data know the parameters that are alike from the curvature here."""
+        self._precision = []
+        found = []
+        for one in self._spreads:
+            if one.log_sd not in self._places:
+                continue
+            at = self._places[one.members]
+            steps = _STEP * np.eye(x.size)[at]
+            curvature = np.stack([self.density(x - h)[1][at] - self.density(x + h)[1][at] for h in steps]) / (2 * _STEP)
+            sd2 = float(np.exp(2 * x[self._places[one.log_sd]][0]))
+            prior = 1 / sd2 if one.centred else 1.0
+            data = np.maximum(np.linalg.eigvalsh((curvature + curvature.T) / 2) - prior, 0)
+            found.append((one, data if one.centred else data / sd2))
+        self._precision = found
+
+    @cached_property
+    def _places(self) -> dict[str, slice]:
+        ends = np.cumsum([size for *_, size, _ in self._layout])
+        return {name: slice(end - size, end) for (name, _, size, _), end in zip(self._layout, ends, strict=True)}
 
     def wanted(self, x: FloatArray) -> list[FloatArray]:
         """Give the further tensors."""
@@ -151,6 +207,8 @@ def fit_gaussian(
             before(x)
         options: Any = {"maxiter": 60 if at == 0 else 500, "maxcor": 30, "ftol": 1e-11, "gtol": 1e-3}
         x = minimize(downhill, x, jac=True, method="L-BFGS-B", options=options).x
+        if at == rounds - 2:
+            program.learn_spreads(x)
     top, gradient = program.density(x)
     steps = _STEP * np.eye(x.size)
     hessian = np.stack([(downhill(x + step)[1] - downhill(x - step)[1]) / (2 * _STEP) for step in steps])
