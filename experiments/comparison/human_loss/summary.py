@@ -62,7 +62,9 @@ def _answer(main: Any, people: pd.DataFrame, interval: float) -> str:
     low, high = finite_range(fits, [main.perplexity_median])
     private = main.one_by_one_most_median_nats - main.gap_median_nats
     most = (
-        f"up to a perplexity of {main.perplexity_median * np.exp(private):.4g}" if _bounded(main) else "by how much these answers cannot tell"
+        f"up to a perplexity of {main.perplexity_median * np.exp(private):.4g}"
+        if _bounded(main)
+        else "by how much these answers cannot tell"
     )
     known = f"; in truth {main.true_perplexity_asked:.4g}" if np.isfinite(main.true_perplexity_asked) else ""
     return (
@@ -77,7 +79,7 @@ def _answer(main: Any, people: pd.DataFrame, interval: float) -> str:
 
 def _bounded(row: Any) -> bool:
     """Whether the noise of reports says anything of how much more people lose one by one."""
-    return bool(row.one_by_one_most_median_nats - row.gap_median_nats < _MOST_NATS)
+    return bool(np.isfinite(row.one_by_one_most_median_nats))
 
 
 def _people_line(row: Any, exact: dict[str, float]) -> str:
