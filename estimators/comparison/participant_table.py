@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import coo_array, csr_array
 
 from estimators.comparison.item_terms import group_terms
-from estimators.errors import InputError, require_packages
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
+from estimators.errors import InputError
 
 __all__ = ["ParticipantTable", "participant_table"]
 
@@ -78,7 +76,7 @@ def participant_table(
     Raises
     ------
     InputError
-        If shapes disagree, or the table has to be sparse and SciPy is not installed.
+        If shapes disagree.
     """
     terms = group_terms(log_term, item)
     who = np.asarray(participant)
@@ -107,8 +105,5 @@ def _sparse(
     values: FloatArray | None, item: NDArray[np.intp], person: NDArray[np.intp], shape: tuple[int, int]
 ) -> csr_array[Any, Any]:
     """Sums of values, or numbers of answers; (item, participant)."""
-    require_packages(("scipy",), "cloze", source=f"a bootstrap of {shape[0]} participants and {shape[1]} items")
-    from scipy.sparse import coo_array  # noqa: PLC0415 - importing estimators needs no scipy
-
     data = np.ones(item.size) if values is None else values
     return coo_array((data, (item, person)), shape=shape[::-1]).tocsr()

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from estimators.errors import InputError
 
@@ -77,8 +78,6 @@ def variance_components(
     >>> variance_components(values, one[:, None], [(one, group), (one, np.arange(8000))], group).round(1)
     array([3.9, 1. ])
     """
-    from scipy import sparse  # noqa: PLC0415 - importing estimators needs no scipy
-
     columns = fixed / np.maximum(np.sqrt((fixed**2).sum(axis=0)), np.finfo(float).tiny)
     size, turned = np.linalg.eigh(columns.T @ columns)
     kept = size > _DEPENDENT * size[-1]
@@ -103,8 +102,6 @@ def variance_components(
 
 def _step(values: FloatArray, x: FloatArray, z: Sequence[Any], blocks: Sequence[Any], theta: FloatArray) -> FloatArray:
     """One step, with weights of the variances `theta`."""
-    from scipy import sparse  # noqa: PLC0415
-
     weight = np.maximum(theta, 0)
     weight[-1] = max(weight[-1], _LEAST * weight.max())
     inverse: Any = sparse.block_diag(

@@ -254,12 +254,6 @@ def test_a_study_whose_cells_do_not_fit() -> None:
     assert peak < 100e6
 
 
-def test_without_scipy_a_sparse_table_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("estimators.errors.find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r"a bootstrap of 2 participants and 2 items.*scipy"):
-        participant_table([0.0, 1.0], [1, 2], [1, 2], sparse=True)
-
-
 def test_a_replicate_whose_weights_vanish_beside_those_not_drawn_is_left_out_of_items_not_drawn() -> None:
     """Person 2's term is 2,000 nats below person 1's: without person 1 the item's mean is zero in double precision."""
     table = participant_table([0.0, -2000.0, 1.0, 1.0], [1, 1, 2, 2], [1, 2, 1, 2])
