@@ -22,7 +22,7 @@ rng, study = np.random.default_rng(0), designed_simulated(n_items=40)
 data = participant_data(study.drop_dims("answer"), "slider")
 k0 = pm.draw(participant_model(participant_data(study, "slider"))["k0"], N_DRAWS, random_seed=1)
 model = participant_model(data, k0=1.0)
-law, start, slope, bias, noise, lapse, half = pm.draw(model.latent_inputs, N_DRAWS, random_seed=2)
+law, log_target, _, slope, bias, noise, lapse, half = pm.draw(model.latent_inputs, N_DRAWS, random_seed=2)
 e, t, log_g = model.grid.e_values, model.grid.t_values, model.table.bin_log_g
 
 
@@ -32,7 +32,7 @@ def drawn(grid: np.ndarray, chance: np.ndarray) -> np.ndarray:
     return grid[(total < rng.random((*chance.shape[:-1], 1)) * total[..., -1:]).sum(axis=-1)]
 
 
-target = drawn(t, np.exp(start[:, :, 0, :]))
+target = drawn(t, np.exp(log_target))
 token = np.stack([drawn(e, one[model.table.token_bin]) for one in law])
 rest = (model.table.rest_bin, model.table.silence, np.zeros(target.shape, dtype=int))
 gap = loss_gap(SharedBelief(data, target, token, law, e, *rest, rng.normal(size=(*target.shape, 2)))).mean(axis=1)

@@ -385,9 +385,8 @@ class Compiled:
         silent = np.empty(target.shape, dtype=np.intp)
         token = np.empty((len(inputs), data.token_item.size))
         e, t = grid.e_values, grid.t_values
-        for at, (law, start, *people) in enumerate(inputs):
-            weight = op.values(law, start, *people, backward=False)[2]
-            t_place, silent[at], e_place = draw_words(op, law, weight, tuple(people), int(rng.integers(2**31)))
+        for at, one in enumerate(inputs):
+            t_place, silent[at], e_place = draw_words(op, one, int(rng.integers(2**31)))
             target[at], token[at] = t[t_place], e[e_place]
         return SharedBelief(
             data=data,

@@ -95,36 +95,39 @@ class SharedBelief(Result):
         data, n_items = self.data, self.data.item.size
         asked = np.ones((self.n_draws, n_items))
         np.add.at(asked.T, data.token_item, np.exp(c[:, None] * self.token_log_ratio).T)
-        never = ~data.rest_drawn
-        sums = [self._rest(c, data.rest_drawn, 0), self._rest(c, never, 1)]
+        drawn, never = self._rest(c)
         scale = np.exp(-c[:, None] * (data.target_log_g + self.target))
-        return asked, sums[0] * scale, sums[1] * scale
+        return asked, drawn * scale, never * scale
 
-    def _rest(self, c: FloatArray, kept: NDArray[np.bool_], which: int) -> FloatArray:
-        """Sum over other tokens of (g e^e)^c, (draw, item): its mean and variance by the law, as a log-normal."""
-        data, found = self.data, np.zeros((self.n_draws, self.data.item.size))
-        count = np.zeros((data.item.size, self.law.shape[1]))
-        log_g = np.zeros(self.law.shape[1])
-        np.add.at(count, (data.rest_item[kept], self.rest_bin[kept]), data.rest_count[kept])
-        mass = np.zeros_like(count)
-        np.add.at(mass, (data.rest_item[kept], self.rest_bin[kept]), (data.rest_count * np.exp(data.rest_log_g))[kept])
+    def _rest(self, c: FloatArray) -> FloatArray:
+        """Sums over other tokens of (g e^e)^c, (part, draw, item): mean and variance by the law, as a log-normal."""
+        counts = [self._counts(kept) for kept in (self.data.rest_drawn, ~self.data.rest_drawn)]
+        found = np.empty((2, *self.target.shape))
+        item = np.arange(self.target.shape[1])
+        for at, power in enumerate(c.tolist()):
+            powers = np.exp(power * np.multiply.outer(self.e, np.arange(3)))
+            moment = (self.law[at][:, None] * self.silence) @ powers
+            first, second = moment[..., 1] / moment[..., 0], moment[..., 2] / moment[..., 0]
+            for which, (count, mass, log_g) in enumerate(counts):
+                # at c = 1 the mass of an item's bin is exact, else that of its mean token
+                each = np.exp(power * log_g)
+                weight = mass if power == 1 else count * each
+                m = (weight @ first)[item, self.silent[at]]
+                v = ((weight * each) @ np.maximum(second - first**2, 0))[item, self.silent[at]]
+                spread = np.sqrt(np.log1p(v / np.maximum(m, 1e-100) ** 2))
+                found[which, at] = m * np.exp(spread * self.noise[at, :, which] - spread**2 / 2)
+        return found
+
+    def _counts(self, kept: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Tokens and their mass, (item, bin), and the log of a bin's mean probability."""
+        data, shape = self.data, (self.data.item.size, self.law.shape[1])
+        place = (data.rest_item[kept], self.rest_bin[kept])
+        count, mass, log_g = np.zeros(shape), np.zeros(shape), np.zeros(shape[1])
+        np.add.at(count, place, data.rest_count[kept])
+        np.add.at(mass, place, (data.rest_count * np.exp(data.rest_log_g))[kept])
         total = count.sum(axis=0)
         log_g[total > 0] = np.log(mass.sum(axis=0)[total > 0] / total[total > 0])
-        for value in np.unique(c):
-            draws = np.flatnonzero(c == value)
-            power = np.stack([np.ones_like(self.e), np.exp(value * self.e), np.exp(2 * value * self.e)], axis=1)
-            # at c = 1 the mass of an item's bin is exact, else that of its mean token
-            each = np.exp(value * log_g)
-            weight = mass if value == 1 else count * each
-            for z in range(self.silence.shape[1]):
-                moment = np.einsum("dbe,be,ep->dbp", self.law[draws], self.silence[:, z], power, optimize=True)
-                mean = moment[..., 1] / moment[..., 0]
-                variance = np.maximum(moment[..., 2] / moment[..., 0] - mean**2, 0)
-                m, v = mean @ weight.T, variance @ (weight * each).T
-                spread = np.sqrt(np.log1p(v / np.maximum(m, 1e-100) ** 2))
-                drawn = m * np.exp(spread * self.noise[draws, :, which] - spread**2 / 2)
-                found[draws] = np.where(self.silent[draws] == z, drawn, found[draws])
-        return found
+        return count, mass, log_g
 
 
 def loss_gap(belief: SharedBelief, temperature: ArrayLike = 1.0) -> FloatArray:

@@ -76,7 +76,10 @@ class Words:
 
 @dataclass(frozen=True, eq=False)
 class Items:
-    """Windows of an item on the grids of t and of ln lambda, and what the grids of e and t begin with."""
+    """Windows of an item on the grids of t and of ln lambda, what the grids of e and t begin with, and free answers.
+
+    ``answers`` (item, lambda, t) is what free answers say of the target, as logarithms.
+    """
 
     t_first: IntArray
     t_size: IntArray
@@ -85,6 +88,7 @@ class Items:
     e_start: float
     t_start: float
     step: float
+    answers: FloatArray
 
 
 @compiled
@@ -146,15 +150,16 @@ def _report_gradient(d_report, product, row, people, reports, ratio, step, d_slo
 
 @compiled
 def _likelihood(  # noqa: PLR0912, PLR0915, PLR0917
-    law, start, people, words, items, reports, d_law, weight, d_slope, d_bias, d_noise, d_slips, marginal, backward
+    law, target, quiet, people, words, items, reports, d_law, d_target, d_quiet, d_people, posterior, marginal, backward
 ):
-    """Log-likelihood, and its gradients by the law (bin, e), the start (item, lambda, t) and the people's numbers.
+    """Log-likelihood, and its gradients by the laws of words (bin, e) and targets (item, t), by `quiet` and people.
 
-    The gradient by the start is the posterior of (lambda, t); `marginal` (word, e), if it has rows, becomes that of e.
-    Without `backward` the other gradients stay 0.
+    `posterior` (item, lambda, t) and `marginal` (word, e), if they have rows, become the posteriors of both and of e.
+    Without `backward` gradients by the law of words and by people stay 0.
     """
+    d_slope, d_bias, d_noise, d_slips = d_people
     word_first, word_bin, e_first, e_size, answers, answers_first = words
-    t_first, t_size, z_first, z_size, e_start, t_start, step = items
+    t_first, t_size, z_first, z_size, e_start, t_start, step, target_answers = items
     report_first, log_g_ratio = reports[0], reports[4]
     most, e_most, t_most, z_most = 1, e_size.max() if e_size.size else 1, t_size.max(), z_size.max()
     for q in range(t_first.size):
@@ -165,16 +170,19 @@ def _likelihood(  # noqa: PLR0912, PLR0915, PLR0917
     inner = np.empty((most, z_most * t_most))
     one, d_product = np.empty(e_most + t_most), np.empty(e_most + t_most)
     d_law[:] = 0.0
-    weight[:] = 0.0
+    d_target[:] = 0.0
+    d_quiet[:] = 0.0
+    posterior[:] = 0.0
     total = 0.0
     for q in range(t_first.size):
         n_t, n_z, z0, t0 = t_size[q], z_size[q], z_first[q], t_first[q]
         first, n_words = word_first[q], word_first[q + 1] - word_first[q]
         joint = np.empty((n_z, n_t))
-        top = start[q, z0 : z0 + n_z, t0 : t0 + n_t].max()
         for z in range(n_z):
             for i in range(n_t):
-                joint[z, i] = math.exp(start[q, z0 + z, t0 + i] - top)
+                joint[z, i] = target[q, t0 + i] + target_answers[q, z0 + z, t0 + i] + quiet[q, z0 + z]
+        top = joint.max()
+        joint = np.exp(joint - top)
         total += top
         for k in range(n_words):
             x = first + k
@@ -207,7 +215,12 @@ def _likelihood(  # noqa: PLR0912, PLR0915, PLR0917
         mass = joint.sum()
         total += math.log(mass)
         joint /= mass
-        weight[q, z0 : z0 + n_z, t0 : t0 + n_t] = joint
+        for z in range(n_z):
+            for i in range(n_t):
+                d_target[q, t0 + i] += joint[z, i]
+                d_quiet[q, z0 + z] += joint[z, i]
+        if posterior.shape[0]:
+            posterior[q, z0 : z0 + n_z, t0 : t0 + n_t] = joint
         for k in range(n_words if backward else 0):
             x = first + k
             n_e, e0, a0 = e_size[x], e_first[x], answers_first[x]
@@ -260,17 +273,17 @@ def _pick(weight: Any, total: float) -> int:
 
 
 @compiled
-def _draw(law, weight, people, words, items, reports, seed, t_place, z_place, e_place):  # noqa: PLR0917
+def _draw(law, posterior, people, words, items, reports, seed, t_place, z_place, e_place):  # noqa: PLR0917
     """Draw places of t and ln lambda of every item, and of e of every word, from their posterior."""
     np.random.seed(seed)  # noqa: NPY002
     word_first, word_bin, e_first, e_size, answers, answers_first = words
-    t_first, t_size, z_first, z_size, e_start, t_start, step = items
+    t_first, t_size, z_first, z_size, e_start, t_start, step, _ = items
     report_first, log_g_ratio = reports[0], reports[4]
     largest = e_size.max() if e_size.size else 1
     one, mass = np.empty(largest), np.empty(largest)
     for q in range(t_first.size):
         n_t, n_z = t_size[q], z_size[q]
-        own = weight[q, z_first[q] : z_first[q] + n_z, t_first[q] : t_first[q] + n_t].copy().ravel()
+        own = posterior[q, z_first[q] : z_first[q] + n_z, t_first[q] : t_first[q] + n_t].copy().ravel()
         place = _pick(own, own.sum())
         z, i = place // n_t, place % n_t
         t_place[q], z_place[q] = t_first[q] + i, z_first[q] + z
@@ -297,34 +310,37 @@ class LatentWords(Op):
         self.words, self.items, self.reports = words, items, reports
 
     def make_node(self, *inputs: Any) -> Apply[Any]:
-        """Law, start, slope, bias, noise, lapse, half."""
+        """Laws of words and of targets (as logarithms), ln P(nobody answered another word), and what people are."""
         given = [pt.as_tensor(x, dtype="float64") for x in inputs]
-        return Apply(self, given, [pt.dscalar(), *[x.type() for x in given[:5]], pt.dvector()])
+        return Apply(self, given, [pt.dscalar(), *[x.type() for x in given[:6]], pt.dvector()])
 
     def values(
-        self, law: Any, start: Any, *people: Any, marginal: FloatArray | None = None, backward: bool = True
+        self,
+        law: Any,
+        target: Any,
+        quiet: Any,
+        *people: Any,
+        posterior: FloatArray | None = None,
+        marginal: FloatArray | None = None,
+        backward: bool = True,
     ) -> tuple[Any, ...]:
-        """Log-likelihood and gradients by law, start, slope, bias, noise, (lapse, half)."""
-        law, start = np.ascontiguousarray(law), np.ascontiguousarray(start)
-        d_slope, d_bias, d_noise = (np.zeros(np.shape(x)) for x in people[:3])
-        d_law, weight, slips = np.empty_like(law), np.empty_like(start), np.zeros(2)
+        """Log-likelihood and gradients by law, target, quiet, slope, bias, noise, (lapse, half)."""
+        given = [np.ascontiguousarray(x) for x in (law, target, quiet)]
+        d_given = [np.empty_like(x) for x in given]
+        d_people = (*(np.zeros(np.shape(x)) for x in people[:3]), np.zeros(2))
         total = _likelihood(
-            law,
-            start,
+            *given,
             _plain(people),
             _parts(self.words),
             _parts(self.items),
             _parts(self.reports),
-            d_law,
-            weight,
-            d_slope,
-            d_bias,
-            d_noise,
-            slips,
+            *d_given,
+            d_people,
+            np.empty((0, 0, 0)) if posterior is None else posterior,
             np.empty((0, 0)) if marginal is None else marginal,
             backward,
         )
-        return total, d_law, weight, d_slope, d_bias, d_noise, slips
+        return total, *d_given, *d_people
 
     def perform(self, node: Apply[Any], inputs: Any, output_storage: Any) -> None:  # noqa: ARG002
         """Compute."""
@@ -334,7 +350,7 @@ class LatentWords(Op):
     def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable[Any, Any]]:  # noqa: ARG002
         """Give the gradients of the first output."""
         by = cotangents[0]
-        return [*(by * out for out in outputs[1:6]), by * outputs[6][0], by * outputs[6][1]]
+        return [*(by * out for out in outputs[1:7]), by * outputs[7][0], by * outputs[7][1]]
 
     L_op = pullback  # type: ignore[assignment]
 
@@ -344,22 +360,12 @@ def _plain(people: Any) -> tuple[Any, ...]:
     return *(np.ascontiguousarray(x, dtype=float) for x in (slope, bias, noise)), float(lapse), float(half)
 
 
-def draw_words(
-    op: LatentWords, law: FloatArray, weight: FloatArray, people: tuple[Any, ...], seed: int
-) -> tuple[IntArray, IntArray, IntArray]:
+def draw_words(op: LatentWords, inputs: list[Any], seed: int) -> tuple[IntArray, IntArray, IntArray]:
     """Draw the grid places of every item's t and ln lambda and of every word's e, given what all share."""
     n_items = op.items.t_first.size
     t, z, e = (np.empty(n, dtype=np.intp) for n in (n_items, n_items, op.words.bin.size))
-    _draw(
-        np.ascontiguousarray(law),
-        weight,
-        _plain(people),
-        _parts(op.words),
-        _parts(op.items),
-        _parts(op.reports),
-        seed,
-        t,
-        z,
-        e,
-    )
+    posterior = np.empty(op.items.answers.shape)
+    op.values(*inputs, posterior=posterior, backward=False)
+    parts = (_parts(op.words), _parts(op.items), _parts(op.reports))
+    _draw(np.ascontiguousarray(inputs[0]), posterior, _plain(inputs[3:]), *parts, seed, t, z, e)
     return t, z, e

@@ -231,13 +231,11 @@ def participant_model(
         law = _law(table.bin_log_g, p, grid)
         target = _target(data.target_log_g, p, grid)
         people = _player() if data.is_player else _people(data, p, k0, covariates)
-        start = target[:, None, :] + table.target_answers
-        if data.has_answers:
-            start = start + _unanswered(law, table)[:, :, None]
+        quiet = _unanswered(law, table) if data.has_answers else pt.zeros((data.item.size, 1))
         words = LatentWords(*words_of(data, grid))
-        pm.Potential("likelihood", words(law, start, *people)[0])  # type: ignore[index]
-    model.latent_words = words
-    model.latent_inputs = [law, start, *people]
+        inputs = [law, target, quiet, *people]
+        pm.Potential("likelihood", words(*inputs)[0])  # type: ignore[index]
+    model.latent_words, model.latent_inputs = words, inputs
     model.grid, model.words_data, model.table = grid, data, table
     return model
 
@@ -272,7 +270,7 @@ def _law(log_g: FloatArray, p: ParticipantPriors, grid: Grid) -> Any:
 def _on_grid(values: FloatArray, place: Any, scale: Any, step: float) -> Any:
     """Normal densities as probabilities on a grid, no narrower than it can tell."""
     wide = pt.sqrt(scale**2 + (step / 2) ** 2)
-    density = pt.exp(-(((values - place[..., None]) / wide[..., None]) ** 2) / 2) + 1e-30
+    density = pt.exp(-pt.sqr((values - place[..., None]) / wide[..., None]) / 2) + 1e-30
     return density / density.sum(axis=-1, keepdims=True)
 
 
@@ -281,8 +279,8 @@ def _target(log_g: FloatArray, p: ParticipantPriors, grid: Grid) -> Any:
     mean = pm.Normal("target_mean", 0, p.target) + pm.Normal("target_slope", 0, p.target_slope) * (log_g + 4)
     spread = pm.LogNormal("target_spread", np.log(p.target_spread), p.log_target_spread)
     off = (grid.t_values - mean[:, None]) / pt.sqrt(spread**2 + (grid.step / 2) ** 2)
-    density = (1 + off**2 / 4) ** -2.5
-    return pt.log(density / density.sum(axis=1, keepdims=True))
+    log_density = -2.5 * pt.log1p(pt.sqr(off) / 4)
+    return log_density - pt.log(pt.exp(log_density).sum(axis=1, keepdims=True))
 
 
 def _people(data: ParticipantData, p: ParticipantPriors, k0: float | None, covariates: pd.DataFrame | None) -> Any:
@@ -322,14 +320,19 @@ def _player() -> Any:
 
 def _unanswered(law: Any, table: _Table) -> Any:
     """Log-probability that nobody answered one of the other tokens of an item, (item, lambda)."""
-    silent = (law[:, None, :] * table.silence).sum(axis=2)
+    silent = _by_bin(table.silence, law)
     found = pt.dot(table.count, pt.log(silent))  # type: ignore[no-untyped-call]
     if table.other_answers.any():
         # tokens that are no candidates: the mean of what they have together
-        tilted = (law[:, None, :] * table.silence * np.exp(table.e)).sum(axis=2) / silent
+        tilted = _by_bin(table.silence * np.exp(table.e), law) / silent
         mass = pt.dot(table.unknown, tilted)  # type: ignore[no-untyped-call]
         found = found + table.other_answers[:, None] * (table.log_lambda + pt.log(mass + 1e-30))
     return found
+
+
+def _by_bin(table: FloatArray, law: Any) -> Any:
+    """Mean over the law, (bin, lambda)."""
+    return pt.matmul(table, law[:, :, None])[:, :, 0]  # type: ignore[no-untyped-call]
 
 
 @dataclass(frozen=True, eq=False)
@@ -345,7 +348,6 @@ class _Table:
     count: FloatArray
     unknown: FloatArray
     silence: FloatArray
-    target_answers: FloatArray
     other_answers: NDArray[np.intp]
     log_lambda: FloatArray
     e: FloatArray
@@ -374,7 +376,6 @@ class _Table:
             count=count,
             unknown=never_drawn * np.exp(bin_log_g),
             silence=np.exp(-rate),
-            target_answers=_target_answers(data, grid, log_lambda),
             other_answers=data.other_answers,
             log_lambda=log_lambda,
             e=e,
@@ -428,7 +429,8 @@ def words_of(
         answers=answers,
         answers_first=answers_first[:-1].astype(np.intp),
     )
-    items = Items(t_first, t_size, z_first, z_size, float(e[0]), float(grid.t_values[0]), grid.step)
+    starts = float(e[0]), float(grid.t_values[0])
+    items = Items(t_first, t_size, z_first, z_size, *starts, grid.step, _target_answers(data, grid, log_lambda))
     middle = data.row_box == data.half_box
     reports = Reports(
         first=np.searchsorted(data.row_token, np.arange(n_words + 1)).astype(np.intp),
@@ -461,14 +463,14 @@ def set_windows(
     data, grid, op = data or model.words_data, model.grid, model.latent_words
     op.words, op.items, op.reports = words_of(data, grid)
     marginal = np.zeros((data.token_item.size, grid.e_values.size))
-    weight = op.values(*inputs, marginal=marginal)[2]
+    _, _, by_target, by_quiet, *_ = op.values(*inputs, marginal=marginal)
     margin = round(margin_nats / grid.step)
     op.words, op.items, op.reports = words_of(
         data,
         grid,
         e_window=_window(marginal, margin),
-        t_window=_window(weight.sum(axis=1), margin),
-        z_window=_window(weight.sum(axis=2), 1),
+        t_window=_window(by_target, margin),
+        z_window=_window(by_quiet, 1),
     )
 
 
