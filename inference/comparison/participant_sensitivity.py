@@ -13,7 +13,7 @@ from estimators.display import Result
 from estimators.errors import InputError
 from inference.comparison.participant_fit import ParticipantFit
 from inference.comparison.participant_gap import loss_gap, outcome_temperature
-from inference.posterior.gaussian import Gaussian
+from inference.posterior.gaussian import Gaussian, nearby_mode
 from models.comparison.participant_data import ParticipantData, with_rows
 from models.comparison.participants import ParticipantPriors, set_windows
 
@@ -21,7 +21,6 @@ __all__ = ["WithoutOne", "leave_one_out", "scaled_priors", "unusual_participants
 
 FloatArray = NDArray[np.float64]
 
-_FARTHEST = 2.0
 _SCALES = (
     *("log_spread", "slope", "slope_change", "spread_slope", "left_place_sd", "right_place_sd", "log_side_spread"),
     *("left_weight_sd", "right_weight_sd", "right_slope_sd", "right_weight_slope", "target", "target_slope"),
@@ -133,9 +132,9 @@ class WithoutOne(Result):
 def leave_one_out(fit: ParticipantFit, rng: np.random.Generator, *, n_draws: int = 40) -> Iterator[WithoutOne]:
     r"""Leave out the reports of every participant in turn, without a new fit.
 
-    The mode moves by one Newton step, :math:`H^{-1} \nabla \ln p(\text{other reports} \mid \theta)`, with the curvature
-    H of the whole fit and by at most two standard deviations a direction. Draws of the belief are then made without the
-    reports of that participant, with the same random numbers for all.
+    The mode is found again without these reports, from the mode of the whole fit and in its directions, which takes
+    few steps; the curvature is that of the whole fit. Draws of the belief are then made without the reports of that
+    participant, with the same random numbers for all.
 
     Parameters
     ----------
@@ -184,8 +183,6 @@ def leave_one_out(fit: ParticipantFit, rng: np.random.Generator, *, n_draws: int
     for number, name in enumerate(data.participant.tolist()):
         others = data.row_participant != number
         set_windows(model, inputs, data=with_rows(data, others))
-        gradient = compiled.program.density(whole.mode)[1]
-        step = np.clip(whole.directions.T @ gradient, -_FARTHEST, _FARTHEST)
-        without = gap(replace(whole, mode=whole.mode + whole.directions @ step)) + off
+        without = gap(replace(whole, mode=nearby_mode(compiled.program, whole))) + off
         yield WithoutOne(str(name), int((~others).sum()), without)
     set_windows(model, inputs)

@@ -29,7 +29,7 @@ from scipy.optimize import minimize
 from inference.posterior.arviz_adapter import InferenceData, from_groups
 from inference.posterior.convergence import Convergence
 
-__all__ = ["Gaussian", "Program", "Spread", "fit_gaussian"]
+__all__ = ["Gaussian", "Program", "Spread", "fit_gaussian", "nearby_mode"]
 
 FloatArray = NDArray[np.float64]
 
@@ -43,6 +43,7 @@ _DROPS = (0.8, 4.5)
 _STRETCHES = 4
 _NEWTON = 3
 _LEAST_PRECISION = 1e-2
+_NEARBY = 40
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,6 +244,19 @@ def fit_gaussian(
         )
     nan = float("nan")
     return Gaussian(x, directions, scales, Convergence(not reasons, tuple(reasons), nan, nan, nan, 0, nan))
+
+
+def nearby_mode(program: Program, gaussian: Gaussian) -> FloatArray:
+    """Mode of a program whose data have changed a little, from the Gaussian of what it was."""
+
+    def downhill(z: FloatArray) -> Any:
+        value, gradient = program.density(gaussian.mode + gaussian.directions @ z)
+        return -value, -(gaussian.directions.T @ gradient)
+
+    options: Any = {"maxiter": _NEARBY, "maxcor": 30, "gtol": 0.03}
+    z = minimize(downhill, np.zeros(gaussian.mode.size), jac=True, method="L-BFGS-B", options=options).x
+    found: FloatArray = gaussian.mode + gaussian.directions @ z
+    return found
 
 
 def posterior_of(program: Program, points: FloatArray, attrs: Mapping[str, str]) -> tuple[InferenceData, list[Any]]:

@@ -386,7 +386,7 @@ def _target_answers(data: ParticipantData, grid: Grid, log_lambda: FloatArray) -
     """What free answers say of the targets, and the measure of lambda, (item, lambda, t)."""
     n = data.n_answers
     if not n.any():
-        return np.zeros((n.size, 1, 1))
+        return np.zeros((n.size, 1, grid.t_values.size))
     rate = log_lambda[:, None] + data.target_log_g[:, None, None] + grid.t_values
     found = data.target_answers[:, None, None] * rate - np.exp(np.minimum(rate, 6.5))
     found += (np.log(log_lambda[1] - log_lambda[0]) - gammaln(np.maximum(n, 1)))[:, None, None]

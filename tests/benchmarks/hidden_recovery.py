@@ -47,6 +47,7 @@ CELLS = (
     *(f"live:{belief}:{who}" for belief in ("hot", "noisy", "unigrams") for who in ("people", "exact", "rounded")),
 )
 TAIL = 0.05
+DRAWS = 400
 
 
 def study_of(cell: str, number: int, kept: Path, folder: Path) -> tuple[xr.Dataset, hidden.Truth, dict[str, Any]]:
@@ -77,7 +78,7 @@ def row(one: tuple[str, int], *, kept: Path, folder: Path, anchor: str | None, s
     data = participant_data(made, **reading)
     start = time.process_time()
     chosen = Anchor("assumed") if data.is_player else anchor and Anchor(anchor)
-    fit = fit_participants(data, anchor=chosen, sampler=sampler, seed=one[1])
+    fit = fit_participants(data, anchor=chosen, sampler=sampler, draws=DRAWS, seed=one[1])
     found = {"cell": one[0], "study": one[1], "anchor": fit.anchor.name, **compared(fit, truth)}
     return found | {"converged": fit.convergence.passed, "cpu_seconds": round(time.process_time() - start, 2)}
 
