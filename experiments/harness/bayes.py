@@ -76,10 +76,9 @@ class ChainSettings(Settings):
 class SamplerSettings(Group, ChainSettings):
     """What draws from the posterior."""
 
-    name: Literal["nutpie", "pymc", "numpyro", "blackjax", "hmc", "gaussian"] = "nutpie"
-    """NUTS by this package (numpyro and blackjax come with the extra samplers); gaussian is the mode and a normal
-    around it, for human_loss alone; hmc is several times faster than NUTS, for recovery, tvd, tvd_coverage, and sbc of
-    tvd alone."""
+    name: Literal["nutpie", "pymc", "numpyro", "blackjax", "hmc"] = "nutpie"
+    """NUTS by this package (numpyro and blackjax come with the extra samplers); hmc is several times faster than NUTS,
+    for human_loss, recovery, tvd, tvd_coverage, and sbc of tvd alone."""
     cores: Count | None = None
     """Chains at a time; null is all that the machine has cores for (numpyro and blackjax run all as one program)."""
 
@@ -183,8 +182,6 @@ def with_all_groups(
 def several_fits(n: int, sampler: ChainSettings, *, also: str = "", n_also: int = 0) -> Iterator[None]:
     """Say how many fits there are to do, and which one it is as long as the block runs."""
     draws = f"{sampler.chains} x {sampler.tune + sampler.draws:,} draws"
-    if getattr(sampler, "name", None) == "gaussian":
-        draws = f"{sampler.draws:,} draws of a normal around the mode"
     say(f"to do: {n} {'fit' if n == 1 else 'fits'} of {draws}{also}")
     with stage(FITS, n + n_also):
         yield

@@ -204,9 +204,7 @@ def _posterior(result: ExperimentResult, given: Mapping[str, Any]) -> list[str]:
     method = "Hamiltonian Monte Carlo" if sampler.get("name") == "hmc" else f"NUTS ({sampler.get('name')})"
     said = f"; {int(flags.astype(bool).sum())} of {len(flags)} did."
     drawn = (
-        f"Posteriors are normals around their modes, by {sampler.get('draws'):,} draws"
-        if sampler.get("name") == "gaussian"
-        else f"Posteriors were drawn by {method}: {sampler.get('chains')} chains of {sampler.get('draws'):,} draws "
+        f"Posteriors were drawn by {method}: {sampler.get('chains')} chains of {sampler.get('draws'):,} draws "
         f"after {sampler.get('tune'):,} of warm-up"
     )
     return [

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pymc as pm
+import xarray as xr
 from numpy.typing import NDArray
 
 from estimators.display import Result, interval_rows
@@ -36,9 +37,9 @@ from inference.comparison.participant_gap import (
     tail_share,
     top1_rate,
 )
-from inference.posterior.arviz_adapter import InferenceData, group
+from inference.posterior.arviz_adapter import InferenceData, from_groups, group
 from inference.posterior.convergence import Convergence, GateThresholds, check_convergence
-from inference.posterior.gaussian import Gaussian, Program, Spread, fit_gaussian, posterior_of
+from inference.posterior.gaussian import Gaussian, Program, Spread, fit_gaussian, posterior_of, walk
 from inference.posterior.sampling import sample
 from models.comparison.latent_words import draw_words
 from models.comparison.participant_data import ParticipantData
@@ -47,7 +48,8 @@ from models.comparison.participants import ParticipantPriors, participant_model,
 __all__ = [
     "ANCHORS",
     "DESCRIPTIONS",
-    "GAUSSIAN",
+    "HMC",
+    "REPORTED",
     "Anchor",
     "Compiled",
     "ParticipantFit",
@@ -60,10 +62,15 @@ FloatArray = NDArray[np.float64]
 
 ANCHORS = ("answers", "outcomes", "assumed")
 """Where the scale of the belief comes from."""
-GAUSSIAN = "gaussian"
-"""The sampler that draws from a Gaussian around the posterior's mode."""
+HMC = "hmc"
+"""The sampler that goes in the directions of a Gaussian around the posterior's mode."""
+CHECKED = ("gap", "k0")
+"""What the check of a fit looks at: what is reported."""
+REPORTED = GateThresholds(r_hat=1.02, ess_bulk=200, ess_tail=200)
+"""Thresholds of that check."""
 
 DESCRIPTIONS = {
+    "gap": "mean loss of the shared belief over items, less the generator's, without discrepancies, nats",
     "k0": "geometric mean of the participants' slopes",
     "slope": "slope of a participant's log-odds on those of the shared belief",
     "bias": "nats by which a participant's log-odds lean to the target, before the slope",
@@ -253,8 +260,10 @@ def fit_participants(
     priors: ParticipantPriors | None = None,
     anchor: Anchor | None = None,
     covariates: pd.DataFrame | None = None,
-    sampler: str = GAUSSIAN,
-    draws: int = 1000,
+    sampler: str = HMC,
+    draws: int = 150,
+    tune: int = 60,
+    chains: int = 4,
     thresholds: GateThresholds | None = None,
     seed: int = 0,
     **settings: Any,
@@ -270,15 +279,15 @@ def fit_participants(
     covariates : pandas.DataFrame, optional
         See :func:`models.participant_model`.
     sampler : str
-        ``gaussian`` draws from the Gaussian around the mode; another one of :func:`inference.sample` that runs PyMC's
-        own graph (``pymc``) starts from there.
-    draws : int
-        Draws of all chains together for ``gaussian``, else of each.
+        ``hmc`` goes in the directions of the Gaussian around the mode; others are of :func:`inference.sample` and run
+        PyMC's own graph (``pymc``).
+    draws, tune, chains : int
+        Draws and warm-up of each chain.
     thresholds : GateThresholds, optional
-        Of other samplers.
+        What the gap and k0 have to reach.
     seed : int
     **settings
-        Of :func:`inference.sample`, for other samplers.
+        ``target_accept``; others of :func:`inference.sample`, for other samplers.
 
     Returns
     -------
@@ -312,16 +321,31 @@ def fit_participants(
             if 1 / _NEAR_ENOUGH < step < _NEAR_ENOUGH:
                 break
     fit = fit.at(scale)
-    if sampler == GAUSSIAN:
-        idata, belief, convergence = *fit.draws(draws, rng), fit.gaussian.convergence
+    lengths = {"draws": draws, "tune": tune, "chains": chains}
+    if sampler == HMC:
+        settings.pop("cores", None)
+        idata, belief = fit.draws(rng, **lengths, **settings)
     else:
-        idata = sample(fit.program.model, sampler=sampler, draws=draws, seed=int(rng.integers(2**31)), **settings)
-        convergence = check_convergence(idata, thresholds)
+        own = {**lengths, **settings}
+        idata = sample(fit.program.model, sampler=sampler, seed=int(rng.integers(2**31)), **own)
         belief = fit.belief_of(idata, rng)
     temperature = np.ones(belief.n_draws)
     if anchor.name == "outcomes" and not data.is_player:
         weight = rng.exponential(size=belief.target.shape)
         temperature = outcome_temperature(belief, weight, objective=anchor.objective)
+    item_gap = loss_gap(belief, temperature)
+    gap = xr.Variable(
+        ("chain", "draw"), item_gap.mean(axis=1).reshape(chains, draws), {"description": DESCRIPTIONS["gap"]}
+    )
+    posterior = group(idata, "posterior").assign(gap=gap)
+    idata = from_groups({"posterior": posterior, "sample_stats": group(idata, "sample_stats")})
+    checked = from_groups(
+        {
+            "posterior": posterior[[name for name in CHECKED if name in posterior]],
+            "sample_stats": group(idata, "sample_stats"),
+        }
+    )
+    convergence = check_convergence(checked, thresholds or REPORTED, fixed=() if scale is None else ("k0",))
     return ParticipantFit(
         data=data,
         anchor=anchor,
@@ -331,7 +355,7 @@ def fit_participants(
         convergence=convergence,
         belief=belief,
         temperature=temperature,
-        item_gap_nats=loss_gap(belief, temperature),
+        item_gap_nats=item_gap,
         discrepancy=rng.normal(size=(belief.n_draws, 2)) * [p.form, p.uninformed],
         compiled=fit,
     )
@@ -361,9 +385,9 @@ class Compiled:
         points = (gaussian or self.gaussian).points(n, rng)
         return self._belief([self.program.wanted(x) for x in points], rng)
 
-    def draws(self, n: int, rng: np.random.Generator) -> tuple[InferenceData, SharedBelief]:
-        """Draws of the Gaussian, and of the belief given them."""
-        idata, inputs = posterior_of(self.program, self.gaussian.points(4 * max(n // 4, 1), rng), DESCRIPTIONS)
+    def draws(self, rng: np.random.Generator, **lengths: Any) -> tuple[InferenceData, SharedBelief]:
+        """Draws of the posterior, and of the belief given them."""
+        idata, inputs = posterior_of(self.program, walk(self.program, self.gaussian, rng, **lengths), DESCRIPTIONS)
         return idata, self._belief(inputs, rng)
 
     def belief_of(self, idata: InferenceData, rng: np.random.Generator) -> SharedBelief:

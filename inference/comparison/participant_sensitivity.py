@@ -139,7 +139,7 @@ def leave_one_out(fit: ParticipantFit, rng: np.random.Generator, *, n_draws: int
     Parameters
     ----------
     fit : ParticipantFit
-        Of people, by the sampler ``gaussian``.
+        Of people, by the sampler ``hmc``.
     rng : numpy.random.Generator
     n_draws : int
         For each participant.

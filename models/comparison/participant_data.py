@@ -134,6 +134,14 @@ class ParticipantData:
         return bool(self.n_answers.any())
 
     @property
+    def entropy_nats(self) -> FloatArray:
+        """Entropy of the generator's distribution, shape (item,)."""
+        found = -self.target_log_g * np.exp(self.target_log_g)
+        np.add.at(found, self.token_item, -self.token_log_g * np.exp(self.token_log_g))
+        np.add.at(found, self.rest_item, -self.rest_count * self.rest_log_g * np.exp(self.rest_log_g))
+        return found
+
+    @property
     def row_item(self) -> IntArray:
         """Item of every report, shape (row,)."""
         return self.token_item[self.row_token]

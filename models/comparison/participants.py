@@ -19,7 +19,7 @@ from models.priors import check_priors
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["GRID", "Grid", "ParticipantPriors", "participant_model", "set_windows", "words_of"]
+__all__ = ["GRID", "Grid", "ParticipantPriors", "entropy_classes", "participant_model", "set_windows", "words_of"]
 
 FloatArray = NDArray[np.float64]
 
@@ -27,14 +27,15 @@ _PLAYER_NOISE = 0.125
 """Nats; what the grid of log-ratios cannot tell from an exact report."""
 _KEPT = 1e-4
 """Part of the largest probability below which a place of a grid is left out, beside a margin."""
-_LAW_BIN_NATS = 0.25
+_LAW_BIN_NATS = 0.5
+_ENTROPY_CLASSES = 3
 
 
 @dataclass(frozen=True)
 class Grid:
     """Grids of log-ratios e of words and t of targets, and of ln lambda less ln of the number of free answers; nats."""
 
-    step: float = 0.25
+    step: float = 0.35
     e: tuple[float, float] = (-9.0, 13.0)
     t: tuple[float, float] = (-10.0, 8.0)
     log_sum: tuple[float, float] = (-5.0, 6.0)
@@ -78,6 +79,9 @@ class ParticipantPriors:
     slope, slope_change : float
         Standard deviations of the slope of log-ratios on ln g, and of its changes among the most common words
         (ln g > -2.5) and the rarest (ln g < -7).
+    entropy_slope, entropy_weight, entropy_target : float
+        Standard deviations of what a nat of the generator's entropy changes: the slope on ln g, the logit of the
+        weight of words that people expect more, and targets' mean log-ratio.
     spread_slope : float
         Standard deviation of the change of ln spread per nat of ln g.
     left_place, left_place_sd, left_spread, right_place, right_place_sd, right_spread, log_side_spread : float
@@ -114,6 +118,9 @@ class ParticipantPriors:
     log_spread: float = 0.6
     slope: float = 0.3
     slope_change: float = 0.3
+    entropy_slope: float = 0.1
+    entropy_weight: float = 0.3
+    entropy_target: float = 0.3
     spread_slope: float = 0.1
     left_place: float = -1.0
     left_place_sd: float = 0.5
@@ -228,8 +235,8 @@ def participant_model(
     table = _Table.of(data, grid)
     names = [] if covariates is None else [str(name) for name in covariates]
     with pm.Model(coords={"participant": data.participant, "covariate": names}) as model:
-        law = _law(table.bin_log_g, p, grid)
-        target = _target(data.target_log_g, p, grid)
+        law = _law(table, p, grid)
+        target = _target(data.target_log_g, table.entropy[table.item_class], p, grid)
         people = _player() if data.is_player else _people(data, p, k0, covariates)
         quiet = _unanswered(law, table) if data.has_answers else pt.zeros((data.item.size, 1))
         words = LatentWords(*words_of(data, grid))
@@ -240,8 +247,9 @@ def participant_model(
     return model
 
 
-def _law(log_g: FloatArray, p: ParticipantPriors, grid: Grid) -> Any:
-    """Law of e on its grid for every bin of ln g, (bin, e)."""
+def _law(table: _Table, p: ParticipantPriors, grid: Grid) -> Any:
+    """Law of e on its grid for every bin of ln g and of the item's entropy, (bin, e)."""
+    log_g, entropy = table.bin_log_g, table.entropy[table.bin_class]
     spread = pm.LogNormal("spread", np.log(p.spread), p.log_spread)
     slope = pm.Normal("law_slope", 0, p.slope)
     common = pm.Normal("law_slope_common", 0, p.slope_change)
@@ -255,14 +263,20 @@ def _law(log_g: FloatArray, p: ParticipantPriors, grid: Grid) -> Any:
     right_logit = pm.Normal("right_weight", p.right_weight, p.right_weight_sd)
     right_slope = pm.Normal("right_slope", p.right_slope, p.right_slope_sd)
     right_logit_slope = pm.Normal("right_weight_slope", 0, p.right_weight_slope)
+    entropy_slope = pm.Normal("entropy_slope", 0, p.entropy_slope)
+    entropy_weight = pm.Normal("entropy_weight", 0, p.entropy_weight)
 
     off = log_g + 4
     within = np.clip(log_g, -12, 0) + 4
-    main = slope * off + common * np.maximum(log_g + 2.5, 0) + rare * np.maximum(-log_g - 7, 0)
+    main = (
+        (slope + entropy_slope * entropy) * off + common * np.maximum(log_g + 2.5, 0) + rare * np.maximum(-log_g - 7, 0)
+    )
     place = pt.stack([main, main + left, right + right_slope * within], axis=1)
     scale = pt.stack([spread, left_spread, right_spread])[None, :] * pt.exp(-spread_slope * within)[:, None]
     ones = np.ones(log_g.size)
-    logit = pt.stack([0 * ones, left_logit * ones, right_logit + right_logit_slope * within], axis=1)
+    logit = pt.stack(
+        [0 * ones, left_logit * ones, right_logit + right_logit_slope * within + entropy_weight * entropy], axis=1
+    )
     weight = pm.math.softmax(logit, axis=1)
     return (weight[:, :, None] * _on_grid(grid.e_values, place, scale, grid.step)).sum(axis=1)
 
@@ -274,9 +288,10 @@ def _on_grid(values: FloatArray, place: Any, scale: Any, step: float) -> Any:
     return density / density.sum(axis=-1, keepdims=True)
 
 
-def _target(log_g: FloatArray, p: ParticipantPriors, grid: Grid) -> Any:
+def _target(log_g: FloatArray, entropy: FloatArray, p: ParticipantPriors, grid: Grid) -> Any:
     """Log of the law of the targets' t on its grid, (item, t)."""
     mean = pm.Normal("target_mean", 0, p.target) + pm.Normal("target_slope", 0, p.target_slope) * (log_g + 4)
+    mean = mean + pm.Normal("entropy_target", 0, p.entropy_target) * entropy
     spread = pm.LogNormal("target_spread", np.log(p.target_spread), p.log_target_spread)
     off = (grid.t_values - mean[:, None]) / pt.sqrt(spread**2 + (grid.step / 2) ** 2)
     log_density = -2.5 * pt.log1p(pt.sqr(off) / 4)
@@ -337,12 +352,16 @@ def _by_bin(table: FloatArray, law: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class _Table:
-    """Constants of the model: bins of ln g, how many other tokens of an item each has, and the answers' part.
+    """Constants of the model: bins of ln g and of entropy, how many other tokens each has, and the answers' part.
 
-    ``unknown`` is what tokens that the study does not know have of g, (item, bin).
+    ``unknown`` is what tokens that the study does not know have of g, (item, bin). ``entropy`` is the mean entropy of
+    each class of items, less that of all, nats.
     """
 
+    entropy: FloatArray
+    item_class: NDArray[np.intp]
     bin_log_g: FloatArray
+    bin_class: NDArray[np.intp]
     token_bin: NDArray[np.intp]
     rest_bin: NDArray[np.intp]
     count: FloatArray
@@ -354,12 +373,15 @@ class _Table:
 
     @classmethod
     def of(cls, data: ParticipantData, grid: Grid) -> _Table:
-        def key(log_g: FloatArray) -> NDArray[np.intp]:
-            return np.floor(np.clip(log_g, -25, -1e-9) / _LAW_BIN_NATS).astype(np.intp)
+        item_class, entropy = entropy_classes(data.entropy_nats)
 
-        both = np.concatenate([key(data.token_log_g), key(data.rest_log_g)])
-        found, place = np.unique(both, return_inverse=True)
-        bin_log_g = (found + 0.5) * _LAW_BIN_NATS
+        def key(log_g: FloatArray, item: NDArray[np.intp]) -> NDArray[np.intp]:
+            place = np.floor(np.clip(log_g, -25, -1e-9) / _LAW_BIN_NATS).astype(np.intp)
+            return place * entropy.size + item_class[item]
+
+        both = [key(data.token_log_g, data.token_item), key(data.rest_log_g, data.rest_item)]
+        found, place = np.unique(np.concatenate(both), return_inverse=True)
+        bin_log_g = (found // entropy.size + 0.5) * _LAW_BIN_NATS
         token_bin, rest_bin = place[: data.token_item.size], place[data.token_item.size :]
         # a bin's tokens stand at its middle, with the mass that they have
         alike = data.rest_count * np.exp(data.rest_log_g - bin_log_g[rest_bin])
@@ -370,7 +392,10 @@ class _Table:
         log_lambda, e = grid.log_lambda(data.n_answers), grid.e_values
         rate = np.exp(np.minimum(log_lambda[:, None] + e + bin_log_g[:, None, None], 6.0))
         return cls(
+            entropy=entropy,
+            item_class=item_class,
             bin_log_g=bin_log_g,
+            bin_class=found % entropy.size,
             token_bin=token_bin.astype(np.intp),
             rest_bin=rest_bin.astype(np.intp),
             count=count,
@@ -380,6 +405,13 @@ class _Table:
             log_lambda=log_lambda,
             e=e,
         )
+
+
+def entropy_classes(entropy_nats: FloatArray) -> tuple[NDArray[np.intp], FloatArray]:
+    """Third of the items in which each is by its entropy, and the mean entropy of each, less that of all."""
+    edges = np.quantile(entropy_nats, np.arange(1, _ENTROPY_CLASSES) / _ENTROPY_CLASSES)
+    place = np.unique(np.searchsorted(edges, entropy_nats), return_inverse=True)[1].astype(np.intp)
+    return place, np.bincount(place, entropy_nats - entropy_nats.mean()) / np.bincount(place)
 
 
 def _target_answers(data: ParticipantData, grid: Grid, log_lambda: FloatArray) -> FloatArray:

@@ -28,7 +28,7 @@ def rows(study: tuple[str, float, int], found: dict[str, np.ndarray], draws: int
     given["truth"] = truth["item_gap_nats"][data.position].mean()
     table = []
     for sampler, settings in (
-        ("gaussian", {"draws": 1000}),
+        ("hmc", {}),
         ("pymc", {"draws": draws, "tune": draws, "chains": 2, "cores": 1, "progress": False}),
     ):
         start = time.process_time()

@@ -39,6 +39,8 @@ UNIGRAMS, N_PEAKS, N_CANDIDATES = 0.4, 5, 400
 BELIEFS = (
     *("hot", "cold", "unigrams", "noisy", "shallow", "sharpened", "peaks", "milder", "short"),
     "mixtures",
+    # invented after the model was fixed
+    *("confused", "blind"),
 )
 PATTERN = ((40, 19), (80, 11))
 """Items and people of the two sets of the public study."""
@@ -111,6 +113,11 @@ def logprob(found: dict[str, Array], belief: str, contexts: Array) -> Array:
     if belief == "noisy":
         noise = np.stack([_rng(7, int(at), 1).laplace(0, 0.8, g.shape[1]) for at in contexts])
         return normalised(0.5 * (normalised(found["28 blocks"][contexts]) + g) + noise)
+    if belief == "confused":
+        return _mixture((0.85, g), (0.15, normalised(found["g"][(contexts + 1) % N_CONTEXTS])))
+    if belief == "blind":
+        unseen = np.stack([_rng(7, int(at), 4).random(g.shape[1]) < 1 / 3 for at in contexts])
+        return normalised(g - 3 * unseen)
     if belief == "mixtures":
         return np.stack([normalised(g / 1.5), normalised(found["short"][contexts]), unigrams])
     return {"hot": lambda: normalised(g / 2), "cold": lambda: normalised(g / 0.7), "unigrams": lambda: tilted}[belief]()

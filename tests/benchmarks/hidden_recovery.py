@@ -32,6 +32,7 @@ from models.comparison.participant_data import participant_data
 from models.comparison.participants import GRID
 
 SCALES = (1.0, 0.5, 2.0)
+GRIDS = ("slider", "interface")
 VIOLATIONS: dict[str, dict[str, Any]] = {
     "private": {"private_sd_nats": 0.7},
     "very private": {"private_sd_nats": 1.2},
@@ -42,12 +43,12 @@ VIOLATIONS: dict[str, dict[str, Any]] = {
     "shared bias": {"bias_mean_nats": 0.5},
 }
 CELLS = (
-    *(f"answers:{belief}:{k0:g}:slider" for belief in hidden.BELIEFS for k0 in SCALES),
+    *(f"answers:{belief}:{k0:g}:{scale}" for k0 in SCALES for scale in GRIDS for belief in hidden.BELIEFS),
     *(f"answers:noisy:1:slider:{violation}" for violation in VIOLATIONS),
     *(f"live:{belief}:{who}" for belief in ("hot", "noisy", "unigrams") for who in ("people", "exact", "rounded")),
 )
 TAIL = 0.05
-DRAWS = 400
+DRAWS, TUNE = 75, 50
 
 
 def study_of(cell: str, number: int, kept: Path, folder: Path) -> tuple[xr.Dataset, hidden.Truth, dict[str, Any]]:
@@ -78,7 +79,7 @@ def row(one: tuple[str, int], *, kept: Path, folder: Path, anchor: str | None, s
     data = participant_data(made, **reading)
     start = time.process_time()
     chosen = Anchor("assumed") if data.is_player else anchor and Anchor(anchor)
-    fit = fit_participants(data, anchor=chosen, sampler=sampler, draws=DRAWS, seed=one[1])
+    fit = fit_participants(data, anchor=chosen, sampler=sampler, draws=DRAWS, tune=TUNE, seed=one[1])
     found = {"cell": one[0], "study": one[1], "anchor": fit.anchor.name, **compared(fit, truth)}
     return found | {"converged": fit.convergence.passed, "cpu_seconds": round(time.process_time() - start, 2)}
 
@@ -126,7 +127,7 @@ def main() -> None:
     parser.add_argument("--last", type=int, default=9)
     parser.add_argument("--folder", type=Path, default=Path())
     parser.add_argument("--anchor")
-    parser.add_argument("--sampler", default="gaussian")
+    parser.add_argument("--sampler", default="hmc")
     parser.add_argument("--jobs", type=int, default=1)
     given = parser.parse_args()
     done = pd.read_csv(given.result) if given.result.exists() else pd.DataFrame({"cell": [], "study": []})

@@ -41,12 +41,12 @@ from inference.posterior.arviz_adapter import group
 from inference.posterior.sbc import rank_of_truth
 from inference.posterior.sbc_bands import judge_ranks
 from models.comparison.participant_data import participant_data
-from models.comparison.participants import GRID, participant_model
+from models.comparison.participants import GRID, entropy_classes, participant_model
 
 Array = NDArray[Any]
 
 LAW = ("spread", "law_slope", "law_slope_common", "law_slope_rare", "spread_slope")
-LAW += ("left_place", "left_spread", "left_weight")
+LAW += ("left_place", "left_spread", "left_weight", "entropy_slope", "entropy_weight", "entropy_target")
 LAW += ("right_place", "right_spread", "right_weight", "right_slope", "right_weight_slope")
 LAW += ("target_mean", "target_slope", "target_spread")
 PEOPLE = ("k0", "slope_sd", "bias_sd", "noise_sd", "log_noise", "lapse", "half")
@@ -93,19 +93,22 @@ def drawn_parameters(sizes: Sizes, seed: int) -> dict[str, Array]:
 def log_ratios(drawn: dict[str, Array], log_g: Array, target: Array, rng: np.random.Generator) -> Array:
     """e of every token and t of every target, from their laws, (item, vocab)."""
     off, within = log_g + 4, np.clip(log_g, -12, 0) + 4
-    main = drawn["law_slope"] * off
+    item_class, its = entropy_classes(-(np.exp(log_g) * log_g).sum(axis=1))
+    entropy = its[item_class][:, None]
+    main = (drawn["law_slope"] + drawn["entropy_slope"] * entropy) * off
     main = main + drawn["law_slope_common"] * np.maximum(log_g + 2.5, 0)
     main = main + drawn["law_slope_rare"] * np.maximum(-log_g - 7, 0)
     place = np.stack([main, main + drawn["left_place"], drawn["right_place"] + drawn["right_slope"] * within])
     scale = np.array([drawn["spread"], drawn["left_spread"], drawn["right_spread"]])
     right_logit = drawn["right_weight"] + drawn["right_weight_slope"] * within
+    right_logit = right_logit + drawn["entropy_weight"] * entropy
     logit = np.stack([np.zeros_like(log_g), np.full_like(log_g, drawn["left_weight"]), right_logit])
     # the largest of logits with Gumbel noise is a draw of the part
     part = (logit + rng.gumbel(size=logit.shape)).argmax(axis=0)
     e = np.take_along_axis(place, part[None], axis=0)[0]
     e += scale[part] * np.exp(-drawn["spread_slope"] * within) * rng.standard_normal(log_g.shape)
     row = np.arange(target.size)
-    mean = drawn["target_mean"] + drawn["target_slope"] * off[row, target]
+    mean = drawn["target_mean"] + drawn["target_slope"] * off[row, target] + drawn["entropy_target"] * entropy[:, 0]
     e[row, target] = mean + drawn["target_spread"] * rng.standard_t(TARGET_FREEDOM, target.size)
     return e
 
@@ -148,7 +151,7 @@ def simulated(sizes: Sizes, seed: int) -> tuple[xr.Dataset, Array, dict[str, Arr
     return made.assign(report=("response", report)), (log_g - log_h)[row, target], drawn
 
 
-def ranked(number: int, sizes: Sizes, sampler: str = "gaussian", **settings: Any) -> dict[str, Any]:
+def ranked(number: int, sizes: Sizes, sampler: str = "hmc", **settings: Any) -> dict[str, Any]:
     """Simulate and fit one study: rank, truth and posterior median of every quantity."""
     study, gap, drawn = simulated(sizes, number)
     start = time.process_time()
@@ -177,7 +180,7 @@ def main() -> None:
     for name, value in numbers.items():
         parser.add_argument(f"--{name}", type=int, default=value)
     parser.add_argument("--scale", default="slider")
-    parser.add_argument("--sampler", default="gaussian")
+    parser.add_argument("--sampler", default="hmc")
     given = parser.parse_args()
     design = replace(QuestionDesign(), n_participants=given.people, n_answers=given.answers, scale=given.scale)
     work = partial(ranked, sizes=Sizes(given.items, given.vocab, design), sampler=given.sampler)

@@ -28,7 +28,6 @@ from experiments.comparison.human_loss.settings import HumanLossSettings
 from experiments.harness.bayes import FITS, convergence_columns, sampler_seed, timed
 from experiments.harness.settings import rng_for
 from inference.comparison.participant_fit import (
-    GAUSSIAN,
     Anchor,
     ParticipantFit,
     design_matrix,
@@ -182,7 +181,7 @@ class LossRows:
 
     def _fit(self, what: str, data: ParticipantData, anchor: Anchor | None, **model: Any) -> ParticipantFit:
         sampler = self.settings.sampler
-        arguments = {"draws": sampler.draws} if sampler.name == GAUSSIAN else sampler.arguments
+        arguments = sampler.arguments
         arguments |= {"priors": self.settings.priors, "thresholds": self.settings.gate, **model}
         with timed(what):
             fit = fit_participants(data, anchor=anchor, seed=sampler_seed(self.settings.seed, what), **arguments)

@@ -12,7 +12,8 @@ from estimators.comparison import rounding_scheme
 from estimators.errors import InputError
 from experiments.comparison.estimates import ComparisonSettings
 from experiments.harness.bayes import PosteriorSettings, SamplerSettings
-from inference.comparison.participant_fit import Anchor
+from inference.comparison.participant_fit import REPORTED, Anchor
+from inference.posterior.thresholds import GateThresholds
 from inference.settings import Names, Positive, Probability, Settings, Text, numbers_of
 from models.comparison.participants import ParticipantPriors
 
@@ -54,8 +55,11 @@ class CurveSettings(Settings):
 class HumanLossSettings(ComparisonSettings, PosteriorSettings):
     """Settings of :func:`~experiments.comparison.human_loss.experiment.human_loss`."""
 
-    sampler: SamplerSettings = SamplerSettings(name="gaussian", draws=1000)
-    """What draws from the posteriors; nutpie and pymc check the Gaussian in minutes."""
+    sampler: SamplerSettings = SamplerSettings(name="hmc", draws=150, tune=60, target_accept=0.7)
+    """What draws from the posteriors; pymc checks it in an hour."""
+    gate: Annotated[GateThresholds, numbers_of(GateThresholds)] = REPORTED
+    """What the gap and k0 must reach; the run ends with exit code 3 where a fit misses it (r_hat, ess_bulk, ess_tail,
+    divergent, bfmi)."""
     anchor: Literal["answers", "outcomes", "assumed"] | None = None
     """Where the scale of people's belief comes from: their free answers, which token was true, or an assumption; null
     takes the free answers of a study that has them, else the outcomes."""

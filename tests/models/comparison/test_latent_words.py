@@ -100,7 +100,7 @@ def test_free_answers_are_multinomial(n: int, step: float, error: float) -> None
         rest_count=np.array([2.0, 50.0, 500.0]),
         rest_drawn=np.array([True, False, False]),
     )
-    grid = Grid(log_sum_step=step)
+    grid = Grid(step=0.25, log_sum_step=step)
     table, op = _Table.of(data, grid), LatentWords(*words_of(data, grid))
     law = np.zeros((table.bin_log_g.size, grid.e_values.size))
     places = np.full(len(law), e_rest)
