@@ -53,36 +53,13 @@ def response_positions(study: xr.Dataset) -> NDArray[np.intp]:
 
 
 def item_labels(study: xr.Dataset) -> NDArray[Any]:
-    """What results call the items of a study: ``item_id`` where their owner has named them, else ``item``.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A study of any kind that has items.
-
-    Returns
-    -------
-    ndarray of str or int, shape (item,)
-
-    Examples
-    --------
-    >>> from estimators.comparison.examples import comparison_study
-    >>> from estimators.layout import item_labels
-    >>> item_labels(comparison_study())[:3]
-    array([0, 1, 2])
-    """
+    """What results call the items of a study: ``item_id`` where their owner has named them, else ``item``."""
     labels: NDArray[Any] = study[ITEM_ID.name].values.astype(str) if ITEM_ID.name in study else study["item"].values
     return labels
 
 
 def item_positions(study: xr.Dataset, variable: str) -> NDArray[np.intp]:
-    """Positions along ``item`` of the labels that a variable holds (``response_item``, ``entry_item``, ...).
-
-    Raises
-    ------
-    InputError
-        If a label is no item of the study.
-    """
+    """Positions along ``item`` of the labels that a variable holds (``response_item``, ``entry_item``, ...)."""
     if not is_dataset(study):
         raise InputError(f"is a {type(study).__name__}, should be a study (an xarray.Dataset)", field="study")
     labels, wanted = study["item"].values, study[variable].values
@@ -101,18 +78,7 @@ def item_positions(study: xr.Dataset, variable: str) -> NDArray[np.intp]:
 
 
 def notes(study: xr.Dataset) -> list[dict[str, Any]]:
-    """What a loader counted, dropped, repaired or kept in spite of doubts.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A study of any kind.
-
-    Returns
-    -------
-    list of dict
-        Each with ``level`` ("info" or "warning"), ``text`` and ``count`` (None if there is nothing to count).
-    """
+    """What a loader counted, dropped, repaired or kept in spite of doubts."""
     entries: list[dict[str, Any]] = json.loads(study.attrs.get("notes", "[]"))
     return entries
 
@@ -120,15 +86,5 @@ def notes(study: xr.Dataset) -> list[dict[str, Any]]:
 def add_note(
     study: xr.Dataset, text: str, *, count: int | None = None, level: Literal["info", "warning"] = "info"
 ) -> None:
-    """Append one note to ``study.attrs["notes"]`` (JSON, so that netCDF keeps it).
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        Changed in place.
-    text : str
-        What was counted, dropped, repaired or kept.
-    count : int, optional
-    level : {"info", "warning"}, optional
-    """
+    """Append one note to ``study.attrs["notes"]`` (JSON, so that netCDF keeps it)."""
     study.attrs["notes"] = json.dumps([*notes(study), {"level": level, "text": text, "count": count}])

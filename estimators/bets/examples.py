@@ -15,18 +15,7 @@ __all__ = ["bet_study"]
 
 @cache
 def bet_study() -> xr.Dataset:
-    """Bet study: 2 participants name two words in each of 3 contexts; all shares are powers of one half.
-
-    Returns
-    -------
-    xarray.Dataset
-
-    Examples
-    --------
-    >>> from estimators.bets.examples import bet_study
-    >>> bet_study().sizes["bet"]
-    12
-    """
+    """Bet study: 2 participants name two words in each of 3 contexts; all shares are powers of one half."""
     import xarray as xr  # noqa: PLC0415 - importing estimators needs no xarray
 
     target = ["cat", "sat", "mat"]

@@ -151,13 +151,7 @@ def spread_nats(study: xr.Dataset, back_off: str, *, vocab_size: int | None = No
 
 
 def back_off_model(study: xr.Dataset, back_off: str) -> int:
-    """Position along ``model`` of a back-off that is one; "generator" is the study's.
-
-    Raises
-    ------
-    InputError
-        If there is no such model.
-    """
+    """Position along ``model`` of a back-off that is one; "generator" is the study's."""
     names = study["model"].values.tolist() if "model" in study.coords else []
     name = study.attrs.get(GENERATOR, back_off) if back_off == GENERATOR else back_off
     if name not in names:

@@ -167,27 +167,7 @@ def _normalised(log_weight: FloatArray) -> FloatArray:
 
 
 def whole_chips(share: FloatArray, n_chips: int) -> NDArray[np.int64]:
-    """Spread whole chips in proportion to shares: one at least a cell, the rest by largest remainders.
-
-    Parameters
-    ----------
-    share : ndarray, shape (answer, cell)
-        Rows that add up to 1.
-    n_chips : int
-        At least one a cell.
-
-    Returns
-    -------
-    ndarray of int, shape (answer, cell)
-        Rows that add up to `n_chips`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from estimators.bets.simulation import whole_chips
-    >>> whole_chips(np.array([[0.6, 0.3, 0.1]]), 10)
-    array([[5, 3, 2]])
-    """
+    """Spread whole chips in proportion to shares: one at least a cell, the rest by largest remainders."""
     free = n_chips - share.shape[1]
     exact = share * free
     chips = np.floor(exact).astype(np.int64)

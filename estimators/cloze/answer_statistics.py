@@ -164,26 +164,7 @@ def entropy_corrected_nats(counts: WordCounts) -> Floats:
 
 
 def pooled_covariance(found: AnswerStatistics, *, window: int = 41, shrinkage: float = 0.1) -> Floats:
-    """Average the errors over contexts with similar statistics, as a single context's are rough and can be zero.
-
-    Parameters
-    ----------
-    found : AnswerStatistics
-        Without NaN.
-    window : int, optional
-        Contexts to average over: those next in the order of the first statistic. All of them where there are fewer.
-    shrinkage : float, optional
-        Weight of the average over all contexts: where nearly all answers differ, a window's errors lie on a line.
-
-    Returns
-    -------
-    ndarray, shape (context, statistic, statistic)
-
-    Raises
-    ------
-    InputError
-        If the window is not positive, the shrinkage no share, or a context has no errors.
-    """
+    """Average the errors over contexts with similar statistics, as a single context's are rough and can be zero."""
     if window < 1:
         raise InputError(f"is {window}, should be at least 1", field="window")
     if not 0 <= shrinkage <= 1:
@@ -204,10 +185,7 @@ def pooled_covariance(found: AnswerStatistics, *, window: int = 41, shrinkage: f
 
 
 def half_split_terms(total: int) -> Floats:
-    """Terms g(c), c = 0, ..., total, of the expected TVD between two random halves; shape (total + 1,).
-
-    The first half has total // 2 answers, the second the others.
-    """
+    """Terms g(c), c = 0, ..., total, of the expected TVD between two random halves; shape (total + 1,)."""
     first = total // 2
     count = np.arange(total + 1)[:, None]
     drawn = np.arange(first + 1)[None, :]

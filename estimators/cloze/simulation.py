@@ -93,29 +93,7 @@ class ClozeSimulation:
 def word_pair(
     family: str, *, vocab_size: int, exponent: float, difference: float, rng: np.random.Generator
 ) -> tuple[Floats, Floats]:
-    """Distributions of people and of a model over 2 x vocab_size words.
-
-    People are Zipf distributed: p(rank r) proportional to r^-exponent. The model:
-
-    - ``mixture``: people's words with the weight left by a share .3 x difference of words that nobody says, Zipf
-      distributed themselves (TVD is that share);
-    - ``factors``: every probability times exp(difference x standard normal), renormalised: as different all along;
-    - ``ranks``: the same probabilities in another order, log ranks shifted by difference x standard normal;
-    - ``tail``: Dirichlet around people's with concentration 20 x difference: alike in the head, not in the tail;
-    - ``sharper``: people's probabilities to the power 1 + difference / 2, renormalised: a model at a low temperature;
-    - ``same``: people's own distribution (TVD 0).
-
-    Parameters
-    ----------
-    family : str
-    vocab_size : int
-    exponent, difference : float
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    people, model : ndarray of float, shape (2 x vocab_size,)
-    """
+    """Distributions of people and of a model over 2 x vocab_size words."""
     rank = np.arange(1, vocab_size + 1)
     zipf = rank**-exponent
     zipf /= zipf.sum()

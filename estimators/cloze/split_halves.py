@@ -191,10 +191,7 @@ def tvd_to_split_halves(
 
 
 def split_half_top_words(halves: SplitHalves, which: Literal["first", "second"] = "first") -> list[TopWords]:
-    """Most frequent word of one half in each context, for every split.
-
-    Ties in the first half go to the word that was sampled first where the split knows it; otherwise to the first row.
-    """
+    """Most frequent word of one half in each context, for every split."""
     part = getattr(halves, which)
     tops = []
     for split in range(len(part)):

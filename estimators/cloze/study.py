@@ -131,24 +131,7 @@ def validate_cloze_study(study: xr.Dataset) -> xr.Dataset:
 
 
 def context_labels(study: xr.Dataset) -> NDArray[np.str_]:
-    """Name every context: its ``item_id`` where the study has any, else "TEXT:WORD".
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A cloze study.
-
-    Returns
-    -------
-    ndarray of str, shape (item,)
-
-    Examples
-    --------
-    >>> from estimators.cloze.examples import cloze_study
-    >>> from estimators.cloze.study import context_labels
-    >>> context_labels(cloze_study())[:2].tolist()
-    ['1:2', '1:3']
-    """
+    """Name every context: its ``item_id`` where the study has any, else "TEXT:WORD"."""
     if ITEM_ID.name in study:
         return study[ITEM_ID.name].values.astype(str)
     places = zip(study["text_id"].values.tolist(), study["word_num"].values.tolist(), strict=True)
@@ -161,13 +144,7 @@ def model_names(study: xr.Dataset) -> list[str]:
 
 
 def entry_positions(study: xr.Dataset, model: str) -> NDArray[np.intp]:
-    """Positions along ``entry`` of one model's entries, in the order of its file.
-
-    Raises
-    ------
-    InputError
-        If the study has no such model.
-    """
+    """Positions along ``entry`` of one model's entries, in the order of its file."""
     source, names = CLOZE.source(study), model_names(study)
     if model not in names:
         raise unknown_choice("model", model, names, source=source)

@@ -107,13 +107,7 @@ class StudyWords(Result):
     human_cut: Mapping[str, tuple[str, float]]
 
     def answers(self) -> WordCounts:
-        """People's counts; for what needs the number of answers.
-
-        Raises
-        ------
-        InputError
-            If the study has proportions only.
-        """
+        """People's counts; for what needs the number of answers."""
         if self.human is None:
             raise InputError(
                 "has proportions and no counts, and this needs the number of answers behind them; give "

@@ -65,22 +65,7 @@ class WeightDiagnostics(Result):
 def verdict(
     pareto_k: float, n_median: float, n_required: float, share_starved: float, *, constant: bool = False
 ) -> Verdict:
-    """Whether n is enough for the log-mean to be trusted.
-
-    ``too few`` if k >= 0.7 or more than a tenth of the items have under two effective responses;
-    ``doubtful`` if k >= 0.5, or the median item has fewer responses than ``n_required``, or more than one
-    item in a hundred is starved; ``enough draws`` otherwise. A k that cannot be fitted leaves a doubt. Constant weights
-    are always enough: the player is the generator, and one term is as good as many.
-
-    Parameters
-    ----------
-    pareto_k, n_required, share_starved : float
-        As in :class:`WeightDiagnostics`.
-    n_median : float
-        Median number of responses an item.
-    constant : bool
-        Every item's weights are equal, and either every item has two or all items have the same.
-    """
+    """Whether n is enough for the log-mean to be trusted."""
     if constant:
         return "enough draws"
     if pareto_k >= KHAT_BAD or share_starved > 0.1:

@@ -30,18 +30,7 @@ __all__ = ["answered_study", "comparison_study", "designed_study", "token_pool_e
 
 @cache
 def comparison_study() -> xr.Dataset:
-    """Comparison study of 6 items and 5 participants.
-
-    Returns
-    -------
-    xarray.Dataset
-
-    Examples
-    --------
-    >>> from estimators.comparison.examples import comparison_study
-    >>> dict(comparison_study().sizes)["item"]
-    8
-    """
+    """Comparison study of 6 items and 5 participants."""
     settings = SimulationSettings(
         n_items=6, n_reference_items=8, n_participants=5, n_candidates=12, vocab_size=60, rounding="interface"
     )
@@ -59,32 +48,7 @@ def answered_study(
     n_people: int = 4,
     seed: int = 0,
 ) -> xr.Dataset:
-    """Comparison study in which people also continue the contexts freely, and every draw and answer is compared.
-
-    Parameters
-    ----------
-    n_items, n_drawn, n_answers : int
-        Draws and answers an item; the answers are candidates too, each distinct token once.
-    vocab_size : int
-    temperature : float
-        The people's distribution is the generator's at this temperature.
-    noise_nats : float
-        Standard deviation of the normal noise of a report's log-ratio.
-    n_people : int
-    seed : int
-
-    Returns
-    -------
-    xarray.Dataset
-        With the people's own log-probabilities, the truth.
-
-    Examples
-    --------
-    >>> from estimators.comparison.examples import answered_study
-    >>> study = answered_study()
-    >>> dict(study.sizes)["answer"]
-    48
-    """
+    """Comparison study in which people also continue the contexts freely, and every draw and answer is compared."""
     import xarray as xr  # noqa: PLC0415 - as in the simulation
 
     rng = np.random.default_rng(seed)
@@ -144,20 +108,7 @@ def answered_study(
 
 @cache
 def designed_study() -> xr.Dataset:
-    """Comparison study of 8 items with 4 draws, 6 free answers and 12 comparisons each, on a slider.
-
-    Returns
-    -------
-    xarray.Dataset
-        With the generator's whole distribution over 300 tokens, and the people's own log-probabilities, the truth.
-
-    Examples
-    --------
-    >>> from estimators.comparison.examples import designed_study
-    >>> study = designed_study()
-    >>> study.sizes["item"], study.sizes["answer"], study.sizes["response"], study.sizes["token"]
-    (8, 48, 96, 300)
-    """
+    """Comparison study of 8 items with 4 draws, 6 free answers and 12 comparisons each, on a slider."""
     language = simulate_language(SimulationSettings(n_items=8, n_reference_items=8, vocab_size=300))
     target = draw_tokens(language.true_logprob, 1, np.random.default_rng(0))[:, 0]
     return simulate_designed_study(
@@ -172,18 +123,7 @@ def designed_study() -> xr.Dataset:
 
 
 def repeated_study() -> xr.Dataset:
-    """Simulate a study in which everybody compares two tokens of an item, one after the other.
-
-    Returns
-    -------
-    xarray.Dataset
-
-    Examples
-    --------
-    >>> from estimators.comparison.examples import repeated_study
-    >>> repeated_study().sizes["response"]
-    480
-    """
+    """Simulate a study in which everybody compares two tokens of an item, one after the other."""
     language = simulate_language(SimulationSettings(n_items=40, n_reference_items=40, vocab_size=300))
     return simulate_designed_study(
         language.player_logprob["lm-medium"],
@@ -197,18 +137,7 @@ def repeated_study() -> xr.Dataset:
 
 
 def token_pool_example() -> TokenPool:
-    """Draws, answers and reports of eight people on four items of three tokens.
-
-    Returns
-    -------
-    TokenPool
-
-    Examples
-    --------
-    >>> from estimators.comparison.examples import token_pool_example
-    >>> token_pool_example().n_items
-    4
-    """
+    """Draws, answers and reports of eight people on four items of three tokens."""
     known = known_contexts(np.log([[0.5, 0.3, 0.2]] * 4), np.log([[0.6, 0.2, 0.2]] * 4), [0, 1, 2, 0])
     return simulate_questions(
         known,

@@ -26,17 +26,7 @@ _LARGEST_KEY = np.iinfo(np.int64).max
 
 @dataclass(frozen=True, eq=False)
 class ItemWeights:
-    """Importance weights, each divided by the largest of its item.
-
-    Attributes
-    ----------
-    scaled : ndarray, shape (response,)
-        exp(ln w - largest), at most 1.
-    largest : ndarray, shape (item,)
-        Nats.
-    total : ndarray, shape (item,)
-        Sums of ``scaled``.
-    """
+    """Importance weights, each divided by the largest of its item."""
 
     scaled: FloatArray
     largest: FloatArray
@@ -122,10 +112,7 @@ class ItemTerms(Result):
         return ItemWeights(scaled, largest, total)
 
     def blocks(self) -> Iterator[tuple[slice, slice]]:
-        """Slices of whole items and of their terms, few enough that the arrays of one pass stay in the cache.
-
-        The sum of an item does not depend on the blocks: ``reduceat`` sums each item by itself.
-        """
+        """Slices of whole items and of their terms, few enough that the arrays of one pass stay in the cache."""
         first = 0
         while first < self.n.size:
             begin = int(self.start[first])
@@ -204,11 +191,7 @@ def _starts(labels: NDArray[Any]) -> IntArray:
 
 
 def _sorting_order(labels: NDArray[Any]) -> IntArray:
-    """Stable order of labels.
-
-    Integers are sorted as values whose lowest bits hold the place, where 63 bits are enough for both: NumPy sorts
-    values several times faster than it sorts places.
-    """
+    """Stable order of labels."""
     if labels.dtype.kind not in "iu":
         return np.argsort(labels, kind="stable")
     lowest, bits = int(labels.min()), labels.size.bit_length()

@@ -22,17 +22,7 @@ _CANCELLED = 0.01  # a difference of numbers near one that is below it has lost 
 
 @dataclass(frozen=True, eq=False)
 class LargestWeights:
-    """The largest of the leave-one-out weights of all items.
-
-    Attributes
-    ----------
-    position : ndarray of int, shape (weight,)
-        Of each weight, along ``response`` of the terms; in no order.
-    log_weight : ndarray, shape (weight,)
-        Nats. At least the tail of all weights and the largest below it; often a few more.
-    n_weights : int
-        Weights that there are: the terms of all items that have two.
-    """
+    """The largest of the leave-one-out weights of all items."""
 
     position: IntArray
     log_weight: FloatArray
@@ -40,16 +30,7 @@ class LargestWeights:
 
 
 def leave_one_out_log_weights(terms: ItemTerms) -> FloatArray:
-    r"""Weights relative to the mean of the item's other terms, :math:`\ln (w_j / \bar w_{-j})`.
-
-    Relative to its own item's mean a weight cannot exceed n, which hides the tail; relative to the others' mean
-    it can, so these are what the pooled Pareto diagnostic is fitted to.
-
-    Returns
-    -------
-    ndarray, shape (response,)
-        Nats; NaN for the term of an item that has no other.
-    """
+    r"""Weights relative to the mean of the item's other terms, :math:`\ln (w_j / \bar w_{-j})`."""
     ItemTerms.require(terms=terms)
     weight = terms.log_term.copy()
     for items, rows in terms.blocks():
@@ -59,19 +40,7 @@ def leave_one_out_log_weights(terms: ItemTerms) -> FloatArray:
 
 
 def leave_one_out_log_mean(terms: ItemTerms, items: slice, rows: slice) -> FloatArray:
-    """Ln of the mean of the item's other terms, for a block of items; meaningless where there is no other term.
-
-    Parameters
-    ----------
-    terms : ItemTerms
-    items, rows : slice
-        One of ``terms.blocks()``.
-
-    Returns
-    -------
-    ndarray, shape (response of the block,)
-        Nats.
-    """
+    """Ln of the mean of the item's other terms, for a block of items; meaningless where there is no other term."""
     start, n, largest = terms.start[items] - rows.start, terms.n[items], terms.weights.largest[items]
     weight = terms.weights.scaled[rows].copy()
     top = np.flatnonzero(weight == 1.0)
@@ -99,19 +68,7 @@ def leave_one_out_log_mean(terms: ItemTerms, items: slice, rows: slice) -> Float
 
 
 def largest_log_weights(terms: ItemTerms) -> LargestWeights:
-    """Leave-one-out weights of the tail, without computing those of the other terms.
-
-    The threshold of as many values as the tail has, among some of the weights, bounds that of all from below. An item
-    has weights above this bound only if its largest term has, so that few items need be looked at.
-
-    Parameters
-    ----------
-    terms : ItemTerms
-
-    Returns
-    -------
-    LargestWeights
-    """
+    """Leave-one-out weights of the tail, without computing those of the other terms."""
     ItemTerms.require(terms=terms)
     n, weights = terms.n, terms.weights
     n_weights = int(n[n > 1].sum())

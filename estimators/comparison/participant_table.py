@@ -23,18 +23,7 @@ _SPARSE_CELL_BYTES = 32  # both, and for each of them where it stands; less wher
 
 @dataclass(frozen=True, eq=False)
 class ParticipantTable:
-    """Sums of every participant's terms on every item.
-
-    Attributes
-    ----------
-    total : ndarray, shape (participant, item), or sparse array, shape (item, participant)
-        Sums of terms, each item's scaled by its largest.
-    count : ndarray or sparse array, as ``total``
-        Numbers of terms.
-    log_scale : ndarray, shape (item,)
-        Logarithm of the largest term, nats.
-    n_participants : int
-    """
+    """Sums of every participant's terms on every item."""
 
     total: FloatArray | csr_array[Any, Any]
     count: FloatArray | csr_array[Any, Any]
@@ -58,26 +47,7 @@ class ParticipantTable:
 def participant_table(
     log_term: ArrayLike, item: ArrayLike, participant: ArrayLike, *, sparse: bool | None = None
 ) -> ParticipantTable:
-    """Sum the terms of every participant on every item.
-
-    Parameters
-    ----------
-    log_term : array_like of float, shape (response,)
-        ln w, nats.
-    item, participant : array_like, shape (response,)
-    sparse : bool, optional
-        Whether only cells with an answer are kept. By default they are where all cells would take more than 256 MiB,
-        and more than those with an answer.
-
-    Returns
-    -------
-    ParticipantTable
-
-    Raises
-    ------
-    InputError
-        If shapes disagree.
-    """
+    """Sum the terms of every participant on every item."""
     terms = group_terms(log_term, item)
     who = np.asarray(participant)
     if who.shape != terms.log_term.shape:

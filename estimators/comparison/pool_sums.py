@@ -20,19 +20,7 @@ _LEAST = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class PoolSums:
-    """Sums of a pool; the leading axis is what was left out: nothing, or one group of people after another.
-
-    Attributes
-    ----------
-    pool : TokenPool
-    start : ndarray of int, shape (item,)
-        First token of every item.
-    n_reports, log_ratio : ndarray, shape (group, token)
-        Number and mean of the reports; NaN where there is none, 0 for the target.
-    n_answered : ndarray, shape (group, token)
-    noise : ndarray, shape (group, 1)
-        Variance of a report around its token's mean, square nats; NaN where no token has two.
-    """
+    """Sums of a pool; the leading axis is what was left out: nothing, or one group of people after another."""
 
     pool: TokenPool
     start: IntArray
@@ -44,19 +32,7 @@ class PoolSums:
 
 @dataclass(frozen=True, eq=False)
 class PoolErrors:
-    """Standard errors of a mean over items.
-
-    Attributes
-    ----------
-    se_contexts_nats : float
-        Items are a sample of contexts, people of people (two-way clusters).
-    se_asked_nats : float
-        For these very items: people, their answers and reports, and draws are samples.
-    freedom : int
-        Of Student's t: the smaller number of clusters, less one.
-    item_variance : ndarray, shape (item,)
-        Variance of each item's own value, square nats: people and draws are samples.
-    """
+    """Standard errors of a mean over items."""
 
     se_contexts_nats: float
     se_asked_nats: float
@@ -119,12 +95,7 @@ def even_slopes(log_ratio: FloatArray, person: IntArray) -> FloatArray:
 
 
 def pool_errors(influence: FloatArray, change: FloatArray, draw_variance: FloatArray, n_groups: int) -> PoolErrors:
-    r"""Standard errors of the mean over items.
-
-    .. math:: V_{contexts} = V_{items} + V_{people} - V_{cells}, \qquad V_{asked} = V_{people} + V_{draws}
-
-    with :math:`V_{people}` the jackknife that leaves out one group of people at a time.
-    """
+    r"""Standard errors of the mean over items."""
     n = influence.size
     factor = (n_groups - 1) / n_groups if n_groups > 1 else np.nan
     centred = change - change.mean(axis=0)

@@ -180,63 +180,20 @@ def candidate_sources(study: xr.Dataset) -> NDArray[np.object_]:
 
 
 def all_from_generator(study: xr.Dataset) -> bool:
-    """Whether the study has no variable that would say of a candidate that the generator did not draw it.
-
-    Then :func:`candidate_sources` need not be asked, which is slow where candidates are many.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A comparison study.
-
-    Returns
-    -------
-    bool
-
-    Examples
-    --------
-    >>> from estimators.comparison.examples import comparison_study
-    >>> all_from_generator(comparison_study())
-    True
-    """
+    """Whether the study has no variable that would say of a candidate that the generator did not draw it."""
     _require_dataset(study)
     return not any(name in study for name in ("candidate_source", "proposal_logprob", "inclusion_logprob"))
 
 
 def response_references(study: xr.Dataset) -> IntArray:
-    """With what each response compares its candidate: a position along ``candidate``, or -1 for the target.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A comparison study; one without ``response_reference`` compares with the target alone.
-
-    Returns
-    -------
-    ndarray of int, shape (response,)
-    """
+    """With what each response compares its candidate: a position along ``candidate``, or -1 for the target."""
     if "response_reference" in study:
         return study["response_reference"].values.astype(np.intp)
     return np.full(study.sizes["response"], TARGET_POSITION, dtype=np.intp)
 
 
 def require_generator_draws(study: xr.Dataset, source: str, what: str) -> None:
-    """Refuse a study whose candidates are not all draws of the generator, or that compares two of them.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A comparison study.
-    source : str
-        What the message calls it.
-    what : str
-        What needs such a study, in the plural.
-
-    Raises
-    ------
-    InputError
-        Says how many candidates or responses are others.
-    """
+    """Refuse a study whose candidates are not all draws of the generator, or that compares two of them."""
     other = np.zeros(0, dtype=bool) if all_from_generator(study) else candidate_sources(study) != GENERATOR
     if other.any():
         raise InputError(
@@ -254,21 +211,7 @@ def require_generator_draws(study: xr.Dataset, source: str, what: str) -> None:
 
 
 def check_sources(study: xr.Dataset, source: str, same: NDArray[np.bool_]) -> None:
-    """Check what the optional variables say of each other.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-    source : str
-        Name of the study in messages.
-    same : ndarray of bool, shape (item, candidate)
-        Which candidates are the very target token.
-
-    Raises
-    ------
-    InputError
-        Names the variable, the entry, the value found and what would be right.
-    """
+    """Check what the optional variables say of each other."""
     padding = np.zeros(study["candidate_token"].shape, dtype=bool)
     if "candidate_source" in study:
         given = study["candidate_source"].values

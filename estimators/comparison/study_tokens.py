@@ -72,19 +72,7 @@ def candidate_tokens(study: xr.Dataset) -> IntArray:
 
 
 def compared_tokens(study: xr.Dataset, code: IntArray) -> tuple[IntArray, IntArray]:
-    """Codes of the two tokens that each response compares: its candidate's, and that of its reference.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A comparison study.
-    code : ndarray of int, shape (item, candidate)
-        From :func:`candidate_tokens`.
-
-    Returns
-    -------
-    tuple of ndarray of int, shape (response,)
-    """
+    """Codes of the two tokens that each response compares: its candidate's, and that of its reference."""
     position, reference = response_positions(study), response_references(study)
     against = np.where(reference < 0, TARGET_POSITION, code[position, np.maximum(reference, 0)])
     return code[position, study["response_candidate"].values], against

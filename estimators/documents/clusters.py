@@ -28,13 +28,7 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Clusters:
-    """People and items of every answer, numbered from 0.
-
-    Attributes
-    ----------
-    person, place : ndarray of int, shape (response,)
-    n_people, n_items : int
-    """
+    """People and items of every answer, numbered from 0."""
 
     person: NDArray[np.int64]
     place: NDArray[np.int64]
@@ -42,18 +36,7 @@ class Clusters:
     n_items: int
 
     def standard_errors(self, scores: FloatArray) -> tuple[float, float, float]:
-        """Standard error over both, over people alone, and over items alone; NaN where there is one cluster.
-
-        Parameters
-        ----------
-        scores : ndarray, shape (response,)
-            What each answer adds to the estimate's error; for a mean, residuals over their number.
-
-        Examples
-        --------
-        >>> clusters(["a", "a", "b", "b"], [0, 1, 0, 1], 4).standard_errors(np.array([-7.0, -3.0, 1.0, 9.0]) / 16)
-        (1.25, 1.25, 0.75)
-        """
+        """Standard error over both, over people alone, and over items alone; NaN where there is one cluster."""
         both = np.unique(self.person * self.n_items + self.place, return_inverse=True)[1]
         people, items, pairs = (_variance(scores, each) for each in (self.person, self.place, both))
         # np.maximum keeps a NaN, which max() may lose
@@ -66,56 +49,13 @@ class Clusters:
 
 
 def clusters(participant: ArrayLike, item: ArrayLike, size: int) -> Clusters:
-    """Number the people and items of answers.
-
-    Parameters
-    ----------
-    participant, item : array_like, shape (response,)
-        Names or numbers.
-    size : int
-        Number of answers.
-
-    Returns
-    -------
-    Clusters
-
-    Raises
-    ------
-    InputError
-        If there are not as many names as answers.
-
-    Examples
-    --------
-    >>> clusters(["b", "a", "b"], [7, 7, 7], 3).person.tolist()
-    [1, 0, 1]
-    """
+    """Number the people and items of answers."""
     person, place = (_codes(each, name, size) for name, each in (("participant", participant), ("item", item)))
     return Clusters(person, place, int(person.max()) + 1, int(place.max()) + 1)
 
 
 def answer_numbers(given: ArrayLike, field: str) -> FloatArray:
-    """Read one number an answer.
-
-    Parameters
-    ----------
-    given : array_like, shape (response,)
-    field : str
-        What an error calls it.
-
-    Returns
-    -------
-    ndarray, shape (response,)
-
-    Raises
-    ------
-    InputError
-        If there is no number, one is not finite, or they are not in one row.
-
-    Examples
-    --------
-    >>> answer_numbers([1, 2], "values")
-    array([1., 2.])
-    """
+    """Read one number an answer."""
     numbers = np.asarray(given, dtype=float)
     if numbers.ndim != 1 or numbers.size == 0:
         raise InputError(f"has shape {numbers.shape}; one number an answer, and at least one, is needed", field=field)
@@ -126,30 +66,7 @@ def answer_numbers(given: ArrayLike, field: str) -> FloatArray:
 
 
 def t_half_width(se: float, freedom: int, interval: float = 0.9) -> float:
-    """Half of the width of an interval by Student's t; NaN without a degree of freedom.
-
-    Parameters
-    ----------
-    se : float
-        Standard error, in the estimate's unit.
-    freedom : int
-    interval : float
-        Stated coverage, between 0 and 1.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    InputError
-        If the coverage is not between 0 and 1.
-
-    Examples
-    --------
-    >>> round(t_half_width(1.0, 10**6, 0.95), 2)
-    1.96
-    """
+    """Half of the width of an interval by Student's t; NaN without a degree of freedom."""
     if not 0 < interval < 1:
         raise InputError(f"is {interval}, should be between 0 and 1", field="probability")
     require_packages(("scipy",), "cloze", source="an interval")

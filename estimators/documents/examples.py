@@ -11,18 +11,7 @@ __all__ = ["documents_study"]
 
 
 def documents_study() -> xr.Dataset:
-    """Documents study of one text of three tokens.
-
-    Returns
-    -------
-    xarray.Dataset
-
-    Examples
-    --------
-    >>> from estimators.documents.examples import documents_study
-    >>> documents_study()["token"].values.tolist()
-    ['The', ' cat', '.']
-    """
+    """Documents study of one text of three tokens."""
     import xarray as xr  # noqa: PLC0415 - importing estimators needs no xarray
 
     variables = {

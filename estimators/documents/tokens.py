@@ -49,27 +49,7 @@ def is_visible_token(token: str) -> bool:
 
 
 def token_class(token: str) -> str:
-    r"""Give a token's class by its string: one of :data:`TOKEN_CLASSES`.
-
-    ``line break`` holds one; ``other`` is empty, blank or a part of a character (U+FFFD); ``number`` begins with a
-    digit, with or without a space before it; ``capital`` begins with a letter in upper case, ``word`` with a space and
-    another letter, ``continuation`` with a letter and no space, so that it goes on with a word or begins a text;
-    ``punctuation`` is the rest.
-
-    Parameters
-    ----------
-    token : str
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> from estimators.documents.tokens import token_class
-    >>> [token_class(token) for token in (" cat", " Cat", "ing", " 1951", ",", "\n\n", "\ufffd")]
-    ['word', 'capital', 'continuation', 'number', 'punctuation', 'line break', 'other']
-    """
+    r"""Give a token's class by its string: one of :data:`TOKEN_CLASSES`."""
     shown = token.strip(" ")
     if "\n" in token:
         return "line break"

@@ -15,18 +15,7 @@ __all__ = ["guess_study"]
 
 @cache
 def guess_study() -> xr.Dataset:
-    """Guess study: 4 participants guess 16 tokens in each of 3 documents, and become better.
-
-    Returns
-    -------
-    xarray.Dataset
-
-    Examples
-    --------
-    >>> from estimators.guesses.examples import guess_study
-    >>> guess_study().sizes["response"]
-    192
-    """
+    """Guess study: 4 participants guess 16 tokens in each of 3 documents, and become better."""
     import xarray as xr  # noqa: PLC0415 - importing estimators needs no xarray
 
     rng = np.random.default_rng(0)

@@ -69,21 +69,7 @@ class ApproximatePerplexity(Result):
 
 
 def log_probability_bound(logprob: ArrayLike) -> FloatArray:
-    r"""Largest log-probability that a token outside a list can have.
-
-    It is no more probable than the last listed one, nor than what the listed ones leave:
-    :math:`\ln \min(p_l, 1 - \sum_j p_j)`.
-
-    Parameters
-    ----------
-    logprob : array_like, shape (token, rank)
-        Nats, most probable first, NaN where a list is shorter.
-
-    Returns
-    -------
-    ndarray of float, shape (token,)
-        ``-inf`` where the list holds all probability there is.
-    """
+    r"""Largest log-probability that a token outside a list can have."""
     values = _lists(logprob)
     left = 1.0 - np.exp(values).sum(axis=1, where=~np.isnan(values))
     if (left < -_MASS_SLACK).any():

@@ -190,15 +190,7 @@ class TokenScores(Result):
 
 
 def match_in_study(study: xr.Dataset, match: Match | str = "stripped") -> NDArray[np.bool_]:
-    """Say where every reference token is in its ranking, (token, rank).
-
-    :func:`~estimators.rankings.ranks.match_tokens` does it for arrays.
-
-    Raises
-    ------
-    InputError
-        For ``match="id"`` in a study without ids, or an unknown `match`.
-    """
+    """Say where every reference token is in its ranking, (token, rank)."""
     RANKINGS.source(study)
     if match == "id":
         for name in ("reference_id", "ranked_id"):

@@ -118,19 +118,7 @@ def simulate_questions(
 
 
 def token_table(drawn: IntArray, answered: IntArray) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    """Distinct tokens of every item.
-
-    Parameters
-    ----------
-    drawn, answered : ndarray of int, shape (item, draw) and (item, answer)
-
-    Returns
-    -------
-    item, token : ndarray of int, shape (token,)
-        Sorted by both.
-    of_draw, of_answer : ndarray of int, shapes of `drawn` and `answered`
-        Row of each draw and answer in this table.
-    """
+    """Distinct tokens of every item."""
     both = np.concatenate([drawn, answered], axis=1)
     vocab = int(both.max()) + 1
     key, row = np.unique(np.arange(both.shape[0])[:, None] * vocab + both, return_inverse=True)

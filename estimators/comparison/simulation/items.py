@@ -31,27 +31,7 @@ ITEM_SETTINGS = tuple(each.name for each in fields(SimulationSettings) if each.n
 
 @dataclass(frozen=True)
 class SimulatedItems:
-    """What is drawn before anybody is asked.
-
-    Attributes
-    ----------
-    context : ndarray of str, shape (item,)
-    target_token : ndarray of str, shape (item,)
-    candidate_token : ndarray of str, shape (item, candidate)
-        Draws of the generator.
-    target_logprob : mapping of str to ndarray of float, shape (item,)
-        ln p(y|c) of every language model and of ``human``, nats.
-    candidate_logprob : mapping of str to ndarray of float, shape (item, candidate)
-        ln p(x|c) of the same players, nats.
-    kl_nats : mapping of str to ndarray of float, shape (item,)
-        KL(player || generator), nats.
-    same : ndarray of bool, shape (item, candidate)
-        Where the candidate is the target.
-    reference_logprob : ndarray of float32, shape (item, token), optional
-        The generator's whole distribution, nats, if it was asked for.
-    vocabulary : ndarray of str, shape (token,), optional
-        Its tokens.
-    """
+    """What is drawn before anybody is asked."""
 
     context: NDArray[np.str_]
     target_token: NDArray[np.str_]
@@ -65,29 +45,7 @@ class SimulatedItems:
 
 
 def simulate_items(settings: SimulationSettings) -> SimulatedItems:
-    """Draw targets and candidates from a simulated language and look up what every player gives to them.
-
-    Parameters
-    ----------
-    settings : SimulationSettings
-        Of these, :data:`ITEM_SETTINGS` decide.
-
-    Returns
-    -------
-    SimulatedItems
-
-    Raises
-    ------
-    InputError
-        If the entropy or a player's excess loss cannot be reached.
-
-    Examples
-    --------
-    >>> from estimators import comparison
-    >>> settings = comparison.SimulationSettings(n_items=6, n_reference_items=8, n_candidates=12, vocab_size=50)
-    >>> simulate_items(settings).candidate_token.shape
-    (8, 12)
-    """
+    """Draw targets and candidates from a simulated language and look up what every player gives to them."""
     language = simulate_language(settings)
     seed = settings.seed
     generator = language.player_logprob[settings.generator]

@@ -54,19 +54,7 @@ _CONTEXT_TOKENS = 12
 
 @dataclass(frozen=True)
 class Language:
-    """The true distributions and every player's view of them.
-
-    Attributes
-    ----------
-    vocabulary : ndarray of str, shape (vocab,)
-        Distinct tokens, from the most to the least frequent.
-    unigram_logprob : ndarray of float32, shape (vocab,)
-        The Zipf-Mandelbrot base, nats.
-    true_logprob : ndarray of float32, shape (item, vocab)
-        ln T(v|c), nats.
-    player_logprob : mapping of str to ndarray of float32, shape (item, vocab)
-        ln p(v|c) for each language model and ``human``, nats.
-    """
+    """The true distributions and every player's view of them."""
 
     vocabulary: NDArray[np.str_]
     unigram_logprob: Singles
@@ -75,21 +63,7 @@ class Language:
 
 
 def simulate_language(settings: SimulationSettings) -> Language:
-    """Draw the true distributions of all reference items and solve for every player's view of them.
-
-    Parameters
-    ----------
-    settings : SimulationSettings
-
-    Returns
-    -------
-    Language
-
-    Raises
-    ------
-    InputError
-        If the entropy or a player's excess loss cannot be reached on this vocabulary; names the range that can.
-    """
+    """Draw the true distributions of all reference items and solve for every player's view of them."""
     n_items, n_tokens = settings.n_reference_items, settings.vocab_size
     seed = settings.seed
     base = -np.log(np.arange(n_tokens) + 1 + _ZIPF_SHIFT)
@@ -214,10 +188,7 @@ def _degraded_view(player: str, excess: float, true_logprob: Singles, direction:
 def _solve(
     function: Callable[[float], tuple[float, float]], target: float, *, start: float, low: float, high: float
 ) -> float | None:
-    """Where an increasing function equals `target`, by Newton steps inside a bracket; None if only beyond `high`.
-
-    The function returns its value and its derivative, and is below the target at `low`.
-    """
+    """Where an increasing function equals `target`, by Newton steps inside a bracket; None if only beyond `high`."""
     x, highest = start, high
     while True:
         value, slope = function(x)
@@ -294,10 +265,7 @@ _KIND_PROBABILITIES = (0.68, 0.19, 0.09, 0.04)
 
 
 def _vocabulary(size: int, rng: np.random.Generator) -> NDArray[np.str_]:
-    """Distinct strings shaped like the tokens of a byte-pair encoding, shorter ones among the more frequent.
-
-    About 70% of the frequent ones are word tokens, as in the real questions; the others are marks, pieces and numbers.
-    """
+    """Distinct strings shaped like the tokens of a byte-pair encoding, shorter ones among the more frequent."""
     places = [int(place) for place in np.linspace(0, min(size, 200) - 1, min(len(_MARKS), size // 5))]
     marks = dict(zip(places, _MARKS, strict=False))
     taken = set(_MARKS)

@@ -22,17 +22,7 @@ LAPSE_REPORTS = (0.01, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99)
 
 @dataclass(frozen=True)
 class Participants:
-    """Parameters of simulated participants; every array has shape (participant,).
-
-    Attributes
-    ----------
-    bias : ndarray of float
-        Bias towards the target, nats of log-odds.
-    slope : ndarray of float
-    noise_sd : ndarray of float
-        Nats of log-odds.
-    lapse_rate : ndarray of float
-    """
+    """Parameters of simulated participants; every array has shape (participant,)."""
 
     bias: Floats
     slope: Floats
@@ -130,31 +120,7 @@ def reports_of(
     scale: RoundingScheme,
     rng: np.random.Generator,
 ) -> Floats:
-    """Report the probability of the target, each by a participant with the participant's own parameters.
-
-    Parameters
-    ----------
-    people : Participants
-    who : ndarray of int, shape (report,)
-    log_odds : array_like of float, shape (report,)
-        ln h(y) / h(x), nats.
-    scale : RoundingScheme
-        Who clicks anywhere clicks on one of its values; one without a middle cannot say that one is undecided.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    ndarray of float, shape (report,)
-        In (0, 1).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from estimators.comparison import rounding_scheme
-    >>> sure = Participants(np.zeros(2), np.array([0.5, 1.0]), np.zeros(2), np.zeros(2))
-    >>> reports_of(sure, np.array([0, 1]), [1.0, 1.0], rounding_scheme("interface"), np.random.default_rng(0))
-    array([0.6, 0.7])
-    """
+    """Report the probability of the target, each by a participant with the participant's own parameters."""
     return simulate_reports(
         log_odds,
         rng=rng,
@@ -169,18 +135,7 @@ def reports_of(
 
 
 def draw_participants(population: ParticipantPopulation, n_participants: int, seed: int) -> Participants:
-    """Draw participants; the first ones are the same however many are drawn.
-
-    Parameters
-    ----------
-    population : ParticipantPopulation
-    n_participants : int
-    seed : int
-
-    Returns
-    -------
-    Participants
-    """
+    """Draw participants; the first ones are the same however many are drawn."""
     mean, concentration = population.lapse_mean, population.lapse_concentration
     normal = np.empty((n_participants, 3))
     lapse = np.full(n_participants, mean, dtype=float)
