@@ -39,17 +39,6 @@ class StakeCalibration(Result):
         Of ``share_came``, clustered over people and items; NaN where there is one of either.
     calibration_error : float
         Mean over stakes of the absolute difference of ``mean_stake`` and ``share_came`` of their bins.
-
-    Examples
-    --------
-    >>> from estimators import bets
-    >>> from estimators.bets.examples import bet_study
-    >>> print(bets.calibrate_stakes(**bets.stakes_and_outcomes(bet_study())).summary().round(2).to_string())
-       stake_from  stake_to  n_stakes  mean_stake  share_came  share_se
-    0        0.05       0.1         1        0.06        1.00       NaN
-    1        0.10       0.2         1        0.12        1.00       NaN
-    2        0.20       0.3         8        0.25        0.25      0.19
-    3        0.30       0.5         8        0.48        0.25      0.28
     """
 
     stake_from: FloatArray
@@ -67,11 +56,6 @@ class StakeCalibration(Result):
 
 def stakes_and_outcomes(study: xr.Dataset) -> dict[str, NDArray[np.generic]]:
     """Stakes of a study, those on anything else among them, and whether what they were on came.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A bet study.
 
     Returns
     -------
@@ -114,10 +98,6 @@ def calibrate_stakes(
     participant, item : array_like, shape (stake,)
     edges : sequence of float, optional
         Rising, from 0 to 1. A bin holds its right end, the first one both.
-
-    Returns
-    -------
-    StakeCalibration
 
     Raises
     ------

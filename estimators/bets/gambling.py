@@ -35,19 +35,6 @@ class GamblingEstimate(Result):
         items.
     n_shared : int
         Items on which everybody bet.
-
-    Examples
-    --------
-    >>> from estimators import bets
-    >>> found = bets.gambling_estimate([0.7, 1.4, 0.7, 2.8], ["a", "a", "b", "b"], [0, 1, 0, 1], vocab_size=100)
-    >>> print(found.describe())
-    participant          str32[2]
-    n_bets               int64[2]
-    log_capital          float64[2]
-    entropy_nats         float64[2]
-    mean_stake_nats      1.286
-    shared_capital_nats  1.286
-    n_shared             2
     """
 
     participant: NDArray[np.str_]
@@ -84,10 +71,6 @@ def gambling_estimate(
     participant, item : array_like, shape (response,)
     vocab_size : int
         V, above 1: only ``log_capital`` depends on it.
-
-    Returns
-    -------
-    GamblingEstimate
 
     Raises
     ------

@@ -39,29 +39,6 @@ class BetLoss(Result):
         Answers besides that put nothing on what came: their loss is infinite, and so is the mean with them.
     n_unasked : int
         Answers besides without a back-off or a reference.
-
-    Examples
-    --------
-    >>> from estimators import bets
-    >>> from estimators.bets.examples import bet_study
-    >>> study = bet_study()
-    >>> person, item = study["participant"].values, study["response_item"].values
-    >>> found = bets.estimate_bet_loss(bets.bet_losses(study), person, item, reference=bets.model_losses(study))
-    >>> print(found.describe())
-    loss_nats            2.051
-    loss_se_nats         0.5776
-    loss_lower_nats      -1.596
-    loss_upper_nats      5.698
-    reference_loss_nats  1.386
-    gap_nats             0.6648
-    gap_se_nats          0.3478
-    gap_lower_nats       -1.531
-    gap_upper_nats       2.861
-    n_responses          6
-    n_participants       2
-    n_items              3
-    n_zero               0
-    n_unasked            0
     """
 
     loss_nats: float
@@ -94,21 +71,8 @@ class LossBracket(Result):
     ----------
     lower_nats, upper_nats : float
         Mean loss with the most and the least favourable of the back-offs, on the same answers.
-    lower_back_off, upper_back_off : str
     n_responses : int
         Answers with a finite loss under every back-off.
-
-    Examples
-    --------
-    >>> from estimators import bets
-    >>> from estimators.bets.examples import bet_study
-    >>> losses = {name: bets.bet_losses(bet_study(), name, vocab_size=1002) for name in ("generator", "uniform")}
-    >>> print(bets.bracket_losses(losses).describe())
-    lower_nats      2.051
-    upper_nats      4.956
-    lower_back_off  'generator'
-    upper_back_off  'uniform'
-    n_responses     6
     """
 
     lower_nats: float
@@ -143,12 +107,6 @@ def estimate_bet_loss(
         Losses of the generator, of :func:`~estimators.bets.losses.model_losses`.
     zero : {"refuse", "count"}
         What to do with answers that put nothing on what came: refuse them, or leave them out and count them.
-    probability : float
-        Of the intervals.
-
-    Returns
-    -------
-    BetLoss
 
     Raises
     ------
@@ -213,10 +171,6 @@ def bracket_losses(losses: Mapping[str, ArrayLike]) -> LossBracket:
     ----------
     losses : mapping of str to array_like, shape (response,)
         By back-off.
-
-    Returns
-    -------
-    LossBracket
 
     Raises
     ------

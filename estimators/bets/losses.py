@@ -38,11 +38,6 @@ FloatArray = NDArray[np.float64]
 def outcome_stakes(study: xr.Dataset) -> tuple[FloatArray, NDArray[np.bool_]]:
     """Stake on what came: on the target where it was named, on anything else where it was not.
 
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A bet study.
-
     Returns
     -------
     stake : ndarray, shape (response,)
@@ -69,8 +64,6 @@ def bet_losses(study: xr.Dataset, back_off: str = GENERATOR, *, vocab_size: int 
 
     Parameters
     ----------
-    study : xarray.Dataset
-        A bet study.
     back_off : str, optional
         "generator" (the study's), the name of any model of the study, "uniform", or "floor".
     vocab_size : int, optional
@@ -165,8 +158,6 @@ def model_losses(study: xr.Dataset, model: str = GENERATOR) -> FloatArray:
 
     Parameters
     ----------
-    study : xarray.Dataset
-        A bet study.
     model : str, optional
         A model of the study; "generator" is the study's.
 

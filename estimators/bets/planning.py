@@ -35,8 +35,6 @@ def expected_bet_losses(
     target : array_like of int, shape (item,)
     sharpness : array_like, shape (s,)
         Above 0; above 1 people stake too boldly.
-    n_named : int
-    n_chips : int
 
     Returns
     -------
@@ -52,7 +50,6 @@ def expected_bet_losses(
     --------
     Fifty chips of a hundred lie on the target:
 
-    >>> import numpy as np
     >>> from estimators import bets
     >>> belief = np.log([[0.5, 0.3, 0.1, 0.1]])
     >>> bets.expected_bet_losses(belief, belief, [0], [1.0], n_named=2).round(3)

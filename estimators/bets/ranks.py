@@ -21,11 +21,6 @@ def stake_ranks(study: xr.Dataset) -> tuple[NDArray[np.float64], NDArray[np.int6
     Equal stakes rank in the order in which the words were named. :func:`estimators.rankings.guess_bounds` makes
     Shannon's bounds of them, for whoever guesses the words in that order.
 
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A bet study.
-
     Returns
     -------
     rank : ndarray of float, shape (response,)

@@ -26,14 +26,12 @@ class BetSimulation:
     ----------
     n_items : int
         Contexts.
-    n_participants : int
     n_answers : int
         Items that each participant bets on, drawn at random; at most `n_items`.
     n_named : int
         Words that a participant names.
     n_chips : int
         Whole chips to spread; one at least lies on every word named and on anything else.
-    vocab_size : int
     spread : float
         Standard deviation of the text's log-probabilities over words: 3 leaves a few words likely in most contexts.
     generator_noise, participant_noise : float
@@ -92,11 +90,6 @@ def simulate_bet_study(simulation: BetSimulation, rng: np.random.Generator) -> x
     chips on the cells (words named, anything else) in proportion to the belief in each to the power
     :math:`s_u`, their sharpness.
 
-    Parameters
-    ----------
-    simulation : BetSimulation
-    rng : numpy.random.Generator
-
     Returns
     -------
     xarray.Dataset
@@ -106,7 +99,6 @@ def simulate_bet_study(simulation: BetSimulation, rng: np.random.Generator) -> x
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import bets
     >>> study = bets.simulate_bet_study(bets.BetSimulation(n_items=8, n_answers=4), np.random.default_rng(0))
     >>> study.sizes["response"], study.sizes["bet"]

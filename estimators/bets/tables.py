@@ -26,8 +26,6 @@ def bet_items(study: xr.Dataset, losses: Mapping[str, FloatArray]) -> pd.DataFra
 
     Parameters
     ----------
-    study : xarray.Dataset
-        A bet study.
     losses : mapping of str to ndarray, shape (response,)
         Losses by back-off, of :func:`~estimators.bets.losses.bet_losses`.
 

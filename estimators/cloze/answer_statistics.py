@@ -42,13 +42,6 @@ class AnswerStatistics(Result):
         NaN where a context has fewer than three answers.
     covariance : ndarray, shape (context, statistic, statistic)
         Of the errors: how the statistics would vary over other people asked about the same context.
-
-    Examples
-    --------
-    >>> from estimators import cloze
-    >>> counts = cloze.count_words(context=[0, 0, 1, 1], word=[0, 1, 0, 2], count=[3, 1, 2, 2], n_contexts=2)
-    >>> cloze.answer_statistics(counts)
-    AnswerStatistics(names=('entropy', 'oracle_tvd'), value=float64[2, 2], covariance=float64[2, 2, 2])
     """
 
     made_by = "answer_statistics(counts)"
@@ -72,13 +65,8 @@ def answer_statistics(counts: WordCounts, names: tuple[str, ...] = ("entropy", "
 
     Parameters
     ----------
-    counts : WordCounts
     names : tuple of str, optional
         Of :data:`STATISTICS`.
-
-    Returns
-    -------
-    AnswerStatistics
 
     Raises
     ------
@@ -135,10 +123,6 @@ def entropy_corrected_nats(counts: WordCounts) -> Floats:
     .. math:: H = -\sum_w \frac{C p_w \ln (C p_w)}{1 - (1 - C p_w)^n}
 
     It is still too low where most answers differ; where all of them do, :math:`f_1 = n - 1` keeps it finite.
-
-    Parameters
-    ----------
-    counts : WordCounts
 
     Returns
     -------

@@ -33,14 +33,6 @@ class CalibrationError(Result):
         N, predictions that were given.
     n_lost : int
         Predictions that no bin takes though they count in N (legacy bins lose a confidence of 1).
-
-    Examples
-    --------
-    >>> from estimators import cloze
-    >>> cloze.expected_calibration_error([0.2, 0.3, 0.8, 0.9], [0, 1, 1, 1], n_bins=2).summary()
-       confidence  accuracy  count
-    0        0.25       0.5      2
-    1        0.85       1.0      2
     """
 
     ece: float
@@ -71,11 +63,6 @@ def expected_calibration_error(
         Equal widths, [i/n, (i+1)/n) and the last one closed; equal numbers of predictions (equal confidences
         always share a bin, so that numbers differ where there are many of one); or the paper's code: equal widths,
         the last one open, edges by repeated floating-point sums, confidences in single precision.
-    n_bins : int, optional
-
-    Returns
-    -------
-    CalibrationError
 
     Raises
     ------

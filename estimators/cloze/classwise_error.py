@@ -30,13 +30,6 @@ class ClasswiseError(Result):
         Words that have a probability or are the gold label somewhere.
     n_contexts : int
         With a distribution and a gold label.
-
-    Examples
-    --------
-    >>> from estimators import cloze
-    >>> from estimators.cloze.examples import two_distributions
-    >>> cloze.classwise_calibration_error(two_distributions()[1], [0, 1]).n_contexts
-    2
     """
 
     total: float
@@ -55,14 +48,8 @@ def classwise_calibration_error(cpd: Distributions, gold: ArrayLike, *, n_bins: 
 
     Parameters
     ----------
-    cpd : Distributions
     gold : array_like of int, shape (context,)
         Code of each context's gold label; negative where there is none.
-    n_bins : int, optional
-
-    Returns
-    -------
-    ClasswiseError
 
     Raises
     ------
@@ -77,7 +64,6 @@ def classwise_calibration_error(cpd: Distributions, gold: ArrayLike, *, n_bins: 
     --------
     A word of probability .8 that comes in one of two contexts, and another that comes in the other:
 
-    >>> import numpy as np
     >>> from estimators import cloze
     >>> both = cloze.Distributions(np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), np.array([0.8, 0.2] * 2), 2)
     >>> round(cloze.classwise_calibration_error(both, [0, 1]).total, 2)

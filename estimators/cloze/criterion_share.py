@@ -35,13 +35,6 @@ class CriterionShare(Result):
         Of the model's distances from the people's, by the criterion.
     margin : float
         Distance that counts as none.
-    criterion : str
-
-    Examples
-    --------
-    >>> from estimators import cloze
-    >>> cloze.criterion_share([0.7, 0.6, 0.8], [0.4, 0.5, 0.5], criterion="wasserstein", margin=0.1)
-    CriterionShare(share=0.5714, distance=0.2333, margin=0.1, criterion='wasserstein')
     """
 
     share: float
@@ -57,13 +50,8 @@ def criterion_share(model: ArrayLike, halves: ArrayLike, *, criterion: str, marg
     ----------
     model, halves : array_like of float, shape (context,)
         Distance to one half of people, of the model and of the other half, in the same contexts.
-    criterion : str
     margin : float
         Distance that counts as none, in the criterion's unit; :func:`criterion_margin` has that of a test.
-
-    Returns
-    -------
-    CriterionShare
 
     Raises
     ------
@@ -89,7 +77,6 @@ def criterion_distance(model: ArrayLike, halves: ArrayLike, criterion: str) -> f
     Parameters
     ----------
     model, halves : array_like of float, shape (context,)
-    criterion : str
 
     Returns
     -------
@@ -137,11 +124,6 @@ def criterion_margin(criterion: str, n: int, *, level: float = 0.05) -> float:
     criterion : {"kolmogorov_smirnov", "mann_whitney"}
     n : int
         Values in each sample.
-    level : float, optional
-
-    Returns
-    -------
-    float
 
     Raises
     ------

@@ -124,7 +124,6 @@ def kl_nats(p: Distributions, q: Distributions, *, mixed_in: float = 0.0) -> Flo
 
     Parameters
     ----------
-    p, q : Distributions
     mixed_in : float, optional
         Share of the uniform distribution over the union of both supports that is mixed into `q`, for a finite
         number: between samples KL is infinite as soon as a word is missing in `q`.

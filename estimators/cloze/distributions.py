@@ -43,18 +43,6 @@ class WordCounts(Result):
         Code of the word, 0 or more; a context has a word once.
     count : ndarray of int, shape (row,)
         1 or more.
-    n_contexts : int
-
-    Examples
-    --------
-    >>> from estimators import cloze
-    >>> counts = cloze.count_words(context=[0, 0, 1, 1], word=[0, 1, 0, 2], count=[3, 1, 2, 2], n_contexts=2)
-    >>> counts
-    WordCounts(context=int64[4], word=int64[4], count=int64[4], n_contexts=2)
-    >>> counts.take([1]).summary()
-       context  word  count
-    0        0     0      2
-    1        0     2      2
     """
 
     made_by = "count_words(context, word, count, n_contexts=...)"
@@ -89,16 +77,6 @@ class Distributions(Result):
         Sums to one within a context, or to less where the rest of the mass is on words that are not listed.
     n_contexts : int
         A context without any row has no distribution: every distance to it is NaN.
-
-    Examples
-    --------
-    >>> from estimators import cloze
-    >>> from estimators.cloze.examples import two_distributions
-    >>> people, model = two_distributions()
-    >>> people
-    Distributions(context=int64[3], word=int64[3], probability=float64[3], n_contexts=2)
-    >>> people.mass
-    array([1., 1.])
     """
 
     made_by = "relative_frequencies(counts)"
@@ -133,15 +111,6 @@ class TopWords(Result):
         How many words are as frequent as it, itself included.
     is_top : ndarray of bool, shape (row,)
         The rows of those words.
-
-    Examples
-    --------
-    >>> from estimators import cloze
-    >>> counts = cloze.count_words(context=[0, 0, 1, 1], word=[0, 1, 0, 2], count=[3, 1, 2, 2], n_contexts=2)
-    >>> cloze.top_words(counts).summary()
-       word  confidence  n_tied
-    0     0        0.75       1
-    1     0        0.50       2
     """
 
     made_by = "top_words(counts)"
@@ -159,11 +128,6 @@ def count_words(context: ArrayLike, word: ArrayLike, count: ArrayLike, *, n_cont
     ----------
     context, word, count : array_like of int, shape (row,)
         In the order of the data; a negative word is missing.
-    n_contexts : int
-
-    Returns
-    -------
-    WordCounts
 
     Raises
     ------
@@ -196,14 +160,6 @@ def count_words(context: ArrayLike, word: ArrayLike, count: ArrayLike, *, n_cont
 def relative_frequencies(counts: WordCounts) -> Distributions:
     """Distribution by relative frequency, the maximum-likelihood estimate: p(w | c) = count(c, w) / count(c).
 
-    Parameters
-    ----------
-    counts : WordCounts
-
-    Returns
-    -------
-    Distributions
-
     Examples
     --------
     >>> from estimators import cloze
@@ -230,13 +186,8 @@ def distributions_from_proportions(
         A negative word is missing.
     proportion : array_like of float, shape (row,)
         Shares; rows of the same word are summed.
-    n_contexts : int
     rescale : bool, optional
         Make every context sum to one. Without it a sum below one stays, as mass on words not listed.
-
-    Returns
-    -------
-    Distributions
 
     Raises
     ------
@@ -274,7 +225,6 @@ def probability_at(q: Distributions, rows: WordCounts | Distributions) -> Floats
 
     Parameters
     ----------
-    q : Distributions
     rows : WordCounts or Distributions
         Of the same contexts.
 
@@ -306,10 +256,6 @@ def probability_at(q: Distributions, rows: WordCounts | Distributions) -> Floats
 def entropy_nats(p: Distributions) -> Floats:
     """Entropy of each context's distribution in nats, H = -sum_w p ln p; NaN where there is no answer.
 
-    Parameters
-    ----------
-    p : Distributions
-
     Returns
     -------
     ndarray of float, shape (context,)
@@ -329,14 +275,6 @@ def entropy_nats(p: Distributions) -> Floats:
 
 def top_words(counts: WordCounts) -> TopWords:
     """Most frequent word of each context, how frequent it is, and how many words are as frequent.
-
-    Parameters
-    ----------
-    counts : WordCounts
-
-    Returns
-    -------
-    TopWords
 
     Examples
     --------

@@ -40,14 +40,6 @@ class EnergyDistance(Result):
         Mean distance of a word of one side and a word of the other; from 0 to 2.
     known_first, known_second : float
         Share of the answers that have a vector.
-
-    Examples
-    --------
-    >>> from estimators import cloze
-    >>> first = cloze.count_words([0, 0], [0, 1], [1, 1], n_contexts=1)
-    >>> second = cloze.count_words([0], [2], [2], n_contexts=1)
-    >>> cloze.energy_distance(first, second, [[1, 0], [1, 0], [-1, 0]])
-    EnergyDistance(distance=float64[1], across=float64[1], known_first=1, known_second=1)
     """
 
     distance: Floats
@@ -65,10 +57,6 @@ def energy_distance(first: WordCounts, second: WordCounts, vectors: ArrayLike) -
         Of the same contexts.
     vectors : array_like, shape (code, dimension)
         Of every word; a row of zeros or NaN where a word has none. Lengths do not matter.
-
-    Returns
-    -------
-    EnergyDistance
 
     Raises
     ------

@@ -41,12 +41,6 @@ class HeldOutMixture(Result):
     weights : ndarray, shape (group, source)
         Weights without each group.
     groups : ndarray, shape (group,)
-
-    Examples
-    --------
-    >>> from estimators import cloze
-    >>> cloze.held_out_mixture([[0.9, 0.1], [0.2, 0.2], [0.8, 0.1], [0.1, 0.3]], ["a", "a", "b", "b"])
-    HeldOutMixture(loss_nats=float64[4], weights=float64[2, 2], groups=str32[2])
     """
 
     loss_nats: Floats
@@ -101,10 +95,6 @@ def held_out_mixture(probability: ArrayLike, group: ArrayLike) -> HeldOutMixture
         See :func:`mixture_weights`.
     group : array_like, shape (word,)
         Text of every word; at least two.
-
-    Returns
-    -------
-    HeldOutMixture
 
     Raises
     ------

@@ -25,17 +25,7 @@ class NeededShare(Result):
         Of the bootstrap over groups of contexts.
     gap : float
         The difference of the means that the margin is compared with.
-    margin : float
     draws : ndarray of float, shape (replicate,)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from estimators import cloze
-    >>> cloze.needed_share(
-    ...     [0.7, 0.6, 0.8], [0.4, 0.4, 0.5], groups=["a", "a", "b"], margin=0.05, rng=np.random.default_rng(0)
-    ... )
-    NeededShare(share=0.8125, lower=0.8, upper=0.8333, gap=0.2667, margin=0.05, draws=float64[2000])
     """
 
     share: float
@@ -68,14 +58,6 @@ def needed_share(
     groups : array_like, shape (context,)
     margin : float
         Difference of mean TVDs that counts as none.
-    rng : numpy.random.Generator
-    n_replicates : int, optional
-    probability : float, optional
-        Of the interval, equal tails.
-
-    Returns
-    -------
-    NeededShare
 
     Raises
     ------
@@ -84,7 +66,6 @@ def needed_share(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import cloze
     >>> found = cloze.needed_share(
     ...     [0.7, 0.6, 0.8], [0.4, 0.4, 0.5], groups=["a", "a", "b"], margin=0.05, rng=np.random.default_rng(0)

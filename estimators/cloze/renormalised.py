@@ -31,7 +31,6 @@ def renormalised_distributions(
     ----------
     study : xarray.Dataset
         A cloze study with ``sample_logprob``.
-    model : str
     strings : list of str
         Normalised words by code, as in ``StudyWords.strings``; extended in place by words that are new.
     rules : WordRules
@@ -52,7 +51,6 @@ def renormalised_distributions(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import cloze
     >>> from estimators.cloze.examples import cloze_study
     >>> study = cloze_study()

@@ -30,12 +30,10 @@ class ClozeSimulation:
     ----------
     n_items : int
         Contexts, each with distributions of its own.
-    items_per_text : int
     n_answers : int
         People in each context.
     n_samples : int
         Samples of each model in each context.
-    vocab_size : int
     families : tuple of str
         One model for each (:data:`FAMILIES`).
     exponent : tuple of float
@@ -121,11 +119,6 @@ def word_pair(
 def simulate_cloze_study(settings: ClozeSimulation, rng: np.random.Generator) -> xr.Dataset:
     """Draw a cloze study whose true distances are in ``true_tvd`` (dims model, item).
 
-    Parameters
-    ----------
-    settings : ClozeSimulation
-    rng : numpy.random.Generator
-
     Returns
     -------
     xarray.Dataset
@@ -135,7 +128,6 @@ def simulate_cloze_study(settings: ClozeSimulation, rng: np.random.Generator) ->
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import cloze
     >>> settings = cloze.ClozeSimulation(n_items=3, vocab_size=20)
     >>> cloze.simulate_cloze_study(settings, np.random.default_rng(0))["true_tvd"].values.round(2)

@@ -36,14 +36,6 @@ class SplitHalves(Result):
     first_seen : ndarray of int, shape (split, row), optional
         Where a row's word stands first in the sampled list: the paper's code breaks ties in the first half by it. None:
         ties stay ties.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from estimators import cloze
-    >>> counts = cloze.count_words(context=[0, 0, 1, 1], word=[0, 1, 0, 2], count=[3, 1, 2, 2], n_contexts=2)
-    >>> cloze.random_split_halves(counts, n_splits=2, rng=np.random.default_rng(0))
-    SplitHalves(counts=WordCounts(...), first=int64[2, 4], second=int64[2, 4], first_seen=None)
     """
 
     made_by = "random_split_halves(counts, n_splits=..., rng=...)"
@@ -69,16 +61,9 @@ def random_split_halves(
 
     Parameters
     ----------
-    counts : WordCounts
-    n_splits : int
-    rng : numpy.random.Generator
     size : int, optional
         Answers in each part; half of the context's by default (of an odd number one answer is left out, another
         one in each split). A context with fewer than twice as many answers gets none.
-
-    Returns
-    -------
-    SplitHalves
 
     Raises
     ------
@@ -87,7 +72,6 @@ def random_split_halves(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import cloze
     >>> from estimators.cloze.examples import word_counts
     >>> halves = cloze.random_split_halves(word_counts(), n_splits=2, rng=np.random.default_rng(0))
@@ -121,10 +105,6 @@ def random_split_halves(
 def tvd_between_split_halves(halves: SplitHalves) -> Floats:
     """TVD between the two halves of people: the human-human baseline at their sample size.
 
-    Parameters
-    ----------
-    halves : SplitHalves
-
     Returns
     -------
     ndarray of float, shape (split, context)
@@ -132,7 +112,6 @@ def tvd_between_split_halves(halves: SplitHalves) -> Floats:
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import cloze
     >>> from estimators.cloze.examples import word_counts
     >>> halves = cloze.random_split_halves(word_counts(), n_splits=2, rng=np.random.default_rng(0))
@@ -158,7 +137,6 @@ def tvd_to_split_halves(
     ----------
     q : Distributions
         A model's distributions, or people's.
-    halves : SplitHalves
     which : {"first", "second"}
     remaining : ndarray of float, shape (context,), optional
         Mass of `q` on words that no one answered; what is missing to one by default.
@@ -170,7 +148,6 @@ def tvd_to_split_halves(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import cloze
     >>> from estimators.cloze.examples import word_counts
     >>> halves = cloze.random_split_halves(word_counts(), n_splits=2, rng=np.random.default_rng(0))

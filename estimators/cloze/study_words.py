@@ -42,14 +42,6 @@ class ModelWords(Result):
         Samples left out, by reason ("blank", "failed", "junk", "no answer").
     n_samples : int
         Samples before that.
-
-    Examples
-    --------
-    >>> from estimators import cloze
-    >>> from estimators.cloze.examples import cloze_study
-    >>> words = cloze.study_words(cloze_study(), human="none", model="none", corpus="none")
-    >>> words.models["mixture"]
-    ModelWords(counts=WordCounts(...), item=int64[12], missing={}, n_samples=480)
     """
 
     counts: WordCounts
@@ -82,16 +74,6 @@ class StudyWords(Result):
     human_cut : mapping of str to tuple of str and float
         Answer of several words -> its first word, which stands for it, and how often it was given; the most frequent
         first. Models' samples are cut, too, as they go on after the word.
-
-    Examples
-    --------
-    >>> from estimators import cloze
-    >>> from estimators.cloze.examples import cloze_study
-    >>> words = cloze.study_words(cloze_study(), human="none", model="none", corpus="none")
-    >>> words.strings[:3].tolist()
-    ['word0', 'word1', 'word2']
-    >>> words.human_distributions
-    Distributions(context=int64[109], word=int64[109], probability=float64[109], n_contexts=12)
     """
 
     made_by = "study_words(study, human=..., model=..., corpus=...)"
@@ -130,8 +112,6 @@ def study_words(
 
     Parameters
     ----------
-    study : xarray.Dataset
-        A cloze study.
     human, corpus : WordRules
         For people's answers and for the word of the text.
     model : WordRules or mapping of str to WordRules
@@ -140,10 +120,6 @@ def study_words(
         All of the study by default.
     per : {"item", "entry"}, optional
         Pool a model's samples over its entries for an item, or keep every entry, as the paper's code does.
-
-    Returns
-    -------
-    StudyWords
 
     Raises
     ------

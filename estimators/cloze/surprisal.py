@@ -24,7 +24,6 @@ def target_surprisal(counts: WordCounts, target: NDArray[np.int64]) -> NDArray[n
 
     Parameters
     ----------
-    counts : WordCounts
     target : ndarray of int, shape (context,)
         Code of the word that came; a negative one says that there is none.
 

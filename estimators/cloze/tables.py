@@ -44,8 +44,6 @@ def cloze_items(
 
     Parameters
     ----------
-    study : xarray.Dataset
-        A cloze study.
     rules : WordRules or str, optional
         What makes words comparable; the study's own by default.
     models : sequence of str, optional
@@ -162,7 +160,6 @@ def cloze_participants(study: xr.Dataset, *, rules: WordRules | str | None = Non
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import cloze
     >>> from estimators.cloze.examples import cloze_study
     >>> study = cloze_study()

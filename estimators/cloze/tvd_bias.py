@@ -32,14 +32,6 @@ class TvdBaseline(Result):
         (raw - baseline) / (1 - baseline): zero on average where both samples are from one distribution, one where
         they share no word. Not clipped, so that means over contexts stay means: single ones may be negative. NaN
         where the baseline is one, as nothing can be said then.
-
-    Examples
-    --------
-    >>> from estimators import cloze
-    >>> first = cloze.count_words([0, 0], [0, 1], [3, 1], n_contexts=1)
-    >>> second = cloze.count_words([0, 0], [0, 1], [1, 3], n_contexts=1)
-    >>> cloze.tvd_with_baseline(first, second).corrected.round(3)
-    array([0.327])
     """
 
     raw: NDArray[np.float64]
@@ -54,10 +46,6 @@ def tvd_with_baseline(first: WordCounts, second: WordCounts) -> TvdBaseline:
     ----------
     first, second : WordCounts
         In one coding of words.
-
-    Returns
-    -------
-    TvdBaseline
 
     Examples
     --------

@@ -190,13 +190,6 @@ class NormalisedWords(Result):
         Why it is missing: "blank", "failed", "junk", "no answer"; "" where it is not.
     cut : ndarray of bool, shape (string,)
         Whether it is the first of several words, the others of which are lost.
-
-    Examples
-    --------
-    >>> from estimators import cloze
-    >>> found = cloze.normalise_words(["Cat", "the snow", "I don't know", ""], "clean")
-    >>> found.reason.tolist(), found.cut.tolist()
-    (['', '', 'no answer', 'blank'], [False, True, False, False])
     """
 
     words: NDArray[np.object_]
@@ -214,10 +207,6 @@ def word_rules(name: str, changes: Mapping[str, Any] | None = None) -> WordRules
         A key of :data:`WORD_RULES`.
     changes : mapping, optional
         Fields of :class:`WordRules` and their new values.
-
-    Returns
-    -------
-    WordRules
 
     Raises
     ------
@@ -250,10 +239,6 @@ def normalise_words(strings: Sequence[str] | NDArray[Any], rules: WordRules | st
         As typed, generated or printed; "" is an answer left blank.
     rules : WordRules or str
         Rules, or the name of some in :data:`WORD_RULES`.
-
-    Returns
-    -------
-    NormalisedWords
 
     Raises
     ------

@@ -40,15 +40,6 @@ class BootstrapGap(Result):
         Items, on average over replicates, that no drawn participant had answered: they are left out.
     n_empty : int
         Replicates in which no drawn participant had answered any drawn item: they are left out.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from estimators import comparison
-    >>> comparison.half_sample_bootstrap(
-    ...     [0.1, 0.9, -0.4, 1.2], [1, 1, 2, 2], [0, 1, 0, 1], n_replicates=4, rng=np.random.default_rng(0)
-    ... )
-    BootstrapGap(gap_nats=float64[4], mean_items_lost=0, n_empty=0)
     """
 
     gap_nats: FloatArray
@@ -76,14 +67,8 @@ def half_sample_bootstrap(
     log_term : array_like of float, shape (response,)
         ln w, nats.
     item, participant : array_like of int, shape (response,)
-    n_replicates : int
-    rng : numpy.random.Generator
     drop : float
         Share of the participants that is dropped, rounded down to whole participants.
-
-    Returns
-    -------
-    BootstrapGap
 
     Raises
     ------
@@ -92,7 +77,6 @@ def half_sample_bootstrap(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import comparison
     >>> found = comparison.half_sample_bootstrap(
     ...     [0.1, 0.9, -0.4, 1.2], [1, 1, 2, 2], [0, 1, 0, 1], n_replicates=4, rng=np.random.default_rng(0)
@@ -136,14 +120,8 @@ def cluster_bootstrap(
     log_term : array_like of float, shape (response,)
         ln w, nats.
     item, participant : array_like of int, shape (response,)
-    n_replicates : int
-    rng : numpy.random.Generator
     resample_participants, resample_items : bool
         Either can be held fixed.
-
-    Returns
-    -------
-    BootstrapGap
 
     Raises
     ------
@@ -152,7 +130,6 @@ def cluster_bootstrap(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import comparison
     >>> found = comparison.cluster_bootstrap(
     ...     [0.1, 0.9, -0.4, 1.2], [1, 1, 2, 2], [0, 1, 0, 1], n_replicates=4, rng=np.random.default_rng(0)
@@ -192,8 +169,6 @@ def bias_curve(
         players are given the same draws.
     n : sequence of int
         Numbers of candidates drawn with replacement for every item; each has its own random stream.
-    n_repeats : int
-    rng : numpy.random.Generator
     estimator : str
         ``importance`` (eq. 5), ``jackknife``, ``delta`` or ``psis``.
 
@@ -209,7 +184,6 @@ def bias_curve(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import comparison
     >>> log_term = np.random.default_rng(0).normal(0.0, 1.0, (50, 100))
     >>> curve = comparison.bias_curve(log_term, n=[2, 20], n_repeats=10, rng=np.random.default_rng(0))

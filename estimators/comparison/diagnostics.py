@@ -46,13 +46,6 @@ class WeightDiagnostics(Result):
         Share of items with fewer than two effective responses, n exp(-KL_q) < 2.
     verdict : {"enough draws", "doubtful", "too few"}
         See :func:`verdict`.
-
-    Examples
-    --------
-    >>> from estimators import comparison
-    >>> terms = comparison.group_terms([0.1, 0.9, -0.4, 1.2], item=[1, 1, 2, 2])
-    >>> comparison.diagnose_weights(terms).verdict
-    'too few'
     """
 
     pareto_k: float
@@ -98,7 +91,6 @@ def fit_pareto_shape(excess: ArrayLike) -> tuple[float, float]:
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import comparison
     >>> excess = np.random.default_rng(0).pareto(2.0, 5000)
     >>> shape, scale = comparison.fit_pareto_shape(excess)
@@ -139,7 +131,6 @@ def pareto_khat(weight: ArrayLike) -> float:
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import comparison
     >>> weight = np.random.default_rng(0).pareto(2.0, 5000)
     >>> round(comparison.pareto_khat(weight), 1)
@@ -170,7 +161,6 @@ def smooth_tail(weight: ArrayLike) -> FloatArray:
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import comparison
     >>> weight = np.random.default_rng(0).pareto(1.0, 100)
     >>> smoothed = comparison.smooth_tail(weight)

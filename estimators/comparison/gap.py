@@ -53,35 +53,12 @@ class LossGap(Result):
         Source (i): standard deviation (ddof 0) of the items' log-means over sqrt(N); NaN for one item.
     se_samples_nats : float
         Source (ii): noise of the finite number of responses an item, items held fixed; NaN where an item has one.
-    n_items, n_responses : int
     item : ndarray, shape (item,)
         Labels of the items, sorted.
     item_gap_nats, item_n : ndarray, shape (item,)
         Log-mean and number of responses of every item.
     terms : ItemTerms
         What the estimate was made from.
-
-    Examples
-    --------
-    >>> from estimators import comparison
-    >>> from estimators.comparison.examples import comparison_study
-    >>> pairs = comparison.response_pairs(comparison_study())
-    >>> gap = comparison.estimate_gap(comparison.log_terms(pairs), pairs.item)
-    >>> print(gap.describe())
-    estimator        'importance'
-    gap_nats         1.444
-    se_items_nats    1.074
-    se_samples_nats  0.2669
-    n_items          6
-    n_responses      30
-    item             int64[6]
-    item_gap_nats    float64[6]
-    item_n           int64[6]
-    >>> gap.summary().round(2).head(3)
-       item  item_gap_nats  item_n
-    0     0           6.50       5
-    1     1          -1.53       5
-    2     2           2.19       5
     """
 
     estimator: str
@@ -144,10 +121,6 @@ def estimate_gap(
     draw : array_like of int, shape (response,), optional
         Which draw of the item was shown, where several responses can share one; used by ``rao_blackwell``.
 
-    Returns
-    -------
-    LossGap
-
     Raises
     ------
     InputError
@@ -205,14 +178,6 @@ def estimate_gap(
 
 def diagnose_weights(terms: ItemTerms) -> WeightDiagnostics:
     """Pareto tail, KL divergence and required sample size of a set of terms; see :class:`WeightDiagnostics`.
-
-    Parameters
-    ----------
-    terms : ItemTerms
-
-    Returns
-    -------
-    WeightDiagnostics
 
     Examples
     --------

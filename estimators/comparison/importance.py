@@ -67,13 +67,6 @@ class Proposals(Result):
     candidate : ndarray, shape (3, item, candidate)
         ln of what one draw of the proposal gives to the token; for distinct draws ln of the inclusion probability
         over the number of them. Nats; NaN where unknown.
-
-    Examples
-    --------
-    >>> from estimators import comparison
-    >>> from estimators.comparison.examples import comparison_study
-    >>> int(comparison.study_proposals(comparison_study()).source.max())
-    0
     """
 
     source: IntArray
@@ -114,7 +107,6 @@ def balanced_log_terms(log_ratio: ArrayLike, item: ArrayLike, logprob: ArrayLike
     Two draws of a fair coin's faces and one of a proposal that is sure of heads; h is (.8, .2) and y is heads, so
     that Z is 1.25:
 
-    >>> import numpy as np
     >>> from estimators import comparison
     >>> logprob = np.log([[0.5, 0.5, 0.5], [1.0, 1e-9, 1.0]])
     >>> terms = comparison.balanced_log_terms(np.log([1, 0.25, 1]), [0, 0, 0], logprob, [0, 0, 1])
@@ -153,7 +145,6 @@ def mixture_logprob(logprob: ArrayLike, n_draws: ArrayLike) -> FloatArray:
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import comparison
     >>> np.exp(comparison.mixture_logprob(np.log([[0.2, 0.5], [0.4, 0.1]]), [[1, 3], [1, 0]])).round(2)
     array([0.3, 0.5])
@@ -188,15 +179,6 @@ def draws_by_item(proposal: IntArray, item: IntArray, n_proposals: int) -> IntAr
 
 def study_proposals(study: xr.Dataset) -> Proposals:
     """Read from a study what each proposal gives to its candidates.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A comparison study.
-
-    Returns
-    -------
-    Proposals
 
     Raises
     ------
@@ -251,11 +233,6 @@ def pair_logprob(proposals: Proposals, position: IntArray, column: IntArray) -> 
 def drawn_response_mask(study: xr.Dataset) -> NDArray[np.bool_]:
     """Which responses compare a drawn candidate with the target; see :func:`drawn_responses`.
 
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A comparison study.
-
     Returns
     -------
     ndarray of bool, shape (response,)
@@ -282,11 +259,6 @@ def drawn_responses(study: xr.Dataset) -> xr.Dataset:
 
     Left out are responses on people's free answers, which nobody drew with a known probability, and those that compare
     two candidates.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A comparison study.
 
     Returns
     -------

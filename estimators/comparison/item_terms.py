@@ -49,15 +49,6 @@ class ItemTerms(Result):
         Terms of every item.
     moved : ndarray of int, shape (response,), or None
         ``order``, where terms had to be sorted.
-
-    Examples
-    --------
-    >>> from estimators import comparison
-    >>> terms = comparison.group_terms([0.1, 0.9, -0.4, 1.2], item=[1, 1, 2, 2])
-    >>> terms.label, terms.n
-    (array([1, 2]), array([2, 2]))
-    >>> terms.sum(terms.log_term)
-    array([1. , 0.8])
     """
 
     made_by = "group_terms(log_term, item)"
@@ -138,10 +129,6 @@ def group_terms(log_term: ArrayLike, item: ArrayLike) -> ItemTerms:
         ln w, nats.
     item : array_like, shape (response,)
         Label of the item of each term, integers or strings.
-
-    Returns
-    -------
-    ItemTerms
 
     Raises
     ------

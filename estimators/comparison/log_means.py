@@ -45,15 +45,6 @@ class LogMeans(Result):
         Nats.
     se : ndarray, shape (item,)
         Nats; only the noise of drawing n terms, not the spread over items. NaN for an item with a single term.
-
-    Examples
-    --------
-    >>> from estimators import comparison
-    >>> terms = comparison.group_terms([0.1, 0.9, -0.4, 1.2], item=[1, 1, 2, 2])
-    >>> comparison.plain_log_mean(terms).summary().round(3)
-       value     se
-    0  0.578  0.269
-    1  0.691  0.470
     """
 
     value: FloatArray
@@ -64,14 +55,6 @@ def plain_log_mean(terms: ItemTerms) -> LogMeans:
     r"""Compute :math:`\ln \bar w` (eqs. 4-5), with the standard error of its source (ii).
 
     .. math:: \mathrm{se} = \frac{\mathrm{sd}_0(w)}{\sqrt n\, \bar w}, \quad \mathrm{sd}_0 \text{ with ddof } 0
-
-    Parameters
-    ----------
-    terms : ItemTerms
-
-    Returns
-    -------
-    LogMeans
 
     Examples
     --------
@@ -104,14 +87,6 @@ def delta_log_mean(terms: ItemTerms) -> LogMeans:
 
     An item with a single term keeps the plain value: it has no variance to correct with.
 
-    Parameters
-    ----------
-    terms : ItemTerms
-
-    Returns
-    -------
-    LogMeans
-
     Examples
     --------
     >>> from estimators import comparison
@@ -132,14 +107,6 @@ def jackknife_log_mean(terms: ItemTerms) -> LogMeans:
 
     It removes the O(1/n) bias and does not rescue a heavy tail (Pareto k > 0.7). The standard error is the
     jackknife's. An item with a single term keeps the plain value.
-
-    Parameters
-    ----------
-    terms : ItemTerms
-
-    Returns
-    -------
-    LogMeans
 
     Examples
     --------
@@ -172,17 +139,8 @@ def psis_log_mean(terms: ItemTerms) -> LogMeans:
     item's mean is taken again. Pooling, because a tail cannot be fitted to the 10 or 20 terms of one item.
     Items with a single term, and studies whose tail has fewer than five values, are left as they are.
 
-    Parameters
-    ----------
-    terms : ItemTerms
-
-    Returns
-    -------
-    LogMeans
-
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import comparison
     >>> terms = comparison.group_terms(
     ...     np.random.default_rng(0).standard_t(3, 200), item=np.repeat(np.arange(10), 20)
@@ -220,17 +178,12 @@ def rao_blackwell_log_mean(
 
     Parameters
     ----------
-    terms : ItemTerms
     token : array_like of int, shape (response,)
         Identity of the candidate within its item, in the caller's order.
     candidate_logprob : array_like of float, shape (response,)
         ln g(x|c) of the sampling generator, nats, in the caller's order.
     draw : array_like of int, shape (response,), optional
         Which draw of the item was shown, in the caller's order; by default every response had its own.
-
-    Returns
-    -------
-    LogMeans
 
     Raises
     ------
@@ -239,7 +192,6 @@ def rao_blackwell_log_mean(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import comparison
     >>> terms = comparison.group_terms([0.1, 0.1, 1.2], item=[1, 1, 1])
     >>> logprob = np.log([0.5, 0.5, 0.2])
@@ -293,7 +245,6 @@ def expected_counts(logprob: ArrayLike, n: int) -> FloatArray:
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import comparison
     >>> comparison.expected_counts(np.log([0.6, 0.3, 0.1]), n=6).round(3)
     array([2.915, 1.834, 1.251])

@@ -52,8 +52,6 @@ class PerplexityEstimate(Result):
 
     Attributes
     ----------
-    player, rounding : str
-    gap : LossGap
     reference_loss_nats : float
         L_G, nats a token.
     perplexity, perplexity_lower, perplexity_upper : float
@@ -61,15 +59,6 @@ class PerplexityEstimate(Result):
     true_loss_nats, true_gap_nats : float
         Exact loss on the reference items and exact gap on the items asked; NaN for players whose probabilities
         are not known.
-
-    Examples
-    --------
-    >>> from estimators import comparison
-    >>> from estimators.comparison.examples import comparison_study
-    >>> print(comparison.estimate_perplexity(comparison_study(), "lm-strong").describe())
-    lm-strong, rounding none: perplexity 10.88 [9.246, 12.8]
-    gap -0.271 nats to the generator's 2.658 (importance)
-    30 responses to 6 items; verdict: enough draws (Pareto k 0.22)
     """
 
     player: str
@@ -130,10 +119,6 @@ def estimate_perplexity(
     reference : {"reference", "asked"}
         Items over which L_G (and the true loss) is averaged. ``naive`` estimates the loss itself and has no L_G:
         there the reference is always the items asked.
-
-    Returns
-    -------
-    PerplexityEstimate
 
     Raises
     ------
@@ -207,8 +192,6 @@ def true_loss(study: xr.Dataset, player: str, items: NDArray[np.bool_]) -> float
 
     Parameters
     ----------
-    study : xarray.Dataset
-    player : str
     items : ndarray of bool, shape (item,)
 
     Returns
@@ -233,8 +216,6 @@ def reference_loss(study: xr.Dataset, control: str, reference: Reference, asked:
 
     Parameters
     ----------
-    study : xarray.Dataset
-        A comparison study.
     control : str
         From :func:`control_model`.
     reference : {"reference", "asked"}

@@ -73,14 +73,6 @@ class PrivateBelief(Result):
         Numbered from 0, in the order of items.
     residual_nats : ndarray, shape (report,)
         Log-ratio reported, less the person's bias and slope and the item's level.
-
-    Examples
-    --------
-    >>> from estimators import comparison
-    >>> from estimators.comparison.examples import repeated_study
-    >>> found = comparison.private_belief(repeated_study())
-    >>> found.n_repeated, found.n_participants
-    (216, 20)
     """
 
     variance: float
@@ -148,12 +140,6 @@ def private_belief(
     slope : float
         How large the log-odds of reports are beside those of the belief, such as
         :attr:`~estimators.comparison.ScaledBridge.slope`; with 1 the variance is that of reports.
-    probability : float
-        Of the interval.
-
-    Returns
-    -------
-    PrivateBelief
 
     Raises
     ------

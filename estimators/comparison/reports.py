@@ -89,7 +89,6 @@ def two_alternative_report(target_logprob: ArrayLike, candidate_logprob: ArrayLi
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import comparison
     >>> comparison.two_alternative_report(np.log([0.3, 0.1]), np.log([0.1, 0.1])).round(3)
     array([0.75, 0.5 ])

@@ -102,10 +102,6 @@ def log_odds_scale(name: str, odds: float, *, step_nats: float = 0.1) -> Roundin
     step_nats : float
         The longest step between two values; the steps are made to fit.
 
-    Returns
-    -------
-    RoundingScheme
-
     Raises
     ------
     InputError
@@ -169,10 +165,6 @@ def rounding_scheme(scheme: RoundingScheme | str) -> RoundingScheme:
     ----------
     scheme : RoundingScheme or str
         One of :data:`SCHEMES`; a scheme comes back as it is.
-
-    Returns
-    -------
-    RoundingScheme
 
     Raises
     ------
@@ -241,10 +233,6 @@ def round_reports(report: ArrayLike, scheme: RoundingScheme | str) -> NDArray[np
 
 def report_boxes(scheme: RoundingScheme | str) -> NDArray[np.float64]:
     """Interval of probabilities that each value of a scheme stands for.
-
-    Parameters
-    ----------
-    scheme : RoundingScheme or str
 
     Returns
     -------

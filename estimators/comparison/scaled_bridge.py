@@ -78,13 +78,6 @@ class ScaledBridge(Result):
         Those used.
     item_gap_nats, item_se_nats : ndarray, shape (item,)
         Of each, and its standard error: people and draws are samples.
-
-    Examples
-    --------
-    >>> from estimators import comparison
-    >>> from estimators.comparison.examples import token_pool_example
-    >>> comparison.scaled_bridge(token_pool_example()).n_left_out
-    0
     """
 
     made_by = "scaled_bridge(pool)"
@@ -118,13 +111,8 @@ def scaled_bridge(pool: TokenPool, *, n_groups: int = 20) -> ScaledBridge:
 
     Parameters
     ----------
-    pool : TokenPool
     n_groups : int
         Groups of people that are left out in turn for the standard error.
-
-    Returns
-    -------
-    ScaledBridge
 
     Raises
     ------
@@ -135,7 +123,6 @@ def scaled_bridge(pool: TokenPool, *, n_groups: int = 20) -> ScaledBridge:
     --------
     h = (.8, .2), g = (.5, .5), y the first token, draws and answers in just these shares, reports twice too large:
 
-    >>> import numpy as np
     >>> from estimators import comparison
     >>> pool = comparison.token_pool(
     ...     item=[0, 0], offset_nats=[0, 0], is_target=[True, False], n_drawn=[5, 5],

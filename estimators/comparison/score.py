@@ -47,7 +47,6 @@ def score(probability_of_truth: ArrayLike, generator_logprob_of_truth: ArrayLike
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import comparison
     >>> comparison.score([0.9, 0.5, 0.1], generator_logprob_of_truth=np.log(0.2)).round(1)
     array([ 117.6,    0. , -321.9])
@@ -85,7 +84,6 @@ def expected_score(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import comparison
     >>> comparison.expected_score([0.5, 0.75], np.log(0.3), np.log(0.1), np.log(0.2), np.log(0.2)).round(1)
     array([ 0. , 26.2])
@@ -115,7 +113,6 @@ def optimal_report(belief_target_logprob: ArrayLike, belief_candidate_logprob: A
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import comparison
     >>> comparison.optimal_report(np.log([0.3, 0.1]), np.log([0.1, 0.1])).round(2)
     array([0.75, 0.5 ])
@@ -149,7 +146,6 @@ def rational_report(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import comparison
     >>> belief, generator = (np.log([0.3, 0.3]), np.log([0.1, 0.1])), (np.log([0.3, 0.2]), np.log([0.1, 0.2]))
     >>> comparison.rational_report(*belief, *generator).round(2)

@@ -37,23 +37,10 @@ class StatedBelief(Result):
         of it, below 1 it is shrunk.
     slope_se : float
         Standard error, with the pairs of an item in one cluster.
-    correlation : float
     agreement : float
         Share of pairs on which the token said to be likelier is the one believed to be; a tie counts one half.
     distance_nats : float
         Mean absolute difference of the log-odds.
-
-    Examples
-    --------
-    >>> from estimators import comparison
-    >>> print(comparison.stated_belief([1.0, 0.5, -0.5, -1.0], [2.0, 1.0, -1.0, -2.0], item=[0, 0, 1, 1]).describe())
-    n_pairs         4
-    slope           0.5
-    intercept_nats  0
-    slope_se        0
-    correlation     1
-    agreement       1
-    distance_nats   0.75
     """
 
     made_by = "stated_belief"

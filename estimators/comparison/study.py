@@ -162,10 +162,6 @@ def same_token(study: xr.Dataset) -> NDArray[np.bool_]:
     Equal strings are not enough: a string such as U+FFFD (half a character) stands for many tokens.
     A candidate is the target when its string AND its log-probability under the generator agree.
 
-    Parameters
-    ----------
-    study : xarray.Dataset
-
     Returns
     -------
     ndarray of bool, shape (item, candidate)

@@ -117,15 +117,6 @@ SOURCE_VARIABLES = (
 def has_free_answers(study: xr.Dataset) -> bool:
     """Whether people answered contexts of the study freely.
 
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A comparison study.
-
-    Returns
-    -------
-    bool
-
     Raises
     ------
     InputError
@@ -147,11 +138,6 @@ def candidate_sources(study: xr.Dataset) -> NDArray[np.object_]:
 
     A study without ``candidate_source`` says it by its probabilities: ``distinct`` where an inclusion probability is
     known, ``proposal`` where a proposal's is, else ``generator``.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A comparison study.
 
     Returns
     -------

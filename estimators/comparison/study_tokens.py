@@ -31,11 +31,6 @@ def candidate_tokens(study: xr.Dataset) -> IntArray:
     As in :func:`~estimators.comparison.study.same_token`, tokens are equal when their strings and their
     log-probabilities under the generator are.
 
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A comparison study.
-
     Returns
     -------
     ndarray of int, shape (item, candidate)

@@ -29,8 +29,6 @@ def comparison_items(study: xr.Dataset, players: Sequence[str] | None = None, **
 
     Parameters
     ----------
-    study : xarray.Dataset
-        A comparison study.
     players : sequence of str, optional
         All by default: ``human`` and the language models.
     **settings
@@ -97,11 +95,6 @@ def comparison_items(study: xr.Dataset, players: Sequence[str] | None = None, **
 
 def comparison_participants(study: xr.Dataset) -> pd.DataFrame:
     """Describe every participant: how much they answered, how often they were right, their own gap.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A comparison study with responses.
 
     Returns
     -------

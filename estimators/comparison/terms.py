@@ -50,7 +50,6 @@ class ResponsePairs(Result):
     ----------
     study : str
         Name of the study, for errors.
-    models : tuple of str
     item, participant : ndarray of int, shape (response,)
         Label of the item; code of the participant (position of the candidate where there are no participants: the
         one that a participant sees on every item).
@@ -65,13 +64,6 @@ class ResponsePairs(Result):
         Strings of the candidates.
     draw : ndarray of int, shape (response,)
         Position of the candidate among those drawn for its item; several participants can share one.
-
-    Examples
-    --------
-    >>> from estimators import comparison
-    >>> from estimators.comparison.examples import comparison_study
-    >>> comparison.response_pairs(comparison_study()).models
-    ('lm-weak', 'lm-medium', 'lm-strong')
     """
 
     made_by = "response_pairs(study)"
@@ -103,14 +95,6 @@ class ResponsePairs(Result):
 def player_names(study: xr.Dataset) -> list[str]:
     """Players of a study: the participants first, where there are any, then its language models.
 
-    Parameters
-    ----------
-    study : xarray.Dataset
-
-    Returns
-    -------
-    list of str
-
     Examples
     --------
     >>> from estimators import comparison
@@ -128,8 +112,6 @@ def control_model(study: xr.Dataset, generator: str | None = None, *, control_on
 
     Parameters
     ----------
-    study : xarray.Dataset
-        A comparison study.
     generator : str, optional
         By default the model that drew the study's candidates.
     control_only : bool
@@ -178,14 +160,8 @@ def response_pairs(study: xr.Dataset, *, control: str | None = None) -> Response
 
     Parameters
     ----------
-    study : xarray.Dataset
-        A comparison study.
     control : str, optional
         From :func:`control_model`; by default the model that drew the candidates.
-
-    Returns
-    -------
-    ResponsePairs
 
     Raises
     ------
@@ -249,7 +225,6 @@ def log_terms(pairs: ResponsePairs, player: str = HUMAN, rounding: RoundingSchem
 
     Parameters
     ----------
-    pairs : ResponsePairs
     player : str
         ``human`` or a model of the study, which answers q(y) / (q(y) + q(x)).
     rounding : RoundingScheme or str
@@ -300,8 +275,6 @@ def candidate_log_terms(study: xr.Dataset, player: str, rounding: RoundingScheme
 
     Parameters
     ----------
-    study : xarray.Dataset
-        A comparison study.
     player : str
         A model of the study, or ``human`` where the study carries the human's own log-probabilities
         (a simulation).
@@ -360,11 +333,8 @@ def subsample_responses(study: xr.Dataset, n: int, rng: np.random.Generator) -> 
 
     Parameters
     ----------
-    study : xarray.Dataset
-        A comparison study.
     n : int
         Responses an item.
-    rng : numpy.random.Generator
 
     Returns
     -------
@@ -381,7 +351,6 @@ def subsample_responses(study: xr.Dataset, n: int, rng: np.random.Generator) -> 
     >>> from estimators import comparison
     >>> from estimators.comparison.examples import comparison_study
     >>> study = comparison_study()
-    >>> import numpy as np
     >>> comparison.subsample_responses(study, 2, np.random.default_rng(0)).sizes["response"]
     12
     """

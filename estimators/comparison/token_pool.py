@@ -35,12 +35,6 @@ class TokenPool(Result):
         Token that was compared with its item's target, and who compared.
     report_log_ratio : ndarray, shape (report,)
         ln h(x|c)/h(y|c) as reported, nats.
-
-    Examples
-    --------
-    >>> from estimators.comparison.examples import token_pool_example
-    >>> token_pool_example()
-    TokenPool(12 tokens of 4 items, 24 draws, 24 answers, 16 reports)
     """
 
     made_by = "token_pool(...) or simulate_questions(...)"
@@ -103,10 +97,6 @@ def token_pool(
     answer_token, answer_person : array_like of int, shape (answer,)
     report_token, report_person, report_log_ratio : array_like, shape (report,)
         See :class:`TokenPool`.
-
-    Returns
-    -------
-    TokenPool
 
     Raises
     ------

@@ -53,7 +53,6 @@ def context_choice(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import documents
     >>> features = np.array([[0.0], [0.0], [1.0], [1.0]])
     >>> probability, predicted = documents.context_choice(features, [0, 1, 2, 3] * 5, [1, 1, 0, 4] * 5)
@@ -127,12 +126,6 @@ def chosen_mean(
         From :func:`chosen_context_terms`.
     participant, context : array_like, shape (answer,)
         Who answered, and where.
-    probability : float
-        Of the interval.
-
-    Returns
-    -------
-    CrossedMean
 
     Examples
     --------

@@ -19,15 +19,8 @@ class ClusteredMean(Result):
 
     Parameters
     ----------
-    mean : float
     se : float
         NaN with a single document.
-
-    Examples
-    --------
-    >>> from estimators import documents
-    >>> round(documents.clustered_mean([1.0, 2.0, 3.0], cluster=["a", "a", "b"]).se, 3)
-    0.667
     """
 
     mean: float
@@ -54,21 +47,6 @@ class CorpusScores(Result):
     bits_per_byte : float
         Total loss over the number of UTF-8 bytes of the scored text: comparable across tokenizers. NaN if the bytes
         are not given.
-
-    Examples
-    --------
-    >>> from estimators import documents
-    >>> scores = documents.corpus_scores(
-    ...     [-2.0, -1.0, -3.0], is_best=[True, True, False], document=["a", "a", "b"], n_bytes=12
-    ... )
-    >>> print(scores.describe())
-    n_documents               2
-    n_tokens                  3
-    loss_nats                 ClusteredMean(mean=2, se=0.6667)
-    perplexity_of_token_mean  7.389
-    mean_sequence_perplexity  ClusteredMean(mean=12.28, se=7.802)
-    top1_accuracy             ClusteredMean(mean=0.6667, se=0.4444)
-    bits_per_byte             0.7213
     """
 
     n_documents: int
@@ -93,10 +71,6 @@ def clustered_mean(values: ArrayLike, cluster: ArrayLike) -> ClusteredMean:
     values : array_like, shape (value,)
     cluster : array_like, shape (value,)
         Label of each value's cluster.
-
-    Returns
-    -------
-    ClusteredMean
 
     Raises
     ------
@@ -141,10 +115,6 @@ def corpus_scores(
         Label of each token's document.
     n_bytes : float, optional
         UTF-8 bytes of the scored text.
-
-    Returns
-    -------
-    CorpusScores
 
     Raises
     ------

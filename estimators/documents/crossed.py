@@ -18,28 +18,12 @@ class CrossedMean(Result):
 
     Attributes
     ----------
-    mean : float
     se : float
         Clustered over people and over items; NaN where there is one of either.
     lower, upper : float
         Student's interval with as many degrees of freedom as the smaller number of clusters, minus 1.
     se_participants, se_items : float
         Clustered one way only; NaN where there is one.
-    n_responses, n_participants, n_items : int
-
-    Examples
-    --------
-    >>> from estimators import documents
-    >>> print(documents.crossed_mean([1.0, 2.0, 3.0, 5.0], ["a", "a", "b", "b"], [0, 1, 0, 1]).describe())
-    mean             2.75
-    se               1.25
-    lower            -5.142
-    upper            10.64
-    se_participants  1.25
-    se_items         0.75
-    n_responses      4
-    n_participants   2
-    n_items          2
     """
 
     mean: float
@@ -65,15 +49,8 @@ def crossed_mean(
     Parameters
     ----------
     values : array_like, shape (response,)
-        Finite.
     participant, item : array_like, shape (response,)
         Names or numbers.
-    probability : float
-        Of the interval.
-
-    Returns
-    -------
-    CrossedMean
 
     Raises
     ------

@@ -35,16 +35,9 @@ class CrossedSlope(Result):
         In the value's unit by unit of x; `se` is NaN where there is one person or item.
     lower, upper : float
         Student's interval with as many degrees of freedom as the smaller number of clusters, minus 1.
-    n_responses, n_participants, n_items : int
     item_share : float
         Share of the variance of x, within people, that lies between items: near 1 where all people met the items in one
         order, so that a slope cannot be told from a difference of items.
-
-    Examples
-    --------
-    >>> from estimators import documents
-    >>> documents.crossed_slope([1.0, 2.0, 2.0, 4.0], [0, 1, 0, 1], ["a", "a", "b", "b"], [0, 1, 1, 0]).slope
-    1.5
     """
 
     slope: float
@@ -75,17 +68,10 @@ def crossed_slope(
     Parameters
     ----------
     values, x : array_like, shape (response,)
-        Finite.
     participant, item : array_like, shape (response,)
         Names or numbers.
     item_levels : bool
         Let every item have a level, too: the slope is then that of people who met an item at different x.
-    probability : float
-        Of the interval.
-
-    Returns
-    -------
-    CrossedSlope
 
     Raises
     ------

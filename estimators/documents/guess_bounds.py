@@ -31,29 +31,11 @@ class GuessBounds(Result):
         The same without the correction.
     share_first : float
         Share of words that the first guess found.
-    n_responses, n_items, n_participants : int
     n_not_found : int
         Words that no guess found.
     is_falling : bool
         Whether no rank is more frequent than a better one, as for the guesser for whom the lower bound is one. In a
         small sample frequencies may rise by chance.
-
-    Examples
-    --------
-    >>> from estimators import rankings
-    >>> found = rankings.guess_bounds([1, 1, 2, 1], item=[0, 1, 2, 3])
-    >>> print(found.describe())
-    lower_nats          0.3466
-    lower_se_nats       0.3466
-    upper_nats          0.8172
-    upper_se_nats       0.4774
-    upper_plug_in_nats  0.5623
-    share_first         0.75
-    n_responses         4
-    n_items             4
-    n_participants      1
-    n_not_found         0
-    is_falling          True
     """
 
     lower_nats: float
@@ -148,10 +130,6 @@ def guess_bounds(
         Guesses before it was given up; needed where a word was not found.
     vocab_size : int, optional
         Words that can be guessed.
-
-    Returns
-    -------
-    GuessBounds
 
     Raises
     ------

@@ -29,12 +29,6 @@ class NgramOverlap(Result):
         Different sequences of each text, and those of them that the training texts have.
     share : ndarray of float, shape (text,)
         ``n_shared / n_ngrams``; NaN for a text of fewer than n words.
-
-    Examples
-    --------
-    >>> from estimators import documents
-    >>> documents.ngram_overlap(["a b c d", "x y"], ["Now a, b, c!"], n=3).share
-    array([0.5, nan])
     """
 
     n: int
@@ -57,10 +51,6 @@ def ngram_overlap(texts: Sequence[str], training_texts: Iterable[str], *, n: int
         Read once.
     n : int, optional
         13 is the length with which Brown et al. (2020, appendix C) looked for test sets in training data.
-
-    Returns
-    -------
-    NgramOverlap
 
     Raises
     ------

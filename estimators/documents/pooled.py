@@ -47,13 +47,6 @@ class PooledMean(Result):
         Where the true value of a new study would lie; NaN with two studies.
     share_between : float
         Share of the variation of the estimates that is between studies (I squared), from 0 to 1.
-    n_studies : int
-
-    Examples
-    --------
-    >>> from estimators import documents
-    >>> documents.pooled_mean([1.30, 1.22, 1.41], [0.05, 0.04, 0.06]).n_studies
-    3
     """
 
     mean: float
@@ -78,12 +71,6 @@ def pooled_mean(estimate: ArrayLike, se: ArrayLike, *, probability: float = 0.9)
     ----------
     estimate, se : array_like, shape (study,)
         Such as losses in bits a character, and their standard errors; at least two studies.
-    probability : float
-        Of the intervals.
-
-    Returns
-    -------
-    PooledMean
 
     Raises
     ------

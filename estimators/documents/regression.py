@@ -44,15 +44,6 @@ class ClusteredRegression(Result):
     loglik_nats : float
         Largest log-likelihood of a normal error; differences between nested regressions on the same values say how much
         a column predicts.
-    n : int
-    n_clusters : tuple of int
-
-    Examples
-    --------
-    >>> from estimators import documents
-    >>> fit = documents.clustered_regression([1.0, 3.0, 5.0, 8.0], {"x": [0, 1, 2, 3]}, ["a", "a", "b", "b"])
-    >>> fit.names, fit.of("x")["coefficient"]
-    (('intercept', 'x'), 2.3)
     """
 
     names: tuple[str, ...]
@@ -93,12 +84,6 @@ def clustered_regression(
         Names of groups whose values depend on each other, such as texts.
     other_cluster : array_like, shape (value,), optional
         Groups of a second kind, such as people.
-    probability : float
-        Of the intervals.
-
-    Returns
-    -------
-    ClusteredRegression
 
     Raises
     ------

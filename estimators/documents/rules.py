@@ -45,12 +45,6 @@ class RulesText(Result):
         Sentences of noise.
     has_rule : bool
         Whether the rules that the answer follows from are in it.
-
-    Examples
-    --------
-    >>> from estimators import documents
-    >>> documents.rules_texts(1, n_noise=[0], n_rules=1, n_steps=1, seed=1)[0].text
-    'Every gazzer is green. The colour of the gazzer is green'
     """
 
     text: str
@@ -79,7 +73,6 @@ def rules_texts(
         Colours that a text tells; one of them is asked for.
     n_steps : int
         Rules from which the answer follows: 1 says it; with 2 the thing asked for is a thing of that colour.
-    seed : int
 
     Returns
     -------

@@ -71,7 +71,6 @@ def document_tokens(study: xr.Dataset, document: int) -> list[str]:
 
     Parameters
     ----------
-    study : xarray.Dataset
     document : int
         Position along ``document``.
 

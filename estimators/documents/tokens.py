@@ -11,14 +11,6 @@ TOKEN_CLASSES = ("word", "capital", "continuation", "number", "punctuation", "li
 def is_word_token(token: str) -> bool:
     """Whether a token is a word token: a space, then one letter or more and nothing else.
 
-    Parameters
-    ----------
-    token : str
-
-    Returns
-    -------
-    bool
-
     Examples
     --------
     >>> from estimators import comparison
@@ -30,14 +22,6 @@ def is_word_token(token: str) -> bool:
 
 def is_visible_token(token: str) -> bool:
     r"""Whether a player can see a token for what it is: not empty, no line break, no part of a character (U+FFFD).
-
-    Parameters
-    ----------
-    token : str
-
-    Returns
-    -------
-    bool
 
     Examples
     --------

@@ -24,12 +24,6 @@ class UnitLoss(Result):
         Units of all documents.
     nats, bits : ClusteredMean
         Loss for each unit; documents are what was sampled.
-
-    Examples
-    --------
-    >>> from estimators import documents
-    >>> documents.unit_loss([6.0, 3.0], [4, 2]).nats
-    ClusteredMean(mean=1.5, se=0)
     """
 
     n_units: float

@@ -38,7 +38,6 @@ class PooledAccuracy(Result):
 
     Attributes
     ----------
-    n_guesses, n_participants, n_documents : int
     accuracy : float
         Every guess counts the same, so that who guessed most counts most.
     wilson_lower, wilson_upper : float
@@ -49,24 +48,6 @@ class PooledAccuracy(Result):
         Mean over participants of their own accuracies: everybody counts the same.
     participant_mean_se : float
         Standard deviation over participants / sqrt(n_participants); NaN for one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from estimators import guesses
-    >>> correct, who = [1, 0, 1, 1, 0, 0], ["Ann", "Ann", "Ann", "Bo", "Bo", "Bo"]
-    >>> print(guesses.pooled_accuracy(correct, who, ["a", "b", "b"] * 2, rng=np.random.default_rng(0)).describe())
-    n_guesses            6
-    n_participants       2
-    n_documents          2
-    accuracy             0.5
-    wilson_lower         0.1876
-    wilson_upper         0.8124
-    se                   0.2971
-    lower                0
-    upper                1
-    participant_mean     0.5
-    participant_mean_se  0.1667
     """
 
     n_guesses: int
@@ -92,15 +73,6 @@ class ParticipantAccuracy(Result):
     n_guesses, n_hits : ndarray of int
     accuracy, lower, upper : ndarray of float
         Share, and Wilson's interval.
-
-    Examples
-    --------
-    >>> from estimators import guesses
-    >>> correct, who = [1, 0, 1, 1, 0, 0], ["Ann", "Ann", "Ann", "Bo", "Bo", "Bo"]
-    >>> guesses.participant_accuracy(correct, who).summary().round(2)
-      participant  n_guesses  n_hits  accuracy  lower  upper
-    0         Ann          3       2      0.67   0.21   0.94
-    1          Bo          3       1      0.33   0.06   0.79
     """
 
     participant: NDArray[np.str_]
@@ -122,7 +94,6 @@ def wilson_interval(n_hits: ArrayLike, n: ArrayLike, *, probability: float = 0.9
     ----------
     n_hits, n : array_like, same shape
         Whole numbers, or effective ones; 0 <= n_hits <= n, n > 0.
-    probability : float
 
     Returns
     -------
@@ -194,11 +165,6 @@ def participant_accuracy(
     ----------
     correct : array_like of bool, shape (response,)
     participant : array_like, shape (response,)
-    probability : float
-
-    Returns
-    -------
-    ParticipantAccuracy
 
     Raises
     ------
@@ -235,13 +201,6 @@ def pooled_accuracy(
     ----------
     correct : array_like of bool, shape (response,)
     participant, document : array_like, shape (response,)
-    rng : numpy.random.Generator
-    n_replicates : int
-    probability : float
-
-    Returns
-    -------
-    PooledAccuracy
 
     Raises
     ------
@@ -250,7 +209,6 @@ def pooled_accuracy(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import guesses
     >>> correct, who = [1, 0, 1, 1, 0, 0], ["Ann", "Ann", "Ann", "Bo", "Bo", "Bo"]
     >>> found = guesses.pooled_accuracy(correct, who, ["a", "b", "b"] * 2, rng=np.random.default_rng(0))
@@ -302,8 +260,6 @@ def bootstrap_accuracy(
     ----------
     correct : array_like of bool or share, shape (response,)
     participant, document : array_like, shape (response,)
-    n_replicates : int
-    rng : numpy.random.Generator
     resample_participants, resample_documents : bool
         Either can be held fixed.
 
@@ -319,7 +275,6 @@ def bootstrap_accuracy(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import guesses
     >>> correct, who = [1, 0, 1, 1, 0, 0], ["Ann", "Ann", "Ann", "Bo", "Bo", "Bo"]
     >>> guesses.bootstrap_accuracy(
@@ -374,8 +329,6 @@ def bayesian_bootstrap_accuracy(
     hit : array_like of float, shape (guess,)
         From 0 to 1.
     cluster : array_like, shape (guess,)
-    n_draws : int
-    rng : numpy.random.Generator
 
     Returns
     -------
@@ -388,7 +341,6 @@ def bayesian_bootstrap_accuracy(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import guesses
     >>> guesses.bayesian_bootstrap_accuracy(
     ...     [1, 0, 1], ["a", "a", "b"], n_draws=3, rng=np.random.default_rng(0)

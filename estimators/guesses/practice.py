@@ -33,17 +33,6 @@ class PracticeCurve(Result):
         changes as a player goes on (the place in the document) is not.
     excess_lower, excess_upper : ndarray of float
         Bootstrap over participants; NaN where the bin has a single one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from estimators import guesses
-    >>> correct, who = [1, 0, 1, 1, 0, 0], ["Ann", "Ann", "Ann", "Bo", "Bo", "Bo"]
-    >>> curve = guesses.practice_curve(correct, who, [0, 1, 2] * 2, starts=[0, 2], rng=np.random.default_rng(0))
-    >>> curve.summary()[["n_from", "n_to", "n_guesses", "accuracy"]]
-       n_from  n_to  n_guesses  accuracy
-    0       0     1          4       0.5
-    1       2     2          2       0.5
     """
 
     n_from: NDArray[np.int64]
@@ -76,13 +65,6 @@ def practice_curve(
         Guesses that the participant had given before.
     starts : sequence of int
         First `n_before` of every bin, rising from 0; the last bin has no end.
-    rng : numpy.random.Generator
-    n_replicates : int
-    probability : float
-
-    Returns
-    -------
-    PracticeCurve
 
     Raises
     ------
@@ -91,7 +73,6 @@ def practice_curve(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import guesses
     >>> correct, who = [1, 0, 1, 1, 0, 0], ["Ann", "Ann", "Ann", "Bo", "Bo", "Bo"]
     >>> curve = guesses.practice_curve(correct, who, [0, 1, 2] * 2, starts=[0, 2], rng=np.random.default_rng(0))

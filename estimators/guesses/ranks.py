@@ -31,16 +31,6 @@ class GuessRanks(Result):
         Number of the first right guess, from 1; ``inf`` where none is right.
     n_tried : ndarray of int, shape (row,)
         Guesses given, those after the first right one left out.
-
-    Examples
-    --------
-    >>> from estimators import guesses
-    >>> from estimators.guesses.examples import guess_study
-    >>> guesses.guess_ranks(guess_study()).summary().head(3)
-      participant  item  rank  n_tried
-    0          p0     0   1.0        1
-    1          p0     1   inf        1
-    2          p0     2   inf        1
     """
 
     participant: NDArray[np.str_]

@@ -160,13 +160,8 @@ def is_word_position(token: str, following: str | None) -> bool:
 
     Parameters
     ----------
-    token : str
     following : str or None
         None at the end of the document, where no space is left to be seen.
-
-    Returns
-    -------
-    bool
 
     Examples
     --------
@@ -209,11 +204,6 @@ def repeated_guesses(study: xr.Dataset) -> NDArray[np.bool_]:
 
     Games that show the right token after a guess make every later one no guess at all.
 
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A guess study.
-
     Returns
     -------
     ndarray of bool, shape (response,)
@@ -240,10 +230,6 @@ def guess_contexts(study: xr.Dataset) -> list[str]:
     ----------
     study : xarray.Dataset
         A guess study with ``text`` and ``target_start``.
-
-    Returns
-    -------
-    list of str, one an item
 
     Raises
     ------
@@ -275,8 +261,6 @@ def with_model_answers(
 
     Parameters
     ----------
-    study : xarray.Dataset
-        A guess study.
     model : str
         Its name; a model of that name must not be there yet.
     hit : array_like of float, shape (item,)

@@ -19,11 +19,6 @@ __all__ = ["guess_items"]
 def guess_items(study: xr.Dataset) -> pd.DataFrame:
     """Describe every position that people guessed at: how often they were right, and how language models did.
 
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A guess study.
-
     Returns
     -------
     pandas.DataFrame

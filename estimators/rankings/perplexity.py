@@ -45,19 +45,6 @@ class ApproximatePerplexity(Result):
         bound from above, a missing token may have probability 0.
     n_tokens, n_censored : int
         Tokens, and those not among the ranked ones.
-    censoring : str
-
-    Examples
-    --------
-    >>> from estimators import rankings
-    >>> hit = rankings.match_tokens(["a", "b"], [["a", "c"], ["c", "d"]])
-    >>> print(rankings.approximate_perplexity([[-0.5, -2.0], [-0.5, -1.5]], hit).describe())
-    perplexity        12.18
-    loss_nats         2.5
-    perplexity_bound  3.111
-    n_tokens          2
-    n_censored        1
-    censoring         'below_last'
     """
 
     perplexity: float
@@ -196,13 +183,8 @@ def approximate_perplexity(
     Parameters
     ----------
     logprob, hit : array_like, shape (token, rank)
-    censoring : str
     **settings
         See :func:`reference_log_probability`.
-
-    Returns
-    -------
-    ApproximatePerplexity
 
     Raises
     ------

@@ -167,16 +167,6 @@ class TokenScores(Result):
         Not among the ranked tokens, so that `logprob_nats` is the policy's and not the model's.
     k : int
         The `l` of the linear score.
-
-    Examples
-    --------
-    >>> from estimators import rankings
-    >>> from estimators.rankings.examples import ranking_study
-    >>> rankings.score_study(ranking_study()).summary()[["rank", "linear", "reciprocal"]].head(3)
-       rank    linear  reciprocal
-    0   3.0  0.333333    0.333333
-    1   inf  0.000000    0.000000
-    2   1.0  1.000000    1.000000
     """
 
     rank: FloatArray
@@ -230,10 +220,6 @@ def score_study(
         Take the ranks from ``reference_rank``, limited to `top_k`, which must then be given.
     censoring, offset_nats, vocab_size
         See :func:`~estimators.rankings.perplexity.reference_log_probability`; "exact" takes ``reference_logprob``.
-
-    Returns
-    -------
-    TokenScores
 
     Raises
     ------

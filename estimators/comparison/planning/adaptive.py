@@ -65,13 +65,6 @@ class QuestionState(Result):
         Variance of k D within an item around its line, square nats.
     intercept, line : float
         Of that line: k D = intercept + line * offset_nats, over all items.
-
-    Examples
-    --------
-    >>> from estimators import comparison
-    >>> from estimators.comparison.examples import token_pool_example
-    >>> comparison.question_state(token_pool_example()).item.size
-    12
     """
 
     made_by = "question_state(pool)"
@@ -102,10 +95,6 @@ def question_state(pool: TokenPool) -> QuestionState:
     ----------
     pool : TokenPool
         With some answers and reports.
-
-    Returns
-    -------
-    QuestionState
 
     Raises
     ------
@@ -152,10 +141,6 @@ def question_state(pool: TokenPool) -> QuestionState:
 
 def question_gains(state: QuestionState) -> tuple[FloatArray, FloatArray]:
     """Expected reduction of the variance of the sum of all items' gaps.
-
-    Parameters
-    ----------
-    state : QuestionState
 
     Returns
     -------
@@ -231,11 +216,8 @@ def next_question(
 
     Parameters
     ----------
-    state : QuestionState
-    rng : numpy.random.Generator
     floor : float
         Share of the probability that is the same for every question; above 0 up to 1.
-    comparison_seconds : float
     answer_seconds : float, optional
         Of a free answer and the comparison of its token; by default none is asked for.
 
@@ -254,7 +236,6 @@ def next_question(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import comparison
     >>> from estimators.comparison.examples import token_pool_example
     >>> state = comparison.question_state(token_pool_example())

@@ -56,7 +56,6 @@ class QuestionPlan:
         Stated coverage.
     max_minutes : float
         Of people's time, after which they end in any case.
-    comparison_seconds, answer_seconds : float
 
     Raises
     ------
@@ -109,23 +108,10 @@ class AdaptiveStudy(Result):
         Of the interval at the end.
     minutes : float
         People's time.
-    n_looks : int
     reached : bool
         Whether the width was reached.
     probability : ndarray, shape (question,)
         With which every question after the start was chosen; 1 in a fixed study.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from estimators import comparison
-    >>> known = comparison.known_contexts(np.log([[0.5, 0.3, 0.2]] * 9), np.log([[0.6, 0.2, 0.2]] * 9), [0, 1, 2] * 3)
-    >>> study = comparison.simulate_adaptive(
-    ...     known, np.arange(9), comparison.ParticipantPopulation(), comparison.QuestionPlan(max_minutes=60.0),
-    ...     n_people=20, rng=np.random.default_rng(0)
-    ... )
-    >>> study.minutes > 10, study.estimate.item.size
-    (True, 9)
     """
 
     made_by = "simulate_adaptive(...)"
@@ -240,18 +226,8 @@ def simulate_adaptive(
 
     Parameters
     ----------
-    known : KnownContexts
     context : ndarray of int, shape (item,)
         The contexts asked.
-    population : ParticipantPopulation
-    plan : QuestionPlan
-    n_people : int
-    scale : RoundingScheme or str
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    AdaptiveStudy
 
     Raises
     ------
@@ -260,7 +236,6 @@ def simulate_adaptive(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import comparison
     >>> known = comparison.known_contexts(np.log([[0.5, 0.3, 0.2]] * 9), np.log([[0.6, 0.2, 0.2]] * 9), [0, 1, 2] * 3)
     >>> plan = comparison.QuestionPlan(max_minutes=60.0, width_nats=5.0)

@@ -31,13 +31,6 @@ class KnownContexts(Result):
         ln g(y) - ln h(y): people's loss less the generator's.
     drawing : mapping of str to ndarray, shape (context * token,)
         Cumulated probabilities plus the number of the context, of ``generator`` and ``belief``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from estimators import comparison
-    >>> comparison.known_contexts(np.log([[0.5, 0.5]]), np.log([[0.8, 0.2]]), [0])
-    KnownContexts(1 contexts, 2 tokens, mean gap -0.47 nats)
     """
 
     made_by = "known_contexts(generator_logprob, belief_logprob, target)"
@@ -72,10 +65,6 @@ def known_contexts(generator_logprob: ArrayLike, belief_logprob: ArrayLike, targ
         ln g and ln h, nats; normalised, and finite where the target is.
     target : array_like of int, shape (context,)
 
-    Returns
-    -------
-    KnownContexts
-
     Raises
     ------
     InputError
@@ -83,7 +72,6 @@ def known_contexts(generator_logprob: ArrayLike, belief_logprob: ArrayLike, targ
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import comparison
     >>> known = comparison.known_contexts(np.log([[0.5, 0.5]]), np.log([[0.8, 0.2]]), [1])
     >>> known.gap_nats.round(3)
@@ -156,7 +144,6 @@ def assumed_belief(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import comparison
     >>> np.exp(comparison.assumed_belief(np.log([[0.8, 0.2]]), exponent=0.5)).round(3)
     array([[0.667, 0.333]])

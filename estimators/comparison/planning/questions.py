@@ -39,20 +39,12 @@ def simulate_questions(
 
     Parameters
     ----------
-    known : KnownContexts
     context : ndarray of int, shape (item,)
         Positions of the contexts asked; one may be there more than once.
-    people : ParticipantPopulation
-    n_people : int
     n_draws, n_answers, n_comparisons : int
         An item.
     scale : RoundingScheme or str
         On which people report.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    TokenPool
 
     Raises
     ------
@@ -61,7 +53,6 @@ def simulate_questions(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import comparison
     >>> known = comparison.known_contexts(np.log([[0.5, 0.3, 0.2]] * 4), np.log([[0.6, 0.2, 0.2]] * 4), [0, 1, 2, 0])
     >>> comparison.simulate_questions(

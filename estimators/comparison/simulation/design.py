@@ -31,7 +31,6 @@ class QuestionDesign:
         beliefs differ can be told from noise (:func:`~estimators.comparison.private_belief`).
     scale : RoundingScheme or str
         Values that can be reported: a scheme, or a name in :data:`~estimators.comparison.rounding.SCHEMES`.
-    n_participants : int
 
     Raises
     ------

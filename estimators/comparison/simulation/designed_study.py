@@ -77,9 +77,6 @@ def simulate_designed_study(
         (component, item, vocab).
     target : array_like of int, shape (item,)
         The item's target, a position along vocab.
-    design : QuestionDesign
-    people : ParticipantPopulation
-    seed : int
     belief_weights : array_like, shape (participant, component), optional
         Each participant believes, answers and reports a mixture of the components with these weights. The shared
         belief is the mixture with the mean weights.
@@ -116,7 +113,6 @@ def simulate_designed_study(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import comparison
     >>> logit = np.random.default_rng(0).normal(0, 2, (5, 40))
     >>> log_g = logit - np.logaddexp.reduce(logit, axis=1, keepdims=True)

@@ -80,7 +80,6 @@ def simulate_reports(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import comparison
     >>> comparison.simulate_reports(np.array([1.0, -1.0]), rng=np.random.default_rng(0), slope=0.5).round(3)
     array([0.6, 0.4])

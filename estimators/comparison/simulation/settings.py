@@ -110,12 +110,9 @@ class SimulationSettings:
         Items that are asked; the first ones of the reference items.
     n_reference_items : int
         Items in all; the reference loss L_G is a mean over all of them.
-    n_participants : int
     n_candidates : int
         Candidates drawn from the generator for an item, repeats kept. A participant sees the same position
         along them on every item, and different participants different ones until all are used.
-    vocab_size : int
-    seed : int
     generator : str
         The language model that draws the candidates, one of :data:`LANGUAGE_MODELS`.
     rounding : str
@@ -127,7 +124,6 @@ class SimulationSettings:
         :data:`DEFAULT_EXCESS_NATS`.
     store_reference : bool
         Also store the generator's whole distribution (n_reference_items x vocab_size float32).
-    participants : ParticipantPopulation
 
     Raises
     ------
