@@ -33,10 +33,8 @@ class StakeCalibration(Result):
     ----------
     stake_from, stake_to : ndarray, shape (bin,)
         A bin holds its right end.
-    n_stakes : ndarray of int, shape (bin,)
-    mean_stake, share_came : ndarray, shape (bin,)
-    share_se : ndarray, shape (bin,)
-        Of ``share_came``, clustered over people and items; NaN where there is one of either.
+    n_stakes, mean_stake, share_came, share_se : ndarray, shape (bin,)
+        The error is clustered over people and items; NaN where there is one of either.
     calibration_error : float
         Mean over stakes of the absolute difference of ``mean_stake`` and ``share_came`` of their bins.
     """

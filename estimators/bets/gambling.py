@@ -21,8 +21,7 @@ class GamblingEstimate(Result):
 
     Attributes
     ----------
-    participant : ndarray of str, shape (participant,)
-    n_bets : ndarray of int, shape (participant,)
+    participant, n_bets : ndarray, shape (participant,)
     log_capital : ndarray, shape (participant,)
         ln of what 1 becomes when all of it is staked every time, at fair odds on a vocabulary (V for 1).
     entropy_nats : ndarray, shape (participant,)
@@ -30,11 +29,8 @@ class GamblingEstimate(Result):
     mean_stake_nats : float
         Entropy estimate of a committee that stakes the mean of its members' stakes, over all items.
     shared_capital_nats : float
-        Of one that gives everybody an equal part of the capital and lets it lie, over the items on which everybody
-        bet: at most ln(number of participants) / (number of items) above the best participant's. NaN without such
-        items.
-    n_shared : int
-        Items on which everybody bet.
+        Of one that gives everybody an equal part of the capital and lets it lie, over the `n_shared` items on which
+        everybody bet: at most ln(participants) / (items) above the best participant's. NaN without such items.
     """
 
     participant: NDArray[np.str_]
@@ -67,7 +63,7 @@ def gambling_estimate(
     Parameters
     ----------
     loss_nats : array_like, shape (response,)
-        Of :func:`~estimators.bets.losses.bet_losses`; ``inf`` is the ruin of a participant. No NaN.
+        Of :func:`bet_losses`; ``inf`` is the ruin of a participant. No NaN.
     participant, item : array_like, shape (response,)
     vocab_size : int
         V, above 1: only ``log_capital`` depends on it.

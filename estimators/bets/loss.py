@@ -27,14 +27,10 @@ class BetLoss(Result):
 
     Attributes
     ----------
-    loss_nats, loss_se_nats, loss_lower_nats, loss_upper_nats : float
-        Mean, standard error and interval.
     reference_loss_nats : float
         Of the reference (a generator) on the same answers; NaN without one.
     gap_nats, gap_se_nats, gap_lower_nats, gap_upper_nats : float
         Loss minus the reference's, answer by answer; NaN without one.
-    n_responses, n_participants, n_items : int
-        That the mean is of.
     n_zero : int
         Answers besides that put nothing on what came: their loss is infinite, and so is the mean with them.
     n_unasked : int
@@ -101,10 +97,10 @@ def estimate_bet_loss(
     Parameters
     ----------
     loss_nats : array_like, shape (response,)
-        Of :func:`~estimators.bets.losses.bet_losses`.
+        Of :func:`bet_losses`.
     participant, item : array_like, shape (response,)
     reference : array_like, shape (response,), optional
-        Losses of the generator, of :func:`~estimators.bets.losses.model_losses`.
+        Losses of the generator, of :func:`model_losses`.
     zero : {"refuse", "count"}
         What to do with answers that put nothing on what came: refuse them, or leave them out and count them.
 

@@ -36,20 +36,14 @@ FloatArray = NDArray[np.float64]
 
 
 def outcome_stakes(study: xr.Dataset) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Stake on what came: on the target where it was named, on anything else where it was not.
-
-    Returns
-    -------
-    stake : ndarray, shape (response,)
-    named : ndarray of bool, shape (response,)
+    """Stake on what came, (response,), the target or where it was not named anything else; and whether it was named.
 
     Examples
     --------
     >>> from estimators import bets
     >>> from estimators.bets.examples import bet_study
-    >>> stake, named = bets.outcome_stakes(bet_study())
-    >>> stake.tolist(), named.tolist()
-    ([0.5, 0.25, 0.125, 0.5, 0.0625, 0.25], [True, False, True, False, True, False])
+    >>> bets.outcome_stakes(bet_study())[0].tolist()
+    [0.5, 0.25, 0.125, 0.5, 0.0625, 0.25]
     """
     BETS.source(study)
     hit = hit_of_answers(study)
@@ -83,8 +77,6 @@ def bet_losses(study: xr.Dataset, back_off: str = GENERATOR, *, vocab_size: int 
     --------
     >>> from estimators import bets
     >>> from estimators.bets.examples import bet_study
-    >>> bets.bet_losses(bet_study(), "floor").round(2).tolist()
-    [0.69, 1.39, 2.08, 0.69, 2.77, 1.39]
     >>> bets.bet_losses(bet_study(), "uniform", vocab_size=1002).round(2).tolist()
     [0.69, 8.29, 2.08, 7.6, 2.77, 8.29]
     """
@@ -96,17 +88,7 @@ def bet_losses(study: xr.Dataset, back_off: str = GENERATOR, *, vocab_size: int 
 
 
 def spread_nats(study: xr.Dataset, back_off: str, *, vocab_size: int | None = None) -> FloatArray:
-    """Cost of the back-off: -ln of the target's share of what lies on anything else, 0 where the target was named.
-
-    Parameters
-    ----------
-    study, back_off, vocab_size
-        See :func:`bet_losses`.
-
-    Returns
-    -------
-    ndarray, shape (response,)
-        Nats, at least 0.
+    """Cost of the back-off, (response,), nats: -ln of the target's share of what lies on anything else; 0 if named.
 
     Raises
     ------
@@ -154,17 +136,7 @@ def back_off_model(study: xr.Dataset, back_off: str) -> int:
 
 
 def model_losses(study: xr.Dataset, model: str = GENERATOR) -> FloatArray:
-    """Loss of a language model on the target of every answer.
-
-    Parameters
-    ----------
-    model : str, optional
-        A model of the study; "generator" is the study's.
-
-    Returns
-    -------
-    ndarray, shape (response,)
-        -ln p(target | context), nats; NaN where it was not asked.
+    """Loss of a language model on every answer's target, -ln p(target | context), nats; NaN where it was not asked.
 
     Examples
     --------

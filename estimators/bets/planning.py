@@ -22,11 +22,10 @@ def expected_bet_losses(
     n_named: int = 5,
     n_chips: int = 100,
 ) -> FloatArray:
-    r"""Loss of people who name their most probable words and stake whole chips, by their sharpness.
+    """Loss of people who name their most probable words and stake whole chips, by their sharpness.
 
-    As in :func:`~estimators.bets.simulation.simulate_bet_study`: stakes on the cells (words named, anything else) are
-    proportional to the belief in each to the power s, one chip at least on each; a back-off spreads the stake on
-    anything else over the words that were not named.
+    As in :func:`simulate_bet_study`: stakes on the cells (words named, anything else) are proportional to the belief in
+    each to the power s, one chip at least on each; a back-off spreads the stake on anything else over unnamed words.
 
     Parameters
     ----------

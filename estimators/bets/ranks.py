@@ -16,7 +16,7 @@ __all__ = ["stake_ranks"]
 
 
 def stake_ranks(study: xr.Dataset) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Rank of the target among the words of every answer, the largest stake first.
+    """Rank of the target among the words of every answer, the largest stake first, and how many words were named.
 
     Equal stakes rank in the order in which the words were named. :func:`estimators.rankings.guess_bounds` makes
     Shannon's bounds of them, for whoever guesses the words in that order.
@@ -26,14 +26,12 @@ def stake_ranks(study: xr.Dataset) -> tuple[NDArray[np.float64], NDArray[np.int6
     rank : ndarray of float, shape (response,)
         From 1; ``inf`` where the target was not named.
     n_named : ndarray of int, shape (response,)
-        Words named.
 
     Examples
     --------
     >>> from estimators import bets
     >>> from estimators.bets.examples import bet_study
-    >>> rank, n_named = bets.stake_ranks(bet_study())
-    >>> rank.tolist()
+    >>> bets.stake_ranks(bet_study())[0].tolist()
     [1.0, inf, 2.0, inf, 2.0, inf]
     """
     BETS.source(study)

@@ -24,8 +24,6 @@ class BetSimulation:
 
     Parameters
     ----------
-    n_items : int
-        Contexts.
     n_answers : int
         Items that each participant bets on, drawn at random; at most `n_items`.
     n_named : int
@@ -36,11 +34,9 @@ class BetSimulation:
         Standard deviation of the text's log-probabilities over words: 3 leaves a few words likely in most contexts.
     generator_noise, participant_noise : float
         Standard deviation of a word's log-probability around the text's, for the generator and for each participant.
-    sharpness : float
-        Median over participants of the exponent of their stakes: stakes are beliefs to this power, made a sum of 1.
-        Above 1 people stake too boldly; their calibration curve is then too flat.
-    sharpness_spread : float
-        Standard deviation over participants of its logarithm.
+    sharpness, sharpness_spread : float
+        Stakes are beliefs to this power, made a sum of 1: median over participants, standard deviation of its
+        logarithm. Above 1 people stake too boldly; their calibration curve is then too flat.
 
     Examples
     --------
@@ -83,7 +79,7 @@ class BetSimulation:
 
 
 def simulate_bet_study(simulation: BetSimulation, rng: np.random.Generator) -> xr.Dataset:
-    r"""Simulate people who bet on next words.
+    """Simulate people who bet on next words.
 
     In every item the text's distribution has log-probabilities that are normal over words; the generator's and each
     participant's are the text's plus normal noise of their own. A participant names the most probable words and stakes

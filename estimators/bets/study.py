@@ -17,7 +17,7 @@ from estimators.schema import Range, Schema, Variable, refuse
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["BETS", "GENERATOR", "bet_answer_positions", "hit_of_answers", "named_mass", "validate_bet_study"]
+__all__ = ["BETS", "GENERATOR", "hit_of_answers", "named_mass", "validate_bet_study"]
 
 GENERATOR = "generator"
 """Attribute of a study: which of its models is the generator."""
@@ -124,11 +124,6 @@ def _check_mass(study: xr.Dataset, source: str) -> None:
                 source=source,
                 field="bet_logprob",
             )
-
-
-def bet_answer_positions(study: xr.Dataset) -> NDArray[np.intp]:
-    """Positions along ``item`` of every answer's item, (response,)."""
-    return item_positions(study, "response_item")
 
 
 def hit_of_answers(study: xr.Dataset) -> NDArray[np.intp]:

@@ -59,30 +59,21 @@ def answer_statistics(counts: WordCounts, names: tuple[str, ...] = ("entropy", "
     the first half is hypergeometric, and :math:`g_m(c) = \tfrac12 E|X / a - (c - X) / b|` with halves of a and b.
 
     The errors are the jackknife's: :math:`\frac{m - 1}{m} \sum_j (T_{(j)} - \bar T)(T_{(j)} - \bar T)^\top`
-    over the m answers left out in turn, with the functional for m - 1 answers. It errs on the wide side (Efron and
-    Stein 1981). A context where every answer is different (or all are alike) gets no error at all, which is false:
-    see :func:`pooled_covariance`.
-
-    Parameters
-    ----------
-    names : tuple of str, optional
-        Of :data:`STATISTICS`.
+    over the m answers left out in turn. It errs on the wide side (Efron and Stein 1981), but a context where every
+    answer is different (or all are alike) gets no error at all: see :func:`pooled_covariance`.
 
     Raises
     ------
     InputError
-        If a name is unknown.
+        If a name is not in :data:`STATISTICS`.
 
     Examples
     --------
     >>> from estimators import cloze
     >>> counts = cloze.count_words(context=[0, 0, 1, 1], word=[0, 1, 0, 2], count=[3, 1, 2, 2], n_contexts=2)
-    >>> found = cloze.answer_statistics(counts)
-    >>> found.value.round(3)
+    >>> cloze.answer_statistics(counts).value.round(3)
     array([[0.562, 0.693],
            [0.5  , 0.333]])
-    >>> found.covariance.shape
-    (2, 2, 2)
     """
     WordCounts.require(counts=counts)
     for name in names:
@@ -116,9 +107,8 @@ def answer_statistics(counts: WordCounts, names: tuple[str, ...] = ("entropy", "
 def entropy_corrected_nats(counts: WordCounts) -> Floats:
     r"""Entropy of what people would say, corrected for words that nobody has said yet (Chao and Shen 2003).
 
-    The entropy of relative frequencies is too low, by a nat and more where 20 people give many words. The share of
-    the distribution that was seen is estimated by :math:`C = 1 - f_1 / n`, with :math:`f_1` words given once among n
-    answers, and every word stands for those as likely as itself that were missed:
+    The share of the distribution that was seen is estimated by :math:`C = 1 - f_1 / n`, with :math:`f_1` words given
+    once among n answers, and every word stands for those as likely as itself that were missed:
 
     .. math:: H = -\sum_w \frac{C p_w \ln (C p_w)}{1 - (1 - C p_w)^n}
 

@@ -25,12 +25,9 @@ class CalibrationError(Result):
     ----------
     ece : float
         sum_b (n_b / N) abs(accuracy_b - confidence_b).
-    confidence, accuracy : ndarray of float, shape (bin,)
-        Means in each bin; NaN in an empty one.
-    count : ndarray of int, shape (bin,)
+    confidence, accuracy, count : ndarray, shape (bin,)
+        Means in each bin, NaN in an empty one; and number.
     edges : ndarray of float, shape (bin + 1,)
-    n : int
-        N, predictions that were given.
     n_lost : int
         Predictions that no bin takes though they count in N (legacy bins lose a confidence of 1).
     """
@@ -61,8 +58,8 @@ def expected_calibration_error(
         Whether the word is the gold label; a share where several words tie (see :func:`share_correct`).
     bins : {"fixed", "adaptive", "legacy"}, optional
         Equal widths, [i/n, (i+1)/n) and the last one closed; equal numbers of predictions (equal confidences
-        always share a bin, so that numbers differ where there are many of one); or the paper's code: equal widths,
-        the last one open, edges by repeated floating-point sums, confidences in single precision.
+        share a bin); or the paper's code: equal widths, the last one open, edges by repeated floating-point sums,
+        confidences in single precision.
 
     Raises
     ------
@@ -126,10 +123,8 @@ def share_correct(
 
     Parameters
     ----------
-    counts, gold_counts : WordCounts
-        Of the same contexts.
-    top, gold : TopWords
-        Of these counts.
+    counts, top, gold_counts, gold
+        Words of the same contexts on either side, and :func:`top_words` of them.
     ties : {"first", "average"}
         Take the first of equally frequent words on either side, as the paper's code does; or the probability that
         the words agree when both are drawn at random from the tied ones.

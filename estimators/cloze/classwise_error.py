@@ -28,8 +28,6 @@ class ClasswiseError(Result):
         With one set of bins for all words, a sum over bins from 0 to 2.
     n_words : int
         Words that have a probability or are the gold label somewhere.
-    n_contexts : int
-        With a distribution and a gold label.
     """
 
     total: float
@@ -40,7 +38,7 @@ class ClasswiseError(Result):
 
 
 def classwise_calibration_error(cpd: Distributions, gold: ArrayLike, *, n_bins: int = 10) -> ClasswiseError:
-    r"""Calibration error of the probabilities of all words, in bins of equal width.
+    r"""Calibration error of the probabilities of all words, in bins of equal width (Nixon et al. 2019).
 
     For word w and bin b, :math:`|\sum_{i \in b} (p_i(w) - 1[y_i = w])| / N` over the contexts whose p(w) is in the bin;
     summed over bins and words. In most contexts most words have no probability and are not the gold label: they add
@@ -55,10 +53,6 @@ def classwise_calibration_error(cpd: Distributions, gold: ArrayLike, *, n_bins: 
     ------
     InputError
         If the shapes differ, `n_bins` is not positive, or no context has both.
-
-    Notes
-    -----
-    Nixon, Dusenberry, Zhang, Jerfel and Tran (2019), Measuring Calibration in Deep Learning.
 
     Examples
     --------

@@ -72,28 +72,7 @@ def criterion_share(model: ArrayLike, halves: ArrayLike, *, criterion: str, marg
 
 
 def criterion_distance(model: ArrayLike, halves: ArrayLike, criterion: str) -> float:
-    """Distance between the distributions of two sets of distances, by one criterion of :data:`CRITERIA`.
-
-    Parameters
-    ----------
-    model, halves : array_like of float, shape (context,)
-
-    Returns
-    -------
-    float
-        In the unit of the values; without unit for ``kolmogorov_smirnov`` and ``mann_whitney``.
-
-    Raises
-    ------
-    InputError
-        If the criterion is none, a value is NaN, or the shapes differ.
-
-    Examples
-    --------
-    >>> from estimators import cloze
-    >>> cloze.criterion_distance([0.6, 0.7, 0.8], [0.4, 0.5, 0.6], "kolmogorov_smirnov").__round__(3)
-    0.667
-    """
+    """Distance between the distributions of two sets of distances, by one criterion of :data:`CRITERIA`."""
     one, other = np.asarray(model, dtype=float), np.asarray(halves, dtype=float)
     if one.shape != other.shape or one.ndim != 1 or not len(one):
         raise InputError(f"has shape {other.shape}, the model {one.shape}", field="halves")
@@ -114,16 +93,10 @@ def criterion_distance(model: ArrayLike, halves: ArrayLike, criterion: str) -> f
 
 
 def criterion_margin(criterion: str, n: int, *, level: float = 0.05) -> float:
-    """Smallest distance of two samples of one size that a two-sided test of equal distributions rejects.
+    """Smallest distance of two samples of n values that a two-sided test of equal distributions rejects.
 
     Of Kolmogorov and Smirnov, sqrt(-ln(level / 2) / 2) sqrt(2 / n); of Mann and Whitney, z sqrt((2 n + 1) / (12 n n)):
     both by their large-sample forms, for samples that are independent.
-
-    Parameters
-    ----------
-    criterion : {"kolmogorov_smirnov", "mann_whitney"}
-    n : int
-        Values in each sample.
 
     Raises
     ------

@@ -37,8 +37,8 @@ class WordCounts(Result):
     Parameters
     ----------
     context : ndarray of int, shape (row,)
-        Position of the context; not decreasing. Within a context rows stand in the order in which the words were
-        first seen.
+        Position of the context; not decreasing. Within a context rows stand in the order in which words were first
+        seen.
     word : ndarray of int, shape (row,)
         Code of the word, 0 or more; a context has a word once.
     count : ndarray of int, shape (row,)
@@ -69,10 +69,8 @@ class Distributions(Result):
 
     Parameters
     ----------
-    context : ndarray of int, shape (row,)
-        Not decreasing.
-    word : ndarray of int, shape (row,)
-        A context has a word once.
+    context, word : ndarray of int, shape (row,)
+        Not decreasing; a context has a word once.
     probability : ndarray of float, shape (row,)
         Sums to one within a context, or to less where the rest of the mass is on words that are not listed.
     n_contexts : int
@@ -164,12 +162,8 @@ def relative_frequencies(counts: WordCounts) -> Distributions:
     --------
     >>> from estimators import cloze
     >>> counts = cloze.count_words(context=[0, 0, 1, 1], word=[0, 1, 0, 2], count=[3, 1, 2, 2], n_contexts=2)
-    >>> cloze.relative_frequencies(counts).summary()
-       context  word  probability
-    0        0     0         0.75
-    1        0     1         0.25
-    2        1     0         0.50
-    3        1     2         0.50
+    >>> cloze.relative_frequencies(counts).probability
+    array([0.75, 0.25, 0.5 , 0.5 ])
     """
     WordCounts.require(counts=counts)
     return Distributions(counts.context, counts.word, counts.count / counts.totals[counts.context], counts.n_contexts)
@@ -178,30 +172,7 @@ def relative_frequencies(counts: WordCounts) -> Distributions:
 def distributions_from_proportions(
     context: ArrayLike, word: ArrayLike, proportion: ArrayLike, *, n_contexts: int, rescale: bool = True
 ) -> Distributions:
-    """Distribution from published proportions.
-
-    Parameters
-    ----------
-    context, word : array_like of int, shape (row,)
-        A negative word is missing.
-    proportion : array_like of float, shape (row,)
-        Shares; rows of the same word are summed.
-    rescale : bool, optional
-        Make every context sum to one. Without it a sum below one stays, as mass on words not listed.
-
-    Raises
-    ------
-    InputError
-        If without rescaling a context sums to more than one.
-
-    Examples
-    --------
-    >>> from estimators import cloze
-    >>> cloze.distributions_from_proportions([0, 0], [3, 4], [0.5, 0.3], n_contexts=1).probability
-    array([0.625, 0.375])
-    >>> cloze.distributions_from_proportions([0, 0], [3, 4], [0.5, 0.3], n_contexts=1, rescale=False).mass
-    array([0.8])
-    """
+    """Distribution from published proportions, summed by word; without rescaling less than one may be listed."""
     contexts, words = (np.asarray(values, dtype=np.int64) for values in (context, word))
     shares = np.asarray(proportion, dtype=float)
     kept = (words >= 0) & (shares > 0)
@@ -221,25 +192,7 @@ def distributions_from_proportions(
 
 
 def probability_at(q: Distributions, rows: WordCounts | Distributions) -> Floats:
-    """Probability under `q` of the words of other rows: zero where `q` does not have the word.
-
-    Parameters
-    ----------
-    rows : WordCounts or Distributions
-        Of the same contexts.
-
-    Returns
-    -------
-    ndarray of float, shape (row,)
-
-    Examples
-    --------
-    >>> from estimators import cloze
-    >>> from estimators.cloze.examples import two_distributions
-    >>> people, model = two_distributions()
-    >>> cloze.probability_at(model, people)
-    array([0.25, 0.75, 0.  ])
-    """
+    """Probability under `q` of the words of other rows of the same contexts, (row,): zero where `q` lacks the word."""
     Distributions.require(q=q)
     check_same_contexts(q, rows)
     width = int(max(q.word.max(initial=0), rows.word.max(initial=0))) + 1
@@ -256,16 +209,11 @@ def probability_at(q: Distributions, rows: WordCounts | Distributions) -> Floats
 def entropy_nats(p: Distributions) -> Floats:
     """Entropy of each context's distribution in nats, H = -sum_w p ln p; NaN where there is no answer.
 
-    Returns
-    -------
-    ndarray of float, shape (context,)
-
     Examples
     --------
     >>> from estimators import cloze
     >>> from estimators.cloze.examples import two_distributions
-    >>> people, model = two_distributions()
-    >>> cloze.entropy_nats(people).round(3)
+    >>> cloze.entropy_nats(two_distributions()[0]).round(3)
     array([0.562, 0.   ])
     """
     Distributions.require(p=p)

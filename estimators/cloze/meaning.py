@@ -53,8 +53,6 @@ def energy_distance(first: WordCounts, second: WordCounts, vectors: ArrayLike) -
 
     Parameters
     ----------
-    first, second : WordCounts
-        Of the same contexts.
     vectors : array_like, shape (code, dimension)
         Of every word; a row of zeros or NaN where a word has none. Lengths do not matter.
 

@@ -49,31 +49,7 @@ class HeldOutMixture(Result):
 
 
 def mixture_weights(probability: ArrayLike, *, tolerance: float = 1e-7) -> Floats:
-    """Weights of sources that give the words that came the highest probability.
-
-    Parameters
-    ----------
-    probability : array_like, shape (word, source)
-        Of the word that came, under every source; in [0, 1], above 0 under one of them.
-    tolerance : float
-        Expectation maximisation ends when no mean log-probability can grow by more, in nats.
-
-    Returns
-    -------
-    ndarray, shape (source,)
-        At least 0, with sum 1.
-
-    Raises
-    ------
-    InputError
-        For another shape, a value outside [0, 1], or a word that no source gives any probability.
-
-    Examples
-    --------
-    >>> from estimators import cloze
-    >>> cloze.mixture_weights([[0.8, 0.1], [0.7, 0.1], [0.0, 0.1]]).round(3)
-    array([0.615, 0.385])
-    """
+    """Weights, (source,), with the highest mean log-probability of the words that came, to `tolerance` nats."""
     q = _checked(probability)
     weights = np.full(q.shape[1], 1 / q.shape[1])
     for _ in range(_MOST_STEPS):
@@ -92,14 +68,14 @@ def held_out_mixture(probability: ArrayLike, group: ArrayLike) -> HeldOutMixture
     Parameters
     ----------
     probability : array_like, shape (word, source)
-        See :func:`mixture_weights`.
+        Of the word that came, under every source; in [0, 1], above 0 under one of them.
     group : array_like, shape (word,)
         Text of every word; at least two.
 
     Raises
     ------
     InputError
-        As :func:`mixture_weights`, or if there is a single group.
+        For another shape, a value outside [0, 1], a word that no source gives any probability, or a single group.
 
     Examples
     --------

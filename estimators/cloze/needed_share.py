@@ -20,11 +20,11 @@ class NeededShare(Result):
     Parameters
     ----------
     share : float
-        1 - margin / (mean TVD of the model - mean TVD between halves of people); 0 for a model within the margin.
+        1 - margin / gap; 0 for a model within the margin.
     lower, upper : float
         Of the bootstrap over groups of contexts.
     gap : float
-        The difference of the means that the margin is compared with.
+        Mean TVD of the model - mean TVD between halves of people.
     draws : ndarray of float, shape (replicate,)
     """
 

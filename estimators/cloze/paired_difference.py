@@ -48,10 +48,7 @@ def paired_difference(
 
     Parameters
     ----------
-    before, after : array_like of float, shape (context,)
-    group : array_like, shape (context,)
-    level : float, optional
-        Between 0 and 1.
+    before, after, group : array_like, shape (context,)
 
     Raises
     ------

@@ -134,10 +134,8 @@ def agreement_spread(
 
     Parameters
     ----------
-    item, word : array_like of int, shape (response,)
+    item, word, participant : array_like, shape (response,)
         See :func:`group_distance`.
-    participant : array_like, shape (response,)
-        Who answered.
 
     Raises
     ------

@@ -28,18 +28,12 @@ class ClozeSimulation:
 
     Parameters
     ----------
-    n_items : int
-        Contexts, each with distributions of its own.
-    n_answers : int
-        People in each context.
-    n_samples : int
-        Samples of each model in each context.
+    n_answers, n_samples : int
+        People, and samples of each model, in each context.
     families : tuple of str
         One model for each (:data:`FAMILIES`).
-    exponent : tuple of float
-        Range of the Zipf exponent over contexts.
-    difference : tuple of float
-        Range over contexts of the amount by which a model differs.
+    exponent, difference : tuple of float
+        Ranges over contexts of the Zipf exponent, and of the amount by which a model differs.
     n_groups : int
         Groups of people, dealt out in turn; people are then named, and everybody answers every context. 0: no names.
     group_difference : float
@@ -122,9 +116,8 @@ def simulate_cloze_study(settings: ClozeSimulation, rng: np.random.Generator) ->
     Returns
     -------
     xarray.Dataset
-        Passes :func:`estimators.cloze.study.validate_cloze_study`. The word of the text is drawn from people's
-        distribution. Where there are groups, ``true_tvd`` is the distance to the first, and ``true_group_tvd`` (item)
-        that between it and the second.
+        Passes :func:`validate_cloze_study`. The word of the text is drawn from people's distribution. Where there are
+        groups, ``true_tvd`` is the distance to the first, and ``true_group_tvd`` (item) that between it and the second.
 
     Examples
     --------

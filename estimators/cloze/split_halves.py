@@ -78,9 +78,6 @@ def random_split_halves(
     >>> halves.first
     array([[1, 1, 0, 2],
            [1, 1, 1, 1]])
-    >>> halves.second
-    array([[2, 0, 2, 0],
-           [2, 0, 1, 1]])
     """
     WordCounts.require(counts=counts)
     if n_splits < 1 or (size is not None and size < 1):
@@ -103,12 +100,7 @@ def random_split_halves(
 
 
 def tvd_between_split_halves(halves: SplitHalves) -> Floats:
-    """TVD between the two halves of people: the human-human baseline at their sample size.
-
-    Returns
-    -------
-    ndarray of float, shape (split, context)
-        NaN where a part has no answer.
+    """TVD between the two halves of people, (split, context): the human-human baseline; NaN where a part has no answer.
 
     Examples
     --------
@@ -135,9 +127,6 @@ def tvd_to_split_halves(
 
     Parameters
     ----------
-    q : Distributions
-        A model's distributions, or people's.
-    which : {"first", "second"}
     remaining : ndarray of float, shape (context,), optional
         Mass of `q` on words that no one answered; what is missing to one by default.
 

@@ -94,20 +94,17 @@ CLOZE = Schema(
 def validate_cloze_study(study: xr.Dataset) -> xr.Dataset:
     """Check a cloze study and return it unchanged.
 
-    Dimensions are ``item`` (contexts), ``word`` (distinct strings as they stand in the data, before any
-    normalisation: every variable that names a word holds a position along it), ``response`` (answers in long form:
-    one row per participant, or per context and answer with a count). Where there are models: ``model``, ``entry``
-    (one query of a model on one context; a context may have several, or none), ``source`` (how words came about)
-    and ``sample`` (a word of an entry from one source). Published results may stand beside the data:
-    ``result_name`` and ``result``.
+    Dimensions are ``item`` (contexts), ``word`` (distinct strings as they stand in the data: every variable that names
+    a word holds a position along it), ``response`` (answers in long form: one row per participant, or per context and
+    answer with a count). Where there are models: ``model``, ``entry`` (one query of a model on one context), ``source``
+    (how words came about) and ``sample`` (a word of an entry from one source). Published results may stand beside the
+    data: ``result_name`` and ``result``.
 
     {variables}
 
     A study has ``response_count`` or ``response_proportion``. Every item has an answer. Rows stand in the order of
-    the data, which the paper's own code depends on.
-
-    Attribute ``word_rules`` names the rules that make this study's strings comparable
-    (:data:`estimators.cloze.words.WORD_RULES`).
+    the data, which the paper's own code depends on. Attribute ``word_rules`` names the rules that make this study's
+    strings comparable (:data:`WORD_RULES`).
 
     {sections}
 

@@ -68,7 +68,6 @@ class StudyWords(Result):
         Code of the corpus word; -1 where there is none.
     blank : int
         Code of the empty word where the rules keep it and there is one, else -1.
-    models : mapping of str to ModelWords
     n_human : float
         Answers, those left out too (a sum of proportions where there are no counts).
     human_cut : mapping of str to tuple of str and float
@@ -112,10 +111,8 @@ def study_words(
 
     Parameters
     ----------
-    human, corpus : WordRules
-        For people's answers and for the word of the text.
-    model : WordRules or mapping of str to WordRules
-        For models' samples, or by model.
+    human, model, corpus : WordRules
+        For people's answers, models' samples (or a mapping by model) and the word of the text.
     models : sequence of str, optional
         All of the study by default.
     per : {"item", "entry"}, optional

@@ -20,17 +20,7 @@ __all__ = ["target_surprisal"]
 
 
 def target_surprisal(counts: WordCounts, target: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Surprisal of each context's word, nats.
-
-    Parameters
-    ----------
-    target : ndarray of int, shape (context,)
-        Code of the word that came; a negative one says that there is none.
-
-    Returns
-    -------
-    ndarray of float, shape (context,)
-        NaN where there is no word or no answer.
+    """Surprisal of each context's word, nats, (context,); NaN where there is no word (a negative code) or no answer.
 
     Raises
     ------

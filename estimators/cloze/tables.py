@@ -56,25 +56,18 @@ def cloze_items(
     Returns
     -------
     pandas.DataFrame
-        One row a context, in the order of the study.
+        One row a context, in the order of the study. What is not known is NaN.
 
-        - ``item``: the study's ``item_id``, else "TEXT:WORD"; ``text_id``, ``word_num``, ``context``, ``target`` (the
-          word of the text as printed).
+        - ``item``: the study's ``item_id``, else "TEXT:WORD"; ``text_id``, ``word_num``, ``context``, ``target``.
         - ``n_answers``, ``n_different``: answers that are words, and how many different ones.
         - ``cloze_probability``: share of them that are the target.
         - ``modal_answer``, ``modal_probability``, ``n_modal``: the most frequent answer, its share, and how many
           answers are as frequent (the first of them in the data is shown).
         - ``entropy_nats`` of the shares, and ``entropy_corrected_nats`` (:func:`entropy_corrected_nats`).
-
-        And for each model NAME:
-
-        - ``n_samples_NAME``.
-        - ``target_probability_NAME`` and ``surprisal_nats_NAME``, -ln of it. They are of the log-probabilities that the
-          study holds for the target (its most probable spelling), where it has one for every context of the model;
-          else of the samples, where a target that was never drawn has the probability 0 and an infinite surprisal.
+        - For each model NAME ``n_samples_NAME``; ``target_probability_NAME`` and ``surprisal_nats_NAME``, of the
+          log-probabilities of the target (its most probable spelling) where the study holds one for every context of
+          the model, else of the samples, where a target that was never drawn has an infinite surprisal.
         - ``tvd_NAME``: raw distance to people, biased up; ``tvd_corrected_NAME``: see :func:`tvd_with_baseline`.
-
-        What is not known is NaN: the number of answers of a study of proportions, a context without target.
 
     Raises
     ------
@@ -141,8 +134,6 @@ def cloze_participants(study: xr.Dataset, *, rules: WordRules | str | None = Non
 
     Parameters
     ----------
-    study : xarray.Dataset
-        A cloze study with ``participant``.
     rules : WordRules or str, optional
         What makes words comparable; the study's own by default.
 
@@ -161,16 +152,10 @@ def cloze_participants(study: xr.Dataset, *, rules: WordRules | str | None = Non
     Examples
     --------
     >>> from estimators import cloze
-    >>> from estimators.cloze.examples import cloze_study
-    >>> study = cloze_study()
-    >>> one_each = study.isel(response=np.repeat(np.arange(study.sizes["response"]), study["response_count"]))
-    >>> one_each = one_each.assign(response_count=one_each["response_count"] * 0 + 1)
-    >>> who = [f"p{n % 20}" for n in range(one_each.sizes["response"])]
-    >>> named = one_each.assign(participant=("response", np.array(who, dtype=object)))
-    >>> cloze.cloze_participants(named).round(2).head(2)
-      participant  n_responses  n_answers  share_target  agreement
-    0          p0           12         12          0.42       0.36
-    1          p1           12         12          0.42       0.36
+    >>> settings = cloze.ClozeSimulation(n_items=5, n_answers=8, vocab_size=30, n_groups=1)
+    >>> study = cloze.simulate_cloze_study(settings, np.random.default_rng(0))
+    >>> cloze.cloze_participants(study).columns.tolist()
+    ['participant', 'n_responses', 'n_answers', 'share_target', 'agreement']
     """
     import pandas as pd  # noqa: PLC0415
 

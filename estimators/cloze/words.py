@@ -199,14 +199,7 @@ class NormalisedWords(Result):
 
 
 def word_rules(name: str, changes: Mapping[str, Any] | None = None) -> WordRules:
-    """Return named rules, some of them changed.
-
-    Parameters
-    ----------
-    name : str
-        A key of :data:`WORD_RULES`.
-    changes : mapping, optional
-        Fields of :class:`WordRules` and their new values.
+    """Return named rules of :data:`WORD_RULES`, some of their fields changed.
 
     Raises
     ------
@@ -231,20 +224,17 @@ def word_rules(name: str, changes: Mapping[str, Any] | None = None) -> WordRules
 
 
 def normalise_words(strings: Sequence[str] | NDArray[Any], rules: WordRules | str) -> NormalisedWords:
-    """Turn strings into comparable words.
+    """Turn strings into comparable words, by rules or the name of some in :data:`WORD_RULES`.
 
     Parameters
     ----------
     strings : sequence of str
         As typed, generated or printed; "" is an answer left blank.
-    rules : WordRules or str
-        Rules, or the name of some in :data:`WORD_RULES`.
 
     Raises
     ------
     InputError
-        If the rules are unknown, or an element is no string: a missing answer should be "" by now, and the word "nan"
-        is a word.
+        If the rules are unknown, or an element is no string: a missing answer should be "" by now.
 
     Examples
     --------

@@ -1,32 +1,16 @@
 """Comparison studies ask which of two tokens comes next, and how sure people are."""
 
 from estimators.comparison.bootstrap import BootstrapGap, bias_curve, cluster_bootstrap, half_sample_bootstrap
-from estimators.comparison.diagnostics import WeightDiagnostics, fit_pareto_shape, pareto_khat, smooth_tail
+from estimators.comparison.diagnostics import WeightDiagnostics
 from estimators.comparison.gap import ESTIMATORS, LossGap, diagnose_weights, estimate_gap
-from estimators.comparison.importance import (
-    Proposals,
-    balanced_log_terms,
-    drawn_response_mask,
-    drawn_responses,
-    mixture_logprob,
-    study_proposals,
-)
+from estimators.comparison.importance import drawn_response_mask
 from estimators.comparison.item_terms import ItemTerms, group_terms
-from estimators.comparison.log_means import (
-    LogMeans,
-    delta_log_mean,
-    expected_counts,
-    jackknife_log_mean,
-    plain_log_mean,
-    psis_log_mean,
-    rao_blackwell_log_mean,
-)
+from estimators.comparison.log_means import LogMeans
 from estimators.comparison.perplexity import PerplexityEstimate, estimate_perplexity, reference_loss, true_loss
 from estimators.comparison.planning.adaptive import (
     FREE_ANSWER,
     QuestionState,
     next_question,
-    question_gains,
     question_state,
 )
 from estimators.comparison.planning.adaptive_study import AdaptiveStudy, QuestionPlan, simulate_adaptive
@@ -87,7 +71,6 @@ __all__ = [
     "ParticipantPopulation",
     "PerplexityEstimate",
     "PrivateBelief",
-    "Proposals",
     "QuestionDesign",
     "QuestionPlan",
     "QuestionState",
@@ -99,7 +82,6 @@ __all__ = [
     "TokenPool",
     "WeightDiagnostics",
     "assumed_belief",
-    "balanced_log_terms",
     "bias_curve",
     "both_orders",
     "candidate_log_terms",
@@ -109,35 +91,24 @@ __all__ = [
     "comparison_items",
     "comparison_participants",
     "control_model",
-    "delta_log_mean",
     "diagnose_weights",
     "drawn_response_mask",
-    "drawn_responses",
     "estimate_gap",
     "estimate_perplexity",
-    "expected_counts",
     "expected_score",
-    "fit_pareto_shape",
     "group_terms",
     "half_sample_bootstrap",
     "has_free_answers",
     "is_word_token",
-    "jackknife_log_mean",
     "known_contexts",
     "log_odds_scale",
     "log_ratio_from_report",
     "log_terms",
-    "mixture_logprob",
     "next_question",
     "optimal_report",
-    "pareto_khat",
-    "plain_log_mean",
     "player_names",
     "private_belief",
-    "psis_log_mean",
-    "question_gains",
     "question_state",
-    "rao_blackwell_log_mean",
     "rational_report",
     "reference_loss",
     "report_boxes",
@@ -154,10 +125,8 @@ __all__ = [
     "simulate_designed_study",
     "simulate_questions",
     "simulate_reports",
-    "smooth_tail",
     "stated_belief",
     "study_pool",
-    "study_proposals",
     "subsample_responses",
     "token_pool",
     "true_loss",

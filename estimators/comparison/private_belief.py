@@ -6,13 +6,11 @@ Participant p compares token x of item q with the target y and reports
 
 with bias and slope of the person, level of the item, a token's own :math:`t`, which people share, and :math:`z_{pq}`,
 how far the person's own ln h(y) is from the shared one. Two tokens that one person compares with one target have the
-same z; two people have not. So its variance can be told from noise, if people compare two tokens of an item, and from
-nothing else: a private view of the *other* token looks like noise.
+same z; two people have not. So its variance can be told from noise if people compare two tokens of an item.
 
-Bias, slope (pulled towards the mean by its error), level and :math:`\beta` are fixed, the three variances are found by
-restricted maximum likelihood (:mod:`estimators.comparison.variance_components`), and the standard error by leaving out
-one person at a time, which errs to the wide side. People who answer anything pull the estimate down: their noise is
-taken for everybody's.
+Bias, slope, level and :math:`\beta` are fixed, the three variances are found by restricted maximum likelihood
+(:mod:`estimators.comparison.variance_components`), and the standard error by leaving out one person at a time, which
+errs to the wide side. People who answer anything pull the estimate down.
 """
 
 from __future__ import annotations
@@ -61,14 +59,13 @@ class PrivateBelief(Result):
     p_shared : float
         One-sided probability of an estimate this large if people share one belief.
     loss_most_nats : float
-        By how much the mean loss of people one by one is above that of the belief they share, at most: half of the
-        variance's upper end, at least 0.
+        Mean loss of people one by one above that of the belief they share, at most: half of the upper end, at least 0.
     token_sd_nats, noise_sd_nats : float
         Of what people share beyond the generator, and of a report; 0 where the variance is negative.
     slope : float
         k, by which log-ratios were divided.
-    n_reports, n_repeated, n_participants, n_items : int
-        `n_repeated` counts pairs of a person and an item with two tokens.
+    n_repeated : int
+        Pairs of a person and an item with two tokens.
     person, item, token : ndarray of int, shape (report,)
         Numbered from 0, in the order of items.
     residual_nats : ndarray, shape (report,)
@@ -133,19 +130,18 @@ def private_belief(
     Parameters
     ----------
     study : xarray.Dataset
-        A comparison study in which people compared several tokens of an item with its target; what the site answered
-        by itself, and comparisons of two candidates, are left out.
-    rounding : RoundingScheme or str
-        What reports are rounded to first; by default they are taken as they are.
+        In which people compared several tokens of an item with its target; other answers are left out.
     slope : float
-        How large the log-odds of reports are beside those of the belief, such as
-        :attr:`~estimators.comparison.ScaledBridge.slope`; with 1 the variance is that of reports.
+        How large the log-odds of reports are beside those of the belief, such as that of :func:`scaled_bridge`; with 1
+        the variance is that of reports.
+    probability : float
+        Of the interval.
 
     Raises
     ------
     InputError
-        If no person compared two tokens of an item, fewer than three people did, a report is 0 or 1, or an argument is
-        out of its range.
+        If fewer than three people compared two tokens of an item, a report is 0 or 1, or an argument is out of its
+        range.
 
     Examples
     --------

@@ -49,18 +49,9 @@ def log_ratio_from_report(report: ArrayLike) -> NDArray[np.float64]:
 
 
 def report_from_log_ratio(log_ratio: ArrayLike) -> NDArray[np.float64]:
-    """Report of a player whose log-likelihood ratio is D: p = 1 / (1 + exp(D)).
+    """Report of a player whose log-likelihood ratio D = ln h(x|c) - ln h(y|c) is given in nats: p = 1 / (1 + exp(D)).
 
-    Parameters
-    ----------
-    log_ratio : array_like of float, any shape
-        ln h(x|c) - ln h(y|c), nats.
-
-    Returns
-    -------
-    ndarray of float, same shape
-        Probability of the target. Beyond about 37 nats it is 1 (or 0) in double precision: keep the
-        log-ratio where the report need not be rounded.
+    Beyond about 37 nats it is 1 (or 0) in double precision: keep the log-ratio where the report need not be rounded.
 
     Examples
     --------
@@ -74,18 +65,7 @@ def report_from_log_ratio(log_ratio: ArrayLike) -> NDArray[np.float64]:
 
 
 def two_alternative_report(target_logprob: ArrayLike, candidate_logprob: ArrayLike) -> NDArray[np.float64]:
-    r"""Report of a language model in the comparison game.
-
-    .. math:: p = \frac{q(y|c)}{q(y|c) + q(x|c)}
-
-    Parameters
-    ----------
-    target_logprob, candidate_logprob : array_like of float, broadcastable
-        ln q(y|c) and ln q(x|c), nats.
-
-    Returns
-    -------
-    ndarray of float
+    """Report of a language model, q(y|c) / (q(y|c) + q(x|c)), from ln q(y|c) and ln q(x|c), nats, broadcastable.
 
     Examples
     --------

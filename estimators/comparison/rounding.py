@@ -95,8 +95,6 @@ def log_odds_scale(name: str, odds: float, *, step_nats: float = 0.1) -> Roundin
 
     Parameters
     ----------
-    name : str
-        How the scale is called in tables.
     odds : float
         The longest odds that can be reported, above 1 and at most 1e12.
     step_nats : float
@@ -159,12 +157,7 @@ the likelier (below one half the candidate, above it the target)."""
 
 
 def rounding_scheme(scheme: RoundingScheme | str) -> RoundingScheme:
-    """Look a scheme up by name.
-
-    Parameters
-    ----------
-    scheme : RoundingScheme or str
-        One of :data:`SCHEMES`; a scheme comes back as it is.
+    """Look a scheme up by its name in :data:`SCHEMES`; a scheme comes back as it is.
 
     Raises
     ------
@@ -185,19 +178,12 @@ def rounding_scheme(scheme: RoundingScheme | str) -> RoundingScheme:
 
 
 def round_reports(report: ArrayLike, scheme: RoundingScheme | str) -> NDArray[np.float64]:
-    """Round reports to the values that a scheme offers.
+    """Round reports to the values of a scheme; a scheme without values rounds nothing.
 
     Parameters
     ----------
     report : array_like of float, any shape
         Probabilities in [0, 1].
-    scheme : RoundingScheme or str
-        A scheme, or the name of one in :data:`SCHEMES`.
-
-    Returns
-    -------
-    ndarray of float, same shape
-        Values of the scheme; the reports themselves if the scheme has no values.
 
     Raises
     ------
@@ -237,7 +223,7 @@ def report_boxes(scheme: RoundingScheme | str) -> NDArray[np.float64]:
     Returns
     -------
     ndarray of float, shape (values, 2)
-        Lower and upper edge in probability; the outer edges are 0 and 1.
+        Lower and upper edge; the outer edges are 0 and 1.
 
     Raises
     ------

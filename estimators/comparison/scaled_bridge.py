@@ -64,8 +64,7 @@ class ScaledBridge(Result):
     gap_nats : float
         Mean over the items used.
     se_contexts_nats, se_asked_nats : float
-        Standard error for contexts of which the items are a sample, and for these very items
-        (:class:`~estimators.comparison.pool_sums.PoolErrors`).
+        Standard error for contexts of which the items are a sample, and for these very items.
     freedom : int
         Of Student's t.
     slope : float
@@ -105,7 +104,7 @@ class ScaledBridge(Result):
 
 
 def scaled_bridge(pool: TokenPool, *, n_groups: int = 20) -> ScaledBridge:
-    r"""Estimate people's mean loss gap from draws, free answers and reports, on the scale that the answers say.
+    """Estimate people's mean loss gap from draws, free answers and reports, on the scale that the answers say.
 
     Everybody's reports are first divided by how large they are beside the others'.
 

@@ -116,19 +116,16 @@ COMPARISON = Schema(
 def validate_comparison_study(study: xr.Dataset) -> xr.Dataset:
     """Check a comparison study and return it unchanged.
 
-    Dimensions are ``item`` (questions), ``candidate`` (tokens drawn from the generator for an
-    item), ``model`` (language models), ``response`` (answers, in long form), and ``answer`` where people also continued
-    the contexts freely (in long form too).
+    Dimensions are ``item`` (questions), ``candidate`` (tokens drawn from the generator for an item), ``model``,
+    ``response`` (answers, in long form), and ``answer`` (free continuations, in long form too).
 
     {variables}
 
-    A participant may answer a pair more than once: every answer counts, loaders decide what to keep.
-
-    Candidates are i.i.d. draws from the generator unless ``candidate_source`` says otherwise; items may then have
-    different numbers of them, and the cells left over are ``padding``. An answer of batch b is held out against the
-    candidates with ``candidate_batch`` < b: the target, and what was a candidate before the answer was given.
-
-    Attribute ``generator`` is the model that drew the candidates.
+    A participant may answer a pair more than once: every answer counts, loaders decide what to keep. Candidates are
+    i.i.d. draws from the generator, named by attribute ``generator``, unless ``candidate_source`` says otherwise; items
+    may then have different numbers of them, and the cells left over are ``padding``. An answer of batch b is held out
+    against the candidates with ``candidate_batch`` < b: the target, and what was a candidate before the answer was
+    given.
 
     {sections}
 
@@ -157,10 +154,9 @@ def validate_comparison_study(study: xr.Dataset) -> xr.Dataset:
 
 
 def same_token(study: xr.Dataset) -> NDArray[np.bool_]:
-    """Which candidates are the very target token.
+    """Which candidates are the very target token: the string AND the log-probability under the generator agree.
 
     Equal strings are not enough: a string such as U+FFFD (half a character) stands for many tokens.
-    A candidate is the target when its string AND its log-probability under the generator agree.
 
     Returns
     -------

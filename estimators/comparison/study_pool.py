@@ -36,13 +36,6 @@ def study_pool(study: xr.Dataset, *, rounding: RoundingScheme | str = "none") ->
     Left out are items without a draw or without a free answer, comparisons of two candidates, answers that are no
     candidates, and what the site answered by itself. An item whose every draw and answer is the target stays.
 
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A comparison study with free answers.
-    rounding : RoundingScheme or str
-        What reports are rounded to first; by default they are taken as they are.
-
     Returns
     -------
     pool : TokenPool
@@ -52,8 +45,7 @@ def study_pool(study: xr.Dataset, *, rounding: RoundingScheme | str = "none") ->
     Raises
     ------
     InputError
-        If the study has no free answers, no item with draws and answers, or a report of 0 or 1 that no rounding keeps
-        finite.
+        If the study has no free answers, no item with draws and answers, or a rounded report of 0 or 1.
 
     Examples
     --------

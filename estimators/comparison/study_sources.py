@@ -117,11 +117,6 @@ SOURCE_VARIABLES = (
 def has_free_answers(study: xr.Dataset) -> bool:
     """Whether people answered contexts of the study freely.
 
-    Raises
-    ------
-    InputError
-        If it is no Dataset.
-
     Examples
     --------
     >>> from estimators import comparison
@@ -134,19 +129,10 @@ def has_free_answers(study: xr.Dataset) -> bool:
 
 
 def candidate_sources(study: xr.Dataset) -> NDArray[np.object_]:
-    """Say where each candidate comes from, one of :data:`SOURCES`.
+    """Say where each candidate comes from, one of :data:`SOURCES`; (item, candidate).
 
     A study without ``candidate_source`` says it by its probabilities: ``distinct`` where an inclusion probability is
     known, ``proposal`` where a proposal's is, else ``generator``.
-
-    Returns
-    -------
-    ndarray of str, shape (item, candidate)
-
-    Raises
-    ------
-    InputError
-        If it is no Dataset.
 
     Examples
     --------

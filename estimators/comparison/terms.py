@@ -40,26 +40,19 @@ IntArray = NDArray[np.intp]
 class ResponsePairs(Result):
     """The pairs (target, candidate) that participants were shown, one a response, sorted by item.
 
-    In a study that nobody answered, built for language models alone, a player is shown every candidate of the items
-    asked. Responses that importance sampling cannot use are left out
-    (:func:`~estimators.comparison.importance.drawn_responses`).
-
-    Read once from a study, it gives the terms of any player under any rounding (:func:`log_terms`).
+    In a study that nobody answered a player is shown every candidate of the items asked.
 
     Attributes
     ----------
-    study : str
-        Name of the study, for errors.
     item, participant : ndarray of int, shape (response,)
-        Label of the item; code of the participant (position of the candidate where there are no participants: the
-        one that a participant sees on every item).
+        Label of the item; code of the participant (without participants, position of the candidate).
     report : ndarray, shape (response,)
         Probability that the participant gave to the target; NaN where there are no participants.
     model_log_ratio : ndarray, shape (model, response)
         ln q(x|c) - ln q(y|c) of every model, nats.
     sampled_logprob, control_logprob : ndarray, shape (response,)
-        ln g(x|c) under the model that drew the candidates (of several proposals: under their mixture), ln g(y|c) under
-        the control, nats.
+        ln g(x|c) under the model that drew the candidates (of several proposals: their mixture), ln g(y|c) under the
+        control, nats.
     candidate : ndarray of object, shape (response,)
         Strings of the candidates.
     draw : ndarray of int, shape (response,)
@@ -118,11 +111,6 @@ def control_model(study: xr.Dataset, generator: str | None = None, *, control_on
         Allow a model that did not draw them: it then supplies g(y) and L_G, while the sampling density in the
         denominator stays that of the model that did.
 
-    Returns
-    -------
-    str
-        Name of the generator.
-
     Raises
     ------
     InputError
@@ -132,10 +120,7 @@ def control_model(study: xr.Dataset, generator: str | None = None, *, control_on
     --------
     >>> from estimators import comparison
     >>> from estimators.comparison.examples import comparison_study
-    >>> study = comparison_study()
-    >>> comparison.control_model(study)
-    'lm-medium'
-    >>> comparison.control_model(study, "lm-weak", control_only=True)
+    >>> comparison.control_model(comparison_study(), "lm-weak", control_only=True)
     'lm-weak'
     """
     source = COMPARISON.source(study)
@@ -172,10 +157,7 @@ def response_pairs(study: xr.Dataset, *, control: str | None = None) -> Response
     --------
     >>> from estimators import comparison
     >>> from estimators.comparison.examples import comparison_study
-    >>> pairs = comparison.response_pairs(comparison_study())
-    >>> pairs.model_log_ratio.shape
-    (3, 30)
-    >>> pairs.report[:4]
+    >>> comparison.response_pairs(comparison_study()).report[:4]
     array([0.5, 0.5, 0.4, 0.5])
     """
     source = COMPARISON.source(study)
@@ -271,15 +253,7 @@ def _rounded_log_ratio(log_ratio: FloatArray, scheme: RoundingScheme) -> FloatAr
 
 
 def candidate_log_terms(study: xr.Dataset, player: str, rounding: RoundingScheme | str = "none") -> FloatArray:
-    """Terms ln w of a model player on every stored candidate.
-
-    Parameters
-    ----------
-    player : str
-        A model of the study, or ``human`` where the study carries the human's own log-probabilities
-        (a simulation).
-    rounding : RoundingScheme or str
-        Applied to the player's reports.
+    """Terms ln w of a model player (or of simulated people) on every stored candidate.
 
     Returns
     -------
@@ -331,16 +305,6 @@ def player_logprobs(study: xr.Dataset, player: str) -> tuple[FloatArray | None, 
 def subsample_responses(study: xr.Dataset, n: int, rng: np.random.Generator) -> xr.Dataset:
     """Keep n random responses of every item, without replacement; n candidates of a study that nobody answered.
 
-    Parameters
-    ----------
-    n : int
-        Responses an item.
-
-    Returns
-    -------
-    xarray.Dataset
-        The same items; responses in their old order.
-
     Raises
     ------
     InputError
@@ -350,8 +314,7 @@ def subsample_responses(study: xr.Dataset, n: int, rng: np.random.Generator) -> 
     --------
     >>> from estimators import comparison
     >>> from estimators.comparison.examples import comparison_study
-    >>> study = comparison_study()
-    >>> comparison.subsample_responses(study, 2, np.random.default_rng(0)).sizes["response"]
+    >>> comparison.subsample_responses(comparison_study(), 2, np.random.default_rng(0)).sizes["response"]
     12
     """
     COMPARISON.source(study)

@@ -91,13 +91,6 @@ def token_pool(
 ) -> TokenPool:
     """Check the arrays of a :class:`TokenPool`.
 
-    Parameters
-    ----------
-    item, offset_nats, is_target, n_drawn : array_like, shape (token,)
-    answer_token, answer_person : array_like of int, shape (answer,)
-    report_token, report_person, report_log_ratio : array_like, shape (report,)
-        See :class:`TokenPool`.
-
     Raises
     ------
     InputError

@@ -1,6 +1,6 @@
 """Documents: the texts that studies are made from, and corpora that models are scored on."""
 
-from estimators.documents.chosen_contexts import chosen_context_terms, chosen_mean, context_choice
+from estimators.documents.chosen_contexts import chosen_context_terms, context_choice
 from estimators.documents.corpus import ClusteredMean, CorpusScores, clustered_mean, corpus_scores
 from estimators.documents.crossed import CrossedMean, crossed_mean
 from estimators.documents.crossed_slope import CrossedSlope, crossed_slope
@@ -23,7 +23,6 @@ __all__ = [
     "RulesText",
     "UnitLoss",
     "chosen_context_terms",
-    "chosen_mean",
     "clustered_mean",
     "clustered_regression",
     "context_choice",

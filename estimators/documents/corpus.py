@@ -15,13 +15,7 @@ __all__ = ["ClusteredMean", "CorpusScores", "clustered_mean", "corpus_scores"]
 
 @dataclass(frozen=True, repr=False)
 class ClusteredMean(Result):
-    """A mean over tokens and its standard error, documents being what was sampled.
-
-    Parameters
-    ----------
-    se : float
-        NaN with a single document.
-    """
+    """A mean over tokens and its standard error (NaN with a single document), documents being what was sampled."""
 
     mean: float
     se: float
@@ -45,8 +39,7 @@ class CorpusScores(Result):
     top1_accuracy : ClusteredMean
         Share of tokens that were the model's best guess.
     bits_per_byte : float
-        Total loss over the number of UTF-8 bytes of the scored text: comparable across tokenizers. NaN if the bytes
-        are not given.
+        Total loss over the number of UTF-8 bytes of the scored text: comparable across tokenizers. NaN without bytes.
     """
 
     n_documents: int
@@ -68,9 +61,8 @@ def clustered_mean(values: ArrayLike, cluster: ArrayLike) -> ClusteredMean:
 
     Parameters
     ----------
-    values : array_like, shape (value,)
-    cluster : array_like, shape (value,)
-        Label of each value's cluster.
+    values, cluster : array_like, shape (value,)
+        Numbers, and labels of their clusters.
 
     Raises
     ------
@@ -112,7 +104,6 @@ def corpus_scores(
     is_best : array_like of bool, shape (token,)
         Whether the token was the model's best guess.
     document : array_like, shape (token,)
-        Label of each token's document.
     n_bytes : float, optional
         UTF-8 bytes of the scored text.
 

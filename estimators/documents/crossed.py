@@ -49,8 +49,8 @@ def crossed_mean(
     Parameters
     ----------
     values : array_like, shape (response,)
+        Finite.
     participant, item : array_like, shape (response,)
-        Names or numbers.
 
     Raises
     ------
@@ -60,9 +60,8 @@ def crossed_mean(
     Examples
     --------
     >>> from estimators import documents
-    >>> found = documents.crossed_mean([1.0, 2.0, 3.0, 5.0], ["a", "a", "b", "b"], [0, 1, 0, 1])
-    >>> found.mean, found.se_participants
-    (2.75, 1.25)
+    >>> documents.crossed_mean([1.0, 2.0, 3.0, 5.0], ["a", "a", "b", "b"], [0, 1, 0, 1])
+    CrossedMean(2.750 [-5.142, 10.642] over 4 answers)
     """
     numbers = answer_numbers(values, "values")
     of = clusters(participant, item, numbers.size)

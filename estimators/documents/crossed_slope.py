@@ -68,8 +68,8 @@ def crossed_slope(
     Parameters
     ----------
     values, x : array_like, shape (response,)
+        Finite.
     participant, item : array_like, shape (response,)
-        Names or numbers.
     item_levels : bool
         Let every item have a level, too: the slope is then that of people who met an item at different x.
 
@@ -82,9 +82,8 @@ def crossed_slope(
     Examples
     --------
     >>> from estimators import documents
-    >>> found = documents.crossed_slope([1.0, 2.0, 2.0, 4.0], [0, 1, 0, 1], ["a", "a", "b", "b"], [0, 1, 1, 0])
-    >>> found.n_participants, found.item_share
-    (2, 0.0)
+    >>> documents.crossed_slope([1.0, 2.0, 2.0, 4.0], [0, 1, 0, 1], ["a", "a", "b", "b"], [0, 1, 1, 0]).slope
+    1.5
     """
     y, at = (answer_numbers(each, name) for name, each in (("values", values), ("x", x)))
     if y.shape != at.shape:

@@ -23,10 +23,8 @@ class NgramOverlap(Result):
 
     Parameters
     ----------
-    n : int
-        Words of a sequence.
     n_ngrams, n_shared : ndarray of int, shape (text,)
-        Different sequences of each text, and those of them that the training texts have.
+        Different sequences of n words of each text, and those of them that the training texts have.
     share : ndarray of float, shape (text,)
         ``n_shared / n_ngrams``; NaN for a text of fewer than n words.
     """
@@ -45,8 +43,6 @@ def ngram_overlap(texts: Sequence[str], training_texts: Iterable[str], *, n: int
 
     Parameters
     ----------
-    texts : sequence of str
-        Texts of a study.
     training_texts : iterable of str
         Read once.
     n : int, optional
@@ -56,10 +52,6 @@ def ngram_overlap(texts: Sequence[str], training_texts: Iterable[str], *, n: int
     ------
     InputError
         If n is below 1 or there is no text.
-
-    References
-    ----------
-    Brown et al. 2020. Language models are few-shot learners. NeurIPS.
 
     Examples
     --------

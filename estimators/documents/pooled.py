@@ -33,12 +33,10 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True, repr=False)
 class PooledMean(Result):
-    """Mean of several studies.
+    """Mean of several studies, in their unit.
 
     Attributes
     ----------
-    mean, se : float
-        In the studies' unit.
     lower, upper : float
         Interval of the mean (Hartung and Knapp).
     tau : float

@@ -80,10 +80,8 @@ def clustered_regression(
     ----------
     values : array_like, shape (value,)
     columns : mapping of str to array_like, shape (value,)
-    cluster : array_like, shape (value,)
-        Names of groups whose values depend on each other, such as texts.
-    other_cluster : array_like, shape (value,), optional
-        Groups of a second kind, such as people.
+    cluster, other_cluster : array_like, shape (value,)
+        Names of groups whose values depend on each other, such as texts, and of a second kind, such as people.
 
     Raises
     ------
@@ -94,8 +92,9 @@ def clustered_regression(
     Examples
     --------
     >>> from estimators import documents
-    >>> documents.clustered_regression([1.0, 3.0, 5.0, 8.0], {"x": [0, 1, 2, 3]}, ["a", "a", "b", "b"]).n_clusters
-    (2,)
+    >>> fit = documents.clustered_regression([1.0, 3.0, 5.0, 8.0], {"x": [0, 1, 2, 3]}, ["a", "a", "b", "b"])
+    >>> fit.names, fit.of("x")["coefficient"]
+    (('intercept', 'x'), 2.3)
     """
     if not 0 < probability < 1:
         raise InputError(f"is {probability}, should be between 0 and 1", field="probability")

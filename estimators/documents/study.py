@@ -67,17 +67,7 @@ def validate_documents_study(study: xr.Dataset) -> xr.Dataset:
 
 
 def document_tokens(study: xr.Dataset, document: int) -> list[str]:
-    """Tokens of one document of a study that has them.
-
-    Parameters
-    ----------
-    document : int
-        Position along ``document``.
-
-    Returns
-    -------
-    list of str
-        In their order.
+    """Tokens of one document, by its position, of a study that has them.
 
     Raises
     ------

@@ -16,15 +16,7 @@ __all__ = ["UnitLoss", "unit_loss"]
 
 @dataclass(frozen=True, repr=False)
 class UnitLoss(Result):
-    """Loss of a model on some documents, by a unit of text.
-
-    Parameters
-    ----------
-    n_units : float
-        Units of all documents.
-    nats, bits : ClusteredMean
-        Loss for each unit; documents are what was sampled.
-    """
+    """Loss of a model on some documents, for each unit of text; documents are what was sampled."""
 
     n_units: float
     nats: ClusteredMean
@@ -40,19 +32,13 @@ def unit_loss(total_nats: ArrayLike, n_units: ArrayLike) -> UnitLoss:
     .. math:: \bar\ell = \frac{\sum_d L_d}{\sum_d n_d}, \qquad
         \mathrm{se}^2 = \frac{D}{D - 1} \frac{\sum_d (L_d - \bar\ell n_d)^2}{(\sum_d n_d)^2}
 
-    (the linearised variance of a ratio; Cochran 1977, section 6.3, without the finite-population correction). Bits are
-    nats over :math:`\ln 2`.
+    (the linearised variance of a ratio; Cochran 1977, section 6.3). Without a unit it is NaN.
 
     Parameters
     ----------
     total_nats : array_like of float, shape (document,)
         Sum of -ln q over the tokens of each document.
     n_units : array_like of float, shape (document,)
-
-    Returns
-    -------
-    UnitLoss
-        NaN where there is no unit.
 
     Raises
     ------

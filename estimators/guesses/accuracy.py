@@ -44,10 +44,8 @@ class PooledAccuracy(Result):
         As if all guesses were independent.
     se, lower, upper : float
         Standard deviation and quantiles of the bootstrap over participants and documents.
-    participant_mean : float
-        Mean over participants of their own accuracies: everybody counts the same.
-    participant_mean_se : float
-        Standard deviation over participants / sqrt(n_participants); NaN for one.
+    participant_mean, participant_mean_se : float
+        Mean over participants of their own accuracies; standard deviation over participants / sqrt(n_participants).
     """
 
     n_guesses: int
@@ -65,15 +63,7 @@ class PooledAccuracy(Result):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ParticipantAccuracy(Result):
-    """Accuracy of every participant, sorted by name.
-
-    Attributes
-    ----------
-    participant : ndarray of str, shape (participant,)
-    n_guesses, n_hits : ndarray of int
-    accuracy, lower, upper : ndarray of float
-        Share, and Wilson's interval.
-    """
+    """Accuracy of every participant with Wilson's interval, sorted by name; each (participant,)."""
 
     participant: NDArray[np.str_]
     n_guesses: NDArray[np.int64]
@@ -84,20 +74,14 @@ class ParticipantAccuracy(Result):
 
 
 def wilson_interval(n_hits: ArrayLike, n: ArrayLike, *, probability: float = 0.95) -> tuple[FloatArray, FloatArray]:
-    r"""Wilson's score interval of a share.
+    r"""Wilson's (1927) score interval of a share, never outside [0, 1] and never empty.
 
     .. math:: \frac{\hat p + z^2 / 2n \pm z \sqrt{\hat p (1 - \hat p) / n + z^2 / 4 n^2}}{1 + z^2 / n}
-
-    Never outside [0, 1] and never empty, unlike the normal interval; Wilson (1927), Brown, Cai and DasGupta (2001).
 
     Parameters
     ----------
     n_hits, n : array_like, same shape
         Whole numbers, or effective ones; 0 <= n_hits <= n, n > 0.
-
-    Returns
-    -------
-    lower, upper : ndarray
 
     Raises
     ------
@@ -126,17 +110,7 @@ def wilson_interval(n_hits: ArrayLike, n: ArrayLike, *, probability: float = 0.9
 
 
 def enough_answers(participant: ArrayLike, minimum: int) -> NDArray[np.bool_]:
-    """Guesses of participants who gave at least `minimum`.
-
-    Parameters
-    ----------
-    participant : array_like, shape (response,)
-    minimum : int
-        50 in the paper.
-
-    Returns
-    -------
-    ndarray of bool, shape (response,)
+    """Guesses, (response,), of participants who gave at least `minimum` (50 in the paper).
 
     Raises
     ------
@@ -163,8 +137,7 @@ def participant_accuracy(
 
     Parameters
     ----------
-    correct : array_like of bool, shape (response,)
-    participant : array_like, shape (response,)
+    correct, participant : array_like, shape (response,)
 
     Raises
     ------
@@ -175,8 +148,10 @@ def participant_accuracy(
     --------
     >>> from estimators import guesses
     >>> correct, who = [1, 0, 1, 1, 0, 0], ["Ann", "Ann", "Ann", "Bo", "Bo", "Bo"]
-    >>> guesses.participant_accuracy(correct, who).accuracy.round(3)
-    array([0.667, 0.333])
+    >>> guesses.participant_accuracy(correct, who).summary().round(2)
+      participant  n_guesses  n_hits  accuracy  lower  upper
+    0         Ann          3       2      0.67   0.21   0.94
+    1          Bo          3       1      0.33   0.06   0.79
     """
     right, who = checked_columns(correct, participant=participant)
     name, code = np.unique(who, return_inverse=True)
@@ -197,10 +172,13 @@ def pooled_accuracy(
 ) -> PooledAccuracy:
     """Accuracy over all guesses, with Wilson's interval and one that resamples participants and documents.
 
+    Both are resampled at once, the pigeonhole bootstrap (Owen 2007): a guess counts as often as its participant times
+    its document were drawn. Where every document was seen by one participant, as in most of the game's, it errs on the
+    wide side, as the noise of single guesses is counted up to three times.
+
     Parameters
     ----------
-    correct : array_like of bool, shape (response,)
-    participant, document : array_like, shape (response,)
+    correct, participant, document : array_like, shape (response,)
 
     Raises
     ------
@@ -212,8 +190,8 @@ def pooled_accuracy(
     >>> from estimators import guesses
     >>> correct, who = [1, 0, 1, 1, 0, 0], ["Ann", "Ann", "Ann", "Bo", "Bo", "Bo"]
     >>> found = guesses.pooled_accuracy(correct, who, ["a", "b", "b"] * 2, rng=np.random.default_rng(0))
-    >>> found.accuracy, round(found.lower, 2), round(found.upper, 2)
-    (0.5, 0.0, 1.0)
+    >>> found.accuracy, round(found.wilson_lower, 2), round(found.lower, 2), round(found.upper, 2)
+    (0.5, 0.19, 0.0, 1.0)
     """
     right, who, where = checked_columns(correct, participant=participant, document=document)
     n, hits = right.size, float(right.sum())
@@ -250,38 +228,7 @@ def bootstrap_accuracy(
     resample_participants: bool = True,
     resample_documents: bool = True,
 ) -> FloatArray:
-    """Pooled accuracy with participants and documents drawn with replacement, both at once.
-
-    The pigeonhole bootstrap for crossed random effects (Owen 2007): a guess counts as often as its participant times
-    its document were drawn. Where every document was seen by one participant, as in most of the game's, it errs on
-    the wide side, as the noise of single guesses is counted up to three times.
-
-    Parameters
-    ----------
-    correct : array_like of bool or share, shape (response,)
-    participant, document : array_like, shape (response,)
-    resample_participants, resample_documents : bool
-        Either can be held fixed.
-
-    Returns
-    -------
-    ndarray of float, shape (replicate,)
-        Fewer than asked for where some replicates held no guess.
-
-    Raises
-    ------
-    InputError
-        If nothing is resampled, there are no guesses or replicates, or no replicate holds a guess.
-
-    Examples
-    --------
-    >>> from estimators import guesses
-    >>> correct, who = [1, 0, 1, 1, 0, 0], ["Ann", "Ann", "Ann", "Bo", "Bo", "Bo"]
-    >>> guesses.bootstrap_accuracy(
-    ...     correct, who, ["a", "b", "b"] * 2, n_replicates=3, rng=np.random.default_rng(0)
-    ... ).round(2)
-    array([0.25, 1.  , 1.  ])
-    """
+    """Pooled accuracy with participants and documents drawn with replacement; empty replicates are left out."""
     if not (resample_participants or resample_documents):
         raise InputError("are both false: nothing would be resampled", field="resample_participants/documents")
     if n_replicates < 1:
@@ -329,10 +276,6 @@ def bayesian_bootstrap_accuracy(
     hit : array_like of float, shape (guess,)
         From 0 to 1.
     cluster : array_like, shape (guess,)
-
-    Returns
-    -------
-    ndarray of float, shape (draw,)
 
     Raises
     ------

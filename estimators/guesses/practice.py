@@ -19,13 +19,12 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PracticeCurve(Result):
-    """Accuracy by the number of guesses given before; bins without a guess are left out.
+    """Accuracy by the number of guesses given before; bins without a guess are left out; each (bin,).
 
     Attributes
     ----------
-    n_from, n_to : ndarray of int, shape (bin,)
+    n_from, n_to : ndarray of int
         Guesses given before, both included.
-    n_guesses, n_participants : ndarray of int
     accuracy : ndarray of float
         Share of right guesses; who plays longer is in more of the bins, so that it mixes practice with people.
     excess : ndarray of float
@@ -59,8 +58,7 @@ def practice_curve(
 
     Parameters
     ----------
-    correct : array_like of bool, shape (response,)
-    participant : array_like, shape (response,)
+    correct, participant : array_like, shape (response,)
     n_before : array_like of int, shape (response,)
         Guesses that the participant had given before.
     starts : sequence of int

@@ -24,9 +24,8 @@ class GuessRanks(Result):
 
     Attributes
     ----------
-    participant : ndarray of str, shape (row,)
-    item : ndarray of int, shape (row,)
-        Positions along ``item``.
+    participant, item : ndarray, shape (row,)
+        Names, and positions along ``item``.
     rank : ndarray of float, shape (row,)
         Number of the first right guess, from 1; ``inf`` where none is right.
     n_tried : ndarray of int, shape (row,)
@@ -42,17 +41,8 @@ class GuessRanks(Result):
 def guess_ranks(study: xr.Dataset) -> GuessRanks:
     """Count the guesses that everybody took for every item, in a game that goes on until the guess is right.
 
-    A game with a single guess gives ranks of 1 and ``inf``.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A guess study in which a participant's guesses at an item stand in the order in which they were given.
-
-    Returns
-    -------
-    GuessRanks
-        As :func:`estimators.rankings.guess_bounds` and the rank scores of :mod:`estimators.rankings` take them.
+    A participant's guesses at an item are taken in the order in which they were given. A game with a single guess gives
+    ranks of 1 and ``inf``. :func:`estimators.rankings.guess_bounds` and the rank scores take such ranks.
 
     Examples
     --------

@@ -158,10 +158,7 @@ def _check_starts(study: xr.Dataset, source: str) -> None:
 def is_word_position(token: str, following: str | None) -> bool:
     """Whether a token is a whole word: a space, then letters only, and the token that follows starts with a space.
 
-    Parameters
-    ----------
-    following : str or None
-        None at the end of the document, where no space is left to be seen.
+    At the end of the document `following` is None, and no space is left to be seen.
 
     Examples
     --------
@@ -173,17 +170,7 @@ def is_word_position(token: str, following: str | None) -> bool:
 
 
 def prior_guesses(participant: ArrayLike) -> NDArray[np.int64]:
-    """Count the guesses that each one's participant had given before.
-
-    Parameters
-    ----------
-    participant : array_like, shape (response,)
-        Names or codes in the order in which guesses were given.
-
-    Returns
-    -------
-    ndarray of int, shape (response,)
-        0 for everybody's first.
+    """Count the guesses, in the order in which they were given, that each one's participant had given before.
 
     Examples
     --------
@@ -200,13 +187,9 @@ def prior_guesses(participant: ArrayLike) -> NDArray[np.int64]:
 
 
 def repeated_guesses(study: xr.Dataset) -> NDArray[np.bool_]:
-    """Which guesses are a participant's second or later one at the same item.
+    """Which guesses, (response,), are a participant's second or later one at the same item.
 
     Games that show the right token after a guess make every later one no guess at all.
-
-    Returns
-    -------
-    ndarray of bool, shape (response,)
 
     Examples
     --------
@@ -225,11 +208,6 @@ def repeated_guesses(study: xr.Dataset) -> NDArray[np.bool_]:
 
 def guess_contexts(study: xr.Dataset) -> list[str]:
     """Return the text before every item's target, in the order of the items: what a language model is asked to go on.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A guess study with ``text`` and ``target_start``.
 
     Raises
     ------
@@ -257,21 +235,14 @@ def guess_contexts(study: xr.Dataset) -> list[str]:
 def with_model_answers(
     study: xr.Dataset, model: str, hit: ArrayLike, target_surprisal_nats: ArrayLike | None = None
 ) -> xr.Dataset:
-    """Add a language model that played the same items.
+    """Add a language model that played the same items, and return the new study, validated.
 
     Parameters
     ----------
-    model : str
-        Its name; a model of that name must not be there yet.
     hit : array_like of float, shape (item,)
         1 where its most probable next token is the target, 0 where it is not, NaN where it was not asked.
     target_surprisal_nats : array_like of float, shape (item,), optional
         -ln p(target | the text before it), NaN where it was not asked.
-
-    Returns
-    -------
-    xarray.Dataset
-        A new study, validated, with one model more.
 
     Raises
     ------

@@ -43,8 +43,8 @@ class ApproximatePerplexity(Result):
     perplexity_bound : float
         No policy can honestly give less: every missing token at the most that the list leaves for it. There is no
         bound from above, a missing token may have probability 0.
-    n_tokens, n_censored : int
-        Tokens, and those not among the ranked ones.
+    n_censored : int
+        Tokens that are not among the ranked ones.
     """
 
     perplexity: float
@@ -80,32 +80,24 @@ def reference_log_probability(
     vocab_size: int | None = None,
     variants: Literal["first", "sum"] = "first",
 ) -> FloatArray:
-    r"""Log-probability of every reference token, with a policy for those outside the list.
+    r"""Log-probability of every reference token, (token,), with a policy for those outside the list.
 
     Parameters
     ----------
     logprob : array_like, shape (token, rank)
         Nats, most probable first, NaN where a list is shorter.
     hit : array_like of bool, shape (token, rank)
-        From :func:`~estimators.rankings.ranks.match_tokens`.
+        From :func:`match_tokens`.
     censoring : {"below_last", "bound", "uniform", "exact"}
         For a token outside the list: ``"below_last"`` takes :math:`\ln p_l` - `offset_nats` (the thesis, with 3);
-        ``"bound"`` the largest that the list leaves (:func:`log_probability_bound`), so that the perplexity is a bound
-        from below; ``"uniform"`` shares what the list leaves evenly among the other tokens of the vocabulary;
-        ``"exact"`` takes `exact` for all tokens, found or not (a whole vocabulary was scored).
-    offset_nats : float
-        Of "below_last".
+        ``"bound"`` the largest that the list leaves, so that the perplexity is a bound from below; ``"uniform"`` shares
+        what the list leaves evenly among the other tokens of the vocabulary; ``"exact"`` takes `exact` for all tokens,
+        found or not (a whole vocabulary was scored).
     exact : array_like, shape (token,), optional
-        ln p of the reference tokens, nats, for "exact".
-    vocab_size : int, optional
-        For "uniform".
+        ln p of the reference tokens, nats.
     variants : {"first", "sum"}
         Where several ranked tokens match (white space around the same string): the first's probability (the thesis),
         or the sum of all of them.
-
-    Returns
-    -------
-    ndarray of float, shape (token,)
 
     Raises
     ------
@@ -182,8 +174,7 @@ def approximate_perplexity(
 
     Parameters
     ----------
-    logprob, hit : array_like, shape (token, rank)
-    **settings
+    logprob, hit, censoring, **settings
         See :func:`reference_log_probability`.
 
     Raises

@@ -159,14 +159,11 @@ class TokenScores(Result):
     ----------
     rank : ndarray, shape (token,)
         From 1; ``inf`` where the reference token is not among the `k` ranked ones.
-    linear, reciprocal, average : ndarray, shape (token,)
     exponential : ndarray, shape (decay, token)
     logprob_nats : ndarray, shape (token,)
         Under the censoring policy.
     censored : ndarray of bool, shape (token,)
         Not among the ranked tokens, so that `logprob_nats` is the policy's and not the model's.
-    k : int
-        The `l` of the linear score.
     """
 
     rank: FloatArray
@@ -206,20 +203,15 @@ def score_study(
 
     Parameters
     ----------
-    study : xarray.Dataset
-        Passes :func:`validate_ranking_study`.
     match, tie
-        How the reference token is found (:func:`~estimators.rankings.ranks.match_tokens`), and what ranks tied tokens
-        have (:func:`~estimators.rankings.ranks.ranks_among`). Neither is used with `whole_vocabulary`.
+        See :func:`match_tokens` and :func:`ranks_among`. Neither is used with `whole_vocabulary`.
     top_k : int, optional
-        Look at the `top_k` best tokens only, and take it for the `l` of the linear score; by default all that are
+        Look at the `top_k` best tokens only, and take it for the `k` of the linear score; by default all that are
         listed.
-    decays : sequence of float
-        Of the exponential scores.
     whole_vocabulary : bool
         Take the ranks from ``reference_rank``, limited to `top_k`, which must then be given.
     censoring, offset_nats, vocab_size
-        See :func:`~estimators.rankings.perplexity.reference_log_probability`; "exact" takes ``reference_logprob``.
+        See :func:`reference_log_probability`; "exact" takes ``reference_logprob``.
 
     Raises
     ------
@@ -275,7 +267,7 @@ def score_study(
 
 
 def conditioned_on_other_text(study: xr.Dataset, match: Match | str = "stripped") -> NDArray[np.bool_]:
-    """Tokens whose ranking was, or may have been, made after another text than the reference.
+    """Tokens, (token,), whose ranking was, or may have been, made after another text than the reference.
 
     A run that asks for several tokens at once goes on with the same completion while the TOP-RANKED token is the
     reference; where the SAMPLED token was another one, all that follows in that completion is conditioned on it.
@@ -286,10 +278,6 @@ def conditioned_on_other_text(study: xr.Dataset, match: Match | str = "stripped"
         With ``generated_token``; its run is taken to have reused completions as the thesis did.
     match : {"stripped", "exact"}
         When the sampled and the reference token are the same.
-
-    Returns
-    -------
-    ndarray of bool, shape (token,)
 
     Raises
     ------

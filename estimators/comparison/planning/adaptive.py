@@ -51,18 +51,15 @@ class QuestionState(Result):
         Position of the item, rising from 0.
     offset_nats : ndarray, shape (token,)
         ln g(y|c) - ln g(x|c).
-    is_target : ndarray of bool, shape (token,)
-    n_drawn, n_answered, n_reports : ndarray of int, shape (token,)
+    is_target, n_drawn, n_answered, n_reports : ndarray, shape (token,)
     log_ratio : ndarray, shape (token,)
         Mean of the reports, nats; any number where there is none.
     gap_nats : ndarray, shape (item,)
         Present estimates, from which the gains' own start.
     inverse_slope : float
         1/k: the belief's log-ratio for one nat of report.
-    noise : float
-        Variance of a report, square nats.
-    spread : float
-        Variance of k D within an item around its line, square nats.
+    noise, spread : float
+        Variance of a report, and of k D within an item around its line, square nats.
     intercept, line : float
         Of that line: k D = intercept + line * offset_nats, over all items.
     """
@@ -99,7 +96,7 @@ def question_state(pool: TokenPool) -> QuestionState:
     Raises
     ------
     InputError
-        Where :func:`~estimators.comparison.scaled_bridge.scaled_bridge` refuses the pool.
+        Where :func:`scaled_bridge` refuses the pool.
 
     Examples
     --------
@@ -140,23 +137,7 @@ def question_state(pool: TokenPool) -> QuestionState:
 
 
 def question_gains(state: QuestionState) -> tuple[FloatArray, FloatArray]:
-    """Expected reduction of the variance of the sum of all items' gaps.
-
-    Returns
-    -------
-    comparison : ndarray, shape (token,)
-        By one more comparison of the token with its item's target, square nats; 0 for the target.
-    answer : ndarray, shape (item,)
-        By one more free answer, whose token is then compared where it is new.
-
-    Examples
-    --------
-    >>> from estimators import comparison
-    >>> from estimators.comparison.examples import token_pool_example
-    >>> gain, _ = comparison.question_gains(comparison.question_state(token_pool_example()))
-    >>> gain.shape, bool((gain >= 0).all())
-    ((12,), True)
-    """
+    """Expected fall of the variance of the sum of all gaps, by a comparison (token,) and an answer (item,); nats^2."""
     item, n_items, target = state.item, state.gap_nats.size, state.is_target
     m = np.where(target, 0, state.n_reports)
 

@@ -39,21 +39,18 @@ class QuestionPlan:
     Parameters
     ----------
     n_draws : int
-        Draws of the generator an item.
+        Draws of the generator per item.
     n_answers, n_comparisons : int
-        Free answers and comparisons of every item at the start, before the first look.
+        Free answers and comparisons per item at the start, before the first look.
     questions_a_look : int
         Questions between two looks.
     rule : {"gain", "neyman", "fixed"}
-        ``gain``: each by what it is expected to say in its time (:func:`next_question`); ``neyman``: one free answer
-        and one more comparison of the items by how much their own variance would fall; ``fixed``: every item alike,
-        free answers and comparisons in the proportions of the start.
+        ``gain``: each by what it is expected to say in its time (:func:`next_question`); ``neyman``: a free answer and
+        a comparison of the items whose own variance would fall most; ``fixed``: every item alike, as at the start.
     floor : float
         Share of the probability that is the same for every question.
-    width_nats : float
-        Of the interval for the items asked; questions end at the second look in a row with at most this width.
-    interval : float
-        Stated coverage.
+    width_nats, interval : float
+        Questions end at the second look in a row whose interval of this coverage, for the items asked, is as narrow.
     max_minutes : float
         Of people's time, after which they end in any case.
 
@@ -219,10 +216,9 @@ def simulate_adaptive(
 ) -> AdaptiveStudy:
     """Simulate a study that chooses its questions, or asks a fixed course of them, and stops at a width.
 
-    Between two looks, questions are drawn with the probabilities of
-    :func:`~estimators.comparison.planning.adaptive.next_question` at the last look, none twice. The width of the
-    interval decides when to stop, the estimate does not (Chow and Robbins 1965); that two looks in a row are asked for
-    keeps an error that is small by chance from ending the study.
+    Between two looks, questions are drawn with the probabilities of :func:`next_question` at the last look, none twice.
+    The width decides when to stop, the estimate does not (Chow and Robbins 1965); asking for two looks in a row keeps
+    an error that is small by chance from ending the study.
 
     Parameters
     ----------

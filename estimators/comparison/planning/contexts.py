@@ -73,9 +73,8 @@ def known_contexts(generator_logprob: ArrayLike, belief_logprob: ArrayLike, targ
     Examples
     --------
     >>> from estimators import comparison
-    >>> known = comparison.known_contexts(np.log([[0.5, 0.5]]), np.log([[0.8, 0.2]]), [1])
-    >>> known.gap_nats.round(3)
-    array([0.916])
+    >>> comparison.known_contexts(np.log([[0.5, 0.5]]), np.log([[0.8, 0.2]]), [0])
+    KnownContexts(1 contexts, 2 tokens, mean gap -0.47 nats)
     """
     found = {}
     for name, given in (("generator_logprob", generator_logprob), ("belief_logprob", belief_logprob)):
@@ -128,9 +127,7 @@ def assumed_belief(
     unigram_share : float
         w, from 0 to below 1.
     noise_nats : float
-        sigma: how far people's log-probability of a token is from the generator's.
-    rng : numpy.random.Generator, optional
-        Needed with noise.
+        sigma: how far people's log-probability of a token is from the generator's; needs `rng`.
 
     Returns
     -------

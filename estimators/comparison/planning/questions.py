@@ -33,18 +33,15 @@ def simulate_questions(
 ) -> TokenPool:
     """Simulate a study of one design, fast enough to be repeated thousands of times.
 
-    What :func:`~estimators.comparison.simulation.designed_study.simulate_designed_study` simulates without chains, as
-    arrays: an item's distinct tokens other than the target are compared with it, in random order and again from the
-    start; questions are dealt to people in turn.
+    What :func:`simulate_designed_study` simulates, as arrays: an item's distinct tokens other than the target are
+    compared with it, in random order and again from the start; questions are dealt to people in turn.
 
     Parameters
     ----------
     context : ndarray of int, shape (item,)
         Positions of the contexts asked; one may be there more than once.
     n_draws, n_answers, n_comparisons : int
-        An item.
-    scale : RoundingScheme or str
-        On which people report.
+        Per item.
 
     Raises
     ------

@@ -19,18 +19,16 @@ class QuestionDesign:
     Parameters
     ----------
     n_draws : int
-        Independent draws of the generator an item, repeats kept.
-    n_answers : int
-        Free answers an item, each by another participant.
-    n_batches : int
-        Batches of free answers, of equal sizes as far as possible.
+        Independent draws of the generator per item, repeats kept.
+    n_answers, n_batches : int
+        Free answers per item, each by another participant, and the batches, of nearly equal size, in which they come.
     n_comparisons : int
-        Comparisons an item.
+        Comparisons per item.
     n_comparisons_each : int
         Comparisons of an item in a row that are one participant's, of another token each. With 2, how far people's
-        beliefs differ can be told from noise (:func:`~estimators.comparison.private_belief`).
+        beliefs differ can be told from noise (:func:`private_belief`).
     scale : RoundingScheme or str
-        Values that can be reported: a scheme, or a name in :data:`~estimators.comparison.rounding.SCHEMES`.
+        Values that can be reported.
 
     Raises
     ------

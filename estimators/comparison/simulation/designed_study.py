@@ -76,7 +76,7 @@ def simulate_designed_study(
         ln g and ln h of every token, nats: finite and normalised. With `belief_weights` the belief has shape
         (component, item, vocab).
     target : array_like of int, shape (item,)
-        The item's target, a position along vocab.
+        Position along vocab.
     belief_weights : array_like, shape (participant, component), optional
         Each participant believes, answers and reports a mixture of the components with these weights. The shared
         belief is the mixture with the mean weights.
@@ -89,22 +89,19 @@ def simulate_designed_study(
     bots : float
         Share of the participants who answer anything: any token, .5 or any value of the scale.
     player : {"belief", "equation_6"}
-        Whether people report their belief's h(y) / (h(y) + h(x)), or the posterior probability that y is the true
-        token and x a draw of the generator.
+        Whether people report h(y) / (h(y) + h(x)), or the posterior probability that y is the true token.
     posterior_weight : float
         Of ``equation_6``: 1 is the best report under the plain logarithmic score, 0 that under the proper one.
     store_reference : bool
-        Also store the generator's whole distribution (item x vocab, as precise as it is given): ``reference_logprob``
-        with the coordinate ``token``. Models of free answers need it.
+        Also store the generator's whole distribution, ``reference_logprob`` (item, token).
 
     Returns
     -------
     xarray.Dataset
-        Passes :func:`~estimators.comparison.study.validate_comparison_study`. In addition to the study's own
-        variables: ``human_target_logprob``, ``human_candidate_logprob``, ``human_kl_nats`` of the shared belief;
-        ``true_bias``, ``true_slope``, ``true_noise``, ``true_lapse`` and ``true_bot``, dim ``participant_truth``;
-        attributes ``design``, JSON, and ``true_private_variance_nats2``. Where beliefs differ also
-        ``human_mean_loss_nats`` (item), the mean over participants of -ln h_u(y).
+        Passes :func:`validate_comparison_study`. In addition ``human_target_logprob``, ``human_candidate_logprob``,
+        ``human_kl_nats`` of the shared belief; ``true_bias``, ``true_slope``, ``true_noise``, ``true_lapse`` and
+        ``true_bot`` (participant_truth); attributes ``design`` (JSON) and ``true_private_variance_nats2``. Where
+        beliefs differ also ``human_mean_loss_nats`` (item), the mean over participants of -ln h_u(y).
 
     Raises
     ------

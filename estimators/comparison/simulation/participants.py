@@ -45,9 +45,9 @@ def simulate_reports(
 ) -> Floats:
     """Report the probability of the target, as a participant with a given belief would.
 
-    The latent report is sigmoid(slope * (log_odds + bias) + noise), noise ~ Normal(0, noise_sd). A lapse
-    replaces it, half of the time by .5 and half of the time by one of `clicks`. The
-    report is then rounded; an automatic answer is exactly .5.
+    The latent report is sigmoid(slope * (log_odds + bias) + noise), noise ~ Normal(0, noise_sd). A lapse replaces it,
+    half of the time by .5 and half of the time by one of `clicks`. It is then rounded; an automatic answer is exactly
+    .5.
 
     Parameters
     ----------
@@ -58,9 +58,7 @@ def simulate_reports(
     bias, slope, noise_sd, lapse_rate : array_like of float, optional
         Broadcast against `log_odds`.
     automatic : array_like of bool, optional
-        Where the two tokens were the same and the site answered by itself; broadcast against `log_odds`.
-    rounding : RoundingScheme or str, optional
-        A scheme, or a name in :data:`estimators.comparison.rounding.SCHEMES`.
+        Where the two tokens were the same and the site answered by itself.
     clicks : sequence of float, optional
         What somebody who clicks anywhere reports.
     undecided_share : float, optional
@@ -69,14 +67,12 @@ def simulate_reports(
     Returns
     -------
     ndarray of float, shape of `log_odds`
-        In (0, 1): without rounding, a probability that floating point cannot tell from 0 or 1 becomes
-        the nearest one whose likelihood ratio is finite.
+        In (0, 1), so that likelihood ratios stay finite without rounding too.
 
     Raises
     ------
     InputError
-        If `log_odds` is not finite, a slope is not positive, a noise sd is negative, a lapse rate is outside
-        [0, 1], or the rounding is unknown.
+        If a parameter is out of its range, or the rounding is unknown.
 
     Examples
     --------

@@ -60,8 +60,7 @@ class ParticipantPopulation:
     lapse_mean, lapse_concentration : float
         Probability of an answer that has nothing to do with the belief; the concentration is like a number of answers.
     bias, slope, noise, lapses : bool
-        Switches: off means bias 0, slope 1, noise 0, lapse rate 0. With all four off and no rounding the
-        reports are the exact h(y) / (h(y) + h(x)).
+        Switches: off means bias 0, slope 1, noise 0, lapse rate 0.
 
     Raises
     ------
@@ -106,22 +105,18 @@ class SimulationSettings:
 
     Parameters
     ----------
-    n_items : int
-        Items that are asked; the first ones of the reference items.
-    n_reference_items : int
-        Items in all; the reference loss L_G is a mean over all of them.
+    n_items, n_reference_items : int
+        Items that are asked, the first ones of all; the reference loss L_G is a mean over all.
     n_candidates : int
-        Candidates drawn from the generator for an item, repeats kept. A participant sees the same position
-        along them on every item, and different participants different ones until all are used.
+        Candidates drawn from the generator per item, repeats kept. A participant sees the same position along them on
+        every item, and different participants different ones until all are used.
     generator : str
         The language model that draws the candidates, one of :data:`LANGUAGE_MODELS`.
-    rounding : str
-        What reports are rounded to, one of :data:`estimators.comparison.rounding.SCHEMES`.
     entropy_nats : float
         Mean over items of the entropy of the true distribution: the loss that nobody can beat.
     excess_nats : mapping of str to float
-        Mean over items of KL(T || player) for each language model and ``human``. Players left out have
-        :data:`DEFAULT_EXCESS_NATS`.
+        Mean over items of KL(T || player) for each language model and ``human``; :data:`DEFAULT_EXCESS_NATS` for
+        others.
     store_reference : bool
         Also store the generator's whole distribution (n_reference_items x vocab_size float32).
 

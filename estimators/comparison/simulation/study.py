@@ -34,28 +34,23 @@ def simulate_comparison_study(
 
     Parameters
     ----------
-    settings : SimulationSettings, optional
-        The default settings if left out.
     items : SimulatedItems, optional
-        What :func:`~estimators.comparison.simulation.items.simulate_items` gave with these settings, where it is there
-        already.
+        What ``simulate_items`` gave with these settings, where it is there already.
 
     Returns
     -------
     xarray.Dataset
-        Passes :func:`~estimators.comparison.study.validate_comparison_study`. Items are labelled 0, 1, ...; the
-        asked ones come first and have ``item_set`` "asked". The context is text drawn from the unigram base, for show:
-        it does not determine the item's distribution. In addition to the study's own variables:
+        Passes :func:`validate_comparison_study`. Items are labelled 0, 1, ...; the asked ones come first and have
+        ``item_set`` "asked". The context is text drawn from the unigram base, for show. In addition:
 
         - ``human_target_logprob``, ``human_candidate_logprob``: the participants' shared belief h, nats;
         - ``kl_nats``, ``human_kl_nats``: KL(player || generator), nats;
-        - ``true_bias``, ``true_slope``, ``true_noise``, ``true_lapse``, dim ``participant_truth`` (names of
-          the participants): see :class:`Participants`;
-        - ``reference_logprob`` (item, token) if asked for, nats, with the tokens as coordinate;
+        - ``true_bias``, ``true_slope``, ``true_noise``, ``true_lapse`` (participant_truth);
+        - ``reference_logprob`` (item, token) if asked for, nats;
         - attribute ``settings``: the settings as JSON;
-        - attribute ``truth``: JSON with ``entropy_nats`` and ``expected_loss_nats`` of every player, means over
-          all items of H(T) and of H(T) + KL(T || player). The mean of -ln p(y|c) over the
-          sampled targets differs from it by sampling error.
+        - attribute ``truth``: JSON with ``entropy_nats`` and ``expected_loss_nats`` of every player, means over all
+          items
+          of H(T) and of H(T) + KL(T || player).
 
     Raises
     ------
@@ -69,8 +64,6 @@ def simulate_comparison_study(
     >>> study = comparison.simulate_comparison_study(settings)
     >>> dict(study.sizes)
     {'item': 8, 'candidate': 12, 'model': 3, 'response': 174, 'participant_truth': 29}
-    >>> study["model"].values.tolist()
-    ['lm-weak', 'lm-medium', 'lm-strong']
     """
     import xarray as xr  # noqa: PLC0415  (an import of estimators needs NumPy and SciPy only)
 

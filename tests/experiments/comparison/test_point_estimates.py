@@ -12,8 +12,9 @@ import pytest
 import xarray as xr
 
 import experiments
-from estimators.comparison import ItemTerms, LogMeans, estimate_perplexity, jackknife_log_mean
+from estimators.comparison import ItemTerms, LogMeans, estimate_perplexity
 from estimators.comparison.examples import answered_study, comparison_study
+from estimators.comparison.log_means import jackknife_log_mean
 from estimators.errors import InputError
 from experiments.comparison.estimates import TABLE_COLUMNS
 from experiments.comparison.perplexity import sampling_warnings
