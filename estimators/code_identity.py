@@ -18,8 +18,6 @@ from typing import Any
 
 from estimators.errors import InputError
 
-__all__ = ["PACKAGES", "code_hash", "package_version", "sampler_versions", "source_hash", "work_hash"]
-
 PACKAGES = ("estimators", "models", "inference", "experiments")
 """The packages of this distribution that hold code."""
 

@@ -16,8 +16,6 @@ from estimators.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Result", "interval_rows"]
-
 # format characters but those that join letters, which are part of the spelling
 INVISIBLE = re.compile("[\u00ad\u034f\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
 _ROWS_SHOWN = 10

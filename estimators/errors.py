@@ -8,8 +8,6 @@ from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
 
-__all__ = ["InputError", "check_memory", "how_to_install", "printable", "require_packages", "unknown_choice"]
-
 _LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 

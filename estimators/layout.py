@@ -14,8 +14,6 @@ from estimators.schema import Variable, is_dataset
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["HUMAN", "ITEM_ID", "add_note", "item_labels", "item_positions", "notes", "response_positions"]
-
 HUMAN = "human"
 """Name of the player whose answers are the study's responses."""
 

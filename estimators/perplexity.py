@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-__all__ = ["perplexity_of_loss"]
-
 
 def perplexity_of_loss(loss_nats: ArrayLike) -> Any:
     r"""Perplexity of a loss, or of the ends of its interval, kept where a perplexity can be."""

@@ -15,8 +15,6 @@ from estimators.errors import InputError
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["NAMES", "Range", "Schema", "Variable", "is_dataset", "refuse"]
-
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 # name of a type -> NumPy's letters for it, and how a message calls it

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from estimators.arrays import FloatArray
 from estimators.bets.study import BETS, hit_of_answers
 from estimators.display import Result
 from estimators.documents import crossed_mean
@@ -17,12 +18,8 @@ from estimators.errors import InputError
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["STAKE_EDGES", "StakeCalibration", "calibrate_stakes", "stakes_and_outcomes"]
-
 STAKE_EDGES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 1.0)
 """Edges of the bins of stakes; people stake round numbers, which stand inside the bins' right ends."""
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -10,8 +10,6 @@ import numpy as np
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["bet_study"]
-
 
 @cache
 def bet_study() -> xr.Dataset:

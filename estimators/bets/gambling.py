@@ -7,12 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from estimators.arrays import FloatArray
 from estimators.display import Result
 from estimators.errors import InputError
-
-__all__ = ["GamblingEstimate", "gambling_estimate"]
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

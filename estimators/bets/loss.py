@@ -7,18 +7,14 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from estimators.display import Result
 from estimators.documents import CrossedMean, crossed_mean
 from estimators.errors import InputError, unknown_choice
 
-__all__ = ["ZEROS", "BetLoss", "LossBracket", "Zero", "bracket_losses", "estimate_bet_loss"]
-
 Zero = Literal["refuse", "count"]
 ZEROS: tuple[str, ...] = get_args(Zero)
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, repr=False)

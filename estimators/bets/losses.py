@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.arrays import BoolArray, FloatArray
 from estimators.bets.study import BETS, GENERATOR, hit_of_answers, named_mass
 from estimators.errors import InputError, unknown_choice
 from estimators.layout import item_positions
@@ -24,7 +25,6 @@ from estimators.layout import item_positions
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["FLOOR", "UNIFORM", "back_off_model", "bet_losses", "model_losses", "outcome_stakes", "spread_nats"]
 
 UNIFORM = "uniform"
 """Back-off that gives every word of a vocabulary that was not named the same."""
@@ -32,10 +32,8 @@ UNIFORM = "uniform"
 FLOOR = "floor"
 """No distribution: the whole stake on anything else lies on the word that came, so that no back-off costs less."""
 
-FloatArray = NDArray[np.float64]
 
-
-def outcome_stakes(study: xr.Dataset) -> tuple[FloatArray, NDArray[np.bool_]]:
+def outcome_stakes(study: xr.Dataset) -> tuple[FloatArray, BoolArray]:
     """Stake on what came, (response,), the target or where it was not named anything else; and whether it was named.
 
     Examples
@@ -148,3 +146,35 @@ def model_losses(study: xr.Dataset, model: str = GENERATOR) -> FloatArray:
     at = back_off_model(study, model)
     found: FloatArray = -study["target_logprob"].values[at][item_positions(study, "response_item")]
     return found
+
+
+def stake_ranks(study: xr.Dataset) -> tuple[FloatArray, NDArray[np.int64]]:
+    """Rank of the target among the words of every answer, the largest stake first, and how many words were named.
+
+    Equal stakes rank in the order in which the words were named. :func:`estimators.rankings.guess_bounds` makes
+    Shannon's bounds of them, for whoever guesses the words in that order.
+
+    Returns
+    -------
+    rank : ndarray of float, shape (response,)
+        From 1; ``inf`` where the target was not named.
+    n_named : ndarray of int, shape (response,)
+
+    Examples
+    --------
+    >>> from estimators import bets
+    >>> from estimators.bets.examples import bet_study
+    >>> bets.stake_ranks(bet_study())[0].tolist()
+    [1.0, inf, 2.0, inf, 2.0, inf]
+    """
+    BETS.source(study)
+    answer = study["bet_response"].values
+    order = np.lexsort((np.arange(answer.size), -study["bet_stake"].values, answer))
+    n_named = np.bincount(answer, minlength=study.sizes["response"])
+    start = np.cumsum(n_named) - n_named
+    place = np.empty(answer.size)
+    place[order] = np.arange(answer.size) - start[answer[order]] + 1
+    hit = hit_of_answers(study)
+    rank = np.full(hit.size, np.inf)
+    rank[hit >= 0] = place[hit[hit >= 0]]
+    return rank, n_named

@@ -8,16 +8,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from estimators.arrays import FloatArray, IntArray
 from estimators.errors import InputError
 from estimators.layout import ITEM_ID, item_positions
 from estimators.schema import Range, Schema, Variable, refuse
 
 if TYPE_CHECKING:
     import xarray as xr
-
-__all__ = ["BETS", "GENERATOR", "hit_of_answers", "named_mass", "validate_bet_study"]
 
 GENERATOR = "generator"
 """Attribute of a study: which of its models is the generator."""
@@ -29,7 +27,6 @@ _MASS_SLACK = 1e-3
 _SHARE = Range("a share from 0 to 1", 0, 1)
 _LOGPROB = Range("a log-probability, at most 0, or NaN where it was not asked", highest=1e-5, nan=True, infinite=True)
 
-FloatArray = NDArray[np.float64]
 
 BETS = Schema(
     kind="bet",
@@ -126,7 +123,7 @@ def _check_mass(study: xr.Dataset, source: str) -> None:
             )
 
 
-def hit_of_answers(study: xr.Dataset) -> NDArray[np.intp]:
+def hit_of_answers(study: xr.Dataset) -> IntArray:
     """Position along ``bet`` of the bet on the target, -1 where the target was not named; (response,)."""
     found = np.full(study.sizes["response"], -1, dtype=np.intp)
     hits = np.flatnonzero(study["bet_hit"].values)

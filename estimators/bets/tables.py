@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.arrays import FloatArray
 from estimators.bets.losses import model_losses, outcome_stakes
 from estimators.bets.study import BETS
 from estimators.layout import item_labels, item_positions
@@ -15,10 +16,6 @@ from estimators.layout import item_labels, item_positions
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
-
-__all__ = ["bet_items", "bet_participants"]
-
-FloatArray = NDArray[np.float64]
 
 
 def bet_items(study: xr.Dataset, losses: Mapping[str, FloatArray]) -> pd.DataFrame:

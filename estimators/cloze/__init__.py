@@ -1,13 +1,20 @@
 """Cloze studies: people's and models' next words."""
 
-from estimators.cloze.answer_statistics import AnswerStatistics, answer_statistics, entropy_corrected_nats
+from estimators.cloze.answer_statistics import (
+    AnswerStatistics,
+    answer_statistics,
+    entropy_corrected_nats,
+    target_surprisal,
+)
 from estimators.cloze.calibration_error import CalibrationError, expected_calibration_error, share_correct
 from estimators.cloze.classwise_error import ClasswiseError, classwise_calibration_error
 from estimators.cloze.criterion_share import (
     CRITERIA,
     CriterionShare,
+    NeededShare,
     criterion_margin,
     criterion_share,
+    needed_share,
 )
 from estimators.cloze.distances import jensen_shannon_nats, kl_nats, total_variation, tvd_exact
 from estimators.cloze.distributions import (
@@ -21,7 +28,6 @@ from estimators.cloze.distributions import (
 )
 from estimators.cloze.meaning import EnergyDistance, energy_distance
 from estimators.cloze.mixture import HeldOutMixture, held_out_mixture
-from estimators.cloze.needed_share import NeededShare, needed_share
 from estimators.cloze.paired_difference import PairedDifference, paired_difference
 from estimators.cloze.population import AgreementSpread, GroupDistance, agreement_spread, group_distance
 from estimators.cloze.renormalised import renormalised_distributions
@@ -34,7 +40,6 @@ from estimators.cloze.split_halves import (
 )
 from estimators.cloze.study import validate_cloze_study
 from estimators.cloze.study_words import ModelWords, StudyWords, study_words
-from estimators.cloze.surprisal import target_surprisal
 from estimators.cloze.tables import cloze_items, cloze_participants
 from estimators.cloze.tvd_bias import TvdBaseline, tvd_with_baseline
 from estimators.cloze.words import NON_ANSWERS, WORD_RULES, NormalisedWords, WordRules, normalise_words, word_rules

@@ -14,20 +14,10 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.arrays import FloatArray
 from estimators.cloze.distributions import WordCounts, sums_by_context
 from estimators.display import Result
 from estimators.errors import InputError, unknown_choice
-
-__all__ = [
-    "STATISTICS",
-    "AnswerStatistics",
-    "answer_statistics",
-    "entropy_corrected_nats",
-    "half_split_terms",
-    "pooled_covariance",
-]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,8 +37,8 @@ class AnswerStatistics(Result):
     made_by = "answer_statistics(counts)"
 
     names: tuple[str, ...]
-    value: Floats
-    covariance: Floats
+    value: FloatArray
+    covariance: FloatArray
 
 
 def answer_statistics(counts: WordCounts, names: tuple[str, ...] = ("entropy", "oracle_tvd")) -> AnswerStatistics:
@@ -104,7 +94,7 @@ def answer_statistics(counts: WordCounts, names: tuple[str, ...] = ("entropy", "
     return AnswerStatistics(tuple(names), value, covariance)
 
 
-def entropy_corrected_nats(counts: WordCounts) -> Floats:
+def entropy_corrected_nats(counts: WordCounts) -> FloatArray:
     r"""Entropy of what people would say, corrected for words that nobody has said yet (Chao and Shen 2003).
 
     The share of the distribution that was seen is estimated by :math:`C = 1 - f_1 / n`, with :math:`f_1` words given
@@ -137,7 +127,7 @@ def entropy_corrected_nats(counts: WordCounts) -> Floats:
     return np.where(totals > 1, sums_by_context(counts.context, terms, counts.n_contexts), np.nan)
 
 
-def pooled_covariance(found: AnswerStatistics, *, window: int = 41, shrinkage: float = 0.1) -> Floats:
+def pooled_covariance(found: AnswerStatistics, *, window: int = 41, shrinkage: float = 0.1) -> FloatArray:
     """Average the errors over contexts with similar statistics, as a single context's are rough and can be zero."""
     if window < 1:
         raise InputError(f"is {window}, should be at least 1", field="window")
@@ -154,11 +144,13 @@ def pooled_covariance(found: AnswerStatistics, *, window: int = 41, shrinkage: f
     summed = np.concatenate([np.zeros((1, *found.covariance.shape[1:])), np.cumsum(found.covariance[order], axis=0)])
     averaged = np.empty_like(found.covariance)
     averaged[order] = (summed[start + width] - summed[start]) / width
-    blended: Floats = np.asarray((1 - shrinkage) * averaged + shrinkage * found.covariance.mean(axis=0), dtype=float)
+    blended: FloatArray = np.asarray(
+        (1 - shrinkage) * averaged + shrinkage * found.covariance.mean(axis=0), dtype=float
+    )
     return blended
 
 
-def half_split_terms(total: int) -> Floats:
+def half_split_terms(total: int) -> FloatArray:
     """Terms g(c), c = 0, ..., total, of the expected TVD between two random halves; shape (total + 1,)."""
     first = total // 2
     count = np.arange(total + 1)[:, None]
@@ -167,17 +159,44 @@ def half_split_terms(total: int) -> Floats:
     choose = np.array([[math.comb(n, k) for k in range(first + 1)] for n in range(total + 1)], dtype=float)
     ways = choose[:, : first + 1] * choose[total - count.ravel()][:, ::-1] / math.comb(total, first)
     apart = np.abs(drawn / first - (count - drawn) / (total - first))
-    terms: Floats = (ways * apart).sum(axis=1) / 2
+    terms: FloatArray = (ways * apart).sum(axis=1) / 2
     return terms
 
 
-def _entropy_terms(total: int) -> Floats:
+def _entropy_terms(total: int) -> FloatArray:
     share = np.arange(total + 1) / total
-    terms: Floats = -share * np.log(np.where(share > 0, share, 1.0))
+    terms: FloatArray = -share * np.log(np.where(share > 0, share, 1.0))
     return terms
 
 
-STATISTICS: Mapping[str, Callable[[int], Floats]] = MappingProxyType(
+STATISTICS: Mapping[str, Callable[[int], FloatArray]] = MappingProxyType(
     {"entropy": _entropy_terms, "oracle_tvd": half_split_terms}
 )
 """Every statistic -> its terms by count, for a number of answers."""
+
+
+def target_surprisal(counts: WordCounts, target: NDArray[np.int64]) -> FloatArray:
+    """Surprisal of each context's word, nats, (context,); NaN where there is no word (a negative code) or no answer.
+
+    Raises
+    ------
+    InputError
+        If there are other numbers of contexts.
+
+    Examples
+    --------
+    >>> from estimators import cloze
+    >>> from estimators.cloze.examples import cloze_study
+    >>> words = cloze.study_words(cloze_study(), human="none", model="none", corpus="none", models=[])
+    >>> cloze.target_surprisal(words.answers(), words.target).shape
+    (12,)
+    """
+    wanted = np.asarray(target)
+    if wanted.shape != (counts.n_contexts,):
+        raise InputError(f"has shape {wanted.shape}, the counts have {counts.n_contexts} contexts", field="target")
+    hit = counts.word == wanted[counts.context]
+    k = np.bincount(counts.context[hit], weights=counts.count[hit], minlength=counts.n_contexts)
+    n = counts.totals
+    with np.errstate(divide="ignore"):
+        surprisal: FloatArray = -np.log((k + 0.5) / (n + 1))
+    return np.where((wanted >= 0) & (n > 0), surprisal, np.nan)

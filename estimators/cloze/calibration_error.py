@@ -12,8 +12,6 @@ from estimators.cloze.distributions import TopWords, WordCounts
 from estimators.display import Result
 from estimators.errors import InputError, unknown_choice
 
-__all__ = ["BINNINGS", "CalibrationError", "expected_calibration_error", "share_correct"]
-
 BINNINGS = ("fixed", "adaptive", "legacy")
 
 

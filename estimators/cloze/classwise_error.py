@@ -11,8 +11,6 @@ from estimators.cloze.distributions import Distributions
 from estimators.display import Result
 from estimators.errors import InputError
 
-__all__ = ["ClasswiseError", "classwise_calibration_error"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClasswiseError(Result):

@@ -7,26 +7,15 @@ table. Every function is vectorised over contexts.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from estimators.arrays import BoolArray, FloatArray
 from estimators.display import Result
 from estimators.errors import InputError
 
-__all__ = [
-    "Distributions",
-    "TopWords",
-    "WordCounts",
-    "count_words",
-    "distributions_from_proportions",
-    "entropy_nats",
-    "probability_at",
-    "relative_frequencies",
-    "top_words",
-]
-
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
@@ -81,11 +70,11 @@ class Distributions(Result):
 
     context: Ints
     word: Ints
-    probability: Floats
+    probability: FloatArray
     n_contexts: int
 
     @property
-    def mass(self) -> Floats:
+    def mass(self) -> FloatArray:
         """Probability of the words listed, shape (context,)."""
         return sums_by_context(self.context, self.probability, self.n_contexts)
 
@@ -114,9 +103,9 @@ class TopWords(Result):
     made_by = "top_words(counts)"
 
     word: Ints
-    confidence: Floats
+    confidence: FloatArray
     n_tied: Ints
-    is_top: NDArray[np.bool_]
+    is_top: BoolArray
 
 
 def count_words(context: ArrayLike, word: ArrayLike, count: ArrayLike, *, n_contexts: int) -> WordCounts:
@@ -145,14 +134,18 @@ def count_words(context: ArrayLike, word: ArrayLike, count: ArrayLike, *, n_cont
     context, word, count = (np.asarray(values, dtype=np.int64) for values in (context, word, count))
     if (count < 0).any():
         raise InputError(f"is {int(count.min())}, should be 0 or more", field="count")
-    kept = (word >= 0) & (count > 0)
-    context, word, count = context[kept], word[kept], count[kept]
+    return WordCounts(*_summed(context, word, count), n_contexts)
+
+
+def _summed(context: Ints, word: Ints, values: NDArray[Any]) -> tuple[Ints, Ints, NDArray[Any]]:
+    """Sum rows of a word; contexts in order, words in the order in which they were first seen."""
+    kept = (word >= 0) & (values > 0)
+    context, word, values = context[kept], word[kept], values[kept]
     width = int(word.max(initial=0)) + 1
     _, first, row = np.unique(context * width + word, return_index=True, return_inverse=True)
-    summed = np.bincount(row.ravel(), weights=count, minlength=len(first)).astype(np.int64)
-    # contexts in order, words in the order in which they were first seen
+    total = np.bincount(row.ravel(), weights=values, minlength=len(first)).astype(values.dtype)
     order = np.lexsort((first, context[first]))
-    return WordCounts(context[first][order], word[first][order], summed[order], n_contexts)
+    return context[first][order], word[first][order], total[order]
 
 
 def relative_frequencies(counts: WordCounts) -> Distributions:
@@ -174,14 +167,7 @@ def distributions_from_proportions(
 ) -> Distributions:
     """Distribution from published proportions, summed by word; without rescaling less than one may be listed."""
     contexts, words = (np.asarray(values, dtype=np.int64) for values in (context, word))
-    shares = np.asarray(proportion, dtype=float)
-    kept = (words >= 0) & (shares > 0)
-    contexts, words, shares = contexts[kept], words[kept], shares[kept]
-    width = int(words.max(initial=0)) + 1
-    _, first, row = np.unique(contexts * width + words, return_index=True, return_inverse=True)
-    summed = np.bincount(row.ravel(), weights=shares, minlength=len(first)).astype(float)
-    order = np.lexsort((first, contexts[first]))
-    contexts, words, summed = contexts[first][order], words[first][order], summed[order]
+    contexts, words, summed = _summed(contexts, words, np.asarray(proportion, dtype=float))
     mass = sums_by_context(contexts, summed, n_contexts)
     if rescale:
         summed = summed / mass[contexts]
@@ -191,7 +177,7 @@ def distributions_from_proportions(
     return Distributions(contexts, words, summed, n_contexts)
 
 
-def probability_at(q: Distributions, rows: WordCounts | Distributions) -> Floats:
+def probability_at(q: Distributions, rows: WordCounts | Distributions) -> FloatArray:
     """Probability under `q` of the words of other rows of the same contexts, (row,): zero where `q` lacks the word."""
     Distributions.require(q=q)
     check_same_contexts(q, rows)
@@ -206,7 +192,7 @@ def probability_at(q: Distributions, rows: WordCounts | Distributions) -> Floats
     return np.where(keys[found] == wanted, q.probability[found], 0.0)
 
 
-def entropy_nats(p: Distributions) -> Floats:
+def entropy_nats(p: Distributions) -> FloatArray:
     """Entropy of each context's distribution in nats, H = -sum_w p ln p; NaN where there is no answer.
 
     Examples
@@ -252,7 +238,7 @@ def _rows_of(context: Ints, n_contexts: int, wanted: Ints) -> tuple[Ints, Ints]:
     return starts[wanted][new] + within, new
 
 
-def sums_by_context(context: Ints, values: Floats, n_contexts: int) -> Floats:
+def sums_by_context(context: Ints, values: FloatArray | Ints, n_contexts: int) -> FloatArray:
     """Sum rows within contexts, over the last axis."""
     if values.ndim == 1:
         return np.bincount(context, weights=values, minlength=n_contexts).astype(float)

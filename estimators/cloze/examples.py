@@ -13,8 +13,6 @@ from estimators.cloze.simulation import ClozeSimulation, simulate_cloze_study
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["cloze_study", "two_distributions", "two_samples", "word_counts"]
-
 
 @cache
 def cloze_study() -> xr.Dataset:

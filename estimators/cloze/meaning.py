@@ -19,13 +19,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from estimators.arrays import BoolArray, FloatArray
 from estimators.cloze.distributions import WordCounts
 from estimators.display import Result
 from estimators.errors import InputError
-
-__all__ = ["EnergyDistance", "energy_distance"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,8 +39,8 @@ class EnergyDistance(Result):
         Share of the answers that have a vector.
     """
 
-    distance: Floats
-    across: Floats
+    distance: FloatArray
+    across: FloatArray
     known_first: float
     known_second: float
 
@@ -92,7 +89,7 @@ def energy_distance(first: WordCounts, second: WordCounts, vectors: ArrayLike) -
     return EnergyDistance(distance=distance, across=across, known_first=shares[0], known_second=shares[1])
 
 
-def _by_context(counts: WordCounts, known: NDArray[np.bool_]) -> list[tuple[NDArray[np.int64], Floats]]:
+def _by_context(counts: WordCounts, known: BoolArray) -> list[tuple[NDArray[np.int64], FloatArray]]:
     """Words with a vector, and their counts, of every context."""
     keep = known[counts.word]
     ends = np.searchsorted(counts.context[keep], np.arange(1, counts.n_contexts))
@@ -100,7 +97,7 @@ def _by_context(counts: WordCounts, known: NDArray[np.bool_]) -> list[tuple[NDAr
     return list(zip(words, numbers, strict=True))
 
 
-def _mean(u: Floats, p: Floats, v: Floats, q: Floats) -> float:
+def _mean(u: FloatArray, p: FloatArray, v: FloatArray, q: FloatArray) -> float:
     """Mean distance of unit vectors, by their counts; rounding must not make a square negative."""
     chord = np.sqrt(np.maximum(2 - 2 * (u @ v.T), 0))
     # a word and itself: 0, and not the root of a rounding error

@@ -20,12 +20,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from estimators.arrays import FloatArray
 from estimators.display import Result
 from estimators.errors import InputError
-
-__all__ = ["HeldOutMixture", "held_out_mixture", "mixture_weights"]
-
-Floats = NDArray[np.float64]
 
 _MOST_STEPS = 100_000
 
@@ -43,12 +40,12 @@ class HeldOutMixture(Result):
     groups : ndarray, shape (group,)
     """
 
-    loss_nats: Floats
-    weights: Floats
+    loss_nats: FloatArray
+    weights: FloatArray
     groups: NDArray[np.str_]
 
 
-def mixture_weights(probability: ArrayLike, *, tolerance: float = 1e-7) -> Floats:
+def mixture_weights(probability: ArrayLike, *, tolerance: float = 1e-7) -> FloatArray:
     """Weights, (source,), with the highest mean log-probability of the words that came, to `tolerance` nats."""
     q = _checked(probability)
     weights = np.full(q.shape[1], 1 / q.shape[1])
@@ -96,7 +93,7 @@ def held_out_mixture(probability: ArrayLike, group: ArrayLike) -> HeldOutMixture
     return HeldOutMixture(loss_nats=-np.log(mixed), weights=weights, groups=names)
 
 
-def _checked(probability: ArrayLike) -> Floats:
+def _checked(probability: ArrayLike) -> FloatArray:
     q = np.asarray(probability, dtype=float)
     if q.ndim != 2 or not q.size:
         raise InputError(f"has shape {q.shape}, should be (word, source), neither empty", field="probability")

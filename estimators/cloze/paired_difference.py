@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike
 from estimators.display import Result
 from estimators.errors import InputError
 
-__all__ = ["PairedDifference", "paired_difference"]
-
 
 @dataclass(frozen=True, repr=False)
 class PairedDifference(Result):

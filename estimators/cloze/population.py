@@ -17,12 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from estimators.arrays import BoolArray, FloatArray
 from estimators.display import Result
 from estimators.errors import InputError
 
-__all__ = ["AgreementSpread", "GroupDistance", "agreement_spread", "group_distance"]
-
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
@@ -192,11 +190,11 @@ def _codes(values: ArrayLike, name: str) -> Ints:
     return codes
 
 
-def _spread(agreement: Floats, who: Ints) -> float:
+def _spread(agreement: FloatArray, who: Ints) -> float:
     return float(np.std(np.bincount(who, weights=agreement) / np.bincount(who), ddof=1))
 
 
-def _mean_tvd(place: Ints, code: Ints, second: NDArray[np.bool_]) -> tuple[float, int]:
+def _mean_tvd(place: Ints, code: Ints, second: BoolArray) -> tuple[float, int]:
     """Mean TVD over the contexts that both groups answered, and their number."""
     n_items = int(place.max()) + 1
     n = np.stack([np.bincount(place, weights=side, minlength=n_items) for side in (~second, second)])

@@ -14,8 +14,6 @@ from estimators.errors import InputError, unknown_choice
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["renormalised_distributions"]
-
 # the order in which the paper's code collects the words; a word that is there again overwrites its log-probability
 _ORDER = ("corpus", "greedy", "human", SAMPLES)
 

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.arrays import FloatArray
 from estimators.cloze.study import SAMPLES
 from estimators.errors import InputError, check_memory, unknown_choice
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["FAMILIES", "ClozeSimulation", "simulate_cloze_study", "word_pair"]
-
-Floats = NDArray[np.float64]
 
 FAMILIES = ("mixture", "factors", "ranks", "tail", "sharper", "same")
 """How a model's distribution comes from people's, see :func:`word_pair`."""
@@ -84,7 +82,7 @@ class ClozeSimulation:
 
 def word_pair(
     family: str, *, vocab_size: int, exponent: float, difference: float, rng: np.random.Generator
-) -> tuple[Floats, Floats]:
+) -> tuple[FloatArray, FloatArray]:
     """Distributions of people and of a model over 2 x vocab_size words."""
     rank = np.arange(1, vocab_size + 1)
     zipf = rank**-exponent
@@ -134,12 +132,12 @@ def simulate_cloze_study(settings: ClozeSimulation, rng: np.random.Generator) ->
     check_memory(64 * settings.vocab_size + 500 * n_items * len(names), source="simulation", field=field)
     answers: list[NDArray[np.int64]] = []
     samples: list[NDArray[np.int64]] = []
-    distributions: list[Floats] = []
+    distributions: list[FloatArray] = []
     truth = np.zeros((len(names), n_items))
     target = np.empty(n_items, dtype=np.int64)
     for item in range(n_items):
         exponent = rng.uniform(*settings.exponent)
-        people: Floats = np.zeros(0)
+        people: FloatArray = np.zeros(0)
         for m, family in enumerate(names):
             people, model = word_pair(
                 family, vocab_size=settings.vocab_size, exponent=exponent, difference=rng.uniform(*settings.difference),
@@ -185,7 +183,7 @@ def simulate_cloze_study(settings: ClozeSimulation, rng: np.random.Generator) ->
 
 
 def _answers_of_groups(
-    settings: ClozeSimulation, distributions: list[Floats], rng: np.random.Generator
+    settings: ClozeSimulation, distributions: list[FloatArray], rng: np.random.Generator
 ) -> tuple[list[NDArray[np.int64]], dict[str, Any]]:
     """One answer a person and context, and who they are; group g moves words up by g."""
     n_people, n_items = settings.n_answers, settings.n_items
@@ -211,6 +209,4 @@ def _answers_of_groups(
 
 
 def _objects(strings: list[str]) -> NDArray[np.object_]:
-    array = np.empty(len(strings), dtype=object)
-    array[:] = strings
-    return array
+    return np.array(strings, dtype=object)

@@ -8,19 +8,17 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.cloze.distributions import Distributions, TopWords, WordCounts, probability_at, top_words
+from estimators.arrays import FloatArray
+from estimators.cloze.distributions import (
+    Distributions,
+    TopWords,
+    WordCounts,
+    probability_at,
+    sums_by_context,
+    top_words,
+)
 from estimators.display import Result
 from estimators.errors import InputError
-
-Floats = NDArray[np.float64]
-
-__all__ = [
-    "SplitHalves",
-    "random_split_halves",
-    "split_half_top_words",
-    "tvd_between_split_halves",
-    "tvd_to_split_halves",
-]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -99,7 +97,7 @@ def random_split_halves(
     return SplitHalves(counts, parts[0], parts[1])
 
 
-def tvd_between_split_halves(halves: SplitHalves) -> Floats:
+def tvd_between_split_halves(halves: SplitHalves) -> FloatArray:
     """TVD between the two halves of people, (split, context): the human-human baseline; NaN where a part has no answer.
 
     Examples
@@ -121,8 +119,8 @@ def tvd_to_split_halves(
     halves: SplitHalves,
     which: Literal["first", "second"] = "first",
     *,
-    remaining: Floats | None = None,
-) -> Floats:
+    remaining: FloatArray | None = None,
+) -> FloatArray:
     """TVD of distributions over the same contexts and one half of people, for every split.
 
     Parameters
@@ -152,7 +150,7 @@ def tvd_to_split_halves(
     if rest is None:
         listed = np.bincount(halves.counts.context, weights=at_rows, minlength=halves.counts.n_contexts)
         rest = np.where(q.mass > 0, np.maximum(1 - listed, 0), np.nan)
-    distance: Floats = _half_sums(halves.counts, np.abs(p - at_rows)) + rest / 2
+    distance: FloatArray = _half_sums(halves.counts, np.abs(p - at_rows)) + rest / 2
     return distance
 
 
@@ -172,21 +170,14 @@ def split_half_top_words(halves: SplitHalves, which: Literal["first", "second"] 
     return tops
 
 
-def _normalised(halves: SplitHalves, part: NDArray[np.int64]) -> Floats:
-    totals = _by_context(halves.counts, part)[:, halves.counts.context]
-    shares: Floats = np.divide(part, totals, out=np.full(part.shape, np.nan), where=totals > 0)
+def _normalised(halves: SplitHalves, part: NDArray[np.int64]) -> FloatArray:
+    totals = sums_by_context(halves.counts.context, part, halves.counts.n_contexts)[:, halves.counts.context]
+    shares: FloatArray = np.divide(part, totals, out=np.full(part.shape, np.nan), where=totals > 0)
     return shares
 
 
-def _by_context(counts: WordCounts, values: NDArray[np.int64] | Floats) -> Floats:
-    shift = np.arange(len(values))[:, None] * counts.n_contexts
-    flat = np.bincount(
-        (counts.context + shift).ravel(), weights=values.ravel(), minlength=len(values) * counts.n_contexts
+def _half_sums(counts: WordCounts, values: FloatArray) -> FloatArray:
+    halves: FloatArray = np.where(
+        counts.totals > 0, sums_by_context(counts.context, values, counts.n_contexts) / 2, np.nan
     )
-    sums: Floats = flat.astype(float).reshape(len(values), counts.n_contexts)
-    return sums
-
-
-def _half_sums(counts: WordCounts, values: Floats) -> Floats:
-    halves: Floats = np.where(counts.totals > 0, _by_context(counts, values) / 2, np.nan)
     return halves

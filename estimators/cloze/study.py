@@ -18,16 +18,6 @@ from estimators.schema import Range, Schema, Variable, refuse
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = [
-    "CLOZE",
-    "SAMPLES",
-    "context_labels",
-    "entry_positions",
-    "item_positions",
-    "model_names",
-    "validate_cloze_study",
-]
-
 SAMPLES = "samples"
 """Name of the source whose words are a model's unbiased samples: those that make its distribution."""
 

@@ -16,15 +16,14 @@ from estimators.cloze.distributions import (
     distributions_from_proportions,
     relative_frequencies,
 )
-from estimators.cloze.study import CLOZE, SAMPLES, entry_positions, item_positions, model_names
+from estimators.cloze.study import CLOZE, SAMPLES, entry_positions, model_names
 from estimators.cloze.words import NormalisedWords, WordRules, normalise_words
 from estimators.display import Result
 from estimators.errors import InputError, unknown_choice
+from estimators.layout import item_positions
 
 if TYPE_CHECKING:
     import xarray as xr
-
-__all__ = ["ModelWords", "StudyWords", "study_words"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.arrays import FloatArray
 from estimators.cloze.answer_statistics import entropy_corrected_nats
 from estimators.cloze.distances import total_variation
 from estimators.cloze.distributions import (
@@ -17,19 +18,16 @@ from estimators.cloze.distributions import (
     probability_at,
     relative_frequencies,
 )
-from estimators.cloze.study import CLOZE, context_labels, entry_positions, item_positions
+from estimators.cloze.study import CLOZE, context_labels, entry_positions
 from estimators.cloze.study_words import ModelWords, StudyWords, study_words
 from estimators.cloze.tvd_bias import tvd_with_baseline
 from estimators.cloze.words import WordRules, normalise_words, word_rules
 from estimators.errors import InputError
+from estimators.layout import item_positions
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
-
-__all__ = ["cloze_items", "cloze_participants"]
-
-Floats = NDArray[np.float64]
 
 
 def cloze_items(
@@ -209,7 +207,7 @@ def _over_items(model: ModelWords, n_items: int) -> WordCounts:
     return WordCounts(model.item[counts.context], counts.word, counts.count, n_items)
 
 
-def _most_frequent(p: Distributions) -> tuple[Floats, NDArray[np.int64], NDArray[np.int64]]:
+def _most_frequent(p: Distributions) -> tuple[FloatArray, NDArray[np.int64], NDArray[np.int64]]:
     """Highest probability of each context, the first word that has it, and how many have it."""
     highest = np.zeros(p.n_contexts)
     np.maximum.at(highest, p.context, p.probability)
@@ -220,7 +218,7 @@ def _most_frequent(p: Distributions) -> tuple[Floats, NDArray[np.int64], NDArray
     return np.where(tied > 0, highest, np.nan), word, tied
 
 
-def _probability_of(target: NDArray[np.int64], p: Distributions) -> Floats:
+def _probability_of(target: NDArray[np.int64], p: Distributions) -> FloatArray:
     """Probability of each context's target; NaN where there is no target or no distribution."""
     known = np.flatnonzero((target >= 0) & (p.mass > 0))
     likely = np.full(p.n_contexts, np.nan)
@@ -236,7 +234,9 @@ def _codes_of_strings(study: xr.Dataset, words: StudyWords, rules: WordRules) ->
     return np.array([-1 if missing else code.get(word, -1) for word, missing in pairs], dtype=np.int64)
 
 
-def _scored_target(study: xr.Dataset, name: str, target: NDArray[np.int64], code: NDArray[np.int64]) -> Floats | None:
+def _scored_target(
+    study: xr.Dataset, name: str, target: NDArray[np.int64], code: NDArray[np.int64]
+) -> FloatArray | None:
     """Probability that the study holds for the target; None where it lacks that of a context of the model."""
     entries, item = entry_positions(study, name), item_positions(study, "entry_item")
     entry, logprob = study["sample_entry"].to_numpy(), study["sample_logprob"].to_numpy()

@@ -16,8 +16,6 @@ from estimators.cloze.distances import align, total_variation
 from estimators.cloze.distributions import WordCounts, relative_frequencies
 from estimators.display import Result
 
-__all__ = ["TvdBaseline", "permutation_baseline", "tvd_with_baseline"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TvdBaseline(Result):

@@ -8,8 +8,6 @@ from typing import Any
 
 from estimators.errors import InputError, require_packages
 
-__all__ = ["lemmatizer", "word_boundaries"]
-
 
 def word_boundaries(text: str) -> list[str]:
     """Cut a text at ends of words by Unicode's library ICU: by dictionaries in Chinese, Japanese, Thai, Lao."""

@@ -16,8 +16,6 @@ from estimators.cloze.word_libraries import lemmatizer, word_boundaries
 from estimators.display import INVISIBLE, Result
 from estimators.errors import InputError, unknown_choice
 
-__all__ = ["FAILED", "NON_ANSWERS", "WORD_RULES", "NormalisedWords", "WordRules", "normalise_words", "word_rules"]
-
 FAILED = "Failed to generate word"
 """What "Predict the Next Word" wrote where a model's sample held no word."""
 

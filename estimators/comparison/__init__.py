@@ -14,8 +14,7 @@ from estimators.comparison.planning.adaptive import (
     question_state,
 )
 from estimators.comparison.planning.adaptive_study import AdaptiveStudy, QuestionPlan, simulate_adaptive
-from estimators.comparison.planning.contexts import KnownContexts, assumed_belief, known_contexts
-from estimators.comparison.planning.questions import simulate_questions
+from estimators.comparison.planning.questions import KnownContexts, assumed_belief, known_contexts, simulate_questions
 from estimators.comparison.private_belief import PrivateBelief, private_belief
 from estimators.comparison.reports import (
     log_ratio_from_report,
@@ -32,16 +31,13 @@ from estimators.comparison.rounding import (
 )
 from estimators.comparison.scaled_bridge import ScaledBridge, scaled_bridge
 from estimators.comparison.score import expected_score, optimal_report, rational_report, score
-from estimators.comparison.simulation.design import QuestionDesign
 from estimators.comparison.simulation.designed_study import simulate_designed_study
 from estimators.comparison.simulation.participants import simulate_reports
-from estimators.comparison.simulation.settings import ParticipantPopulation, SimulationSettings
+from estimators.comparison.simulation.settings import ParticipantPopulation, QuestionDesign, SimulationSettings
 from estimators.comparison.simulation.study import simulate_comparison_study
 from estimators.comparison.stated import StatedBelief, both_orders, stated_belief
-from estimators.comparison.study import same_token, validate_comparison_study
-from estimators.comparison.study_pool import study_pool
+from estimators.comparison.study import candidate_tokens, same_token, validate_comparison_study
 from estimators.comparison.study_sources import SOURCES, candidate_sources, has_free_answers
-from estimators.comparison.study_tokens import candidate_tokens
 from estimators.comparison.tables import comparison_items, comparison_participants
 from estimators.comparison.terms import (
     ResponsePairs,
@@ -52,7 +48,7 @@ from estimators.comparison.terms import (
     response_pairs,
     subsample_responses,
 )
-from estimators.comparison.token_pool import TokenPool, token_pool
+from estimators.comparison.token_pool import TokenPool, study_pool, token_pool
 from estimators.documents.tokens import is_word_token
 from estimators.layout import HUMAN, response_positions
 

@@ -14,14 +14,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_array, csr_array
 
+from estimators.arrays import FloatArray
 from estimators.comparison.item_terms import group_terms
 from estimators.comparison.log_means import LOG_MEANS
 from estimators.display import Result
 from estimators.errors import InputError
 
-__all__ = ["BootstrapGap", "bias_curve", "cluster_bootstrap", "half_sample_bootstrap"]
-
-FloatArray = NDArray[np.float64]
 _CHUNK_CELLS = 2_000_000  # replicates are drawn in blocks of this many (replicate, item) cells: 16 MB a matrix
 _DENSE_CELLS = 1 << 24  # a larger table is sparse where it then takes less memory
 

@@ -11,13 +11,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from estimators.arrays import FloatArray
 from estimators.display import Result
 
-__all__ = ["WeightDiagnostics", "fit_pareto_shape", "pareto_khat", "smooth_tail", "tail_size", "verdict"]
-
-FloatArray = NDArray[np.float64]
 Verdict = Literal["enough draws", "doubtful", "too few"]
 
 KHAT_GOOD = 0.5

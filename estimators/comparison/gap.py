@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from estimators.arrays import FloatArray, IntArray
 from estimators.comparison.diagnostics import WeightDiagnostics, pareto_khat, verdict
 from estimators.comparison.item_terms import ItemTerms, group_terms
 from estimators.comparison.log_means import (
@@ -25,11 +26,6 @@ from estimators.comparison.log_means import (
 )
 from estimators.display import Result
 from estimators.errors import InputError, unknown_choice
-
-__all__ = ["ESTIMATORS", "LossGap", "diagnose_weights", "estimate_gap"]
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 
 _ROUNDING_NATS = 1e-9  # log-weights that differ by less are equal
 _ROUNDING = 1e-12  # of effective responses: two equal weights among zeros are two

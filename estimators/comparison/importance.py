@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from estimators.arrays import BoolArray, FloatArray, IntArray
 from estimators.comparison.study import COMPARISON
 from estimators.comparison.study_sources import (
     ANSWER,
@@ -37,18 +37,6 @@ from estimators.layout import response_positions
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = [
-    "Proposals",
-    "balanced_logprob",
-    "drawn_response_mask",
-    "drawn_responses",
-    "mixture_logprob",
-    "pair_logprob",
-    "study_proposals",
-]
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 
 _DRAWN = (GENERATOR, PROPOSAL, DISTINCT)
 _LOGPROBS = ("candidate_logprob", "proposal_logprob", "inclusion_logprob")
@@ -128,7 +116,7 @@ def pair_logprob(proposals: Proposals, position: IntArray, column: IntArray) -> 
     return balanced_logprob(proposals.candidate[:, position, column], proposals.source[position, column], position)
 
 
-def drawn_response_mask(study: xr.Dataset) -> NDArray[np.bool_]:
+def drawn_response_mask(study: xr.Dataset) -> BoolArray:
     """Which responses compare a drawn candidate with the target: those that equations 3 to 5 can use.
 
     Left out are responses on people's free answers, which nobody drew with a known probability, and those that compare
@@ -141,10 +129,9 @@ def drawn_response_mask(study: xr.Dataset) -> NDArray[np.bool_]:
     Examples
     --------
     >>> from estimators import comparison
-    >>> from estimators.comparison.examples import answered_study
-    >>> drawn = comparison.drawn_response_mask(answered_study())
-    >>> int(drawn.sum()), drawn.size
-    (48, 71)
+    >>> from estimators.comparison.examples import comparison_study
+    >>> bool(comparison.drawn_response_mask(comparison_study()).all())
+    True
     """
     if all_from_generator(study):
         drawn = np.ones(study.sizes["response"], dtype=bool)

@@ -9,13 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from estimators.arrays import FloatArray, IntArray
 from estimators.display import Result
 from estimators.errors import InputError
-
-__all__ = ["ItemTerms", "ItemWeights", "group_terms"]
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 
 _TINY = 1e-290  # a sum below it has lost digits, as its terms are near the smallest numbers
 

@@ -11,27 +11,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
+from estimators.arrays import FloatArray
 from estimators.comparison.diagnostics import smooth_tail
 from estimators.comparison.item_terms import ItemTerms
 from estimators.display import Result
 from estimators.errors import InputError
-
-__all__ = [
-    "LOG_MEANS",
-    "LogMeans",
-    "delta_log_mean",
-    "expected_counts",
-    "items_se",
-    "jackknife_log_mean",
-    "plain_log_mean",
-    "psis_log_mean",
-    "rao_blackwell_log_mean",
-]
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -40,8 +40,6 @@ from estimators.perplexity import perplexity_of_loss
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["PerplexityEstimate", "estimate_perplexity", "reference_loss", "true_loss"]
-
 Uncertainty = Literal["items", "samples"]
 Reference = Literal["reference", "asked"]
 

@@ -20,12 +20,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtr
 
+from estimators.arrays import BoolArray, FloatArray, IntArray
 from estimators.comparison.reports import log_ratio_from_report
 from estimators.comparison.rounding import RoundingScheme, round_reports
-from estimators.comparison.study import COMPARISON
+from estimators.comparison.study import COMPARISON, candidate_tokens, compared_tokens
 from estimators.comparison.study_sources import TARGET_POSITION
-from estimators.comparison.study_tokens import candidate_tokens, compared_tokens
 from estimators.comparison.variance_components import variance_components
 from estimators.display import Result
 from estimators.documents.clusters import t_half_width
@@ -35,10 +36,6 @@ from estimators.layout import response_positions
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["PrivateBelief", "private_belief"]
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 
 _SWEEPS = 40
 _LEAST_SLOPE = 0.05
@@ -109,7 +106,7 @@ class _Reports:
     item: IntArray
     token: IntArray
 
-    def of(self, keep: NDArray[np.bool_]) -> _Reports:
+    def of(self, keep: BoolArray) -> _Reports:
         """Some of them; people, items and tokens are numbered anew."""
         return _Reports(
             self.log_ratio[keep],
@@ -177,7 +174,7 @@ def private_belief(
         lower=float(person) - half,
         upper=float(person) + half,
         sd_nats=float(np.sqrt(max(person, 0))),
-        p_shared=_upper_tail(float(person) / se, n - 1),
+        p_shared=float(stdtr(n - 1, -float(person) / se)),
         loss_most_nats=max(float(person) + half, 0.0) / 2,
         token_sd_nats=float(np.sqrt(max(token, 0))),
         noise_sd_nats=float(np.sqrt(max(noise, 0))),
@@ -284,9 +281,3 @@ def _slopes(reports: _Reports) -> tuple[FloatArray, FloatArray]:
         bias = of - k * at
         k /= np.exp(np.log(k).mean())
     return k, level
-
-
-def _upper_tail(t: float, freedom: int) -> float:
-    from scipy.special import stdtr  # noqa: PLC0415 - importing estimators needs no scipy
-
-    return float(stdtr(freedom, -t))

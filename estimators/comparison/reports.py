@@ -7,8 +7,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from estimators.errors import InputError
 
-__all__ = ["log_ratio_from_report", "report_from_log_ratio", "two_alternative_report"]
-
 
 def log_ratio_from_report(report: ArrayLike) -> NDArray[np.float64]:
     r"""Log-likelihood ratio of candidate and target that a report states.

@@ -11,8 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from estimators.errors import InputError, unknown_choice
 
-__all__ = ["SCHEMES", "RoundingScheme", "log_odds_scale", "report_boxes", "round_reports", "rounding_scheme"]
-
 Space = Literal["probability", "log_odds"]
 Tie = Literal["even", "lower", "upper"]
 

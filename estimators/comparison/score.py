@@ -20,8 +20,6 @@ from numpy.typing import ArrayLike, NDArray
 from estimators.comparison.reports import report_from_log_ratio, two_alternative_report
 from estimators.errors import InputError
 
-__all__ = ["expected_score", "optimal_report", "rational_report", "score"]
-
 SCALE = 1000.0
 
 

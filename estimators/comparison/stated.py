@@ -14,14 +14,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from estimators.arrays import FloatArray
 from estimators.display import Result
 from estimators.errors import InputError
-
-__all__ = ["StatedBelief", "both_orders", "stated_belief"]
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.arrays import IntArray
 from estimators.errors import InputError
 from estimators.layout import item_positions
 from estimators.schema import Range, Variable, is_dataset, refuse
@@ -17,25 +18,6 @@ from estimators.schema import Range, Variable, is_dataset, refuse
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = [
-    "ANSWER",
-    "DISTINCT",
-    "GENERATOR",
-    "NOT_A_CANDIDATE",
-    "PADDING",
-    "PROPOSAL",
-    "SOURCES",
-    "SOURCE_VARIABLES",
-    "TARGET_POSITION",
-    "all_from_generator",
-    "candidate_sources",
-    "check_sources",
-    "has_free_answers",
-    "require_generator_draws",
-    "response_references",
-]
-
-IntArray = NDArray[np.intp]
 
 GENERATOR, PROPOSAL, DISTINCT, ANSWER, PADDING = "generator", "proposal", "distinct", "answer", "padding"
 SOURCES = (GENERATOR, PROPOSAL, DISTINCT, ANSWER, PADDING)

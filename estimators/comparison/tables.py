@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-__all__ = ["comparison_items", "comparison_participants"]
-
 
 def comparison_items(study: xr.Dataset, players: Sequence[str] | None = None, **settings: Any) -> pd.DataFrame:
     """Describe every item: how it was answered, how likely each language model finds the target, each player's gap.

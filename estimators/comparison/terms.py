@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.arrays import BoolArray, FloatArray, IntArray
 from estimators.comparison.importance import drawn_responses, pair_logprob, study_proposals
 from estimators.comparison.reports import log_ratio_from_report, report_from_log_ratio
 from estimators.comparison.rounding import RoundingScheme, round_reports, rounding_scheme
@@ -20,20 +21,6 @@ from estimators.layout import HUMAN, response_positions
 
 if TYPE_CHECKING:
     import xarray as xr
-
-__all__ = [
-    "ResponsePairs",
-    "candidate_log_terms",
-    "control_model",
-    "log_terms",
-    "player_logprobs",
-    "player_names",
-    "response_pairs",
-    "subsample_responses",
-]
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -192,7 +179,7 @@ def response_pairs(study: xr.Dataset, *, control: str | None = None) -> Response
     )
 
 
-def _every_candidate(study: xr.Dataset, drawn: NDArray[np.bool_], source: str) -> tuple[IntArray, IntArray]:
+def _every_candidate(study: xr.Dataset, drawn: BoolArray, source: str) -> tuple[IntArray, IntArray]:
     """Positions along ``item``, sorted by label, and ``candidate`` of all drawn pairs of the items asked."""
     asked = np.flatnonzero((study["item_set"].values != "") & study["selected"].values)
     if not asked.size:

@@ -17,15 +17,10 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from estimators.arrays import FloatArray, IntArray
 from estimators.errors import InputError
-
-__all__ = ["variance_components"]
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 
 _TOLERANCE = 1e-3  # of the largest variance
 _LEAST = 0.02  # of the last variance, beside the largest, in the weights

@@ -13,13 +13,10 @@ choice with the least variance is proportional to the deviation of answers from 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from estimators.arrays import FloatArray
 from estimators.errors import InputError
-
-__all__ = ["chosen_context_terms", "context_choice"]
-
-FloatArray = NDArray[np.float64]
 
 _RIDGE = 1.0  # square of a feature's slope, in units of the answers' variance, that one answer outweighs
 _LEAST_DEVIATION = 0.25  # of a context's answer, in units of the mean: no context is taken for known

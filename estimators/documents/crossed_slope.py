@@ -14,13 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from estimators.arrays import FloatArray
 from estimators.display import Result
 from estimators.documents.clusters import answer_numbers, clusters
 from estimators.errors import InputError
-
-__all__ = ["CrossedSlope", "crossed_slope"]
-
-FloatArray = NDArray[np.float64]
 
 _MOST_SWEEPS = 10_000
 

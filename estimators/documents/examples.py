@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["documents_study"]
-
 
 def documents_study() -> xr.Dataset:
     """Documents study of one text of three tokens."""

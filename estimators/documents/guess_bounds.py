@@ -7,13 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from estimators.arrays import FloatArray
 from estimators.display import Result
-from estimators.documents.crossed import crossed_mean
+from estimators.documents.clusters import codes, crossed_mean
 from estimators.errors import InputError
-
-__all__ = ["GuessBounds", "guess_bounds", "lower_bound_terms"]
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, repr=False)
@@ -116,9 +113,9 @@ def guess_bounds(
     """
     ranks, tried = _checked(rank, n_tried, vocab_size)
     found = np.isfinite(ranks)
-    place = _codes(item, ranks.size, "item")
+    place = codes(item, "item", ranks.size, "rank")
     one = np.zeros(ranks.size, dtype=np.int64)
-    person = one if participant is None else _codes(participant, ranks.size, "participant")
+    person = one if participant is None else codes(participant, "participant", ranks.size, "rank")
     terms = lower_bound_terms(np.where(found, ranks, tried + 1))
     # unfound words are one more category, the last; what their ranks may add to the entropy comes on top
     category = np.unique(ranks, return_inverse=True)[1]
@@ -171,14 +168,6 @@ def _checked(
     if vocab_size is not None and vocab_size < largest:
         raise InputError(f"is {vocab_size}, should be at least {largest}, the worst rank there is", field="vocab_size")
     return ranks, tried
-
-
-def _codes(names: ArrayLike, size: int, what: str) -> NDArray[np.int64]:
-    given = np.asarray(names)
-    if given.shape != (size,):
-        raise InputError(f"has shape {given.shape}, `rank` has {(size,)}", field=what)
-    codes: NDArray[np.int64] = np.unique(given.astype(str) if given.dtype == object else given, return_inverse=True)[1]
-    return codes
 
 
 def _entropy(count: FloatArray, extra: FloatArray) -> FloatArray:

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from estimators.display import Result
 from estimators.errors import InputError
 
-__all__ = ["NgramOverlap", "ngram_overlap"]
-
 _WORD = re.compile(r"\w+")
 
 

@@ -19,8 +19,6 @@ import numpy as np
 from estimators.display import Result
 from estimators.errors import InputError
 
-__all__ = ["COLOURS", "RulesText", "rules_texts"]
-
 COLOURS = ("red", "blue", "green", "black", "white", "brown", "pink", "grey")
 """Answers."""
 

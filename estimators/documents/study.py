@@ -13,8 +13,6 @@ from estimators.schema import Schema, Variable
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["DOCUMENTS", "document_tokens", "validate_documents_study"]
-
 DOCUMENTS = Schema(
     kind="documents",
     cure="the command's study=texts makes one of text files",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["TOKEN_CLASSES", "is_visible_token", "is_word_token", "token_class"]
-
 TOKEN_CLASSES = ("word", "capital", "continuation", "number", "punctuation", "line break", "other")
 """Classes of :func:`token_class`."""
 

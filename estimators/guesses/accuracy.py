@@ -14,21 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from estimators.arrays import BoolArray, FloatArray
 from estimators.display import Result
 from estimators.errors import InputError
 
-__all__ = [
-    "ParticipantAccuracy",
-    "PooledAccuracy",
-    "bayesian_bootstrap_accuracy",
-    "bootstrap_accuracy",
-    "enough_answers",
-    "participant_accuracy",
-    "pooled_accuracy",
-    "wilson_interval",
-]
-
-FloatArray = NDArray[np.float64]
 _CHUNK_CELLS = 2_000_000  # replicates are made in blocks of this many (replicate, document) cells: 16 MB a matrix
 
 
@@ -109,7 +98,7 @@ def wilson_interval(n_hits: ArrayLike, n: ArrayLike, *, probability: float = 0.9
     return lower, upper
 
 
-def enough_answers(participant: ArrayLike, minimum: int) -> NDArray[np.bool_]:
+def enough_answers(participant: ArrayLike, minimum: int) -> BoolArray:
     """Guesses, (response,), of participants who gave at least `minimum` (50 in the paper).
 
     Raises
@@ -126,7 +115,7 @@ def enough_answers(participant: ArrayLike, minimum: int) -> NDArray[np.bool_]:
     if minimum < 0:
         raise InputError(f"is {minimum}, should be at least 0", field="minimum")
     code, count = np.unique(np.asarray(participant), return_inverse=True, return_counts=True)[1:]
-    kept: NDArray[np.bool_] = count[code] >= minimum
+    kept: BoolArray = count[code] >= minimum
     return kept
 
 

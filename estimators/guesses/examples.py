@@ -10,8 +10,6 @@ import numpy as np
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["guess_study"]
-
 
 @cache
 def guess_study() -> xr.Dataset:

@@ -8,13 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from estimators.arrays import FloatArray
 from estimators.display import Result
 from estimators.errors import InputError
 from estimators.guesses.accuracy import checked_columns, checked_probability, times_drawn
-
-__all__ = ["PracticeCurve", "practice_curve"]
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -15,8 +15,6 @@ from estimators.layout import response_positions
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["GuessRanks", "guess_ranks"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GuessRanks(Result):

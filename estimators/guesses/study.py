@@ -19,17 +19,6 @@ from estimators.schema import Range, Schema, Variable, refuse
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = [
-    "GUESSES",
-    "STORED_TOKENS",
-    "guess_contexts",
-    "is_word_position",
-    "prior_guesses",
-    "repeated_guesses",
-    "validate_guess_study",
-    "with_model_answers",
-]
-
 STORED_TOKENS = ("visible", "word")
 """Which tokens a stored accuracy may be of."""
 

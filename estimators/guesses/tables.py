@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
 
-__all__ = ["guess_items"]
-
 
 def guess_items(study: xr.Dataset) -> pd.DataFrame:
     """Describe every position that people guessed at: how often they were right, and how language models did.

@@ -10,8 +10,6 @@ import numpy as np
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["ranking_study"]
-
 
 @cache
 def ranking_study() -> xr.Dataset:

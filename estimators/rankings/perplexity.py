@@ -6,19 +6,11 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from estimators.arrays import FloatArray
 from estimators.display import Result
 from estimators.errors import InputError, unknown_choice
-
-__all__ = [
-    "CENSORINGS",
-    "ApproximatePerplexity",
-    "Censoring",
-    "approximate_perplexity",
-    "log_probability_bound",
-    "reference_log_probability",
-]
 
 Censoring = Literal["below_last", "bound", "uniform", "exact"]
 CENSORINGS: tuple[str, ...] = get_args(Censoring)
@@ -26,8 +18,6 @@ CENSORINGS: tuple[str, ...] = get_args(Censoring)
 _LOG_ZERO = -np.inf
 # probabilities that an API rounds to a handful of digits can add up to a hair more than one
 _MASS_SLACK = 1e-3
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -10,30 +10,16 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from estimators.arrays import BoolArray, FloatArray
 from estimators.errors import InputError, unknown_choice
-
-__all__ = [
-    "MATCHES",
-    "TIES",
-    "Match",
-    "Tie",
-    "check_k",
-    "checked_ranks",
-    "match_tokens",
-    "rank_at",
-    "ranks_among",
-    "ranks_from_logits",
-]
 
 Match = Literal["stripped", "exact", "id"]
 MATCHES: tuple[str, ...] = get_args(Match)
 Tie = Literal["listed", "best", "middle", "worst"]
 TIES: tuple[str, ...] = get_args(Tie)
 
-FloatArray = NDArray[np.float64]
 
-
-def match_tokens(reference: ArrayLike, ranked: ArrayLike, *, match: Match | str = "stripped") -> NDArray[np.bool_]:
+def match_tokens(reference: ArrayLike, ranked: ArrayLike, *, match: Match | str = "stripped") -> BoolArray:
     """Find the reference token among the ranked tokens, (token, rank).
 
     Parameters
@@ -70,12 +56,12 @@ def match_tokens(reference: ArrayLike, ranked: ArrayLike, *, match: Match | str 
         for name, values in (("reference", wanted), ("ranked", listed)):
             if values.dtype.kind not in "iu":
                 raise InputError(f"has dtype {values.dtype}, should be integer ids", field=name)
-        found: NDArray[np.bool_] = (listed == wanted[:, None]) & (listed >= 0)
+        found: BoolArray = (listed == wanted[:, None]) & (listed >= 0)
         return found
     if match == "stripped":
         wanted, listed = _stripped(wanted), _stripped(listed)
     is_there = np.array([isinstance(token, str) for token in listed.ravel()], dtype=bool).reshape(listed.shape)
-    equal: NDArray[np.bool_] = (listed == wanted[:, None]).astype(bool) & is_there
+    equal: BoolArray = (listed == wanted[:, None]).astype(bool) & is_there
     return equal
 
 

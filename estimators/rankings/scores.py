@@ -13,17 +13,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from estimators.arrays import FloatArray
 from estimators.errors import InputError
 from estimators.rankings.ranks import check_k, checked_ranks, rank_at
 
-__all__ = ["DECAYS", "average_score", "exponential_score", "linear_score", "reciprocal_score", "top_k_accuracy"]
-
 DECAYS = (0.1, 0.3)
 """Rates of the two exponential scores in the thesis."""
-
-FloatArray = NDArray[np.float64]
 
 
 def linear_score(rank: ArrayLike, k: int) -> FloatArray:

@@ -22,8 +22,6 @@ from numpy.typing import ArrayLike
 from estimators.display import Result
 from estimators.errors import InputError
 
-__all__ = ["Separation", "paired_separation"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Separation(Result):

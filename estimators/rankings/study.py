@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.arrays import BoolArray, FloatArray
 from estimators.display import Result
 from estimators.errors import InputError
 from estimators.rankings.perplexity import Censoring, reference_log_probability
@@ -24,20 +25,10 @@ from estimators.schema import Range, Schema, Variable
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = [
-    "RANKINGS",
-    "TokenScores",
-    "conditioned_on_other_text",
-    "match_in_study",
-    "score_study",
-    "validate_ranking_study",
-]
-
 _KEY = ("model", "text", "context_length", "window", "position")
 # APIs round log-probabilities, and float32 softmax can round a probability to a hair above one
 _SLACK_NATS = 1e-5
 
-FloatArray = NDArray[np.float64]
 
 RANKINGS = Schema(
     kind="ranking",
@@ -143,7 +134,7 @@ def _check_lists(study: xr.Dataset, source: str) -> None:
         )
 
 
-def _refuse(bad: NDArray[np.bool_], values: NDArray[Any], source: str, problem: str) -> None:
+def _refuse(bad: BoolArray, values: NDArray[Any], source: str, problem: str) -> None:
     if bad.any():
         row, rank = (int(at) for at in np.argwhere(bad)[0])
         raise InputError(
@@ -172,11 +163,11 @@ class TokenScores(Result):
     exponential: FloatArray
     average: FloatArray
     logprob_nats: FloatArray
-    censored: NDArray[np.bool_]
+    censored: BoolArray
     k: int
 
 
-def match_in_study(study: xr.Dataset, match: Match | str = "stripped") -> NDArray[np.bool_]:
+def match_in_study(study: xr.Dataset, match: Match | str = "stripped") -> BoolArray:
     """Say where every reference token is in its ranking, (token, rank)."""
     RANKINGS.source(study)
     if match == "id":
@@ -266,7 +257,7 @@ def score_study(
     )
 
 
-def conditioned_on_other_text(study: xr.Dataset, match: Match | str = "stripped") -> NDArray[np.bool_]:
+def conditioned_on_other_text(study: xr.Dataset, match: Match | str = "stripped") -> BoolArray:
     """Tokens, (token,), whose ranking was, or may have been, made after another text than the reference.
 
     A run that asks for several tokens at once goes on with the same completion while the TOP-RANKED token is the

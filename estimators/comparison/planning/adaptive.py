@@ -20,16 +20,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.arrays import BoolArray, FloatArray, IntArray
 from estimators.comparison.scaled_bridge import FLATTER, scaled_bridge
 from estimators.comparison.simulation.settings import sigmoid
 from estimators.comparison.token_pool import TokenPool
 from estimators.display import Result
 from estimators.errors import InputError
-
-__all__ = ["FREE_ANSWER", "QuestionState", "next_question", "question_gains", "question_state"]
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 
 FREE_ANSWER = -2
 """Candidate of a question that asks for a free answer."""
@@ -68,7 +64,7 @@ class QuestionState(Result):
 
     item: IntArray
     offset_nats: FloatArray
-    is_target: NDArray[np.bool_]
+    is_target: BoolArray
     n_drawn: IntArray
     n_answered: IntArray
     n_reports: IntArray

@@ -8,9 +8,9 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.arrays import FloatArray, IntArray
 from estimators.comparison.planning.adaptive import question_probabilities, question_state
-from estimators.comparison.planning.contexts import KnownContexts
-from estimators.comparison.planning.questions import report_log_ratios
+from estimators.comparison.planning.questions import KnownContexts, report_log_ratios
 from estimators.comparison.rounding import RoundingScheme
 from estimators.comparison.scaled_bridge import ScaledBridge, scaled_bridge
 from estimators.comparison.simulation.participants import Participants, draw_participants
@@ -19,12 +19,6 @@ from estimators.comparison.token_pool import TokenPool
 from estimators.display import Result
 from estimators.documents.clusters import t_half_width
 from estimators.errors import InputError, unknown_choice
-
-__all__ = ["AdaptiveStudy", "QuestionPlan", "simulate_adaptive"]
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
-
 
 Rule = Literal["gain", "neyman", "fixed"]
 

@@ -7,17 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.arrays import FloatArray, IntArray
 from estimators.comparison.rounding import rounding_scheme
-from estimators.comparison.simulation.design import QuestionDesign
 from estimators.comparison.simulation.language import draw_tokens
 from estimators.comparison.simulation.players import Players, free_answers, report_comparisons
-from estimators.comparison.simulation.settings import random_stream
+from estimators.comparison.simulation.settings import QuestionDesign, random_stream
 from estimators.comparison.study_sources import ANSWER, GENERATOR, PADDING, TARGET_POSITION
-
-__all__ = ["NO_TOKEN", "Asked", "Cells", "ask_comparisons", "candidate_cells", "who_is_asked"]
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 
 NO_TOKEN = -1
 """Token of an empty cell."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from estimators.arrays import IntArray
 from estimators.comparison.simulation.asking import (
     NO_TOKEN,
     Asked,
@@ -20,10 +21,15 @@ from estimators.comparison.simulation.asking import (
     candidate_cells,
     who_is_asked,
 )
-from estimators.comparison.simulation.design import QuestionDesign
 from estimators.comparison.simulation.language import divergence, looked_up
 from estimators.comparison.simulation.players import Mixture, Players, draw_players, own_losses
-from estimators.comparison.simulation.settings import ParticipantPopulation, check_count, check_number, check_switch
+from estimators.comparison.simulation.settings import (
+    ParticipantPopulation,
+    QuestionDesign,
+    check_count,
+    check_number,
+    check_switch,
+)
 from estimators.comparison.simulation.study import participant_names
 from estimators.comparison.study import validate_comparison_study
 from estimators.errors import InputError, unknown_choice
@@ -32,10 +38,7 @@ from estimators.layout import add_note
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["Player", "simulate_designed_study"]
-
 FloatArray = NDArray[Any]
-IntArray = NDArray[np.intp]
 Player = Literal["belief", "equation_6"]
 
 _MASS_TOLERANCE = 1e-3  # of the probabilities of 50,000 tokens in single precision

@@ -29,13 +29,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.arrays import FloatArray, IntArray
 from estimators.comparison.simulation.settings import SimulationSettings, random_stream, sigmoid
 from estimators.errors import InputError
 from estimators.layout import HUMAN
 
-__all__ = ["Language", "context_texts", "divergence", "draw_tokens", "looked_up", "simulate_language"]
-
-Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 
 # The texture of the language, matched to the real questions (see the module's docstring).
@@ -80,10 +78,10 @@ def simulate_language(settings: SimulationSettings) -> Language:
     return Language(_vocabulary(n_tokens, random_stream(seed, "vocabulary")), unigram, true_logprob, players)
 
 
-def divergence(logprob: NDArray[np.floating], generator: NDArray[np.floating]) -> NDArray[np.float64]:
+def divergence(logprob: NDArray[np.floating], generator: NDArray[np.floating]) -> FloatArray:
     """KL(player || generator) of every item, nats; both of shape (item, token)."""
     # in float32 the sum of thousands of terms that cancel can come out a hair below zero
-    kl: NDArray[np.float64] = np.maximum(np.einsum("ij,ij->i", np.exp(logprob), logprob - generator), 0).astype(float)
+    kl: FloatArray = np.maximum(np.einsum("ij,ij->i", np.exp(logprob), logprob - generator), 0).astype(float)
     return kl
 
 
@@ -228,7 +226,7 @@ def _log_normalised(logits: Singles) -> Singles:
     return logits
 
 
-def draw_tokens(logprob: NDArray[np.floating], n: int, rng: np.random.Generator) -> NDArray[np.intp]:
+def draw_tokens(logprob: NDArray[np.floating], n: int, rng: np.random.Generator) -> IntArray:
     """Draw `n` tokens for each row, (item, n)."""
     uniform = rng.random((logprob.shape[0], n))
     drawn = np.empty(uniform.shape, dtype=np.intp)
@@ -240,9 +238,7 @@ def draw_tokens(logprob: NDArray[np.floating], n: int, rng: np.random.Generator)
     return drawn
 
 
-def looked_up(
-    logprob: NDArray[np.floating], target: NDArray[np.intp], candidate: NDArray[np.intp]
-) -> tuple[Floats, Floats]:
+def looked_up(logprob: NDArray[np.floating], target: IntArray, candidate: IntArray) -> tuple[FloatArray, FloatArray]:
     """Log-probabilities of the target (item,) and of the candidates (item, candidate), at most 0."""
     of_target = np.take_along_axis(logprob, target, axis=1)[:, 0]
     of_candidate = np.take_along_axis(logprob, candidate, axis=1)

@@ -8,13 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from estimators.arrays import FloatArray
 from estimators.comparison.rounding import RoundingScheme, round_reports
 from estimators.comparison.simulation.settings import ParticipantPopulation, random_stream, sigmoid
 from estimators.errors import InputError
-
-__all__ = ["LAPSE_REPORTS", "Participants", "draw_participants", "reports_of", "simulate_reports"]
-
-Floats = NDArray[np.float64]
 
 LAPSE_REPORTS = (0.01, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99)
 """The eleven boxes of the game: what a participant who clicks anywhere reports."""
@@ -24,10 +21,10 @@ LAPSE_REPORTS = (0.01, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99)
 class Participants:
     """Parameters of simulated participants; every array has shape (participant,)."""
 
-    bias: Floats
-    slope: Floats
-    noise_sd: Floats
-    lapse_rate: Floats
+    bias: FloatArray
+    slope: FloatArray
+    noise_sd: FloatArray
+    lapse_rate: FloatArray
 
 
 def simulate_reports(
@@ -42,7 +39,7 @@ def simulate_reports(
     rounding: RoundingScheme | str = "interface",
     clicks: Sequence[float] = LAPSE_REPORTS,
     undecided_share: float = 0.5,
-) -> Floats:
+) -> FloatArray:
     """Report the probability of the target, as a participant with a given belief would.
 
     The latent report is sigmoid(slope * (log_odds + bias) + noise), noise ~ Normal(0, noise_sd). A lapse replaces it,
@@ -114,7 +111,7 @@ def reports_of(
     log_odds: ArrayLike,
     scale: RoundingScheme,
     rng: np.random.Generator,
-) -> Floats:
+) -> FloatArray:
     """Report the probability of the target, each by a participant with the participant's own parameters."""
     return simulate_reports(
         log_odds,
@@ -150,7 +147,7 @@ def draw_participants(population: ParticipantPopulation, n_participants: int, se
     )
 
 
-def _broadcast(name: str, value: ArrayLike, shape: tuple[int, ...]) -> Floats:
+def _broadcast(name: str, value: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
     array = np.asarray(value, dtype=float)
     try:
         return np.broadcast_to(array, shape)

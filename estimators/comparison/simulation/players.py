@@ -8,16 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from estimators.arrays import BoolArray, FloatArray, IntArray
 from estimators.comparison.rounding import RoundingScheme
 from estimators.comparison.simulation.participants import Participants, draw_participants, reports_of
 from estimators.comparison.simulation.settings import ParticipantPopulation, random_stream
 
-__all__ = ["Mixture", "Players", "draw_players", "free_answers", "own_losses", "report_comparisons", "sample_rows"]
-
-FloatArray = NDArray[np.float64]
 Logprob = NDArray[np.floating]
-IntArray = NDArray[np.intp]
-BoolArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

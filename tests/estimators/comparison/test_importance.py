@@ -20,11 +20,16 @@ from estimators.comparison import (
     subsample_responses,
     validate_comparison_study,
 )
-from estimators.comparison.examples import answered_study
 from estimators.comparison.importance import balanced_logprob, drawn_responses, mixture_logprob
 from estimators.comparison.log_means import plain_log_mean
 from estimators.errors import InputError
-from tests.estimators.comparison.comparison_studies import draws, players, small_study, study_with_answers
+from tests.estimators.comparison.comparison_studies import (
+    answered_study,
+    draws,
+    players,
+    small_study,
+    study_with_answers,
+)
 from tests.oracles.bridge import balanced_mean
 from tests.same import assert_same
 
