@@ -5,15 +5,13 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.arrays import Dataset
 from estimators.errors import InputError
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -86,7 +84,7 @@ class Variable:
         """Whether its values are the labels of a dimension."""
         return self.name == self.dims
 
-    def is_needed(self, study: xr.Dataset) -> bool:
+    def is_needed(self, study: Dataset) -> bool:
         """Whether this study has to have it."""
         return self.needed is True or self.needed in study.dims or self.needed in study
 
@@ -114,7 +112,7 @@ class Schema:
         """Let :data:`NAMES` have its variables and dimensions."""
         NAMES.update(name for variable in self.variables for name in (variable.name, *variable.dim_names))
 
-    def source(self, study: xr.Dataset) -> str:
+    def source(self, study: Dataset) -> str:
         """Name a study in messages, such as ``comparison study 'simulated'``, once it is known to be of this kind."""
         if not is_dataset(study):
             raise InputError(f"is a {type(study).__name__}, should be an xarray.Dataset; {self.cure}", field="study")
@@ -124,7 +122,7 @@ class Schema:
             raise InputError(f"is no {self.kind} study, without {', '.join(missing[:4])}; {self.cure}", field="study")
         return f"{self.kind} study {study.attrs.get('name', '(unnamed)')!r}"
 
-    def check(self, study: xr.Dataset) -> str:
+    def check(self, study: Dataset) -> str:
         """Check every variable of a study by itself, and return the study's name for messages."""
         source = self.source(study)
         there = [variable for variable in self.variables if variable.name in study]
@@ -180,7 +178,7 @@ def is_dataset(study: object) -> bool:
     return hasattr(study, "data_vars") and hasattr(study, "attrs")
 
 
-def refuse(study: xr.Dataset, source: str, name: str, good: NDArray[np.bool_] | Iterable[bool], right: str) -> None:
+def refuse(study: Dataset, source: str, name: str, good: NDArray[np.bool_] | Iterable[bool], right: str) -> None:
     """Refuse a variable whose values are not all good."""
     bad = ~np.asarray(good, dtype=bool)
     if not bad.any():
@@ -195,7 +193,7 @@ def refuse(study: xr.Dataset, source: str, name: str, good: NDArray[np.bool_] | 
     raise InputError(f"is {value!r} at {place} ({int(bad.sum())} such); {right}", source=source, field=name)
 
 
-def _check_values(study: xr.Dataset, variable: Variable, source: str) -> None:
+def _check_values(study: Dataset, variable: Variable, source: str) -> None:
     name, values = variable.name, study[variable.name].values
     if values.dtype == object and not variable.gaps:
         # an object may be anything

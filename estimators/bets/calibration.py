@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from estimators.arrays import FloatArray
+from estimators.arrays import Dataset, FloatArray
 from estimators.bets.study import BETS, hit_of_answers
 from estimators.display import Result
 from estimators.documents import crossed_mean
 from estimators.errors import InputError
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 STAKE_EDGES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 1.0)
 """Edges of the bins of stakes; people stake round numbers, which stand inside the bins' right ends."""
@@ -49,7 +45,7 @@ class StakeCalibration(Result):
         return f"calibration error {self.calibration_error:.3f} over {int(self.n_stakes.sum())} stakes"
 
 
-def stakes_and_outcomes(study: xr.Dataset) -> dict[str, NDArray[np.generic]]:
+def stakes_and_outcomes(study: Dataset) -> dict[str, NDArray[np.generic]]:
     """Stakes of a study, those on anything else among them, and whether what they were on came.
 
     Returns

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    import xarray as xr
+from estimators.arrays import Dataset
 
 
 @cache
-def bet_study() -> xr.Dataset:
+def bet_study() -> Dataset:
     """Bet study: 2 participants name two words in each of 3 contexts; all shares are powers of one half."""
     import xarray as xr  # noqa: PLC0415 - importing estimators needs no xarray
 

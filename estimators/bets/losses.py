@@ -12,19 +12,13 @@ word, the loss would be -ln of the stake on the true word y. Where y was not nam
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import BoolArray, FloatArray
+from estimators.arrays import BoolArray, Dataset, FloatArray
 from estimators.bets.study import BETS, GENERATOR, hit_of_answers, named_mass
 from estimators.errors import InputError, unknown_choice
 from estimators.layout import item_positions
-
-if TYPE_CHECKING:
-    import xarray as xr
-
 
 UNIFORM = "uniform"
 """Back-off that gives every word of a vocabulary that was not named the same."""
@@ -33,7 +27,7 @@ FLOOR = "floor"
 """No distribution: the whole stake on anything else lies on the word that came, so that no back-off costs less."""
 
 
-def outcome_stakes(study: xr.Dataset) -> tuple[FloatArray, BoolArray]:
+def outcome_stakes(study: Dataset) -> tuple[FloatArray, BoolArray]:
     """Stake on what came, (response,), the target or where it was not named anything else; and whether it was named.
 
     Examples
@@ -51,7 +45,7 @@ def outcome_stakes(study: xr.Dataset) -> tuple[FloatArray, BoolArray]:
     return stake, named
 
 
-def bet_losses(study: xr.Dataset, back_off: str = GENERATOR, *, vocab_size: int | None = None) -> FloatArray:
+def bet_losses(study: Dataset, back_off: str = GENERATOR, *, vocab_size: int | None = None) -> FloatArray:
     """Realised loss of every answer under one back-off.
 
     Parameters
@@ -85,7 +79,7 @@ def bet_losses(study: xr.Dataset, back_off: str = GENERATOR, *, vocab_size: int 
     return losses
 
 
-def spread_nats(study: xr.Dataset, back_off: str, *, vocab_size: int | None = None) -> FloatArray:
+def spread_nats(study: Dataset, back_off: str, *, vocab_size: int | None = None) -> FloatArray:
     """Cost of the back-off, (response,), nats: -ln of the target's share of what lies on anything else; 0 if named.
 
     Raises
@@ -123,7 +117,7 @@ def spread_nats(study: xr.Dataset, back_off: str, *, vocab_size: int | None = No
     return np.where(named, 0.0, cost)
 
 
-def back_off_model(study: xr.Dataset, back_off: str) -> int:
+def back_off_model(study: Dataset, back_off: str) -> int:
     """Position along ``model`` of a back-off that is one; "generator" is the study's."""
     names = study["model"].values.tolist() if "model" in study.coords else []
     name = study.attrs.get(GENERATOR, back_off) if back_off == GENERATOR else back_off
@@ -133,7 +127,7 @@ def back_off_model(study: xr.Dataset, back_off: str) -> int:
     return int(names.index(name))
 
 
-def model_losses(study: xr.Dataset, model: str = GENERATOR) -> FloatArray:
+def model_losses(study: Dataset, model: str = GENERATOR) -> FloatArray:
     """Loss of a language model on every answer's target, -ln p(target | context), nats; NaN where it was not asked.
 
     Examples
@@ -148,7 +142,7 @@ def model_losses(study: xr.Dataset, model: str = GENERATOR) -> FloatArray:
     return found
 
 
-def stake_ranks(study: xr.Dataset) -> tuple[FloatArray, NDArray[np.int64]]:
+def stake_ranks(study: Dataset) -> tuple[FloatArray, NDArray[np.int64]]:
     """Rank of the target among the words of every answer, the largest stake first, and how many words were named.
 
     Equal stakes rank in the order in which the words were named. :func:`estimators.rankings.guess_bounds` makes

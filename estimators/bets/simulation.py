@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import log_softmax, softmax
 
-from estimators.arrays import FloatArray
+from estimators.arrays import Dataset, FloatArray
 from estimators.errors import InputError, check_memory
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 
 @dataclass(frozen=True)
@@ -75,7 +72,7 @@ class BetSimulation:
         check_memory(8 * n_cells, source="simulation", field="vocab_size")
 
 
-def simulate_bet_study(simulation: BetSimulation, rng: np.random.Generator) -> xr.Dataset:
+def simulate_bet_study(simulation: BetSimulation, rng: np.random.Generator) -> Dataset:
     """Simulate people who bet on next words.
 
     In every item the text's distribution has log-probabilities that are normal over words; the generator's and each
@@ -100,20 +97,20 @@ def simulate_bet_study(simulation: BetSimulation, rng: np.random.Generator) -> x
     import xarray as xr  # noqa: PLC0415 - importing estimators needs no xarray
 
     sizes = simulation
-    text = _normalised(sizes.spread * rng.normal(size=(sizes.n_items, sizes.vocab_size)))
-    generator = _normalised(text + sizes.generator_noise * rng.normal(size=text.shape))
+    text = log_softmax(sizes.spread * rng.normal(size=(sizes.n_items, sizes.vocab_size)), axis=1)
+    generator = log_softmax(text + sizes.generator_noise * rng.normal(size=text.shape), axis=1)
     target = (np.exp(text).cumsum(axis=1) > rng.random((sizes.n_items, 1))).argmax(axis=1)
     sharpness = sizes.sharpness * np.exp(sizes.sharpness_spread * rng.normal(size=sizes.n_participants))
     person = np.repeat(np.arange(sizes.n_participants), sizes.n_answers)
     item = np.concatenate(
         [np.sort(rng.permutation(sizes.n_items)[: sizes.n_answers]) for _ in range(sizes.n_participants)]
     )
-    belief = _normalised(text[item] + sizes.participant_noise * rng.normal(size=(item.size, sizes.vocab_size)))
+    belief = log_softmax(text[item] + sizes.participant_noise * rng.normal(size=(item.size, sizes.vocab_size)), axis=1)
     named = np.argsort(-belief, axis=1, kind="stable")[:, : sizes.n_named]
     cells = np.take_along_axis(belief, named, axis=1)
     rest = np.log1p(-np.minimum(np.exp(cells).sum(axis=1), 1 - 1e-12))
     wanted = sharpness[person, None] * np.column_stack([rest, cells])
-    stake = whole_chips(np.exp(_normalised(wanted)), sizes.n_chips) / sizes.n_chips
+    stake = whole_chips(softmax(wanted, axis=1), sizes.n_chips) / sizes.n_chips
     words = np.array([f"w{word}" for word in range(sizes.vocab_size)], dtype=object)
     answer = np.repeat(np.arange(item.size), sizes.n_named)
     flat = named.ravel()
@@ -142,13 +139,6 @@ def simulate_bet_study(simulation: BetSimulation, rng: np.random.Generator) -> x
         },
         attrs={"name": "simulated bets", "generator": "generator", "vocab_size": sizes.vocab_size},
     )
-
-
-def _normalised(log_weight: FloatArray) -> FloatArray:
-    top = log_weight.max(axis=1, keepdims=True)
-    total = np.exp(log_weight - top).sum(axis=1, keepdims=True)
-    normalised: FloatArray = log_weight - top - np.log(total)
-    return normalised
 
 
 def whole_chips(share: FloatArray, n_chips: int) -> NDArray[np.int64]:
@@ -224,10 +214,8 @@ def expected_bet_losses(
     left = np.maximum(1 - np.exp(np.take_along_axis(m, named, axis=1)).sum(axis=1), np.exp(m[np.arange(len(m)), place]))
     spread = np.where(hit.any(axis=1), 0.0, np.log(left) - m[np.arange(len(m)), place])
     wanted = power[:, None, None] * np.column_stack([rest, cells])
-    share = np.exp(wanted - wanted.max(axis=2, keepdims=True))
-    share /= share.sum(axis=2, keepdims=True)
+    share = softmax(wanted, axis=2)
     chips = whole_chips(share.reshape(-1, n_named + 1), n_chips).reshape(share.shape)
     at = np.where(hit.any(axis=1), 1 + hit.argmax(axis=1), 0)
     stake = np.take_along_axis(chips, np.broadcast_to(at[None, :, None], (power.size, at.size, 1)), axis=2)[..., 0]
-    losses: FloatArray = spread - np.log(stake / n_chips)
-    return losses
+    return spread - np.log(stake / n_chips)

@@ -5,17 +5,12 @@ One ``xarray.Dataset`` and one validator. See :func:`validate_bet_study` for the
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from estimators.arrays import FloatArray, IntArray
+from estimators.arrays import Dataset, FloatArray, IntArray
 from estimators.errors import InputError
 from estimators.layout import ITEM_ID, item_positions
 from estimators.schema import Range, Schema, Variable, refuse
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 GENERATOR = "generator"
 """Attribute of a study: which of its models is the generator."""
@@ -57,7 +52,7 @@ BETS = Schema(
 
 
 @BETS.documented
-def validate_bet_study(study: xr.Dataset) -> xr.Dataset:
+def validate_bet_study(study: Dataset) -> Dataset:
     """Check a bet study and return it unchanged.
 
     Dimensions are ``item``, ``response`` (the answer of one participant to one item), ``bet`` (a word named in an
@@ -106,7 +101,7 @@ def _first(values: list[tuple[object, object]]) -> list[bool]:
     return [value not in seen and not seen.add(value) for value in values]  # type: ignore[func-returns-value]
 
 
-def _check_mass(study: xr.Dataset, source: str) -> None:
+def _check_mass(study: Dataset, source: str) -> None:
     """No model can give the words named and the target more than the whole probability."""
     hit = hit_of_answers(study) >= 0
     item = item_positions(study, "response_item")
@@ -123,7 +118,7 @@ def _check_mass(study: xr.Dataset, source: str) -> None:
             )
 
 
-def hit_of_answers(study: xr.Dataset) -> IntArray:
+def hit_of_answers(study: Dataset) -> IntArray:
     """Position along ``bet`` of the bet on the target, -1 where the target was not named; (response,)."""
     found = np.full(study.sizes["response"], -1, dtype=np.intp)
     hits = np.flatnonzero(study["bet_hit"].values)
@@ -131,7 +126,7 @@ def hit_of_answers(study: xr.Dataset) -> IntArray:
     return found
 
 
-def named_mass(study: xr.Dataset, model: int) -> FloatArray:
+def named_mass(study: Dataset, model: int) -> FloatArray:
     """What a model gives to the words that an answer names, together; (response,), NaN where it was not asked."""
     share = np.exp(study["bet_logprob"].values[model]).astype(float)
     # of no bet at all they would be whole numbers

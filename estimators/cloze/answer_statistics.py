@@ -165,8 +165,7 @@ def half_split_terms(total: int) -> FloatArray:
 
 def _entropy_terms(total: int) -> FloatArray:
     share = np.arange(total + 1) / total
-    terms: FloatArray = -share * np.log(np.where(share > 0, share, 1.0))
-    return terms
+    return -share * np.log(np.where(share > 0, share, 1.0))
 
 
 STATISTICS: Mapping[str, Callable[[int], FloatArray]] = MappingProxyType(

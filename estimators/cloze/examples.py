@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from estimators.arrays import Dataset
 from estimators.cloze.distributions import Distributions, WordCounts, count_words, relative_frequencies
 from estimators.cloze.simulation import ClozeSimulation, simulate_cloze_study
 
-if TYPE_CHECKING:
-    import xarray as xr
-
 
 @cache
-def cloze_study() -> xr.Dataset:
+def cloze_study() -> Dataset:
     """Cloze study of 12 contexts in 3 texts, with 20 answers a context and language models."""
     settings = ClozeSimulation(n_items=12, items_per_text=4, n_answers=20, vocab_size=60)
     return simulate_cloze_study(settings, np.random.default_rng(0))

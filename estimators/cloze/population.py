@@ -186,8 +186,7 @@ def _codes(values: ArrayLike, name: str) -> Ints:
     given = np.asarray(values)
     if given.ndim != 1:
         raise InputError(f"has shape {given.shape}, should be (response,)", field=name)
-    codes: Ints = np.unique(given.astype(str) if given.dtype == object else given, return_inverse=True)[1]
-    return codes
+    return np.unique(given.astype(str) if given.dtype == object else given, return_inverse=True)[1]
 
 
 def _spread(agreement: FloatArray, who: Ints) -> float:

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
+from estimators.arrays import Dataset
 from estimators.cloze.distributions import Distributions
 from estimators.cloze.study import SAMPLES, entry_positions
 from estimators.cloze.words import WordRules, normalise_words
 from estimators.errors import InputError, unknown_choice
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 # the order in which the paper's code collects the words; a word that is there again overwrites its log-probability
 _ORDER = ("corpus", "greedy", "human", SAMPLES)
 
 
 def renormalised_distributions(
-    study: xr.Dataset, model: str, strings: list[str], rules: WordRules, *, same: Literal["last", "sum"] = "sum"
+    study: Dataset, model: str, strings: list[str], rules: WordRules, *, same: Literal["last", "sum"] = "sum"
 ) -> Distributions:
     """Renormalise a model's probabilities over the union of sampled, nucleus, greedy, human and corpus words.
 

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import FloatArray
+from estimators.arrays import Dataset, FloatArray
 from estimators.cloze.study import SAMPLES
 from estimators.errors import InputError, check_memory, unknown_choice
-
-if TYPE_CHECKING:
-    import xarray as xr
-
 
 FAMILIES = ("mixture", "factors", "ranks", "tail", "sharper", "same")
 """How a model's distribution comes from people's, see :func:`word_pair`."""
@@ -108,7 +104,7 @@ def word_pair(
     return people, np.concatenate([model / model.sum(), nothing])
 
 
-def simulate_cloze_study(settings: ClozeSimulation, rng: np.random.Generator) -> xr.Dataset:
+def simulate_cloze_study(settings: ClozeSimulation, rng: np.random.Generator) -> Dataset:
     """Draw a cloze study whose true distances are in ``true_tvd`` (dims model, item).
 
     Returns

@@ -150,8 +150,7 @@ def tvd_to_split_halves(
     if rest is None:
         listed = np.bincount(halves.counts.context, weights=at_rows, minlength=halves.counts.n_contexts)
         rest = np.where(q.mass > 0, np.maximum(1 - listed, 0), np.nan)
-    distance: FloatArray = _half_sums(halves.counts, np.abs(p - at_rows)) + rest / 2
-    return distance
+    return _half_sums(halves.counts, np.abs(p - at_rows)) + rest / 2
 
 
 def split_half_top_words(halves: SplitHalves, which: Literal["first", "second"] = "first") -> list[TopWords]:

@@ -6,17 +6,14 @@ See :func:`validate_cloze_study` for the variables, and ``estimators.cloze.words
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.arrays import Dataset
 from estimators.errors import InputError, unknown_choice
 from estimators.layout import ITEM_ID, item_positions
 from estimators.schema import Range, Schema, Variable, refuse
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 SAMPLES = "samples"
 """Name of the source whose words are a model's unbiased samples: those that make its distribution."""
@@ -81,7 +78,7 @@ CLOZE = Schema(
 
 
 @CLOZE.documented
-def validate_cloze_study(study: xr.Dataset) -> xr.Dataset:
+def validate_cloze_study(study: Dataset) -> Dataset:
     """Check a cloze study and return it unchanged.
 
     Dimensions are ``item`` (contexts), ``word`` (distinct strings as they stand in the data: every variable that names
@@ -117,7 +114,7 @@ def validate_cloze_study(study: xr.Dataset) -> xr.Dataset:
     return study
 
 
-def context_labels(study: xr.Dataset) -> NDArray[np.str_]:
+def context_labels(study: Dataset) -> NDArray[np.str_]:
     """Name every context: its ``item_id`` where the study has any, else "TEXT:WORD"."""
     if ITEM_ID.name in study:
         return study[ITEM_ID.name].values.astype(str)
@@ -125,12 +122,12 @@ def context_labels(study: xr.Dataset) -> NDArray[np.str_]:
     return np.array([f"{text}:{number}" for text, number in places])
 
 
-def model_names(study: xr.Dataset) -> list[str]:
+def model_names(study: Dataset) -> list[str]:
     """Names of the models whose words the study holds, in its order."""
     return [str(name) for name in study["model"].values.tolist()] if "model" in study.dims else []
 
 
-def entry_positions(study: xr.Dataset, model: str) -> NDArray[np.intp]:
+def entry_positions(study: Dataset, model: str) -> NDArray[np.intp]:
     """Positions along ``entry`` of one model's entries, in the order of its file."""
     source, names = CLOZE.source(study), model_names(study)
     if model not in names:
@@ -138,7 +135,7 @@ def entry_positions(study: xr.Dataset, model: str) -> NDArray[np.intp]:
     return np.flatnonzero(study["entry_model"].values == names.index(model))
 
 
-def _check_responses(study: xr.Dataset, source: str) -> None:
+def _check_responses(study: Dataset, source: str) -> None:
     if "response_count" not in study and "response_proportion" not in study:
         problem = "is missing, and so is response_proportion; one of them is needed"
         raise InputError(problem, source=source, field="response_count")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.arrays import Dataset
 from estimators.cloze.distributions import (
     Distributions,
     WordCounts,
@@ -21,9 +22,6 @@ from estimators.cloze.words import NormalisedWords, WordRules, normalise_words
 from estimators.display import Result
 from estimators.errors import InputError, unknown_choice
 from estimators.layout import item_positions
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -98,7 +96,7 @@ class StudyWords(Result):
 
 
 def study_words(
-    study: xr.Dataset,
+    study: Dataset,
     *,
     human: WordRules,
     model: WordRules | Mapping[str, WordRules],
@@ -206,7 +204,7 @@ class _Coding:
 
 
 def _model_words(
-    study: xr.Dataset, name: str, coding: _Coding, rules: WordRules, per: Literal["item", "entry"]
+    study: Dataset, name: str, coding: _Coding, rules: WordRules, per: Literal["item", "entry"]
 ) -> ModelWords:
     entries = entry_positions(study, name)
     source = study["source"].values.tolist().index(SAMPLES)

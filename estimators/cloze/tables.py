@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import FloatArray
+from estimators.arrays import Dataset, FloatArray
 from estimators.cloze.answer_statistics import entropy_corrected_nats
 from estimators.cloze.distances import total_variation
 from estimators.cloze.distributions import (
@@ -27,11 +27,10 @@ from estimators.layout import item_positions
 
 if TYPE_CHECKING:
     import pandas as pd
-    import xarray as xr
 
 
 def cloze_items(
-    study: xr.Dataset,
+    study: Dataset,
     *,
     rules: WordRules | str | None = None,
     models: Sequence[str] | None = None,
@@ -127,7 +126,7 @@ def cloze_items(
     return pd.DataFrame(columns)
 
 
-def cloze_participants(study: xr.Dataset, *, rules: WordRules | str | None = None) -> pd.DataFrame:
+def cloze_participants(study: Dataset, *, rules: WordRules | str | None = None) -> pd.DataFrame:
     """Describe every participant: how much they answered, how often they hit the target, and agree with the others.
 
     Parameters
@@ -184,19 +183,16 @@ def cloze_participants(study: xr.Dataset, *, rules: WordRules | str | None = Non
         share_target=("hit", "mean"),
         agreement=("agreement", "mean"),
     )
-    found: pd.DataFrame = named.reset_index()
-    return found
+    return named.reset_index()
 
 
-def _words(
-    study: xr.Dataset, rules: WordRules | str | None, models: Sequence[str] | None
-) -> tuple[StudyWords, WordRules]:
+def _words(study: Dataset, rules: WordRules | str | None, models: Sequence[str] | None) -> tuple[StudyWords, WordRules]:
     CLOZE.source(study)
     rules = _rules(study, rules)
     return study_words(study, human=rules, model=rules, corpus=rules, models=models), rules
 
 
-def _rules(study: xr.Dataset, rules: WordRules | str | None) -> WordRules:
+def _rules(study: Dataset, rules: WordRules | str | None) -> WordRules:
     if isinstance(rules, WordRules):
         return rules
     return word_rules(str(study.attrs.get("word_rules", "clean")) if rules is None else rules)
@@ -226,7 +222,7 @@ def _probability_of(target: NDArray[np.int64], p: Distributions) -> FloatArray:
     return likely
 
 
-def _codes_of_strings(study: xr.Dataset, words: StudyWords, rules: WordRules) -> NDArray[np.int64]:
+def _codes_of_strings(study: Dataset, words: StudyWords, rules: WordRules) -> NDArray[np.int64]:
     """Code of the word that each string of the study is; -1 where it is none, or none of the words."""
     code = {word: position for position, word in enumerate(words.strings.tolist())}
     done = normalise_words(study["word_text"].to_numpy(), rules)
@@ -234,9 +230,7 @@ def _codes_of_strings(study: xr.Dataset, words: StudyWords, rules: WordRules) ->
     return np.array([-1 if missing else code.get(word, -1) for word, missing in pairs], dtype=np.int64)
 
 
-def _scored_target(
-    study: xr.Dataset, name: str, target: NDArray[np.int64], code: NDArray[np.int64]
-) -> FloatArray | None:
+def _scored_target(study: Dataset, name: str, target: NDArray[np.int64], code: NDArray[np.int64]) -> FloatArray | None:
     """Probability that the study holds for the target; None where it lacks that of a context of the model."""
     entries, item = entry_positions(study, name), item_positions(study, "entry_item")
     entry, logprob = study["sample_entry"].to_numpy(), study["sample_logprob"].to_numpy()

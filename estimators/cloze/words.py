@@ -79,8 +79,6 @@ class WordRules:
 
     Parameters
     ----------
-    name : str
-        Stated with every result.
     drop_matching : tuple of str
         Regular expressions; a raw string in which one is found is junk.
     non_answers : tuple of str
@@ -89,7 +87,6 @@ class WordRules:
         Read a capital O with tilde as an apostrophe, and a lone capital N with tilde as a dash: what the Mac's
         encoding of those two looks like when taken for Latin-1 (in the Provo Corpus).
     unicode : {"NFC", "NFKC", "keep"}
-        Unicode normal form.
     newlines : {"space", "delete"}
         What a line break becomes; ``"delete"`` glues the words around it, as the paper's code does.
     case : {"lower", "keep"}
@@ -97,24 +94,20 @@ class WordRules:
         Of several space-separated pieces take the first (one that is punctuation only does not count, unless
         punctuation is kept), write them together with a space, leave the string alone, or treat it as junk.
     contractions : {"host", "join", "keep"}
-        ``"host"`` cuts a contraction down to its first part ("don't" and "dont" become "do", "you're" "you",
-        "bird's" "bird"), which is how the human answers of the Provo Corpus stand in the public files;
-        ``"join"`` deletes the apostrophe; ``"keep"`` only makes every kind of apostrophe the same.
+        ``"host"`` cuts a contraction down to its first part ("don't" and "dont" become "do", "bird's" "bird"), as the
+        human answers of the Provo Corpus stand in the public files; ``"join"`` deletes the apostrophe; ``"keep"`` only
+        makes every kind of apostrophe the same.
     punctuation : {"all", "edges", "keep"}
         What is deleted: everything that is neither letter, digit, underscore nor space; only around the word; nothing.
         ``"edges"`` and ``contractions="keep"`` leave the apostrophe inside a word alone, ``"all"`` does not.
-    failed : {"drop", "keep"}
-        Whether :data:`FAILED` is missing or a word of its own.
-    junk : {"drop", "keep"}
-        Whether a word without any letter or digit ("?") is missing; where nothing at all is left it always is.
-    blank : {"drop", "keep"}
-        Whether an empty string is missing, or a word of its own, "".
+    failed, junk, blank : {"drop", "keep"}
+        Whether :data:`FAILED`, a word without any letter or digit ("?"), and an empty string are missing, or words of
+        their own. Where nothing at all is left, it is missing.
     boundaries : {"spaces", "icu"}
         What stands between pieces: spaces, or the ends of words that ICU finds, by dictionaries in Chinese, Japanese
         and Thai (extra ``words``). Contractions stay whole. ``pieces="join"`` then puts spaces between words.
     lemmas : tuple of str
-        Codes of languages, as ("en",): the last step replaces a word by its lemma (extra ``words``), so that "cat" and
-        "cats" are one word. None by default.
+        Codes of languages, as ("en",): the last step replaces a word by its lemma (extra ``words``). None by default.
 
     Examples
     --------

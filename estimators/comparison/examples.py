@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from estimators.arrays import Dataset
 from estimators.comparison import (
     HUMAN,
     ParticipantPopulation,
@@ -20,12 +20,9 @@ from estimators.comparison import (
 )
 from estimators.comparison.simulation.language import draw_tokens, simulate_language
 
-if TYPE_CHECKING:
-    import xarray as xr
-
 
 @cache
-def comparison_study() -> xr.Dataset:
+def comparison_study() -> Dataset:
     """Comparison study of 6 items and 5 participants."""
     settings = SimulationSettings(
         n_items=6, n_reference_items=8, n_participants=5, n_candidates=12, vocab_size=60, rounding="interface"
@@ -34,7 +31,7 @@ def comparison_study() -> xr.Dataset:
 
 
 @cache
-def designed_study() -> xr.Dataset:
+def designed_study() -> Dataset:
     """Comparison study of 8 items with 4 draws, 6 free answers and 12 comparisons each, on a slider."""
     language = simulate_language(SimulationSettings(n_items=8, n_reference_items=8, vocab_size=300))
     target = draw_tokens(language.true_logprob, 1, np.random.default_rng(0))[:, 0]
@@ -49,7 +46,7 @@ def designed_study() -> xr.Dataset:
     )
 
 
-def repeated_study() -> xr.Dataset:
+def repeated_study() -> Dataset:
     """Simulate a study in which everybody compares two tokens of an item, one after the other."""
     language = simulate_language(SimulationSettings(n_items=40, n_reference_items=40, vocab_size=300))
     return simulate_designed_study(

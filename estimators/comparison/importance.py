@@ -14,11 +14,10 @@ the terms of eqs. 4 and 5.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from estimators.arrays import BoolArray, FloatArray, IntArray
+from estimators.arrays import BoolArray, Dataset, FloatArray, IntArray
 from estimators.comparison.study import COMPARISON
 from estimators.comparison.study_sources import (
     ANSWER,
@@ -33,10 +32,6 @@ from estimators.comparison.study_sources import (
 )
 from estimators.errors import InputError
 from estimators.layout import response_positions
-
-if TYPE_CHECKING:
-    import xarray as xr
-
 
 _DRAWN = (GENERATOR, PROPOSAL, DISTINCT)
 _LOGPROBS = ("candidate_logprob", "proposal_logprob", "inclusion_logprob")
@@ -77,7 +72,7 @@ def balanced_logprob(logprob: FloatArray, proposal: IntArray, item: IntArray) ->
     return np.where(unknown[item], own, balanced)
 
 
-def study_proposals(study: xr.Dataset) -> Proposals:
+def study_proposals(study: Dataset) -> Proposals:
     """Read from a study what each proposal gives to its candidates."""
     of_study = COMPARISON.source(study)
     shape = study["candidate_token"].shape
@@ -116,7 +111,7 @@ def pair_logprob(proposals: Proposals, position: IntArray, column: IntArray) -> 
     return balanced_logprob(proposals.candidate[:, position, column], proposals.source[position, column], position)
 
 
-def drawn_response_mask(study: xr.Dataset) -> BoolArray:
+def drawn_response_mask(study: Dataset) -> BoolArray:
     """Which responses compare a drawn candidate with the target: those that equations 3 to 5 can use.
 
     Left out are responses on people's free answers, which nobody drew with a known probability, and those that compare
@@ -142,7 +137,7 @@ def drawn_response_mask(study: xr.Dataset) -> BoolArray:
     return drawn
 
 
-def drawn_responses(study: xr.Dataset) -> xr.Dataset:
+def drawn_responses(study: Dataset) -> Dataset:
     """Keep the responses of :func:`drawn_response_mask`; the study itself where these are all."""
     drawn = drawn_response_mask(study)
     if drawn.all():

@@ -61,8 +61,7 @@ class ItemTerms(Result):
 
     def sum(self, values: FloatArray) -> FloatArray:
         """Sum over the terms of each item; (response,) -> (item,)."""
-        total: FloatArray = np.add.reduceat(values, self.start)
-        return total
+        return np.add.reduceat(values, self.start)
 
     @cached_property
     def weights(self) -> ItemWeights:

@@ -20,11 +20,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.arrays import Dataset
 from estimators.comparison.gap import LossGap, estimate_gap
 from estimators.comparison.importance import study_proposals
 from estimators.comparison.item_terms import ItemTerms
@@ -36,9 +37,6 @@ from estimators.display import Result
 from estimators.errors import InputError, unknown_choice
 from estimators.layout import HUMAN, item_labels
 from estimators.perplexity import perplexity_of_loss
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 Uncertainty = Literal["items", "samples"]
 Reference = Literal["reference", "asked"]
@@ -81,7 +79,7 @@ class PerplexityEstimate(Result):
 
 
 def estimate_perplexity(
-    study: xr.Dataset,
+    study: Dataset,
     player: str = HUMAN,
     *,
     rounding: RoundingScheme | str = "none",
@@ -157,7 +155,7 @@ def estimate_perplexity(
 
 
 def _gap(
-    study: xr.Dataset,
+    study: Dataset,
     player: str,
     rounding: RoundingScheme | str,
     estimator: str | Callable[[ItemTerms], LogMeans],
@@ -179,7 +177,7 @@ def _gap(
     )
 
 
-def true_loss(study: xr.Dataset, player: str, items: NDArray[np.bool_]) -> float:
+def true_loss(study: Dataset, player: str, items: NDArray[np.bool_]) -> float:
     """Exact loss of a player, mean of -ln q(y|c) over some items.
 
     Parameters
@@ -203,7 +201,7 @@ def true_loss(study: xr.Dataset, player: str, items: NDArray[np.bool_]) -> float
     return float("nan") if target is None else float(-target[items].mean())
 
 
-def reference_loss(study: xr.Dataset, control: str, reference: Reference, asked: NDArray[np.bool_]) -> float:
+def reference_loss(study: Dataset, control: str, reference: Reference, asked: NDArray[np.bool_]) -> float:
     """Compute L_G of a control (:func:`control_model`) over the reference items, or over the items that were asked.
 
     Parameters
@@ -233,7 +231,7 @@ def reference_loss(study: xr.Dataset, control: str, reference: Reference, asked:
     return true_loss(study, control, _reference_items(study, reference, asked))
 
 
-def _reference_items(study: xr.Dataset, reference: str, asked: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _reference_items(study: Dataset, reference: str, asked: NDArray[np.bool_]) -> NDArray[np.bool_]:
     if reference not in get_args(Reference):
         raise unknown_choice("reference", reference, get_args(Reference))
     items: NDArray[np.bool_] = study["in_reference"].values if reference == "reference" else asked

@@ -16,13 +16,12 @@ errs to the wide side. People who answer anything pull the estimate down.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr
 
-from estimators.arrays import BoolArray, FloatArray, IntArray
+from estimators.arrays import BoolArray, Dataset, FloatArray, IntArray
 from estimators.comparison.reports import log_ratio_from_report
 from estimators.comparison.rounding import RoundingScheme, round_reports
 from estimators.comparison.study import COMPARISON, candidate_tokens, compared_tokens
@@ -32,10 +31,6 @@ from estimators.display import Result
 from estimators.documents.clusters import t_half_width
 from estimators.errors import InputError
 from estimators.layout import response_positions
-
-if TYPE_CHECKING:
-    import xarray as xr
-
 
 _SWEEPS = 40
 _LEAST_SLOPE = 0.05
@@ -116,7 +111,7 @@ class _Reports:
 
 
 def private_belief(
-    study: xr.Dataset,
+    study: Dataset,
     *,
     rounding: RoundingScheme | str = "none",
     slope: float = 1.0,
@@ -190,7 +185,7 @@ def private_belief(
     )
 
 
-def _reports(study: xr.Dataset, rounding: RoundingScheme | str, source: str) -> _Reports:
+def _reports(study: Dataset, rounding: RoundingScheme | str, source: str) -> _Reports:
     code = candidate_tokens(study)
     item = response_positions(study)
     candidate, reference = compared_tokens(study, code)
@@ -225,8 +220,7 @@ def _repeated(reports: _Reports) -> IntArray:
     cell = reports.item * n_people + reports.person
     pairs = np.unique(np.column_stack([cell, reports.token]), axis=0)
     found, count = np.unique(pairs[:, 0], return_counts=True)
-    repeated: IntArray = found[count > 1]
-    return repeated
+    return found[count > 1]
 
 
 def _fit(reports: _Reports, start: FloatArray | None = None) -> FloatArray:
@@ -241,8 +235,7 @@ def _fit(reports: _Reports, start: FloatArray | None = None) -> FloatArray:
 
 def _residuals(reports: _Reports) -> FloatArray:
     fixed, _ = _design(reports)
-    found: FloatArray = reports.log_ratio - fixed @ np.linalg.lstsq(fixed, reports.log_ratio)[0]
-    return found
+    return reports.log_ratio - fixed @ np.linalg.lstsq(fixed, reports.log_ratio)[0]
 
 
 def _design(reports: _Reports) -> tuple[FloatArray, FloatArray]:

@@ -211,8 +211,7 @@ def round_reports(report: ArrayLike, scheme: RoundingScheme | str) -> NDArray[np
         index = upto
     else:
         index = np.where(below % 2 == 0, below, upto)
-    rounded: NDArray[np.float64] = np.asarray(scheme.values, dtype=float)[index]
-    return rounded
+    return np.asarray(scheme.values, dtype=float)[index]
 
 
 def report_boxes(scheme: RoundingScheme | str) -> NDArray[np.float64]:

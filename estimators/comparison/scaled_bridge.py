@@ -24,6 +24,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import ndimage
 
 from estimators.arrays import BoolArray, FloatArray, IntArray
 from estimators.comparison.token_pool import TokenPool
@@ -362,8 +363,7 @@ def pool_sums(pool: TokenPool, log_ratio: FloatArray, group: IntArray | None = N
 
 def by_item(values: NDArray[np.floating], start: IntArray) -> FloatArray:
     """Sums over the tokens of each item, (group, token) to (group, item)."""
-    sums: FloatArray = np.add.reduceat(values, start, axis=-1)
-    return sums
+    return np.add.reduceat(values, start, axis=-1)
 
 
 def people_groups(n_people: int, n_groups: int) -> IntArray:
@@ -374,25 +374,18 @@ def people_groups(n_people: int, n_groups: int) -> IntArray:
 def even_slopes(log_ratio: FloatArray, person: IntArray) -> FloatArray:
     """Divide everybody's reports by how large they are beside the others', pulled towards one by their number."""
     n = int(person.max()) + 1
-    size = np.abs(log_ratio)
     count = np.bincount(person, minlength=n)
-    order = np.lexsort((size, person))
-    start = np.cumsum(count) - count
     here = np.flatnonzero(count > 0)
-    ordered = size[order]
-    low, high = start[here] + (count[here] - 1) // 2, start[here] + count[here] // 2
-    log_size = np.log(np.maximum((ordered[low] + ordered[high]) / 2, _LEAST))
+    log_size = np.log(np.maximum(ndimage.median(np.abs(log_ratio), person, here), _LEAST))
     error = _MEDIAN_VARIANCE / count[here]
     spread = max(float(np.var(log_size) - error.mean()), _LEAST)
-    pulled = (log_size - log_size.mean()) * spread / (spread + error)
     factor = np.zeros(n)
-    factor[here] = pulled
-    evened: FloatArray = log_ratio / np.exp(factor)[person]
-    return evened
+    factor[here] = (log_size - log_size.mean()) * spread / (spread + error)
+    return log_ratio / np.exp(factor)[person]
 
 
 def pool_errors(influence: FloatArray, change: FloatArray, draw_variance: FloatArray, n_groups: int) -> PoolErrors:
-    r"""Standard errors of the mean over items."""
+    """Standard errors of the mean over items."""
     n = influence.size
     factor = (n_groups - 1) / n_groups if n_groups > 1 else np.nan
     centred = change - change.mean(axis=0)

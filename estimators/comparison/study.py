@@ -7,12 +7,10 @@ target. See :func:`validate_comparison_study` for the variables.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import IntArray
+from estimators.arrays import Dataset, IntArray
 from estimators.comparison.study_sources import (
     NOT_A_CANDIDATE,
     PADDING,
@@ -25,10 +23,6 @@ from estimators.comparison.study_sources import (
 from estimators.errors import InputError, unknown_choice
 from estimators.layout import HUMAN, ITEM_ID, response_positions
 from estimators.schema import Range, Schema, Variable, refuse
-
-if TYPE_CHECKING:
-    import xarray as xr
-
 
 SAME_TOKEN_TOLERANCE_NATS = 1e-6
 """Two log-probabilities of one token under one model differ by no more than this (float32 noise)."""
@@ -126,7 +120,7 @@ COMPARISON = Schema(
 
 
 @COMPARISON.documented
-def validate_comparison_study(study: xr.Dataset) -> xr.Dataset:
+def validate_comparison_study(study: Dataset) -> Dataset:
     """Check a comparison study and return it unchanged.
 
     Dimensions are ``item`` (questions), ``candidate`` (tokens drawn from the generator for an item), ``model``,
@@ -166,7 +160,7 @@ def validate_comparison_study(study: xr.Dataset) -> xr.Dataset:
     return study
 
 
-def same_token(study: xr.Dataset) -> NDArray[np.bool_]:
+def same_token(study: Dataset) -> NDArray[np.bool_]:
     """Which candidates are the very target token: the string AND the log-probability under the generator agree.
 
     Equal strings are not enough: a string such as U+FFFD (half a character) stands for many tokens.
@@ -191,7 +185,7 @@ def same_token(study: xr.Dataset) -> NDArray[np.bool_]:
     return equal
 
 
-def candidate_tokens(study: xr.Dataset) -> IntArray:
+def candidate_tokens(study: Dataset) -> IntArray:
     """Code of each candidate's token within its item: the first position at which the item has it.
 
     As in :func:`same_token`, tokens are equal when their strings and their log-probabilities under the generator are.
@@ -228,7 +222,7 @@ def candidate_tokens(study: xr.Dataset) -> IntArray:
     return code
 
 
-def compared_tokens(study: xr.Dataset, code: IntArray) -> tuple[IntArray, IntArray]:
+def compared_tokens(study: Dataset, code: IntArray) -> tuple[IntArray, IntArray]:
     """Codes of the two tokens that each response compares: its candidate's, and that of its reference."""
     position, reference = response_positions(study), response_references(study)
     against = np.where(reference < 0, TARGET_POSITION, code[position, np.maximum(reference, 0)])

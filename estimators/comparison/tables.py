@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from estimators.arrays import Dataset
 from estimators.comparison.gap import estimate_gap
 from estimators.comparison.importance import drawn_responses
 from estimators.comparison.perplexity import estimate_perplexity
@@ -19,10 +20,9 @@ from estimators.layout import HUMAN, item_labels, response_positions
 
 if TYPE_CHECKING:
     import pandas as pd
-    import xarray as xr
 
 
-def comparison_items(study: xr.Dataset, players: Sequence[str] | None = None, **settings: Any) -> pd.DataFrame:
+def comparison_items(study: Dataset, players: Sequence[str] | None = None, **settings: Any) -> pd.DataFrame:
     """Describe every item: how it was answered, how likely each language model finds the target, each player's gap.
 
     Parameters
@@ -88,7 +88,7 @@ def comparison_items(study: xr.Dataset, players: Sequence[str] | None = None, **
     return table
 
 
-def comparison_participants(study: xr.Dataset) -> pd.DataFrame:
+def comparison_participants(study: Dataset) -> pd.DataFrame:
     """Describe every participant: how much they answered, how often they were right, their own gap.
 
     Returns

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import BoolArray, FloatArray, IntArray
+from estimators.arrays import BoolArray, Dataset, FloatArray, IntArray
 from estimators.comparison.importance import drawn_responses, pair_logprob, study_proposals
 from estimators.comparison.reports import log_ratio_from_report, report_from_log_ratio
 from estimators.comparison.rounding import RoundingScheme, round_reports, rounding_scheme
@@ -18,9 +17,6 @@ from estimators.comparison.study_sources import require_generator_draws
 from estimators.display import Result
 from estimators.errors import InputError, unknown_choice
 from estimators.layout import HUMAN, response_positions
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -72,7 +68,7 @@ class ResponsePairs(Result):
         return token
 
 
-def player_names(study: xr.Dataset) -> list[str]:
+def player_names(study: Dataset) -> list[str]:
     """Players of a study: the participants first, where there are any, then its language models.
 
     Examples
@@ -87,7 +83,7 @@ def player_names(study: xr.Dataset) -> list[str]:
     return [*humans, *study["model"].values.tolist()]
 
 
-def control_model(study: xr.Dataset, generator: str | None = None, *, control_only: bool = False) -> str:
+def control_model(study: Dataset, generator: str | None = None, *, control_only: bool = False) -> str:
     """Name of the model whose loss the gap is measured against.
 
     Parameters
@@ -127,7 +123,7 @@ def control_model(study: xr.Dataset, generator: str | None = None, *, control_on
     return generator
 
 
-def response_pairs(study: xr.Dataset, *, control: str | None = None) -> ResponsePairs:
+def response_pairs(study: Dataset, *, control: str | None = None) -> ResponsePairs:
     """Read the pairs that participants were shown from a study.
 
     Parameters
@@ -179,7 +175,7 @@ def response_pairs(study: xr.Dataset, *, control: str | None = None) -> Response
     )
 
 
-def _every_candidate(study: xr.Dataset, drawn: BoolArray, source: str) -> tuple[IntArray, IntArray]:
+def _every_candidate(study: Dataset, drawn: BoolArray, source: str) -> tuple[IntArray, IntArray]:
     """Positions along ``item``, sorted by label, and ``candidate`` of all drawn pairs of the items asked."""
     asked = np.flatnonzero((study["item_set"].values != "") & study["selected"].values)
     if not asked.size:
@@ -239,7 +235,7 @@ def _rounded_log_ratio(log_ratio: FloatArray, scheme: RoundingScheme) -> FloatAr
     return log_ratio_from_report(round_reports(report_from_log_ratio(log_ratio), scheme))
 
 
-def candidate_log_terms(study: xr.Dataset, player: str, rounding: RoundingScheme | str = "none") -> FloatArray:
+def candidate_log_terms(study: Dataset, player: str, rounding: RoundingScheme | str = "none") -> FloatArray:
     """Terms ln w of a model player (or of simulated people) on every stored candidate.
 
     Returns
@@ -274,7 +270,7 @@ def candidate_log_terms(study: xr.Dataset, player: str, rounding: RoundingScheme
     return target[:, None] - drawn + log_ratio
 
 
-def player_logprobs(study: xr.Dataset, player: str) -> tuple[FloatArray | None, FloatArray | None]:
+def player_logprobs(study: Dataset, player: str) -> tuple[FloatArray | None, FloatArray | None]:
     """Ln q(y|c), (item,), and ln q(x|c), (item, candidate); None where the study does not know them."""
     source = COMPARISON.source(study)
     if player == HUMAN:
@@ -289,7 +285,7 @@ def player_logprobs(study: xr.Dataset, player: str) -> tuple[FloatArray | None, 
     return study["target_logprob"].values[m], study["candidate_logprob"].values[m]
 
 
-def subsample_responses(study: xr.Dataset, n: int, rng: np.random.Generator) -> xr.Dataset:
+def subsample_responses(study: Dataset, n: int, rng: np.random.Generator) -> Dataset:
     """Keep n random responses of every item, without replacement; n candidates of a study that nobody answered.
 
     Raises

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from estimators.arrays import BoolArray, FloatArray, IntArray
+from estimators.arrays import BoolArray, Dataset, FloatArray, IntArray
 from estimators.comparison.reports import log_ratio_from_report
 from estimators.comparison.rounding import RoundingScheme, round_reports
 from estimators.comparison.study import COMPARISON, candidate_tokens, compared_tokens
@@ -22,9 +21,6 @@ from estimators.comparison.study_sources import (
 from estimators.display import Result
 from estimators.errors import InputError
 from estimators.layout import item_positions, response_positions
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -160,7 +156,7 @@ def _whole(name: str, values: ArrayLike) -> IntArray:
     return given.astype(np.intp)
 
 
-def study_pool(study: xr.Dataset, *, rounding: RoundingScheme | str = "none") -> tuple[TokenPool, IntArray]:
+def study_pool(study: Dataset, *, rounding: RoundingScheme | str = "none") -> tuple[TokenPool, IntArray]:
     """Read draws, free answers and comparisons with the target from a comparison study.
 
     Left out are items without a draw or without a free answer, comparisons of two candidates, answers that are no

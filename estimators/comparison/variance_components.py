@@ -86,5 +86,4 @@ def _step(values: FloatArray, x: FloatArray, z: Sequence[Any], blocks: Sequence[
     scale = np.sqrt(np.diag(trace))
     if not (scale > 0).all() or np.linalg.cond(trace / np.outer(scale, scale)) > 1 / _DEPENDENT:
         raise InputError("cannot be told from each other by these answers", source="variances", field="effects")
-    solved: FloatArray = np.linalg.solve(trace, square)
-    return solved
+    return np.linalg.solve(trace, square)

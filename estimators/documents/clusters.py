@@ -76,8 +76,7 @@ def codes(names: ArrayLike, field: str, size: int, of: str = "values") -> NDArra
     given = np.asarray(names)
     if given.shape != (size,):
         raise InputError(f"has shape {given.shape}, `{of}` has {(size,)}", field=field)
-    found: NDArray[np.int64] = np.unique(given.astype(str) if given.dtype == object else given, return_inverse=True)[1]
-    return found
+    return np.unique(given.astype(str) if given.dtype == object else given, return_inverse=True)[1]
 
 
 def _variance(scores: FloatArray, cluster: NDArray[np.int64]) -> float:

@@ -81,7 +81,7 @@ def clustered_mean(values: ArrayLike, cluster: ArrayLike) -> ClusteredMean:
             field="values",
         )
     member = np.unique(labels, return_inverse=True)[1]
-    return _ratio(np.bincount(member, weights=numbers), np.bincount(member).astype(float))
+    return _ratio(np.bincount(member, weights=numbers).astype(float), np.bincount(member).astype(float))
 
 
 def _ratio(total: NDArray[np.float64], units: NDArray[np.float64]) -> ClusteredMean:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import xarray as xr
+from estimators.arrays import Dataset
 
 
-def documents_study() -> xr.Dataset:
+def documents_study() -> Dataset:
     """Documents study of one text of three tokens."""
     import xarray as xr  # noqa: PLC0415 - importing estimators needs no xarray
 

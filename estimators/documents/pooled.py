@@ -18,20 +18,16 @@ character, not in nats a token.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
-from estimators.arrays import FloatArray
+from estimators.arrays import Dataset, FloatArray
 from estimators.display import Result
 from estimators.documents.clusters import t_half_width
 from estimators.errors import InputError
 from estimators.schema import Range, Schema, Variable
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 
 @dataclass(frozen=True, repr=False)
@@ -93,8 +89,6 @@ def pooled_mean(estimate: ArrayLike, se: ArrayLike, *, probability: float = 0.9)
         raise InputError(f"is {y[~np.isfinite(y)][0]} for a study, should be finite", field="estimate")
     if not (np.isfinite(s) & (s > 0)).all():
         raise InputError(f"is {s[~(np.isfinite(s) & (s > 0))][0]} for a study, should be above 0", field="se")
-    if not 0 < probability < 1:
-        raise InputError(f"is {probability}, should be between 0 and 1", field="probability")
     tau2 = _paule_mandel(y, s)
     weight = 1 / (s**2 + tau2)
     mean, chi2 = _mean_and_chi2(y, s, tau2)
@@ -147,7 +141,7 @@ ESTIMATES = Schema(
 
 
 @ESTIMATES.documented
-def validate_estimates_study(study: xr.Dataset) -> xr.Dataset:
+def validate_estimates_study(study: Dataset) -> Dataset:
     """Check a study of estimates and return it unchanged.
 
     The dimension is ``source``: one estimate a study (and group).

@@ -94,8 +94,6 @@ def clustered_regression(
     >>> fit.names, fit.of("x")["coefficient"]
     (('intercept', 'x'), 2.3)
     """
-    if not 0 < probability < 1:
-        raise InputError(f"is {probability}, should be between 0 and 1", field="probability")
     if INTERCEPT in columns:
         raise InputError("is a column; the intercept is there already", field=INTERCEPT)
     y = _finite(values, "values", None)

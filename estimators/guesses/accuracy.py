@@ -115,8 +115,7 @@ def enough_answers(participant: ArrayLike, minimum: int) -> BoolArray:
     if minimum < 0:
         raise InputError(f"is {minimum}, should be at least 0", field="minimum")
     code, count = np.unique(np.asarray(participant), return_inverse=True, return_counts=True)[1:]
-    kept: BoolArray = count[code] >= minimum
-    return kept
+    return count[code] >= minimum
 
 
 def participant_accuracy(
@@ -284,8 +283,7 @@ def bayesian_bootstrap_accuracy(
     right, where = checked_columns(hit, cluster=cluster)
     code = np.unique(where, return_inverse=True)[1]
     weight = rng.dirichlet(np.ones(int(code.max()) + 1), size=n_draws)
-    draws: FloatArray = (weight @ np.bincount(code, weights=right)) / (weight @ np.bincount(code))
-    return draws
+    return (weight @ np.bincount(code, weights=right)) / (weight @ np.bincount(code))
 
 
 def checked_columns(correct: ArrayLike, **columns: ArrayLike) -> list[NDArray[Any]]:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    import xarray as xr
+from estimators.arrays import Dataset
 
 
 @cache
-def guess_study() -> xr.Dataset:
+def guess_study() -> Dataset:
     """Guess study: 4 participants guess 16 tokens in each of 3 documents, and become better."""
     import xarray as xr  # noqa: PLC0415 - importing estimators needs no xarray
 

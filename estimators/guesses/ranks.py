@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.arrays import Dataset
 from estimators.display import Result
 from estimators.guesses.study import GUESSES
 from estimators.layout import response_positions
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,7 +33,7 @@ class GuessRanks(Result):
     n_tried: NDArray[np.int64]
 
 
-def guess_ranks(study: xr.Dataset) -> GuessRanks:
+def guess_ranks(study: Dataset) -> GuessRanks:
     """Count the guesses that everybody took for every item, in a game that goes on until the guess is right.
 
     A participant's guesses at an item are taken in the order in which they were given. A game with a single guess gives

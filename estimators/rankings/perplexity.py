@@ -129,8 +129,7 @@ def _missing(values: FloatArray, censoring: str, offset_nats: float, vocab_size:
     if censoring == "below_last":
         if not (np.isfinite(offset_nats) and offset_nats >= 0):
             raise InputError(f"is {offset_nats}, should be 0 or more", field="offset_nats")
-        below: FloatArray = _last(values) - offset_nats
-        return below
+        return _last(values) - offset_nats
     k = values.shape[1]
     if vocab_size is None or vocab_size <= k:
         raise InputError(f"is {vocab_size}, should be the size of the vocabulary, over {k}", field="vocab_size")
@@ -153,8 +152,7 @@ def _lists(logprob: ArrayLike) -> FloatArray:
 
 def _last(values: FloatArray) -> FloatArray:
     length = (~np.isnan(values)).sum(axis=1)
-    last: FloatArray = np.take_along_axis(values, length[:, None] - 1, axis=1)[:, 0]
-    return last
+    return np.take_along_axis(values, length[:, None] - 1, axis=1)[:, 0]
 
 
 def approximate_perplexity(

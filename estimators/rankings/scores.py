@@ -48,8 +48,7 @@ def reciprocal_score(rank: ArrayLike) -> FloatArray:
     >>> rankings.reciprocal_score([1, 2, np.inf])
     array([1. , 0.5, 0. ])
     """
-    score: FloatArray = 1.0 / checked_ranks(rank)
-    return score
+    return 1.0 / checked_ranks(rank)
 
 
 def exponential_score(rank: ArrayLike, decay: float) -> FloatArray:
@@ -68,8 +67,7 @@ def exponential_score(rank: ArrayLike, decay: float) -> FloatArray:
     """
     if not (np.isfinite(decay) and decay > 0):
         raise InputError(f"is {decay}, should be a positive number", field="decay")
-    score: FloatArray = np.exp(-decay * (checked_ranks(rank) - 1.0))
-    return score
+    return np.exp(-decay * (checked_ranks(rank) - 1.0))
 
 
 def average_score(rank: ArrayLike, k: int, decays: Sequence[float] = DECAYS) -> FloatArray:

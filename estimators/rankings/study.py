@@ -9,21 +9,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import BoolArray, FloatArray
+from estimators.arrays import BoolArray, Dataset, FloatArray
 from estimators.display import Result
 from estimators.errors import InputError
 from estimators.rankings.perplexity import Censoring, reference_log_probability
 from estimators.rankings.ranks import Match, Tie, match_tokens, rank_at, ranks_among
 from estimators.rankings.scores import DECAYS, exponential_score, linear_score, reciprocal_score
 from estimators.schema import Range, Schema, Variable
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 _KEY = ("model", "text", "context_length", "window", "position")
 # APIs round log-probabilities, and float32 softmax can round a probability to a hair above one
@@ -77,7 +74,7 @@ RANKINGS = Schema(
 
 
 @RANKINGS.documented
-def validate_ranking_study(study: xr.Dataset) -> xr.Dataset:
+def validate_ranking_study(study: Dataset) -> Dataset:
     """Check a ranking study and return it unchanged.
 
     Dimensions are ``token`` (one reference token scored by one model, in long form) and ``rank`` (the model's most
@@ -113,7 +110,7 @@ def validate_ranking_study(study: xr.Dataset) -> xr.Dataset:
     return study
 
 
-def _check_lists(study: xr.Dataset, source: str) -> None:
+def _check_lists(study: Dataset, source: str) -> None:
     logprob, token = study["ranked_logprob"].values, study["ranked_token"].values
     absent = np.isnan(logprob)
     wrong = absent[:, :1] | (absent[:, :-1] & ~absent[:, 1:]).any(axis=1, keepdims=True)
@@ -167,7 +164,7 @@ class TokenScores(Result):
     k: int
 
 
-def match_in_study(study: xr.Dataset, match: Match | str = "stripped") -> BoolArray:
+def match_in_study(study: Dataset, match: Match | str = "stripped") -> BoolArray:
     """Say where every reference token is in its ranking, (token, rank)."""
     RANKINGS.source(study)
     if match == "id":
@@ -179,7 +176,7 @@ def match_in_study(study: xr.Dataset, match: Match | str = "stripped") -> BoolAr
 
 
 def score_study(
-    study: xr.Dataset,
+    study: Dataset,
     *,
     match: Match | str = "stripped",
     tie: Tie | str = "listed",
@@ -257,7 +254,7 @@ def score_study(
     )
 
 
-def conditioned_on_other_text(study: xr.Dataset, match: Match | str = "stripped") -> BoolArray:
+def conditioned_on_other_text(study: Dataset, match: Match | str = "stripped") -> BoolArray:
     """Tokens, (token,), whose ranking was, or may have been, made after another text than the reference.
 
     A run that asks for several tokens at once goes on with the same completion while the TOP-RANKED token is the

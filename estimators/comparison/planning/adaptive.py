@@ -138,8 +138,7 @@ def question_gains(state: QuestionState) -> tuple[FloatArray, FloatArray]:
     m = np.where(target, 0, state.n_reports)
 
     def by_item(values: NDArray[np.floating]) -> FloatArray:
-        sums: FloatArray = np.bincount(item, values, minlength=n_items).astype(float)
-        return sums
+        return np.bincount(item, values, minlength=n_items).astype(float)
 
     # each item's own level, pulled towards the line of all as far as its reports are few
     fitted = state.intercept + state.line * state.offset_nats

@@ -154,8 +154,7 @@ class _Course:
         """People in turn: everybody is asked alike often."""
         turn = (self.turn + np.arange(n)) % self.n_people
         self.turn += n
-        found: IntArray = self.rng.permutation(turn).astype(np.intp)
-        return found
+        return self.rng.permutation(turn).astype(np.intp)
 
     def answer(self, item: IntArray) -> IntArray:
         token = self.known.draw("belief", self.context[item], 1, self.rng)[:, 0]

@@ -124,15 +124,13 @@ def report_log_ratios(
 ) -> FloatArray:
     """Reports on tokens against their contexts' targets, as log-ratios ln h(x)/h(y), nats; shape (report,)."""
     log_odds = known.belief[context, known.target[context]] - known.belief[context, token]
-    found: FloatArray = log_ratio_from_report(reports_of(people, who, log_odds, rounding_scheme(scale), rng))
-    return found
+    return log_ratio_from_report(reports_of(people, who, log_odds, rounding_scheme(scale), rng))
 
 
 def _dealt(n_items: int, n_questions: int, n_people: int, rng: np.random.Generator) -> IntArray:
     """Who is asked what, (item, question): in turn, in an order of each item's own."""
     turn = np.arange(n_items * n_questions).reshape(n_items, n_questions) % n_people
-    dealt: IntArray = rng.permuted(rng.permutation(n_people)[turn], axis=1)
-    return dealt
+    return rng.permuted(rng.permutation(n_people)[turn], axis=1)
 
 
 _MASS_TOLERANCE = 1e-3  # of the probabilities of 50,000 tokens in single precision

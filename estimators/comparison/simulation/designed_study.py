@@ -7,12 +7,12 @@ What people believe and report is :mod:`estimators.comparison.simulation.players
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from estimators.arrays import IntArray
+from estimators.arrays import Dataset, IntArray
 from estimators.comparison.simulation.asking import (
     NO_TOKEN,
     Asked,
@@ -34,9 +34,6 @@ from estimators.comparison.simulation.study import participant_names
 from estimators.comparison.study import validate_comparison_study
 from estimators.errors import InputError, unknown_choice
 from estimators.layout import add_note
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 FloatArray = NDArray[Any]
 Player = Literal["belief", "equation_6"]
@@ -61,7 +58,7 @@ def simulate_designed_study(
     player: Player = "belief",
     posterior_weight: float = 1.0,
     store_reference: bool = True,
-) -> xr.Dataset:
+) -> Dataset:
     r"""Simulate a comparison study of a given design, by people whose belief is given.
 
     Each participant is asked at most one comparison of an item, and others answer it freely as far as there are
@@ -172,7 +169,7 @@ def _dataset(
     *,
     answering: IntArray,
     tokens: NDArray[np.object_],
-) -> xr.Dataset:
+) -> Dataset:
     import xarray as xr  # noqa: PLC0415  (an import of estimators needs NumPy and SciPy only)
 
     n_items, n_people = target.size, players.bot.size

@@ -10,12 +10,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import BoolArray, FloatArray
+from estimators.arrays import BoolArray, Dataset, FloatArray
 from estimators.comparison.simulation.language import (
     context_texts,
     divergence,
@@ -29,13 +28,10 @@ from estimators.comparison.study import validate_comparison_study
 from estimators.errors import check_memory
 from estimators.layout import HUMAN, add_note
 
-if TYPE_CHECKING:
-    import xarray as xr
-
 
 def simulate_comparison_study(
     settings: SimulationSettings | None = None, items: SimulatedItems | None = None
-) -> xr.Dataset:
+) -> Dataset:
     """Simulate a comparison study, as a loader would give it, together with the truth.
 
     Parameters
