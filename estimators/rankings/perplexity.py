@@ -162,8 +162,10 @@ def approximate_perplexity(
 
     Parameters
     ----------
-    logprob, hit, censoring, **settings
+    logprob, hit, censoring
         See :func:`reference_log_probability`.
+    **settings
+        Its other arguments.
 
     Raises
     ------
