@@ -18,8 +18,6 @@ from typing import Any
 
 from estimators.errors import InputError
 
-__all__ = ["PACKAGES", "code_hash", "package_version", "sampler_versions", "source_hash", "work_hash"]
-
 PACKAGES = ("estimators", "models", "inference", "experiments")
 """The packages of this distribution that hold code."""
 
@@ -49,32 +47,7 @@ def sampler_versions() -> dict[str, str]:
 
 @cache
 def code_hash(*names: str) -> str:
-    """SHA-256 of the code of packages and modules.
-
-    Parameters
-    ----------
-    *names : str
-        Importable names: a package stands for every ``*.py``, ``*.csv`` and ``*.npz`` file below its folder, a module
-        for its file. Name what decides the numbers and no more: a result is computed again when any of these files
-        changes.
-
-    Returns
-    -------
-    str
-        64 hexadecimal digits, the same for the same relative paths and bytes. A process computes it once.
-
-    Raises
-    ------
-    InputError
-        If no name is given, or a name has no file.
-
-    Examples
-    --------
-    >>> len(code_hash("estimators"))
-    64
-    >>> code_hash("estimators", "inference.lm") == code_hash("estimators")
-    False
-    """
+    """SHA-256 of the code of packages and modules."""
     if not names:
         raise InputError("are none; name a package or a module", field="names")
     digest = hashlib.sha256()
@@ -89,29 +62,7 @@ def code_hash(*names: str) -> str:
 
 
 def source_hash(function: Callable[..., Any]) -> str:
-    """SHA-256 of the source of one function, without what it calls.
-
-    Parameters
-    ----------
-    function : callable
-        Written in a file or in a notebook's cell; of a :func:`functools.partial` the function inside.
-
-    Returns
-    -------
-    str
-        64 hexadecimal digits.
-
-    Raises
-    ------
-    InputError
-        If Python has no source of it.
-
-    Examples
-    --------
-    >>> from functools import partial
-    >>> source_hash(source_hash) == source_hash(partial(source_hash))
-    True
-    """
+    """SHA-256 of the source of one function, without what it calls."""
     function = _inside(function)
     try:
         source = inspect.getsource(function)
@@ -123,30 +74,7 @@ def source_hash(function: Callable[..., Any]) -> str:
 
 
 def work_hash(work: Callable[..., Any], *packages: str) -> str:
-    """SHA-256 of packages and of the module that defines a function.
-
-    Parameters
-    ----------
-    work : callable
-        Defined in a module; a function that was typed into a session stands for its own source alone.
-    *packages : str
-        See :func:`code_hash`.
-
-    Returns
-    -------
-    str
-        64 hexadecimal digits.
-
-    Raises
-    ------
-    InputError
-        As :func:`code_hash` and :func:`source_hash` do.
-
-    Examples
-    --------
-    >>> work_hash(code_hash, "estimators") == work_hash(source_hash, "estimators")
-    True
-    """
+    """SHA-256 of packages and of the module that defines a function."""
     file = getattr(inspect.getmodule(_inside(work)), "__file__", None)
     own = source_hash(work) if file is None else hashlib.sha256(Path(file).read_bytes()).hexdigest()
     return hashlib.sha256("\n".join([own, *map(code_hash, packages)]).encode()).hexdigest()

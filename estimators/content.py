@@ -24,8 +24,6 @@ import numpy as np
 
 from estimators.code_identity import PACKAGES, code_hash
 
-__all__ = ["Reader", "UnsureError", "content_digest", "environment", "file_sha256", "hash_parts"]
-
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(...), type(NotImplemented))
 # what these give, or read, stands in no code
 _OPAQUE = {"open", "eval", "exec", "globals", "input", "__import__"}

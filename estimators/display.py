@@ -16,8 +16,6 @@ from estimators.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Result", "interval_rows"]
-
 # format characters but those that join letters, which are part of the spelling
 INVISIBLE = re.compile("[\u00ad\u034f\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
 _ROWS_SHOWN = 10
@@ -26,22 +24,13 @@ _SHORT = 40
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Result:
-    """Base of results: dataclasses that people look at in a notebook.
-
-    A class may give :meth:`headline` and replace :meth:`summary`.
-    """
+    """Base of results: dataclasses that people look at in a notebook."""
 
     made_by: ClassVar[str] = ""
 
     @classmethod
     def require(cls, **values: object) -> None:
-        """Refuse arguments that are not of this class, and say what makes one.
-
-        Raises
-        ------
-        InputError
-            Names the argument.
-        """
+        """Refuse arguments that are not of this class, and say what makes one."""
         for name, value in values.items():
             if not isinstance(value, cls):
                 raise InputError(
@@ -85,27 +74,7 @@ class Result:
 
 
 def interval_rows(draws: Mapping[str, ArrayLike], *, probability: float = 0.9) -> pd.DataFrame:
-    """Median and equal-tailed interval of each quantity's draws.
-
-    Parameters
-    ----------
-    draws : mapping of str to array_like
-        Draws, of any shape, by the name of the quantity.
-    probability : float
-        Of the intervals.
-
-    Returns
-    -------
-    pandas.DataFrame
-        Columns ``median``, ``lower``, ``upper``; a row a quantity.
-
-    Examples
-    --------
-    >>> from estimators.display import interval_rows
-    >>> interval_rows({"gap_nats": range(101)}, probability=0.8)
-              median  lower  upper
-    gap_nats    50.0   10.0   90.0
-    """
+    """Median and equal-tailed interval of each quantity's draws."""
     import pandas as pd  # noqa: PLC0415 - seconds that importing estimators should not cost
 
     tail = (1 - probability) / 2

@@ -8,8 +8,6 @@ from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
 
-__all__ = ["InputError", "check_memory", "how_to_install", "printable", "require_packages", "unknown_choice"]
-
 _LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 
@@ -48,10 +46,7 @@ def unknown_choice(what: str, value: object, valid: Iterable[object], *, source:
 
 
 def require_packages(packages: Iterable[str], extra: str, *, source: object = None, field: object = None) -> None:
-    """Refuse to start what needs a missing package, and say which extra brings it.
-
-    Nothing is imported: a package counts as installed if Python finds it.
-    """
+    """Refuse to start what needs a missing package, and say which extra brings it."""
     missing = [name for name in packages if find_spec(name) is None]
     if missing:
         raise InputError(how_to_install(", ".join(missing), extra), source=source, field=field)

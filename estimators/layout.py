@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.arrays import Dataset
 from estimators.errors import InputError
 from estimators.schema import Variable, is_dataset
-
-if TYPE_CHECKING:
-    import xarray as xr
-
-__all__ = ["HUMAN", "ITEM_ID", "add_note", "item_labels", "item_positions", "notes", "response_positions"]
 
 HUMAN = "human"
 """Name of the player whose answers are the study's responses."""
@@ -25,17 +21,8 @@ ITEM_ID = Variable(
 """Variable of a study whose items have names."""
 
 
-def response_positions(study: xr.Dataset) -> NDArray[np.intp]:
-    """Positions along ``item`` of every response's item.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A comparison study or a guess study.
-
-    Returns
-    -------
-    ndarray of int, shape (response,)
+def response_positions(study: Dataset) -> NDArray[np.intp]:
+    """Positions along ``item`` of every response's item, (response,), of any kind of study that has responses.
 
     Raises
     ------
@@ -52,37 +39,13 @@ def response_positions(study: xr.Dataset) -> NDArray[np.intp]:
     return item_positions(study, "response_item")
 
 
-def item_labels(study: xr.Dataset) -> NDArray[Any]:
-    """What results call the items of a study: ``item_id`` where their owner has named them, else ``item``.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A study of any kind that has items.
-
-    Returns
-    -------
-    ndarray of str or int, shape (item,)
-
-    Examples
-    --------
-    >>> from estimators.comparison.examples import comparison_study
-    >>> from estimators.layout import item_labels
-    >>> item_labels(comparison_study())[:3]
-    array([0, 1, 2])
-    """
-    labels: NDArray[Any] = study[ITEM_ID.name].values.astype(str) if ITEM_ID.name in study else study["item"].values
-    return labels
+def item_labels(study: Dataset) -> NDArray[Any]:
+    """What results call the items of a study: ``item_id`` where their owner has named them, else ``item``."""
+    return study[ITEM_ID.name].values.astype(str) if ITEM_ID.name in study else study["item"].values
 
 
-def item_positions(study: xr.Dataset, variable: str) -> NDArray[np.intp]:
-    """Positions along ``item`` of the labels that a variable holds (``response_item``, ``entry_item``, ...).
-
-    Raises
-    ------
-    InputError
-        If a label is no item of the study.
-    """
+def item_positions(study: Dataset, variable: str) -> NDArray[np.intp]:
+    """Positions along ``item`` of the labels that a variable holds (``response_item``, ``entry_item``, ...)."""
     if not is_dataset(study):
         raise InputError(f"is a {type(study).__name__}, should be a study (an xarray.Dataset)", field="study")
     labels, wanted = study["item"].values, study[variable].values
@@ -100,35 +63,14 @@ def item_positions(study: xr.Dataset, variable: str) -> NDArray[np.intp]:
     return positions.astype(np.intp, copy=False)
 
 
-def notes(study: xr.Dataset) -> list[dict[str, Any]]:
-    """What a loader counted, dropped, repaired or kept in spite of doubts.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A study of any kind.
-
-    Returns
-    -------
-    list of dict
-        Each with ``level`` ("info" or "warning"), ``text`` and ``count`` (None if there is nothing to count).
-    """
+def notes(study: Dataset) -> list[dict[str, Any]]:
+    """What a loader counted, dropped, repaired or kept in spite of doubts."""
     entries: list[dict[str, Any]] = json.loads(study.attrs.get("notes", "[]"))
     return entries
 
 
 def add_note(
-    study: xr.Dataset, text: str, *, count: int | None = None, level: Literal["info", "warning"] = "info"
+    study: Dataset, text: str, *, count: int | None = None, level: Literal["info", "warning"] = "info"
 ) -> None:
-    """Append one note to ``study.attrs["notes"]`` (JSON, so that netCDF keeps it).
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        Changed in place.
-    text : str
-        What was counted, dropped, repaired or kept.
-    count : int, optional
-    level : {"info", "warning"}, optional
-    """
+    """Append one note to ``study.attrs["notes"]`` (JSON, so that netCDF keeps it)."""
     study.attrs["notes"] = json.dumps([*notes(study), {"level": level, "text": text, "count": count}])

@@ -5,17 +5,13 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.arrays import Dataset
 from estimators.errors import InputError
-
-if TYPE_CHECKING:
-    import xarray as xr
-
-__all__ = ["NAMES", "Range", "Schema", "Variable", "is_dataset", "refuse"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -43,18 +39,7 @@ _SECTIONS = """Attributes: ``name``; ``notes``, see :func:`estimators.layout.not
 
 @dataclass(frozen=True)
 class Range:
-    """Numbers that a variable may hold.
-
-    Parameters
-    ----------
-    words : str
-        The range in words, for messages and docstrings.
-    lowest, highest : float
-    open_ends : bool
-        The ends themselves are not allowed.
-    nan, infinite : bool
-        Whether NaN and infinities are allowed (an infinity within the ends only).
-    """
+    """Numbers that a variable may hold."""
 
     words: str
     lowest: float = -np.inf
@@ -74,28 +59,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Variable:
-    """One variable of a kind of study.
-
-    Parameters
-    ----------
-    name : str
-        A variable with the name of its only dimension is a coordinate: its values are labels, each there once.
-    dims : str
-        Its dimensions, such as ``"item, candidate"``.
-    type : {"int", "float", "bool", "str"}
-    meaning : str
-        For the docstring.
-    needed : bool or str, optional
-        Whether a study has to have it; the name of a dimension or variable that it goes with.
-    unit : str, optional
-    range : Range, optional
-    label_of, position_along : str, optional
-        Dimension whose labels, or along which positions, the values are.
-    unique : bool, optional
-        Whether a value may be there once only.
-    filled, gaps : bool, optional
-        Strings: whether an empty one is refused, and whether None may stand for one.
-    """
+    """One variable of a kind of study."""
 
     name: str
     dims: str
@@ -120,7 +84,7 @@ class Variable:
         """Whether its values are the labels of a dimension."""
         return self.name == self.dims
 
-    def is_needed(self, study: xr.Dataset) -> bool:
+    def is_needed(self, study: Dataset) -> bool:
         """Whether this study has to have it."""
         return self.needed is True or self.needed in study.dims or self.needed in study
 
@@ -137,18 +101,7 @@ class Variable:
 
 @dataclass(frozen=True)
 class Schema:
-    """The variables of one kind of study.
-
-    Parameters
-    ----------
-    kind : str
-        As in "comparison study".
-    cure : str
-        What makes such a study, for messages.
-    variables : tuple of Variable
-    may_be_empty : tuple of str, optional
-        Dimensions of needed variables that may have no entry.
-    """
+    """The variables of one kind of study."""
 
     kind: str
     cure: str
@@ -159,14 +112,8 @@ class Schema:
         """Let :data:`NAMES` have its variables and dimensions."""
         NAMES.update(name for variable in self.variables for name in (variable.name, *variable.dim_names))
 
-    def source(self, study: xr.Dataset) -> str:
-        """Name a study in messages, such as ``comparison study 'simulated'``, once it is known to be of this kind.
-
-        Raises
-        ------
-        InputError
-            If it is no Dataset, or lacks most of what such a study needs; says what makes one.
-        """
+    def source(self, study: Dataset) -> str:
+        """Name a study in messages, such as ``comparison study 'simulated'``, once it is known to be of this kind."""
         if not is_dataset(study):
             raise InputError(f"is a {type(study).__name__}, should be an xarray.Dataset; {self.cure}", field="study")
         needed = [variable.name for variable in self.variables if variable.needed is True]
@@ -175,14 +122,8 @@ class Schema:
             raise InputError(f"is no {self.kind} study, without {', '.join(missing[:4])}; {self.cure}", field="study")
         return f"{self.kind} study {study.attrs.get('name', '(unnamed)')!r}"
 
-    def check(self, study: xr.Dataset) -> str:
-        """Check every variable of a study by itself, and return the study's name for messages.
-
-        Raises
-        ------
-        InputError
-            Names the variable, the entry, the value found and what would be right.
-        """
+    def check(self, study: Dataset) -> str:
+        """Check every variable of a study by itself, and return the study's name for messages."""
         source = self.source(study)
         there = [variable for variable in self.variables if variable.name in study]
         needed = [variable for variable in self.variables if variable.is_needed(study)]
@@ -237,24 +178,8 @@ def is_dataset(study: object) -> bool:
     return hasattr(study, "data_vars") and hasattr(study, "attrs")
 
 
-def refuse(study: xr.Dataset, source: str, name: str, good: NDArray[np.bool_] | Iterable[bool], right: str) -> None:
-    """Refuse a variable whose values are not all good.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-    source, name : str
-        The study in messages, and the variable.
-    good : ndarray of bool
-        One for each value.
-    right : str
-        What would be right.
-
-    Raises
-    ------
-    InputError
-        Names the first entry that is not good, its value, and how many there are.
-    """
+def refuse(study: Dataset, source: str, name: str, good: NDArray[np.bool_] | Iterable[bool], right: str) -> None:
+    """Refuse a variable whose values are not all good."""
     bad = ~np.asarray(good, dtype=bool)
     if not bad.any():
         return
@@ -268,7 +193,7 @@ def refuse(study: xr.Dataset, source: str, name: str, good: NDArray[np.bool_] | 
     raise InputError(f"is {value!r} at {place} ({int(bad.sum())} such); {right}", source=source, field=name)
 
 
-def _check_values(study: xr.Dataset, variable: Variable, source: str) -> None:
+def _check_values(study: Dataset, variable: Variable, source: str) -> None:
     name, values = variable.name, study[variable.name].values
     if values.dtype == object and not variable.gaps:
         # an object may be anything

@@ -3,10 +3,8 @@
 from estimators.bets.calibration import StakeCalibration, calibrate_stakes, stakes_and_outcomes
 from estimators.bets.gambling import GamblingEstimate, gambling_estimate
 from estimators.bets.loss import BetLoss, LossBracket, bracket_losses, estimate_bet_loss
-from estimators.bets.losses import bet_losses, model_losses, outcome_stakes, spread_nats
-from estimators.bets.planning import expected_bet_losses
-from estimators.bets.ranks import stake_ranks
-from estimators.bets.simulation import BetSimulation, simulate_bet_study
+from estimators.bets.losses import bet_losses, model_losses, outcome_stakes, spread_nats, stake_ranks
+from estimators.bets.simulation import BetSimulation, expected_bet_losses, simulate_bet_study
 from estimators.bets.study import validate_bet_study
 from estimators.bets.tables import bet_items, bet_participants
 

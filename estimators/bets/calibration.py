@@ -4,25 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from estimators.arrays import Dataset, FloatArray
 from estimators.bets.study import BETS, hit_of_answers
 from estimators.display import Result
 from estimators.documents import crossed_mean
 from estimators.errors import InputError
 
-if TYPE_CHECKING:
-    import xarray as xr
-
-__all__ = ["STAKE_EDGES", "StakeCalibration", "calibrate_stakes", "stakes_and_outcomes"]
-
 STAKE_EDGES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 1.0)
 """Edges of the bins of stakes; people stake round numbers, which stand inside the bins' right ends."""
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -33,23 +26,10 @@ class StakeCalibration(Result):
     ----------
     stake_from, stake_to : ndarray, shape (bin,)
         A bin holds its right end.
-    n_stakes : ndarray of int, shape (bin,)
-    mean_stake, share_came : ndarray, shape (bin,)
-    share_se : ndarray, shape (bin,)
-        Of ``share_came``, clustered over people and items; NaN where there is one of either.
+    n_stakes, mean_stake, share_came, share_se : ndarray, shape (bin,)
+        The error is clustered over people and items; NaN where there is one of either.
     calibration_error : float
         Mean over stakes of the absolute difference of ``mean_stake`` and ``share_came`` of their bins.
-
-    Examples
-    --------
-    >>> from estimators import bets
-    >>> from estimators.bets.examples import bet_study
-    >>> print(bets.calibrate_stakes(**bets.stakes_and_outcomes(bet_study())).summary().round(2).to_string())
-       stake_from  stake_to  n_stakes  mean_stake  share_came  share_se
-    0        0.05       0.1         1        0.06        1.00       NaN
-    1        0.10       0.2         1        0.12        1.00       NaN
-    2        0.20       0.3         8        0.25        0.25      0.19
-    3        0.30       0.5         8        0.48        0.25      0.28
     """
 
     stake_from: FloatArray
@@ -65,13 +45,8 @@ class StakeCalibration(Result):
         return f"calibration error {self.calibration_error:.3f} over {int(self.n_stakes.sum())} stakes"
 
 
-def stakes_and_outcomes(study: xr.Dataset) -> dict[str, NDArray[np.generic]]:
+def stakes_and_outcomes(study: Dataset) -> dict[str, NDArray[np.generic]]:
     """Stakes of a study, those on anything else among them, and whether what they were on came.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A bet study.
 
     Returns
     -------
@@ -114,10 +89,6 @@ def calibrate_stakes(
     participant, item : array_like, shape (stake,)
     edges : sequence of float, optional
         Rising, from 0 to 1. A bin holds its right end, the first one both.
-
-    Returns
-    -------
-    StakeCalibration
 
     Raises
     ------

@@ -3,30 +3,15 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    import xarray as xr
-
-__all__ = ["bet_study"]
+from estimators.arrays import Dataset
 
 
 @cache
-def bet_study() -> xr.Dataset:
-    """Bet study: 2 participants name two words in each of 3 contexts; all shares are powers of one half.
-
-    Returns
-    -------
-    xarray.Dataset
-
-    Examples
-    --------
-    >>> from estimators.bets.examples import bet_study
-    >>> bet_study().sizes["bet"]
-    12
-    """
+def bet_study() -> Dataset:
+    """Bet study: 2 participants name two words in each of 3 contexts; all shares are powers of one half."""
     import xarray as xr  # noqa: PLC0415 - importing estimators needs no xarray
 
     target = ["cat", "sat", "mat"]

@@ -7,12 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from estimators.arrays import FloatArray
 from estimators.display import Result
 from estimators.errors import InputError
-
-__all__ = ["GamblingEstimate", "gambling_estimate"]
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -21,8 +18,7 @@ class GamblingEstimate(Result):
 
     Attributes
     ----------
-    participant : ndarray of str, shape (participant,)
-    n_bets : ndarray of int, shape (participant,)
+    participant, n_bets : ndarray, shape (participant,)
     log_capital : ndarray, shape (participant,)
         ln of what 1 becomes when all of it is staked every time, at fair odds on a vocabulary (V for 1).
     entropy_nats : ndarray, shape (participant,)
@@ -30,24 +26,8 @@ class GamblingEstimate(Result):
     mean_stake_nats : float
         Entropy estimate of a committee that stakes the mean of its members' stakes, over all items.
     shared_capital_nats : float
-        Of one that gives everybody an equal part of the capital and lets it lie, over the items on which everybody
-        bet: at most ln(number of participants) / (number of items) above the best participant's. NaN without such
-        items.
-    n_shared : int
-        Items on which everybody bet.
-
-    Examples
-    --------
-    >>> from estimators import bets
-    >>> found = bets.gambling_estimate([0.7, 1.4, 0.7, 2.8], ["a", "a", "b", "b"], [0, 1, 0, 1], vocab_size=100)
-    >>> print(found.describe())
-    participant          str32[2]
-    n_bets               int64[2]
-    log_capital          float64[2]
-    entropy_nats         float64[2]
-    mean_stake_nats      1.286
-    shared_capital_nats  1.286
-    n_shared             2
+        Of one that gives everybody an equal part of the capital and lets it lie, over the `n_shared` items on which
+        everybody bet: at most ln(participants) / (items) above the best participant's. NaN without such items.
     """
 
     participant: NDArray[np.str_]
@@ -80,14 +60,10 @@ def gambling_estimate(
     Parameters
     ----------
     loss_nats : array_like, shape (response,)
-        Of :func:`~estimators.bets.losses.bet_losses`; ``inf`` is the ruin of a participant. No NaN.
+        Of :func:`bet_losses`; ``inf`` is the ruin of a participant. No NaN.
     participant, item : array_like, shape (response,)
     vocab_size : int
         V, above 1: only ``log_capital`` depends on it.
-
-    Returns
-    -------
-    GamblingEstimate
 
     Raises
     ------

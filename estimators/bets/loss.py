@@ -7,18 +7,14 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from estimators.display import Result
 from estimators.documents import CrossedMean, crossed_mean
 from estimators.errors import InputError, unknown_choice
 
-__all__ = ["ZEROS", "BetLoss", "LossBracket", "Zero", "bracket_losses", "estimate_bet_loss"]
-
 Zero = Literal["refuse", "count"]
 ZEROS: tuple[str, ...] = get_args(Zero)
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, repr=False)
@@ -27,41 +23,14 @@ class BetLoss(Result):
 
     Attributes
     ----------
-    loss_nats, loss_se_nats, loss_lower_nats, loss_upper_nats : float
-        Mean, standard error and interval.
     reference_loss_nats : float
         Of the reference (a generator) on the same answers; NaN without one.
     gap_nats, gap_se_nats, gap_lower_nats, gap_upper_nats : float
         Loss minus the reference's, answer by answer; NaN without one.
-    n_responses, n_participants, n_items : int
-        That the mean is of.
     n_zero : int
         Answers besides that put nothing on what came: their loss is infinite, and so is the mean with them.
     n_unasked : int
         Answers besides without a back-off or a reference.
-
-    Examples
-    --------
-    >>> from estimators import bets
-    >>> from estimators.bets.examples import bet_study
-    >>> study = bet_study()
-    >>> person, item = study["participant"].values, study["response_item"].values
-    >>> found = bets.estimate_bet_loss(bets.bet_losses(study), person, item, reference=bets.model_losses(study))
-    >>> print(found.describe())
-    loss_nats            2.051
-    loss_se_nats         0.5776
-    loss_lower_nats      -1.596
-    loss_upper_nats      5.698
-    reference_loss_nats  1.386
-    gap_nats             0.6648
-    gap_se_nats          0.3478
-    gap_lower_nats       -1.531
-    gap_upper_nats       2.861
-    n_responses          6
-    n_participants       2
-    n_items              3
-    n_zero               0
-    n_unasked            0
     """
 
     loss_nats: float
@@ -94,21 +63,8 @@ class LossBracket(Result):
     ----------
     lower_nats, upper_nats : float
         Mean loss with the most and the least favourable of the back-offs, on the same answers.
-    lower_back_off, upper_back_off : str
     n_responses : int
         Answers with a finite loss under every back-off.
-
-    Examples
-    --------
-    >>> from estimators import bets
-    >>> from estimators.bets.examples import bet_study
-    >>> losses = {name: bets.bet_losses(bet_study(), name, vocab_size=1002) for name in ("generator", "uniform")}
-    >>> print(bets.bracket_losses(losses).describe())
-    lower_nats      2.051
-    upper_nats      4.956
-    lower_back_off  'generator'
-    upper_back_off  'uniform'
-    n_responses     6
     """
 
     lower_nats: float
@@ -137,18 +93,12 @@ def estimate_bet_loss(
     Parameters
     ----------
     loss_nats : array_like, shape (response,)
-        Of :func:`~estimators.bets.losses.bet_losses`.
+        Of :func:`bet_losses`.
     participant, item : array_like, shape (response,)
     reference : array_like, shape (response,), optional
-        Losses of the generator, of :func:`~estimators.bets.losses.model_losses`.
+        Losses of the generator, of :func:`model_losses`.
     zero : {"refuse", "count"}
         What to do with answers that put nothing on what came: refuse them, or leave them out and count them.
-    probability : float
-        Of the intervals.
-
-    Returns
-    -------
-    BetLoss
 
     Raises
     ------
@@ -213,10 +163,6 @@ def bracket_losses(losses: Mapping[str, ArrayLike]) -> LossBracket:
     ----------
     losses : mapping of str to array_like, shape (response,)
         By back-off.
-
-    Returns
-    -------
-    LossBracket
 
     Raises
     ------

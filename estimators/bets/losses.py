@@ -12,19 +12,13 @@ word, the loss would be -ln of the stake on the true word y. Where y was not nam
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.arrays import BoolArray, Dataset, FloatArray
 from estimators.bets.study import BETS, GENERATOR, hit_of_answers, named_mass
 from estimators.errors import InputError, unknown_choice
 from estimators.layout import item_positions
-
-if TYPE_CHECKING:
-    import xarray as xr
-
-__all__ = ["FLOOR", "UNIFORM", "back_off_model", "bet_losses", "model_losses", "outcome_stakes", "spread_nats"]
 
 UNIFORM = "uniform"
 """Back-off that gives every word of a vocabulary that was not named the same."""
@@ -32,29 +26,16 @@ UNIFORM = "uniform"
 FLOOR = "floor"
 """No distribution: the whole stake on anything else lies on the word that came, so that no back-off costs less."""
 
-FloatArray = NDArray[np.float64]
 
-
-def outcome_stakes(study: xr.Dataset) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Stake on what came: on the target where it was named, on anything else where it was not.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A bet study.
-
-    Returns
-    -------
-    stake : ndarray, shape (response,)
-    named : ndarray of bool, shape (response,)
+def outcome_stakes(study: Dataset) -> tuple[FloatArray, BoolArray]:
+    """Stake on what came, (response,), the target or where it was not named anything else; and whether it was named.
 
     Examples
     --------
     >>> from estimators import bets
     >>> from estimators.bets.examples import bet_study
-    >>> stake, named = bets.outcome_stakes(bet_study())
-    >>> stake.tolist(), named.tolist()
-    ([0.5, 0.25, 0.125, 0.5, 0.0625, 0.25], [True, False, True, False, True, False])
+    >>> bets.outcome_stakes(bet_study())[0].tolist()
+    [0.5, 0.25, 0.125, 0.5, 0.0625, 0.25]
     """
     BETS.source(study)
     hit = hit_of_answers(study)
@@ -64,13 +45,11 @@ def outcome_stakes(study: xr.Dataset) -> tuple[FloatArray, NDArray[np.bool_]]:
     return stake, named
 
 
-def bet_losses(study: xr.Dataset, back_off: str = GENERATOR, *, vocab_size: int | None = None) -> FloatArray:
+def bet_losses(study: Dataset, back_off: str = GENERATOR, *, vocab_size: int | None = None) -> FloatArray:
     """Realised loss of every answer under one back-off.
 
     Parameters
     ----------
-    study : xarray.Dataset
-        A bet study.
     back_off : str, optional
         "generator" (the study's), the name of any model of the study, "uniform", or "floor".
     vocab_size : int, optional
@@ -90,8 +69,6 @@ def bet_losses(study: xr.Dataset, back_off: str = GENERATOR, *, vocab_size: int 
     --------
     >>> from estimators import bets
     >>> from estimators.bets.examples import bet_study
-    >>> bets.bet_losses(bet_study(), "floor").round(2).tolist()
-    [0.69, 1.39, 2.08, 0.69, 2.77, 1.39]
     >>> bets.bet_losses(bet_study(), "uniform", vocab_size=1002).round(2).tolist()
     [0.69, 8.29, 2.08, 7.6, 2.77, 8.29]
     """
@@ -102,18 +79,8 @@ def bet_losses(study: xr.Dataset, back_off: str = GENERATOR, *, vocab_size: int 
     return losses
 
 
-def spread_nats(study: xr.Dataset, back_off: str, *, vocab_size: int | None = None) -> FloatArray:
-    """Cost of the back-off: -ln of the target's share of what lies on anything else, 0 where the target was named.
-
-    Parameters
-    ----------
-    study, back_off, vocab_size
-        See :func:`bet_losses`.
-
-    Returns
-    -------
-    ndarray, shape (response,)
-        Nats, at least 0.
+def spread_nats(study: Dataset, back_off: str, *, vocab_size: int | None = None) -> FloatArray:
+    """Cost of the back-off, (response,), nats: -ln of the target's share of what lies on anything else; 0 if named.
 
     Raises
     ------
@@ -150,14 +117,8 @@ def spread_nats(study: xr.Dataset, back_off: str, *, vocab_size: int | None = No
     return np.where(named, 0.0, cost)
 
 
-def back_off_model(study: xr.Dataset, back_off: str) -> int:
-    """Position along ``model`` of a back-off that is one; "generator" is the study's.
-
-    Raises
-    ------
-    InputError
-        If there is no such model.
-    """
+def back_off_model(study: Dataset, back_off: str) -> int:
+    """Position along ``model`` of a back-off that is one; "generator" is the study's."""
     names = study["model"].values.tolist() if "model" in study.coords else []
     name = study.attrs.get(GENERATOR, back_off) if back_off == GENERATOR else back_off
     if name not in names:
@@ -166,20 +127,8 @@ def back_off_model(study: xr.Dataset, back_off: str) -> int:
     return int(names.index(name))
 
 
-def model_losses(study: xr.Dataset, model: str = GENERATOR) -> FloatArray:
-    """Loss of a language model on the target of every answer.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A bet study.
-    model : str, optional
-        A model of the study; "generator" is the study's.
-
-    Returns
-    -------
-    ndarray, shape (response,)
-        -ln p(target | context), nats; NaN where it was not asked.
+def model_losses(study: Dataset, model: str = GENERATOR) -> FloatArray:
+    """Loss of a language model on every answer's target, -ln p(target | context), nats; NaN where it was not asked.
 
     Examples
     --------
@@ -191,3 +140,35 @@ def model_losses(study: xr.Dataset, model: str = GENERATOR) -> FloatArray:
     at = back_off_model(study, model)
     found: FloatArray = -study["target_logprob"].values[at][item_positions(study, "response_item")]
     return found
+
+
+def stake_ranks(study: Dataset) -> tuple[FloatArray, NDArray[np.int64]]:
+    """Rank of the target among the words of every answer, the largest stake first, and how many words were named.
+
+    Equal stakes rank in the order in which the words were named. :func:`estimators.rankings.guess_bounds` makes
+    Shannon's bounds of them, for whoever guesses the words in that order.
+
+    Returns
+    -------
+    rank : ndarray of float, shape (response,)
+        From 1; ``inf`` where the target was not named.
+    n_named : ndarray of int, shape (response,)
+
+    Examples
+    --------
+    >>> from estimators import bets
+    >>> from estimators.bets.examples import bet_study
+    >>> bets.stake_ranks(bet_study())[0].tolist()
+    [1.0, inf, 2.0, inf, 2.0, inf]
+    """
+    BETS.source(study)
+    answer = study["bet_response"].values
+    order = np.lexsort((np.arange(answer.size), -study["bet_stake"].values, answer))
+    n_named = np.bincount(answer, minlength=study.sizes["response"])
+    start = np.cumsum(n_named) - n_named
+    place = np.empty(answer.size)
+    place[order] = np.arange(answer.size) - start[answer[order]] + 1
+    hit = hit_of_answers(study)
+    rank = np.full(hit.size, np.inf)
+    rank[hit >= 0] = place[hit[hit >= 0]]
+    return rank, n_named

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import log_softmax, softmax
 
+from estimators.arrays import Dataset, FloatArray
 from estimators.errors import InputError, check_memory
-
-if TYPE_CHECKING:
-    import xarray as xr
-
-__all__ = ["BetSimulation", "simulate_bet_study", "whole_chips"]
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -24,25 +18,19 @@ class BetSimulation:
 
     Parameters
     ----------
-    n_items : int
-        Contexts.
-    n_participants : int
     n_answers : int
         Items that each participant bets on, drawn at random; at most `n_items`.
     n_named : int
         Words that a participant names.
     n_chips : int
         Whole chips to spread; one at least lies on every word named and on anything else.
-    vocab_size : int
     spread : float
         Standard deviation of the text's log-probabilities over words: 3 leaves a few words likely in most contexts.
     generator_noise, participant_noise : float
         Standard deviation of a word's log-probability around the text's, for the generator and for each participant.
-    sharpness : float
-        Median over participants of the exponent of their stakes: stakes are beliefs to this power, made a sum of 1.
-        Above 1 people stake too boldly; their calibration curve is then too flat.
-    sharpness_spread : float
-        Standard deviation over participants of its logarithm.
+    sharpness, sharpness_spread : float
+        Stakes are beliefs to this power, made a sum of 1: median over participants, standard deviation of its
+        logarithm. Above 1 people stake too boldly; their calibration curve is then too flat.
 
     Examples
     --------
@@ -84,18 +72,13 @@ class BetSimulation:
         check_memory(8 * n_cells, source="simulation", field="vocab_size")
 
 
-def simulate_bet_study(simulation: BetSimulation, rng: np.random.Generator) -> xr.Dataset:
-    r"""Simulate people who bet on next words.
+def simulate_bet_study(simulation: BetSimulation, rng: np.random.Generator) -> Dataset:
+    """Simulate people who bet on next words.
 
     In every item the text's distribution has log-probabilities that are normal over words; the generator's and each
     participant's are the text's plus normal noise of their own. A participant names the most probable words and stakes
     chips on the cells (words named, anything else) in proportion to the belief in each to the power
     :math:`s_u`, their sharpness.
-
-    Parameters
-    ----------
-    simulation : BetSimulation
-    rng : numpy.random.Generator
 
     Returns
     -------
@@ -106,7 +89,6 @@ def simulate_bet_study(simulation: BetSimulation, rng: np.random.Generator) -> x
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import bets
     >>> study = bets.simulate_bet_study(bets.BetSimulation(n_items=8, n_answers=4), np.random.default_rng(0))
     >>> study.sizes["response"], study.sizes["bet"]
@@ -115,20 +97,20 @@ def simulate_bet_study(simulation: BetSimulation, rng: np.random.Generator) -> x
     import xarray as xr  # noqa: PLC0415 - importing estimators needs no xarray
 
     sizes = simulation
-    text = _normalised(sizes.spread * rng.normal(size=(sizes.n_items, sizes.vocab_size)))
-    generator = _normalised(text + sizes.generator_noise * rng.normal(size=text.shape))
+    text = log_softmax(sizes.spread * rng.normal(size=(sizes.n_items, sizes.vocab_size)), axis=1)
+    generator = log_softmax(text + sizes.generator_noise * rng.normal(size=text.shape), axis=1)
     target = (np.exp(text).cumsum(axis=1) > rng.random((sizes.n_items, 1))).argmax(axis=1)
     sharpness = sizes.sharpness * np.exp(sizes.sharpness_spread * rng.normal(size=sizes.n_participants))
     person = np.repeat(np.arange(sizes.n_participants), sizes.n_answers)
     item = np.concatenate(
         [np.sort(rng.permutation(sizes.n_items)[: sizes.n_answers]) for _ in range(sizes.n_participants)]
     )
-    belief = _normalised(text[item] + sizes.participant_noise * rng.normal(size=(item.size, sizes.vocab_size)))
+    belief = log_softmax(text[item] + sizes.participant_noise * rng.normal(size=(item.size, sizes.vocab_size)), axis=1)
     named = np.argsort(-belief, axis=1, kind="stable")[:, : sizes.n_named]
     cells = np.take_along_axis(belief, named, axis=1)
     rest = np.log1p(-np.minimum(np.exp(cells).sum(axis=1), 1 - 1e-12))
     wanted = sharpness[person, None] * np.column_stack([rest, cells])
-    stake = whole_chips(np.exp(_normalised(wanted)), sizes.n_chips) / sizes.n_chips
+    stake = whole_chips(softmax(wanted, axis=1), sizes.n_chips) / sizes.n_chips
     words = np.array([f"w{word}" for word in range(sizes.vocab_size)], dtype=object)
     answer = np.repeat(np.arange(item.size), sizes.n_named)
     flat = named.ravel()
@@ -159,35 +141,8 @@ def simulate_bet_study(simulation: BetSimulation, rng: np.random.Generator) -> x
     )
 
 
-def _normalised(log_weight: FloatArray) -> FloatArray:
-    top = log_weight.max(axis=1, keepdims=True)
-    total = np.exp(log_weight - top).sum(axis=1, keepdims=True)
-    normalised: FloatArray = log_weight - top - np.log(total)
-    return normalised
-
-
 def whole_chips(share: FloatArray, n_chips: int) -> NDArray[np.int64]:
-    """Spread whole chips in proportion to shares: one at least a cell, the rest by largest remainders.
-
-    Parameters
-    ----------
-    share : ndarray, shape (answer, cell)
-        Rows that add up to 1.
-    n_chips : int
-        At least one a cell.
-
-    Returns
-    -------
-    ndarray of int, shape (answer, cell)
-        Rows that add up to `n_chips`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from estimators.bets.simulation import whole_chips
-    >>> whole_chips(np.array([[0.6, 0.3, 0.1]]), 10)
-    array([[5, 3, 2]])
-    """
+    """Spread whole chips in proportion to shares: one at least a cell, the rest by largest remainders."""
     free = n_chips - share.shape[1]
     exact = share * free
     chips = np.floor(exact).astype(np.int64)
@@ -195,3 +150,72 @@ def whole_chips(share: FloatArray, n_chips: int) -> NDArray[np.int64]:
     order = np.argsort(chips - exact, axis=1, kind="stable").argsort(axis=1, kind="stable")
     whole: NDArray[np.int64] = chips + (order < missing[:, None]) + 1
     return whole
+
+
+def expected_bet_losses(
+    belief_logprob: ArrayLike,
+    back_off_logprob: ArrayLike,
+    target: ArrayLike,
+    sharpness: ArrayLike,
+    *,
+    n_named: int = 5,
+    n_chips: int = 100,
+) -> FloatArray:
+    """Loss of people who name their most probable words and stake whole chips, by their sharpness.
+
+    As in :func:`simulate_bet_study`: stakes on the cells (words named, anything else) are proportional to the belief in
+    each to the power s, one chip at least on each; a back-off spreads the stake on anything else over unnamed words.
+
+    Parameters
+    ----------
+    belief_logprob, back_off_logprob : array_like, shape (item, vocab)
+        Nats.
+    target : array_like of int, shape (item,)
+    sharpness : array_like, shape (s,)
+        Above 0; above 1 people stake too boldly.
+
+    Returns
+    -------
+    ndarray, shape (s, item)
+        -ln of the share of the chips that lies on the target, nats.
+
+    Raises
+    ------
+    InputError
+        If the shapes disagree, or there are too few words or chips.
+
+    Examples
+    --------
+    Fifty chips of a hundred lie on the target:
+
+    >>> from estimators import bets
+    >>> belief = np.log([[0.5, 0.3, 0.1, 0.1]])
+    >>> bets.expected_bet_losses(belief, belief, [0], [1.0], n_named=2).round(3)
+    array([[0.693]])
+    """
+    h, m = np.asarray(belief_logprob, dtype=float), np.asarray(back_off_logprob, dtype=float)
+    place, power = np.asarray(target), np.asarray(sharpness, dtype=float)
+    if h.ndim != 2 or m.shape != h.shape or place.shape != h.shape[:1]:
+        raise InputError(
+            f"have shapes {h.shape}, {m.shape}, {place.shape}; should be (item, vocab) twice, and (item,)",
+            field="belief_logprob, back_off_logprob, target",
+        )
+    if not (0 < n_named < h.shape[1] - 1 and n_chips > n_named):
+        raise InputError(
+            f"is {n_named}, should be at least 1, below the {h.shape[1]} words less one and the {n_chips} chips",
+            field="n_named",
+        )
+    if power.ndim != 1 or not (power > 0).all():
+        raise InputError("should be a list of numbers above 0", field="sharpness")
+    named = np.argpartition(-h, n_named, axis=1)[:, :n_named]
+    cells = np.take_along_axis(h, named, axis=1)
+    rest = np.log(np.maximum(1 - np.exp(cells).sum(axis=1), 1e-12))
+    hit = named == place[:, None]
+    left = np.maximum(1 - np.exp(np.take_along_axis(m, named, axis=1)).sum(axis=1), np.exp(m[np.arange(len(m)), place]))
+    spread = np.where(hit.any(axis=1), 0.0, np.log(left) - m[np.arange(len(m)), place])
+    wanted = power[:, None, None] * np.column_stack([rest, cells])
+    share = softmax(wanted, axis=2)
+    chips = whole_chips(share.reshape(-1, n_named + 1), n_chips).reshape(share.shape)
+    at = np.where(hit.any(axis=1), 1 + hit.argmax(axis=1), 0)
+    stake = np.take_along_axis(chips, np.broadcast_to(at[None, :, None], (power.size, at.size, 1)), axis=2)[..., 0]
+    return spread - np.log(stake / n_chips)

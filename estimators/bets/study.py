@@ -5,19 +5,12 @@ One ``xarray.Dataset`` and one validator. See :func:`validate_bet_study` for the
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-from numpy.typing import NDArray
 
+from estimators.arrays import Dataset, FloatArray, IntArray
 from estimators.errors import InputError
 from estimators.layout import ITEM_ID, item_positions
 from estimators.schema import Range, Schema, Variable, refuse
-
-if TYPE_CHECKING:
-    import xarray as xr
-
-__all__ = ["BETS", "GENERATOR", "bet_answer_positions", "hit_of_answers", "named_mass", "validate_bet_study"]
 
 GENERATOR = "generator"
 """Attribute of a study: which of its models is the generator."""
@@ -29,7 +22,6 @@ _MASS_SLACK = 1e-3
 _SHARE = Range("a share from 0 to 1", 0, 1)
 _LOGPROB = Range("a log-probability, at most 0, or NaN where it was not asked", highest=1e-5, nan=True, infinite=True)
 
-FloatArray = NDArray[np.float64]
 
 BETS = Schema(
     kind="bet",
@@ -60,7 +52,7 @@ BETS = Schema(
 
 
 @BETS.documented
-def validate_bet_study(study: xr.Dataset) -> xr.Dataset:
+def validate_bet_study(study: Dataset) -> Dataset:
     """Check a bet study and return it unchanged.
 
     Dimensions are ``item``, ``response`` (the answer of one participant to one item), ``bet`` (a word named in an
@@ -109,7 +101,7 @@ def _first(values: list[tuple[object, object]]) -> list[bool]:
     return [value not in seen and not seen.add(value) for value in values]  # type: ignore[func-returns-value]
 
 
-def _check_mass(study: xr.Dataset, source: str) -> None:
+def _check_mass(study: Dataset, source: str) -> None:
     """No model can give the words named and the target more than the whole probability."""
     hit = hit_of_answers(study) >= 0
     item = item_positions(study, "response_item")
@@ -126,12 +118,7 @@ def _check_mass(study: xr.Dataset, source: str) -> None:
             )
 
 
-def bet_answer_positions(study: xr.Dataset) -> NDArray[np.intp]:
-    """Positions along ``item`` of every answer's item, (response,)."""
-    return item_positions(study, "response_item")
-
-
-def hit_of_answers(study: xr.Dataset) -> NDArray[np.intp]:
+def hit_of_answers(study: Dataset) -> IntArray:
     """Position along ``bet`` of the bet on the target, -1 where the target was not named; (response,)."""
     found = np.full(study.sizes["response"], -1, dtype=np.intp)
     hits = np.flatnonzero(study["bet_hit"].values)
@@ -139,7 +126,7 @@ def hit_of_answers(study: xr.Dataset) -> NDArray[np.intp]:
     return found
 
 
-def named_mass(study: xr.Dataset, model: int) -> FloatArray:
+def named_mass(study: Dataset, model: int) -> FloatArray:
     """What a model gives to the words that an answer names, together; (response,), NaN where it was not asked."""
     share = np.exp(study["bet_logprob"].values[model]).astype(float)
     # of no bet at all they would be whole numbers

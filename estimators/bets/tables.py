@@ -8,28 +8,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.arrays import Dataset, FloatArray
 from estimators.bets.losses import model_losses, outcome_stakes
 from estimators.bets.study import BETS
 from estimators.layout import item_labels, item_positions
 
 if TYPE_CHECKING:
     import pandas as pd
-    import xarray as xr
-
-__all__ = ["bet_items", "bet_participants"]
-
-FloatArray = NDArray[np.float64]
 
 
-def bet_items(study: xr.Dataset, losses: Mapping[str, FloatArray]) -> pd.DataFrame:
+def bet_items(study: Dataset, losses: Mapping[str, FloatArray]) -> pd.DataFrame:
     """Describe every item that people bet on.
 
     Parameters
     ----------
-    study : xarray.Dataset
-        A bet study.
     losses : mapping of str to ndarray, shape (response,)
-        Losses by back-off, of :func:`~estimators.bets.losses.bet_losses`.
+        Losses by back-off, of :func:`bet_losses`.
 
     Returns
     -------
@@ -44,11 +38,8 @@ def bet_items(study: xr.Dataset, losses: Mapping[str, FloatArray]) -> pd.DataFra
     >>> from estimators import bets
     >>> from estimators.bets.examples import bet_study
     >>> study = bet_study()
-    >>> bets.bet_items(study, {"generator": bets.bet_losses(study)})[["item", "target", "share_named"]]
-       item target  share_named
-    0     0    cat          0.5
-    1     1    sat          0.5
-    2     2    mat          0.5
+    >>> bets.bet_items(study, {"generator": bets.bet_losses(study)})["share_named"].tolist()
+    [0.5, 0.5, 0.5]
     """
     position = item_positions(study, "response_item")
     names = study["model"].to_numpy().tolist() if "model" in study.coords else []
@@ -60,13 +51,8 @@ def bet_items(study: xr.Dataset, losses: Mapping[str, FloatArray]) -> pd.DataFra
     return found.reset_index(drop=True)
 
 
-def bet_participants(study: xr.Dataset, losses: Mapping[str, FloatArray]) -> pd.DataFrame:
-    """Describe everybody who bet.
-
-    Parameters
-    ----------
-    study, losses
-        See :func:`bet_items`.
+def bet_participants(study: Dataset, losses: Mapping[str, FloatArray]) -> pd.DataFrame:
+    """Describe everybody who bet, with losses as in :func:`bet_items`.
 
     Returns
     -------
@@ -96,7 +82,7 @@ def bet_participants(study: xr.Dataset, losses: Mapping[str, FloatArray]) -> pd.
 
 
 def _by(
-    study: xr.Dataset, losses: Mapping[str, FloatArray], group: NDArray[Any], more: Mapping[str, FloatArray]
+    study: Dataset, losses: Mapping[str, FloatArray], group: NDArray[Any], more: Mapping[str, FloatArray]
 ) -> pd.DataFrame:
     """Means of the answers of every group, with NaN where an answer has no back-off."""
     import pandas as pd  # noqa: PLC0415 - half a second that importing estimators does not need

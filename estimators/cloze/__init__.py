@@ -1,14 +1,20 @@
 """Cloze studies: people's and models' next words."""
 
-from estimators.cloze.answer_statistics import AnswerStatistics, answer_statistics, entropy_corrected_nats
+from estimators.cloze.answer_statistics import (
+    AnswerStatistics,
+    answer_statistics,
+    entropy_corrected_nats,
+    target_surprisal,
+)
 from estimators.cloze.calibration_error import CalibrationError, expected_calibration_error, share_correct
 from estimators.cloze.classwise_error import ClasswiseError, classwise_calibration_error
 from estimators.cloze.criterion_share import (
     CRITERIA,
     CriterionShare,
-    criterion_distance,
+    NeededShare,
     criterion_margin,
     criterion_share,
+    needed_share,
 )
 from estimators.cloze.distances import jensen_shannon_nats, kl_nats, total_variation, tvd_exact
 from estimators.cloze.distributions import (
@@ -16,15 +22,12 @@ from estimators.cloze.distributions import (
     TopWords,
     WordCounts,
     count_words,
-    distributions_from_proportions,
     entropy_nats,
-    probability_at,
     relative_frequencies,
     top_words,
 )
 from estimators.cloze.meaning import EnergyDistance, energy_distance
-from estimators.cloze.mixture import HeldOutMixture, held_out_mixture, mixture_weights
-from estimators.cloze.needed_share import NeededShare, needed_share
+from estimators.cloze.mixture import HeldOutMixture, held_out_mixture
 from estimators.cloze.paired_difference import PairedDifference, paired_difference
 from estimators.cloze.population import AgreementSpread, GroupDistance, agreement_spread, group_distance
 from estimators.cloze.renormalised import renormalised_distributions
@@ -37,9 +40,8 @@ from estimators.cloze.split_halves import (
 )
 from estimators.cloze.study import validate_cloze_study
 from estimators.cloze.study_words import ModelWords, StudyWords, study_words
-from estimators.cloze.surprisal import target_surprisal
 from estimators.cloze.tables import cloze_items, cloze_participants
-from estimators.cloze.tvd_bias import TvdBaseline, permutation_baseline, tvd_with_baseline
+from estimators.cloze.tvd_bias import TvdBaseline, tvd_with_baseline
 from estimators.cloze.words import NON_ANSWERS, WORD_RULES, NormalisedWords, WordRules, normalise_words, word_rules
 
 __all__ = [
@@ -72,10 +74,8 @@ __all__ = [
     "cloze_items",
     "cloze_participants",
     "count_words",
-    "criterion_distance",
     "criterion_margin",
     "criterion_share",
-    "distributions_from_proportions",
     "energy_distance",
     "entropy_corrected_nats",
     "entropy_nats",
@@ -84,12 +84,9 @@ __all__ = [
     "held_out_mixture",
     "jensen_shannon_nats",
     "kl_nats",
-    "mixture_weights",
     "needed_share",
     "normalise_words",
     "paired_difference",
-    "permutation_baseline",
-    "probability_at",
     "random_split_halves",
     "relative_frequencies",
     "renormalised_distributions",

@@ -14,20 +14,10 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.arrays import FloatArray
 from estimators.cloze.distributions import WordCounts, sums_by_context
 from estimators.display import Result
 from estimators.errors import InputError, unknown_choice
-
-__all__ = [
-    "STATISTICS",
-    "AnswerStatistics",
-    "answer_statistics",
-    "entropy_corrected_nats",
-    "half_split_terms",
-    "pooled_covariance",
-]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,20 +32,13 @@ class AnswerStatistics(Result):
         NaN where a context has fewer than three answers.
     covariance : ndarray, shape (context, statistic, statistic)
         Of the errors: how the statistics would vary over other people asked about the same context.
-
-    Examples
-    --------
-    >>> from estimators import cloze
-    >>> counts = cloze.count_words(context=[0, 0, 1, 1], word=[0, 1, 0, 2], count=[3, 1, 2, 2], n_contexts=2)
-    >>> cloze.answer_statistics(counts)
-    AnswerStatistics(names=('entropy', 'oracle_tvd'), value=float64[2, 2], covariance=float64[2, 2, 2])
     """
 
     made_by = "answer_statistics(counts)"
 
     names: tuple[str, ...]
-    value: Floats
-    covariance: Floats
+    value: FloatArray
+    covariance: FloatArray
 
 
 def answer_statistics(counts: WordCounts, names: tuple[str, ...] = ("entropy", "oracle_tvd")) -> AnswerStatistics:
@@ -66,35 +49,21 @@ def answer_statistics(counts: WordCounts, names: tuple[str, ...] = ("entropy", "
     the first half is hypergeometric, and :math:`g_m(c) = \tfrac12 E|X / a - (c - X) / b|` with halves of a and b.
 
     The errors are the jackknife's: :math:`\frac{m - 1}{m} \sum_j (T_{(j)} - \bar T)(T_{(j)} - \bar T)^\top`
-    over the m answers left out in turn, with the functional for m - 1 answers. It errs on the wide side (Efron and
-    Stein 1981). A context where every answer is different (or all are alike) gets no error at all, which is false:
-    see :func:`pooled_covariance`.
-
-    Parameters
-    ----------
-    counts : WordCounts
-    names : tuple of str, optional
-        Of :data:`STATISTICS`.
-
-    Returns
-    -------
-    AnswerStatistics
+    over the m answers left out in turn. It errs on the wide side (Efron and Stein 1981), but a context where every
+    answer is different (or all are alike) gets no error at all: see :func:`pooled_covariance`.
 
     Raises
     ------
     InputError
-        If a name is unknown.
+        If a name is not in :data:`STATISTICS`.
 
     Examples
     --------
     >>> from estimators import cloze
     >>> counts = cloze.count_words(context=[0, 0, 1, 1], word=[0, 1, 0, 2], count=[3, 1, 2, 2], n_contexts=2)
-    >>> found = cloze.answer_statistics(counts)
-    >>> found.value.round(3)
+    >>> cloze.answer_statistics(counts).value.round(3)
     array([[0.562, 0.693],
            [0.5  , 0.333]])
-    >>> found.covariance.shape
-    (2, 2, 2)
     """
     WordCounts.require(counts=counts)
     for name in names:
@@ -125,20 +94,15 @@ def answer_statistics(counts: WordCounts, names: tuple[str, ...] = ("entropy", "
     return AnswerStatistics(tuple(names), value, covariance)
 
 
-def entropy_corrected_nats(counts: WordCounts) -> Floats:
+def entropy_corrected_nats(counts: WordCounts) -> FloatArray:
     r"""Entropy of what people would say, corrected for words that nobody has said yet (Chao and Shen 2003).
 
-    The entropy of relative frequencies is too low, by a nat and more where 20 people give many words. The share of
-    the distribution that was seen is estimated by :math:`C = 1 - f_1 / n`, with :math:`f_1` words given once among n
-    answers, and every word stands for those as likely as itself that were missed:
+    The share of the distribution that was seen is estimated by :math:`C = 1 - f_1 / n`, with :math:`f_1` words given
+    once among n answers, and every word stands for those as likely as itself that were missed:
 
     .. math:: H = -\sum_w \frac{C p_w \ln (C p_w)}{1 - (1 - C p_w)^n}
 
     It is still too low where most answers differ; where all of them do, :math:`f_1 = n - 1` keeps it finite.
-
-    Parameters
-    ----------
-    counts : WordCounts
 
     Returns
     -------
@@ -163,27 +127,8 @@ def entropy_corrected_nats(counts: WordCounts) -> Floats:
     return np.where(totals > 1, sums_by_context(counts.context, terms, counts.n_contexts), np.nan)
 
 
-def pooled_covariance(found: AnswerStatistics, *, window: int = 41, shrinkage: float = 0.1) -> Floats:
-    """Average the errors over contexts with similar statistics, as a single context's are rough and can be zero.
-
-    Parameters
-    ----------
-    found : AnswerStatistics
-        Without NaN.
-    window : int, optional
-        Contexts to average over: those next in the order of the first statistic. All of them where there are fewer.
-    shrinkage : float, optional
-        Weight of the average over all contexts: where nearly all answers differ, a window's errors lie on a line.
-
-    Returns
-    -------
-    ndarray, shape (context, statistic, statistic)
-
-    Raises
-    ------
-    InputError
-        If the window is not positive, the shrinkage no share, or a context has no errors.
-    """
+def pooled_covariance(found: AnswerStatistics, *, window: int = 41, shrinkage: float = 0.1) -> FloatArray:
+    """Average the errors over contexts with similar statistics, as a single context's are rough and can be zero."""
     if window < 1:
         raise InputError(f"is {window}, should be at least 1", field="window")
     if not 0 <= shrinkage <= 1:
@@ -199,15 +144,14 @@ def pooled_covariance(found: AnswerStatistics, *, window: int = 41, shrinkage: f
     summed = np.concatenate([np.zeros((1, *found.covariance.shape[1:])), np.cumsum(found.covariance[order], axis=0)])
     averaged = np.empty_like(found.covariance)
     averaged[order] = (summed[start + width] - summed[start]) / width
-    blended: Floats = np.asarray((1 - shrinkage) * averaged + shrinkage * found.covariance.mean(axis=0), dtype=float)
+    blended: FloatArray = np.asarray(
+        (1 - shrinkage) * averaged + shrinkage * found.covariance.mean(axis=0), dtype=float
+    )
     return blended
 
 
-def half_split_terms(total: int) -> Floats:
-    """Terms g(c), c = 0, ..., total, of the expected TVD between two random halves; shape (total + 1,).
-
-    The first half has total // 2 answers, the second the others.
-    """
+def half_split_terms(total: int) -> FloatArray:
+    """Terms g(c), c = 0, ..., total, of the expected TVD between two random halves; shape (total + 1,)."""
     first = total // 2
     count = np.arange(total + 1)[:, None]
     drawn = np.arange(first + 1)[None, :]
@@ -215,17 +159,43 @@ def half_split_terms(total: int) -> Floats:
     choose = np.array([[math.comb(n, k) for k in range(first + 1)] for n in range(total + 1)], dtype=float)
     ways = choose[:, : first + 1] * choose[total - count.ravel()][:, ::-1] / math.comb(total, first)
     apart = np.abs(drawn / first - (count - drawn) / (total - first))
-    terms: Floats = (ways * apart).sum(axis=1) / 2
+    terms: FloatArray = (ways * apart).sum(axis=1) / 2
     return terms
 
 
-def _entropy_terms(total: int) -> Floats:
+def _entropy_terms(total: int) -> FloatArray:
     share = np.arange(total + 1) / total
-    terms: Floats = -share * np.log(np.where(share > 0, share, 1.0))
-    return terms
+    return -share * np.log(np.where(share > 0, share, 1.0))
 
 
-STATISTICS: Mapping[str, Callable[[int], Floats]] = MappingProxyType(
+STATISTICS: Mapping[str, Callable[[int], FloatArray]] = MappingProxyType(
     {"entropy": _entropy_terms, "oracle_tvd": half_split_terms}
 )
 """Every statistic -> its terms by count, for a number of answers."""
+
+
+def target_surprisal(counts: WordCounts, target: NDArray[np.int64]) -> FloatArray:
+    """Surprisal of each context's word, nats, (context,); NaN where there is no word (a negative code) or no answer.
+
+    Raises
+    ------
+    InputError
+        If there are other numbers of contexts.
+
+    Examples
+    --------
+    >>> from estimators import cloze
+    >>> from estimators.cloze.examples import cloze_study
+    >>> words = cloze.study_words(cloze_study(), human="none", model="none", corpus="none", models=[])
+    >>> cloze.target_surprisal(words.answers(), words.target).shape
+    (12,)
+    """
+    wanted = np.asarray(target)
+    if wanted.shape != (counts.n_contexts,):
+        raise InputError(f"has shape {wanted.shape}, the counts have {counts.n_contexts} contexts", field="target")
+    hit = counts.word == wanted[counts.context]
+    k = np.bincount(counts.context[hit], weights=counts.count[hit], minlength=counts.n_contexts)
+    n = counts.totals
+    with np.errstate(divide="ignore"):
+        surprisal: FloatArray = -np.log((k + 0.5) / (n + 1))
+    return np.where((wanted >= 0) & (n > 0), surprisal, np.nan)

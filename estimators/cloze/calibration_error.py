@@ -12,8 +12,6 @@ from estimators.cloze.distributions import TopWords, WordCounts
 from estimators.display import Result
 from estimators.errors import InputError, unknown_choice
 
-__all__ = ["BINNINGS", "CalibrationError", "expected_calibration_error", "share_correct"]
-
 BINNINGS = ("fixed", "adaptive", "legacy")
 
 
@@ -25,22 +23,11 @@ class CalibrationError(Result):
     ----------
     ece : float
         sum_b (n_b / N) abs(accuracy_b - confidence_b).
-    confidence, accuracy : ndarray of float, shape (bin,)
-        Means in each bin; NaN in an empty one.
-    count : ndarray of int, shape (bin,)
+    confidence, accuracy, count : ndarray, shape (bin,)
+        Means in each bin, NaN in an empty one; and number.
     edges : ndarray of float, shape (bin + 1,)
-    n : int
-        N, predictions that were given.
     n_lost : int
         Predictions that no bin takes though they count in N (legacy bins lose a confidence of 1).
-
-    Examples
-    --------
-    >>> from estimators import cloze
-    >>> cloze.expected_calibration_error([0.2, 0.3, 0.8, 0.9], [0, 1, 1, 1], n_bins=2).summary()
-       confidence  accuracy  count
-    0        0.25       0.5      2
-    1        0.85       1.0      2
     """
 
     ece: float
@@ -69,13 +56,8 @@ def expected_calibration_error(
         Whether the word is the gold label; a share where several words tie (see :func:`share_correct`).
     bins : {"fixed", "adaptive", "legacy"}, optional
         Equal widths, [i/n, (i+1)/n) and the last one closed; equal numbers of predictions (equal confidences
-        always share a bin, so that numbers differ where there are many of one); or the paper's code: equal widths,
-        the last one open, edges by repeated floating-point sums, confidences in single precision.
-    n_bins : int, optional
-
-    Returns
-    -------
-    CalibrationError
+        share a bin); or the paper's code: equal widths, the last one open, edges by repeated floating-point sums,
+        confidences in single precision.
 
     Raises
     ------
@@ -139,10 +121,8 @@ def share_correct(
 
     Parameters
     ----------
-    counts, gold_counts : WordCounts
-        Of the same contexts.
-    top, gold : TopWords
-        Of these counts.
+    counts, top, gold_counts, gold
+        Words of the same contexts on either side, and :func:`top_words` of them.
     ties : {"first", "average"}
         Take the first of equally frequent words on either side, as the paper's code does; or the probability that
         the words agree when both are drawn at random from the tied ones.

@@ -11,8 +11,6 @@ from estimators.cloze.distributions import Distributions
 from estimators.display import Result
 from estimators.errors import InputError
 
-__all__ = ["ClasswiseError", "classwise_calibration_error"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClasswiseError(Result):
@@ -28,15 +26,6 @@ class ClasswiseError(Result):
         With one set of bins for all words, a sum over bins from 0 to 2.
     n_words : int
         Words that have a probability or are the gold label somewhere.
-    n_contexts : int
-        With a distribution and a gold label.
-
-    Examples
-    --------
-    >>> from estimators import cloze
-    >>> from estimators.cloze.examples import two_distributions
-    >>> cloze.classwise_calibration_error(two_distributions()[1], [0, 1]).n_contexts
-    2
     """
 
     total: float
@@ -47,7 +36,7 @@ class ClasswiseError(Result):
 
 
 def classwise_calibration_error(cpd: Distributions, gold: ArrayLike, *, n_bins: int = 10) -> ClasswiseError:
-    r"""Calibration error of the probabilities of all words, in bins of equal width.
+    r"""Calibration error of the probabilities of all words, in bins of equal width (Nixon et al. 2019).
 
     For word w and bin b, :math:`|\sum_{i \in b} (p_i(w) - 1[y_i = w])| / N` over the contexts whose p(w) is in the bin;
     summed over bins and words. In most contexts most words have no probability and are not the gold label: they add
@@ -55,29 +44,18 @@ def classwise_calibration_error(cpd: Distributions, gold: ArrayLike, *, n_bins: 
 
     Parameters
     ----------
-    cpd : Distributions
     gold : array_like of int, shape (context,)
         Code of each context's gold label; negative where there is none.
-    n_bins : int, optional
-
-    Returns
-    -------
-    ClasswiseError
 
     Raises
     ------
     InputError
         If the shapes differ, `n_bins` is not positive, or no context has both.
 
-    Notes
-    -----
-    Nixon, Dusenberry, Zhang, Jerfel and Tran (2019), Measuring Calibration in Deep Learning.
-
     Examples
     --------
     A word of probability .8 that comes in one of two contexts, and another that comes in the other:
 
-    >>> import numpy as np
     >>> from estimators import cloze
     >>> both = cloze.Distributions(np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), np.array([0.8, 0.2] * 2), 2)
     >>> round(cloze.classwise_calibration_error(both, [0, 1]).total, 2)

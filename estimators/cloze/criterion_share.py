@@ -17,8 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 from estimators.display import Result
 from estimators.errors import InputError, unknown_choice
 
-__all__ = ["CRITERIA", "CriterionShare", "criterion_distance", "criterion_margin", "criterion_share"]
-
 CRITERIA = ("mean", "kolmogorov_smirnov", "wasserstein", "mann_whitney")
 """What is compared: means; distribution functions at their largest difference, and the area between them; ranks."""
 
@@ -35,13 +33,6 @@ class CriterionShare(Result):
         Of the model's distances from the people's, by the criterion.
     margin : float
         Distance that counts as none.
-    criterion : str
-
-    Examples
-    --------
-    >>> from estimators import cloze
-    >>> cloze.criterion_share([0.7, 0.6, 0.8], [0.4, 0.5, 0.5], criterion="wasserstein", margin=0.1)
-    CriterionShare(share=0.5714, distance=0.2333, margin=0.1, criterion='wasserstein')
     """
 
     share: float
@@ -57,13 +48,8 @@ def criterion_share(model: ArrayLike, halves: ArrayLike, *, criterion: str, marg
     ----------
     model, halves : array_like of float, shape (context,)
         Distance to one half of people, of the model and of the other half, in the same contexts.
-    criterion : str
     margin : float
         Distance that counts as none, in the criterion's unit; :func:`criterion_margin` has that of a test.
-
-    Returns
-    -------
-    CriterionShare
 
     Raises
     ------
@@ -84,29 +70,7 @@ def criterion_share(model: ArrayLike, halves: ArrayLike, *, criterion: str, marg
 
 
 def criterion_distance(model: ArrayLike, halves: ArrayLike, criterion: str) -> float:
-    """Distance between the distributions of two sets of distances, by one criterion of :data:`CRITERIA`.
-
-    Parameters
-    ----------
-    model, halves : array_like of float, shape (context,)
-    criterion : str
-
-    Returns
-    -------
-    float
-        In the unit of the values; without unit for ``kolmogorov_smirnov`` and ``mann_whitney``.
-
-    Raises
-    ------
-    InputError
-        If the criterion is none, a value is NaN, or the shapes differ.
-
-    Examples
-    --------
-    >>> from estimators import cloze
-    >>> cloze.criterion_distance([0.6, 0.7, 0.8], [0.4, 0.5, 0.6], "kolmogorov_smirnov").__round__(3)
-    0.667
-    """
+    """Distance between the distributions of two sets of distances, by one criterion of :data:`CRITERIA`."""
     one, other = np.asarray(model, dtype=float), np.asarray(halves, dtype=float)
     if one.shape != other.shape or one.ndim != 1 or not len(one):
         raise InputError(f"has shape {other.shape}, the model {one.shape}", field="halves")
@@ -127,21 +91,10 @@ def criterion_distance(model: ArrayLike, halves: ArrayLike, criterion: str) -> f
 
 
 def criterion_margin(criterion: str, n: int, *, level: float = 0.05) -> float:
-    """Smallest distance of two samples of one size that a two-sided test of equal distributions rejects.
+    """Smallest distance of two samples of n values that a two-sided test of equal distributions rejects.
 
     Of Kolmogorov and Smirnov, sqrt(-ln(level / 2) / 2) sqrt(2 / n); of Mann and Whitney, z sqrt((2 n + 1) / (12 n n)):
     both by their large-sample forms, for samples that are independent.
-
-    Parameters
-    ----------
-    criterion : {"kolmogorov_smirnov", "mann_whitney"}
-    n : int
-        Values in each sample.
-    level : float, optional
-
-    Returns
-    -------
-    float
 
     Raises
     ------
@@ -172,3 +125,87 @@ def _shares_below(
     """Share of the values below each point, or not above it."""
     found = np.searchsorted(np.sort(values), points, side="right" if including else "left")
     return np.asarray(found / len(values))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NeededShare(Result):
+    """Share of contexts to improve.
+
+    Parameters
+    ----------
+    share : float
+        1 - margin / gap; 0 for a model within the margin.
+    lower, upper : float
+        Of the bootstrap over groups of contexts.
+    gap : float
+        Mean TVD of the model - mean TVD between halves of people.
+    draws : ndarray of float, shape (replicate,)
+    """
+
+    share: float
+    lower: float
+    upper: float
+    gap: float
+    margin: float
+    draws: NDArray[np.float64]
+
+
+def needed_share(
+    model: ArrayLike,
+    halves: ArrayLike,
+    groups: ArrayLike,
+    *,
+    margin: float,
+    rng: np.random.Generator,
+    n_replicates: int = 2000,
+    probability: float = 0.9,
+) -> NeededShare:
+    """Share of contexts that a model has to answer as people do, for its mean TVD to come near that between people.
+
+    Replacing a random share *k* leaves (1 - k) of the gap between the mean TVDs, so that the share needed is
+    1 - margin / gap; at no share below one are both equal. The interval resamples groups (passages) of contexts.
+
+    Parameters
+    ----------
+    model, halves : array_like of float, shape (context,)
+        TVD to one half of people, of the model and of the other half, in the same contexts.
+    groups : array_like, shape (context,)
+    margin : float
+        Difference of mean TVDs that counts as none.
+
+    Raises
+    ------
+    InputError
+        If the margin is not positive, a value is NaN, or the shapes differ.
+
+    Examples
+    --------
+    >>> from estimators import cloze
+    >>> found = cloze.needed_share(
+    ...     [0.7, 0.6, 0.8], [0.4, 0.4, 0.5], groups=["a", "a", "b"], margin=0.05, rng=np.random.default_rng(0)
+    ... )
+    >>> round(found.share, 3)
+    0.812
+    """
+    model, halves = np.asarray(model, dtype=float), np.asarray(halves, dtype=float)
+    if model.shape != halves.shape or model.ndim != 1 or not len(model):
+        raise InputError(f"has shape {halves.shape}, the model {model.shape}", field="halves")
+    if not margin > 0:
+        raise InputError(f"is {margin}, should be larger than 0", field="margin")
+    gaps = model - halves
+    if np.isnan(gaps).any():
+        raise InputError(f"holds {int(np.isnan(gaps).sum())} NaN; leave those contexts out", field="model or halves")
+    _, group = np.unique(np.asarray(groups), return_inverse=True)
+    size = np.bincount(group)
+    sums = np.bincount(group, weights=gaps)
+    drawn = rng.integers(len(size), size=(n_replicates, len(size)))
+    means = sums[drawn].sum(axis=1) / size[drawn].sum(axis=1)
+    draws = _share(means, margin)
+    tail = (1 - probability) / 2
+    lower, upper = np.quantile(draws, [tail, 1 - tail]) if len(size) > 1 else (np.nan, np.nan)
+    gap = float(gaps.mean())
+    return NeededShare(float(_share(np.array([gap]), margin)[0]), float(lower), float(upper), gap, margin, draws)
+
+
+def _share(gap: NDArray[np.float64], margin: float) -> NDArray[np.float64]:
+    return np.where(gap > margin, 1 - margin / np.maximum(gap, margin), 0.0)

@@ -7,26 +7,15 @@ table. Every function is vectorised over contexts.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from estimators.arrays import BoolArray, FloatArray
 from estimators.display import Result
 from estimators.errors import InputError
 
-__all__ = [
-    "Distributions",
-    "TopWords",
-    "WordCounts",
-    "count_words",
-    "distributions_from_proportions",
-    "entropy_nats",
-    "probability_at",
-    "relative_frequencies",
-    "top_words",
-]
-
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
@@ -37,24 +26,12 @@ class WordCounts(Result):
     Parameters
     ----------
     context : ndarray of int, shape (row,)
-        Position of the context; not decreasing. Within a context rows stand in the order in which the words were
-        first seen.
+        Position of the context; not decreasing. Within a context rows stand in the order in which words were first
+        seen.
     word : ndarray of int, shape (row,)
         Code of the word, 0 or more; a context has a word once.
     count : ndarray of int, shape (row,)
         1 or more.
-    n_contexts : int
-
-    Examples
-    --------
-    >>> from estimators import cloze
-    >>> counts = cloze.count_words(context=[0, 0, 1, 1], word=[0, 1, 0, 2], count=[3, 1, 2, 2], n_contexts=2)
-    >>> counts
-    WordCounts(context=int64[4], word=int64[4], count=int64[4], n_contexts=2)
-    >>> counts.take([1]).summary()
-       context  word  count
-    0        0     0      2
-    1        0     2      2
     """
 
     made_by = "count_words(context, word, count, n_contexts=...)"
@@ -81,35 +58,23 @@ class Distributions(Result):
 
     Parameters
     ----------
-    context : ndarray of int, shape (row,)
-        Not decreasing.
-    word : ndarray of int, shape (row,)
-        A context has a word once.
+    context, word : ndarray of int, shape (row,)
+        Not decreasing; a context has a word once.
     probability : ndarray of float, shape (row,)
         Sums to one within a context, or to less where the rest of the mass is on words that are not listed.
     n_contexts : int
         A context without any row has no distribution: every distance to it is NaN.
-
-    Examples
-    --------
-    >>> from estimators import cloze
-    >>> from estimators.cloze.examples import two_distributions
-    >>> people, model = two_distributions()
-    >>> people
-    Distributions(context=int64[3], word=int64[3], probability=float64[3], n_contexts=2)
-    >>> people.mass
-    array([1., 1.])
     """
 
     made_by = "relative_frequencies(counts)"
 
     context: Ints
     word: Ints
-    probability: Floats
+    probability: FloatArray
     n_contexts: int
 
     @property
-    def mass(self) -> Floats:
+    def mass(self) -> FloatArray:
         """Probability of the words listed, shape (context,)."""
         return sums_by_context(self.context, self.probability, self.n_contexts)
 
@@ -133,23 +98,14 @@ class TopWords(Result):
         How many words are as frequent as it, itself included.
     is_top : ndarray of bool, shape (row,)
         The rows of those words.
-
-    Examples
-    --------
-    >>> from estimators import cloze
-    >>> counts = cloze.count_words(context=[0, 0, 1, 1], word=[0, 1, 0, 2], count=[3, 1, 2, 2], n_contexts=2)
-    >>> cloze.top_words(counts).summary()
-       word  confidence  n_tied
-    0     0        0.75       1
-    1     0        0.50       2
     """
 
     made_by = "top_words(counts)"
 
     word: Ints
-    confidence: Floats
+    confidence: FloatArray
     n_tied: Ints
-    is_top: NDArray[np.bool_]
+    is_top: BoolArray
 
 
 def count_words(context: ArrayLike, word: ArrayLike, count: ArrayLike, *, n_contexts: int) -> WordCounts:
@@ -159,11 +115,6 @@ def count_words(context: ArrayLike, word: ArrayLike, count: ArrayLike, *, n_cont
     ----------
     context, word, count : array_like of int, shape (row,)
         In the order of the data; a negative word is missing.
-    n_contexts : int
-
-    Returns
-    -------
-    WordCounts
 
     Raises
     ------
@@ -183,37 +134,29 @@ def count_words(context: ArrayLike, word: ArrayLike, count: ArrayLike, *, n_cont
     context, word, count = (np.asarray(values, dtype=np.int64) for values in (context, word, count))
     if (count < 0).any():
         raise InputError(f"is {int(count.min())}, should be 0 or more", field="count")
-    kept = (word >= 0) & (count > 0)
-    context, word, count = context[kept], word[kept], count[kept]
+    return WordCounts(*_summed(context, word, count), n_contexts)
+
+
+def _summed(context: Ints, word: Ints, values: NDArray[Any]) -> tuple[Ints, Ints, NDArray[Any]]:
+    """Sum rows of a word; contexts in order, words in the order in which they were first seen."""
+    kept = (word >= 0) & (values > 0)
+    context, word, values = context[kept], word[kept], values[kept]
     width = int(word.max(initial=0)) + 1
     _, first, row = np.unique(context * width + word, return_index=True, return_inverse=True)
-    summed = np.bincount(row.ravel(), weights=count, minlength=len(first)).astype(np.int64)
-    # contexts in order, words in the order in which they were first seen
+    total = np.bincount(row.ravel(), weights=values, minlength=len(first)).astype(values.dtype)
     order = np.lexsort((first, context[first]))
-    return WordCounts(context[first][order], word[first][order], summed[order], n_contexts)
+    return context[first][order], word[first][order], total[order]
 
 
 def relative_frequencies(counts: WordCounts) -> Distributions:
     """Distribution by relative frequency, the maximum-likelihood estimate: p(w | c) = count(c, w) / count(c).
 
-    Parameters
-    ----------
-    counts : WordCounts
-
-    Returns
-    -------
-    Distributions
-
     Examples
     --------
     >>> from estimators import cloze
     >>> counts = cloze.count_words(context=[0, 0, 1, 1], word=[0, 1, 0, 2], count=[3, 1, 2, 2], n_contexts=2)
-    >>> cloze.relative_frequencies(counts).summary()
-       context  word  probability
-    0        0     0         0.75
-    1        0     1         0.25
-    2        1     0         0.50
-    3        1     2         0.50
+    >>> cloze.relative_frequencies(counts).probability
+    array([0.75, 0.25, 0.5 , 0.5 ])
     """
     WordCounts.require(counts=counts)
     return Distributions(counts.context, counts.word, counts.count / counts.totals[counts.context], counts.n_contexts)
@@ -222,44 +165,9 @@ def relative_frequencies(counts: WordCounts) -> Distributions:
 def distributions_from_proportions(
     context: ArrayLike, word: ArrayLike, proportion: ArrayLike, *, n_contexts: int, rescale: bool = True
 ) -> Distributions:
-    """Distribution from published proportions.
-
-    Parameters
-    ----------
-    context, word : array_like of int, shape (row,)
-        A negative word is missing.
-    proportion : array_like of float, shape (row,)
-        Shares; rows of the same word are summed.
-    n_contexts : int
-    rescale : bool, optional
-        Make every context sum to one. Without it a sum below one stays, as mass on words not listed.
-
-    Returns
-    -------
-    Distributions
-
-    Raises
-    ------
-    InputError
-        If without rescaling a context sums to more than one.
-
-    Examples
-    --------
-    >>> from estimators import cloze
-    >>> cloze.distributions_from_proportions([0, 0], [3, 4], [0.5, 0.3], n_contexts=1).probability
-    array([0.625, 0.375])
-    >>> cloze.distributions_from_proportions([0, 0], [3, 4], [0.5, 0.3], n_contexts=1, rescale=False).mass
-    array([0.8])
-    """
+    """Distribution from published proportions, summed by word; without rescaling less than one may be listed."""
     contexts, words = (np.asarray(values, dtype=np.int64) for values in (context, word))
-    shares = np.asarray(proportion, dtype=float)
-    kept = (words >= 0) & (shares > 0)
-    contexts, words, shares = contexts[kept], words[kept], shares[kept]
-    width = int(words.max(initial=0)) + 1
-    _, first, row = np.unique(contexts * width + words, return_index=True, return_inverse=True)
-    summed = np.bincount(row.ravel(), weights=shares, minlength=len(first)).astype(float)
-    order = np.lexsort((first, contexts[first]))
-    contexts, words, summed = contexts[first][order], words[first][order], summed[order]
+    contexts, words, summed = _summed(contexts, words, np.asarray(proportion, dtype=float))
     mass = sums_by_context(contexts, summed, n_contexts)
     if rescale:
         summed = summed / mass[contexts]
@@ -269,27 +177,8 @@ def distributions_from_proportions(
     return Distributions(contexts, words, summed, n_contexts)
 
 
-def probability_at(q: Distributions, rows: WordCounts | Distributions) -> Floats:
-    """Probability under `q` of the words of other rows: zero where `q` does not have the word.
-
-    Parameters
-    ----------
-    q : Distributions
-    rows : WordCounts or Distributions
-        Of the same contexts.
-
-    Returns
-    -------
-    ndarray of float, shape (row,)
-
-    Examples
-    --------
-    >>> from estimators import cloze
-    >>> from estimators.cloze.examples import two_distributions
-    >>> people, model = two_distributions()
-    >>> cloze.probability_at(model, people)
-    array([0.25, 0.75, 0.  ])
-    """
+def probability_at(q: Distributions, rows: WordCounts | Distributions) -> FloatArray:
+    """Probability under `q` of the words of other rows of the same contexts, (row,): zero where `q` lacks the word."""
     Distributions.require(q=q)
     check_same_contexts(q, rows)
     width = int(max(q.word.max(initial=0), rows.word.max(initial=0))) + 1
@@ -303,23 +192,14 @@ def probability_at(q: Distributions, rows: WordCounts | Distributions) -> Floats
     return np.where(keys[found] == wanted, q.probability[found], 0.0)
 
 
-def entropy_nats(p: Distributions) -> Floats:
+def entropy_nats(p: Distributions) -> FloatArray:
     """Entropy of each context's distribution in nats, H = -sum_w p ln p; NaN where there is no answer.
-
-    Parameters
-    ----------
-    p : Distributions
-
-    Returns
-    -------
-    ndarray of float, shape (context,)
 
     Examples
     --------
     >>> from estimators import cloze
     >>> from estimators.cloze.examples import two_distributions
-    >>> people, model = two_distributions()
-    >>> cloze.entropy_nats(people).round(3)
+    >>> cloze.entropy_nats(two_distributions()[0]).round(3)
     array([0.562, 0.   ])
     """
     Distributions.require(p=p)
@@ -329,14 +209,6 @@ def entropy_nats(p: Distributions) -> Floats:
 
 def top_words(counts: WordCounts) -> TopWords:
     """Most frequent word of each context, how frequent it is, and how many words are as frequent.
-
-    Parameters
-    ----------
-    counts : WordCounts
-
-    Returns
-    -------
-    TopWords
 
     Examples
     --------
@@ -366,7 +238,7 @@ def _rows_of(context: Ints, n_contexts: int, wanted: Ints) -> tuple[Ints, Ints]:
     return starts[wanted][new] + within, new
 
 
-def sums_by_context(context: Ints, values: Floats, n_contexts: int) -> Floats:
+def sums_by_context(context: Ints, values: FloatArray | Ints, n_contexts: int) -> FloatArray:
     """Sum rows within contexts, over the last axis."""
     if values.ndim == 1:
         return np.bincount(context, weights=values, minlength=n_contexts).astype(float)

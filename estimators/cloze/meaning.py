@@ -19,13 +19,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from estimators.arrays import BoolArray, FloatArray
 from estimators.cloze.distributions import WordCounts
 from estimators.display import Result
 from estimators.errors import InputError
-
-__all__ = ["EnergyDistance", "energy_distance"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,18 +37,10 @@ class EnergyDistance(Result):
         Mean distance of a word of one side and a word of the other; from 0 to 2.
     known_first, known_second : float
         Share of the answers that have a vector.
-
-    Examples
-    --------
-    >>> from estimators import cloze
-    >>> first = cloze.count_words([0, 0], [0, 1], [1, 1], n_contexts=1)
-    >>> second = cloze.count_words([0], [2], [2], n_contexts=1)
-    >>> cloze.energy_distance(first, second, [[1, 0], [1, 0], [-1, 0]])
-    EnergyDistance(distance=float64[1], across=float64[1], known_first=1, known_second=1)
     """
 
-    distance: Floats
-    across: Floats
+    distance: FloatArray
+    across: FloatArray
     known_first: float
     known_second: float
 
@@ -61,14 +50,8 @@ def energy_distance(first: WordCounts, second: WordCounts, vectors: ArrayLike) -
 
     Parameters
     ----------
-    first, second : WordCounts
-        Of the same contexts.
     vectors : array_like, shape (code, dimension)
         Of every word; a row of zeros or NaN where a word has none. Lengths do not matter.
-
-    Returns
-    -------
-    EnergyDistance
 
     Raises
     ------
@@ -106,7 +89,7 @@ def energy_distance(first: WordCounts, second: WordCounts, vectors: ArrayLike) -
     return EnergyDistance(distance=distance, across=across, known_first=shares[0], known_second=shares[1])
 
 
-def _by_context(counts: WordCounts, known: NDArray[np.bool_]) -> list[tuple[NDArray[np.int64], Floats]]:
+def _by_context(counts: WordCounts, known: BoolArray) -> list[tuple[NDArray[np.int64], FloatArray]]:
     """Words with a vector, and their counts, of every context."""
     keep = known[counts.word]
     ends = np.searchsorted(counts.context[keep], np.arange(1, counts.n_contexts))
@@ -114,7 +97,7 @@ def _by_context(counts: WordCounts, known: NDArray[np.bool_]) -> list[tuple[NDAr
     return list(zip(words, numbers, strict=True))
 
 
-def _mean(u: Floats, p: Floats, v: Floats, q: Floats) -> float:
+def _mean(u: FloatArray, p: FloatArray, v: FloatArray, q: FloatArray) -> float:
     """Mean distance of unit vectors, by their counts; rounding must not make a square negative."""
     chord = np.sqrt(np.maximum(2 - 2 * (u @ v.T), 0))
     # a word and itself: 0, and not the root of a rounding error

@@ -20,12 +20,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from estimators.arrays import FloatArray
 from estimators.display import Result
 from estimators.errors import InputError
-
-__all__ = ["HeldOutMixture", "held_out_mixture", "mixture_weights"]
-
-Floats = NDArray[np.float64]
 
 _MOST_STEPS = 100_000
 
@@ -41,45 +38,15 @@ class HeldOutMixture(Result):
     weights : ndarray, shape (group, source)
         Weights without each group.
     groups : ndarray, shape (group,)
-
-    Examples
-    --------
-    >>> from estimators import cloze
-    >>> cloze.held_out_mixture([[0.9, 0.1], [0.2, 0.2], [0.8, 0.1], [0.1, 0.3]], ["a", "a", "b", "b"])
-    HeldOutMixture(loss_nats=float64[4], weights=float64[2, 2], groups=str32[2])
     """
 
-    loss_nats: Floats
-    weights: Floats
+    loss_nats: FloatArray
+    weights: FloatArray
     groups: NDArray[np.str_]
 
 
-def mixture_weights(probability: ArrayLike, *, tolerance: float = 1e-7) -> Floats:
-    """Weights of sources that give the words that came the highest probability.
-
-    Parameters
-    ----------
-    probability : array_like, shape (word, source)
-        Of the word that came, under every source; in [0, 1], above 0 under one of them.
-    tolerance : float
-        Expectation maximisation ends when no mean log-probability can grow by more, in nats.
-
-    Returns
-    -------
-    ndarray, shape (source,)
-        At least 0, with sum 1.
-
-    Raises
-    ------
-    InputError
-        For another shape, a value outside [0, 1], or a word that no source gives any probability.
-
-    Examples
-    --------
-    >>> from estimators import cloze
-    >>> cloze.mixture_weights([[0.8, 0.1], [0.7, 0.1], [0.0, 0.1]]).round(3)
-    array([0.615, 0.385])
-    """
+def mixture_weights(probability: ArrayLike, *, tolerance: float = 1e-7) -> FloatArray:
+    """Weights, (source,), with the highest mean log-probability of the words that came, to `tolerance` nats."""
     q = _checked(probability)
     weights = np.full(q.shape[1], 1 / q.shape[1])
     for _ in range(_MOST_STEPS):
@@ -98,18 +65,14 @@ def held_out_mixture(probability: ArrayLike, group: ArrayLike) -> HeldOutMixture
     Parameters
     ----------
     probability : array_like, shape (word, source)
-        See :func:`mixture_weights`.
+        Of the word that came, under every source; in [0, 1], above 0 under one of them.
     group : array_like, shape (word,)
         Text of every word; at least two.
-
-    Returns
-    -------
-    HeldOutMixture
 
     Raises
     ------
     InputError
-        As :func:`mixture_weights`, or if there is a single group.
+        For another shape, a value outside [0, 1], a word that no source gives any probability, or a single group.
 
     Examples
     --------
@@ -130,7 +93,7 @@ def held_out_mixture(probability: ArrayLike, group: ArrayLike) -> HeldOutMixture
     return HeldOutMixture(loss_nats=-np.log(mixed), weights=weights, groups=names)
 
 
-def _checked(probability: ArrayLike) -> Floats:
+def _checked(probability: ArrayLike) -> FloatArray:
     q = np.asarray(probability, dtype=float)
     if q.ndim != 2 or not q.size:
         raise InputError(f"has shape {q.shape}, should be (word, source), neither empty", field="probability")

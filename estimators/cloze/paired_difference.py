@@ -10,8 +10,6 @@ from numpy.typing import ArrayLike
 from estimators.display import Result
 from estimators.errors import InputError
 
-__all__ = ["PairedDifference", "paired_difference"]
-
 
 @dataclass(frozen=True, repr=False)
 class PairedDifference(Result):
@@ -25,13 +23,6 @@ class PairedDifference(Result):
         Interval of the difference, NaN with a single group.
     p_falls : float
         Share of the bootstrap samples in which the mean falls.
-    n_contexts, n_groups : int
-
-    Examples
-    --------
-    >>> from estimators import cloze
-    >>> cloze.paired_difference([0.6, 0.7], [0.5, 0.6], group=["a", "b"], seed=1).n_groups
-    2
     """
 
     before: float
@@ -55,16 +46,7 @@ def paired_difference(
 
     Parameters
     ----------
-    before, after : array_like of float, shape (context,)
-    group : array_like, shape (context,)
-    seed : int
-    n_bootstrap : int, optional
-    level : float, optional
-        Between 0 and 1.
-
-    Returns
-    -------
-    PairedDifference
+    before, after, group : array_like, shape (context,)
 
     Raises
     ------

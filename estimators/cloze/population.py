@@ -17,12 +17,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from estimators.arrays import BoolArray, FloatArray
 from estimators.display import Result
 from estimators.errors import InputError
 
-__all__ = ["AgreementSpread", "GroupDistance", "agreement_spread", "group_distance"]
-
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
@@ -36,19 +34,8 @@ class GroupDistance(Result):
         Mean over contexts that both groups answered; biased up, as any TVD of samples.
     baseline : float
         Mean of the same under permuted people: what one population gives.
-    p_value : float
     n_contexts, n_first, n_second : int
         Contexts, and people of either group.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from estimators import cloze
-    >>> item, word = np.tile([0, 1], 4), [0, 1, 0, 1, 2, 3, 2, 3]
-    >>> person = np.repeat(["a", "b", "c", "d"], 2)
-    >>> found = cloze.group_distance(item, word, person, person > "b", np.random.default_rng(0), n_permutations=99)
-    >>> found.tvd, found.n_contexts
-    (1.0, 2)
     """
 
     tvd: float
@@ -69,16 +56,6 @@ class AgreementSpread(Result):
         Standard deviation over people of their mean agreement.
     expected : float
         The same if all people draw from one distribution a context.
-    p_value : float
-    n_participants : int
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from estimators import cloze
-    >>> item, word, person = np.tile([0, 1], 3), [0, 0, 0, 0, 1, 1], np.repeat([0, 1, 2], 2)
-    >>> round(cloze.agreement_spread(item, word, person, np.random.default_rng(0), n_permutations=99).sd, 3)
-    0.289
     """
 
     sd: float
@@ -106,12 +83,6 @@ def group_distance(
         Who answered; the answer itself where nobody is named.
     second : array_like of bool, shape (response,)
         Whether the answer is of the second group; the same for all answers of a person.
-    rng : numpy.random.Generator
-    n_permutations : int
-
-    Returns
-    -------
-    GroupDistance
 
     Raises
     ------
@@ -120,7 +91,6 @@ def group_distance(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import cloze
     >>> rng, person = np.random.default_rng(0), np.repeat(np.arange(8), 5)
     >>> same = cloze.group_distance(np.tile(np.arange(5), 8), rng.integers(0, 3, 40), person, person % 2, rng)
@@ -162,16 +132,8 @@ def agreement_spread(
 
     Parameters
     ----------
-    item, word : array_like of int, shape (response,)
+    item, word, participant : array_like, shape (response,)
         See :func:`group_distance`.
-    participant : array_like, shape (response,)
-        Who answered.
-    rng : numpy.random.Generator
-    n_permutations : int
-
-    Returns
-    -------
-    AgreementSpread
 
     Raises
     ------
@@ -180,7 +142,6 @@ def agreement_spread(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import cloze
     >>> rng = np.random.default_rng(1)
     >>> item, person = np.tile(np.arange(6), 9), np.repeat(np.arange(9), 6)
@@ -225,15 +186,14 @@ def _codes(values: ArrayLike, name: str) -> Ints:
     given = np.asarray(values)
     if given.ndim != 1:
         raise InputError(f"has shape {given.shape}, should be (response,)", field=name)
-    codes: Ints = np.unique(given.astype(str) if given.dtype == object else given, return_inverse=True)[1]
-    return codes
+    return np.unique(given.astype(str) if given.dtype == object else given, return_inverse=True)[1]
 
 
-def _spread(agreement: Floats, who: Ints) -> float:
+def _spread(agreement: FloatArray, who: Ints) -> float:
     return float(np.std(np.bincount(who, weights=agreement) / np.bincount(who), ddof=1))
 
 
-def _mean_tvd(place: Ints, code: Ints, second: NDArray[np.bool_]) -> tuple[float, int]:
+def _mean_tvd(place: Ints, code: Ints, second: BoolArray) -> tuple[float, int]:
     """Mean TVD over the contexts that both groups answered, and their number."""
     n_items = int(place.max()) + 1
     n = np.stack([np.bincount(place, weights=side, minlength=n_items) for side in (~second, second)])

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
+from estimators.arrays import Dataset
 from estimators.cloze.distributions import Distributions
 from estimators.cloze.study import SAMPLES, entry_positions
 from estimators.cloze.words import WordRules, normalise_words
 from estimators.errors import InputError, unknown_choice
-
-if TYPE_CHECKING:
-    import xarray as xr
-
-__all__ = ["renormalised_distributions"]
 
 # the order in which the paper's code collects the words; a word that is there again overwrites its log-probability
 _ORDER = ("corpus", "greedy", "human", SAMPLES)
 
 
 def renormalised_distributions(
-    study: xr.Dataset, model: str, strings: list[str], rules: WordRules, *, same: Literal["last", "sum"] = "sum"
+    study: Dataset, model: str, strings: list[str], rules: WordRules, *, same: Literal["last", "sum"] = "sum"
 ) -> Distributions:
     """Renormalise a model's probabilities over the union of sampled, nucleus, greedy, human and corpus words.
 
@@ -31,7 +27,6 @@ def renormalised_distributions(
     ----------
     study : xarray.Dataset
         A cloze study with ``sample_logprob``.
-    model : str
     strings : list of str
         Normalised words by code, as in ``StudyWords.strings``; extended in place by words that are new.
     rules : WordRules
@@ -52,7 +47,6 @@ def renormalised_distributions(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import cloze
     >>> from estimators.cloze.examples import cloze_study
     >>> study = cloze_study()

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.arrays import Dataset, FloatArray
 from estimators.cloze.study import SAMPLES
 from estimators.errors import InputError, check_memory, unknown_choice
-
-if TYPE_CHECKING:
-    import xarray as xr
-
-__all__ = ["FAMILIES", "ClozeSimulation", "simulate_cloze_study", "word_pair"]
-
-Floats = NDArray[np.float64]
 
 FAMILIES = ("mixture", "factors", "ranks", "tail", "sharper", "same")
 """How a model's distribution comes from people's, see :func:`word_pair`."""
@@ -28,20 +22,12 @@ class ClozeSimulation:
 
     Parameters
     ----------
-    n_items : int
-        Contexts, each with distributions of its own.
-    items_per_text : int
-    n_answers : int
-        People in each context.
-    n_samples : int
-        Samples of each model in each context.
-    vocab_size : int
+    n_answers, n_samples : int
+        People, and samples of each model, in each context.
     families : tuple of str
         One model for each (:data:`FAMILIES`).
-    exponent : tuple of float
-        Range of the Zipf exponent over contexts.
-    difference : tuple of float
-        Range over contexts of the amount by which a model differs.
+    exponent, difference : tuple of float
+        Ranges over contexts of the Zipf exponent, and of the amount by which a model differs.
     n_groups : int
         Groups of people, dealt out in turn; people are then named, and everybody answers every context. 0: no names.
     group_difference : float
@@ -92,30 +78,8 @@ class ClozeSimulation:
 
 def word_pair(
     family: str, *, vocab_size: int, exponent: float, difference: float, rng: np.random.Generator
-) -> tuple[Floats, Floats]:
-    """Distributions of people and of a model over 2 x vocab_size words.
-
-    People are Zipf distributed: p(rank r) proportional to r^-exponent. The model:
-
-    - ``mixture``: people's words with the weight left by a share .3 x difference of words that nobody says, Zipf
-      distributed themselves (TVD is that share);
-    - ``factors``: every probability times exp(difference x standard normal), renormalised: as different all along;
-    - ``ranks``: the same probabilities in another order, log ranks shifted by difference x standard normal;
-    - ``tail``: Dirichlet around people's with concentration 20 x difference: alike in the head, not in the tail;
-    - ``sharper``: people's probabilities to the power 1 + difference / 2, renormalised: a model at a low temperature;
-    - ``same``: people's own distribution (TVD 0).
-
-    Parameters
-    ----------
-    family : str
-    vocab_size : int
-    exponent, difference : float
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    people, model : ndarray of float, shape (2 x vocab_size,)
-    """
+) -> tuple[FloatArray, FloatArray]:
+    """Distributions of people and of a model over 2 x vocab_size words."""
     rank = np.arange(1, vocab_size + 1)
     zipf = rank**-exponent
     zipf /= zipf.sum()
@@ -140,24 +104,17 @@ def word_pair(
     return people, np.concatenate([model / model.sum(), nothing])
 
 
-def simulate_cloze_study(settings: ClozeSimulation, rng: np.random.Generator) -> xr.Dataset:
+def simulate_cloze_study(settings: ClozeSimulation, rng: np.random.Generator) -> Dataset:
     """Draw a cloze study whose true distances are in ``true_tvd`` (dims model, item).
-
-    Parameters
-    ----------
-    settings : ClozeSimulation
-    rng : numpy.random.Generator
 
     Returns
     -------
     xarray.Dataset
-        Passes :func:`estimators.cloze.study.validate_cloze_study`. The word of the text is drawn from people's
-        distribution. Where there are groups, ``true_tvd`` is the distance to the first, and ``true_group_tvd`` (item)
-        that between it and the second.
+        Passes :func:`validate_cloze_study`. The word of the text is drawn from people's distribution. Where there are
+        groups, ``true_tvd`` is the distance to the first, and ``true_group_tvd`` (item) that between it and the second.
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import cloze
     >>> settings = cloze.ClozeSimulation(n_items=3, vocab_size=20)
     >>> cloze.simulate_cloze_study(settings, np.random.default_rng(0))["true_tvd"].values.round(2)
@@ -171,12 +128,12 @@ def simulate_cloze_study(settings: ClozeSimulation, rng: np.random.Generator) ->
     check_memory(64 * settings.vocab_size + 500 * n_items * len(names), source="simulation", field=field)
     answers: list[NDArray[np.int64]] = []
     samples: list[NDArray[np.int64]] = []
-    distributions: list[Floats] = []
+    distributions: list[FloatArray] = []
     truth = np.zeros((len(names), n_items))
     target = np.empty(n_items, dtype=np.int64)
     for item in range(n_items):
         exponent = rng.uniform(*settings.exponent)
-        people: Floats = np.zeros(0)
+        people: FloatArray = np.zeros(0)
         for m, family in enumerate(names):
             people, model = word_pair(
                 family, vocab_size=settings.vocab_size, exponent=exponent, difference=rng.uniform(*settings.difference),
@@ -222,7 +179,7 @@ def simulate_cloze_study(settings: ClozeSimulation, rng: np.random.Generator) ->
 
 
 def _answers_of_groups(
-    settings: ClozeSimulation, distributions: list[Floats], rng: np.random.Generator
+    settings: ClozeSimulation, distributions: list[FloatArray], rng: np.random.Generator
 ) -> tuple[list[NDArray[np.int64]], dict[str, Any]]:
     """One answer a person and context, and who they are; group g moves words up by g."""
     n_people, n_items = settings.n_answers, settings.n_items
@@ -248,6 +205,4 @@ def _answers_of_groups(
 
 
 def _objects(strings: list[str]) -> NDArray[np.object_]:
-    array = np.empty(len(strings), dtype=object)
-    array[:] = strings
-    return array
+    return np.array(strings, dtype=object)

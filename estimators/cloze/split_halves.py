@@ -8,19 +8,17 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.cloze.distributions import Distributions, TopWords, WordCounts, probability_at, top_words
+from estimators.arrays import FloatArray
+from estimators.cloze.distributions import (
+    Distributions,
+    TopWords,
+    WordCounts,
+    probability_at,
+    sums_by_context,
+    top_words,
+)
 from estimators.display import Result
 from estimators.errors import InputError
-
-Floats = NDArray[np.float64]
-
-__all__ = [
-    "SplitHalves",
-    "random_split_halves",
-    "split_half_top_words",
-    "tvd_between_split_halves",
-    "tvd_to_split_halves",
-]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,14 +34,6 @@ class SplitHalves(Result):
     first_seen : ndarray of int, shape (split, row), optional
         Where a row's word stands first in the sampled list: the paper's code breaks ties in the first half by it. None:
         ties stay ties.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from estimators import cloze
-    >>> counts = cloze.count_words(context=[0, 0, 1, 1], word=[0, 1, 0, 2], count=[3, 1, 2, 2], n_contexts=2)
-    >>> cloze.random_split_halves(counts, n_splits=2, rng=np.random.default_rng(0))
-    SplitHalves(counts=WordCounts(...), first=int64[2, 4], second=int64[2, 4], first_seen=None)
     """
 
     made_by = "random_split_halves(counts, n_splits=..., rng=...)"
@@ -69,16 +59,9 @@ def random_split_halves(
 
     Parameters
     ----------
-    counts : WordCounts
-    n_splits : int
-    rng : numpy.random.Generator
     size : int, optional
         Answers in each part; half of the context's by default (of an odd number one answer is left out, another
         one in each split). A context with fewer than twice as many answers gets none.
-
-    Returns
-    -------
-    SplitHalves
 
     Raises
     ------
@@ -87,16 +70,12 @@ def random_split_halves(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import cloze
     >>> from estimators.cloze.examples import word_counts
     >>> halves = cloze.random_split_halves(word_counts(), n_splits=2, rng=np.random.default_rng(0))
     >>> halves.first
     array([[1, 1, 0, 2],
            [1, 1, 1, 1]])
-    >>> halves.second
-    array([[2, 0, 2, 0],
-           [2, 0, 1, 1]])
     """
     WordCounts.require(counts=counts)
     if n_splits < 1 or (size is not None and size < 1):
@@ -118,21 +97,11 @@ def random_split_halves(
     return SplitHalves(counts, parts[0], parts[1])
 
 
-def tvd_between_split_halves(halves: SplitHalves) -> Floats:
-    """TVD between the two halves of people: the human-human baseline at their sample size.
-
-    Parameters
-    ----------
-    halves : SplitHalves
-
-    Returns
-    -------
-    ndarray of float, shape (split, context)
-        NaN where a part has no answer.
+def tvd_between_split_halves(halves: SplitHalves) -> FloatArray:
+    """TVD between the two halves of people, (split, context): the human-human baseline; NaN where a part has no answer.
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import cloze
     >>> from estimators.cloze.examples import word_counts
     >>> halves = cloze.random_split_halves(word_counts(), n_splits=2, rng=np.random.default_rng(0))
@@ -150,16 +119,12 @@ def tvd_to_split_halves(
     halves: SplitHalves,
     which: Literal["first", "second"] = "first",
     *,
-    remaining: Floats | None = None,
-) -> Floats:
+    remaining: FloatArray | None = None,
+) -> FloatArray:
     """TVD of distributions over the same contexts and one half of people, for every split.
 
     Parameters
     ----------
-    q : Distributions
-        A model's distributions, or people's.
-    halves : SplitHalves
-    which : {"first", "second"}
     remaining : ndarray of float, shape (context,), optional
         Mass of `q` on words that no one answered; what is missing to one by default.
 
@@ -170,7 +135,6 @@ def tvd_to_split_halves(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import cloze
     >>> from estimators.cloze.examples import word_counts
     >>> halves = cloze.random_split_halves(word_counts(), n_splits=2, rng=np.random.default_rng(0))
@@ -186,15 +150,11 @@ def tvd_to_split_halves(
     if rest is None:
         listed = np.bincount(halves.counts.context, weights=at_rows, minlength=halves.counts.n_contexts)
         rest = np.where(q.mass > 0, np.maximum(1 - listed, 0), np.nan)
-    distance: Floats = _half_sums(halves.counts, np.abs(p - at_rows)) + rest / 2
-    return distance
+    return _half_sums(halves.counts, np.abs(p - at_rows)) + rest / 2
 
 
 def split_half_top_words(halves: SplitHalves, which: Literal["first", "second"] = "first") -> list[TopWords]:
-    """Most frequent word of one half in each context, for every split.
-
-    Ties in the first half go to the word that was sampled first where the split knows it; otherwise to the first row.
-    """
+    """Most frequent word of one half in each context, for every split."""
     part = getattr(halves, which)
     tops = []
     for split in range(len(part)):
@@ -209,21 +169,14 @@ def split_half_top_words(halves: SplitHalves, which: Literal["first", "second"] 
     return tops
 
 
-def _normalised(halves: SplitHalves, part: NDArray[np.int64]) -> Floats:
-    totals = _by_context(halves.counts, part)[:, halves.counts.context]
-    shares: Floats = np.divide(part, totals, out=np.full(part.shape, np.nan), where=totals > 0)
+def _normalised(halves: SplitHalves, part: NDArray[np.int64]) -> FloatArray:
+    totals = sums_by_context(halves.counts.context, part, halves.counts.n_contexts)[:, halves.counts.context]
+    shares: FloatArray = np.divide(part, totals, out=np.full(part.shape, np.nan), where=totals > 0)
     return shares
 
 
-def _by_context(counts: WordCounts, values: NDArray[np.int64] | Floats) -> Floats:
-    shift = np.arange(len(values))[:, None] * counts.n_contexts
-    flat = np.bincount(
-        (counts.context + shift).ravel(), weights=values.ravel(), minlength=len(values) * counts.n_contexts
+def _half_sums(counts: WordCounts, values: FloatArray) -> FloatArray:
+    halves: FloatArray = np.where(
+        counts.totals > 0, sums_by_context(counts.context, values, counts.n_contexts) / 2, np.nan
     )
-    sums: Floats = flat.astype(float).reshape(len(values), counts.n_contexts)
-    return sums
-
-
-def _half_sums(counts: WordCounts, values: Floats) -> Floats:
-    halves: Floats = np.where(counts.totals > 0, _by_context(counts, values) / 2, np.nan)
     return halves

@@ -6,27 +6,14 @@ See :func:`validate_cloze_study` for the variables, and ``estimators.cloze.words
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.arrays import Dataset
 from estimators.errors import InputError, unknown_choice
 from estimators.layout import ITEM_ID, item_positions
 from estimators.schema import Range, Schema, Variable, refuse
-
-if TYPE_CHECKING:
-    import xarray as xr
-
-__all__ = [
-    "CLOZE",
-    "SAMPLES",
-    "context_labels",
-    "entry_positions",
-    "item_positions",
-    "model_names",
-    "validate_cloze_study",
-]
 
 SAMPLES = "samples"
 """Name of the source whose words are a model's unbiased samples: those that make its distribution."""
@@ -91,23 +78,20 @@ CLOZE = Schema(
 
 
 @CLOZE.documented
-def validate_cloze_study(study: xr.Dataset) -> xr.Dataset:
+def validate_cloze_study(study: Dataset) -> Dataset:
     """Check a cloze study and return it unchanged.
 
-    Dimensions are ``item`` (contexts), ``word`` (distinct strings as they stand in the data, before any
-    normalisation: every variable that names a word holds a position along it), ``response`` (answers in long form:
-    one row per participant, or per context and answer with a count). Where there are models: ``model``, ``entry``
-    (one query of a model on one context; a context may have several, or none), ``source`` (how words came about)
-    and ``sample`` (a word of an entry from one source). Published results may stand beside the data:
-    ``result_name`` and ``result``.
+    Dimensions are ``item`` (contexts), ``word`` (distinct strings as they stand in the data: every variable that names
+    a word holds a position along it), ``response`` (answers in long form: one row per participant, or per context and
+    answer with a count). Where there are models: ``model``, ``entry`` (one query of a model on one context), ``source``
+    (how words came about) and ``sample`` (a word of an entry from one source). Published results may stand beside the
+    data: ``result_name`` and ``result``.
 
     {variables}
 
     A study has ``response_count`` or ``response_proportion``. Every item has an answer. Rows stand in the order of
-    the data, which the paper's own code depends on.
-
-    Attribute ``word_rules`` names the rules that make this study's strings comparable
-    (:data:`estimators.cloze.words.WORD_RULES`).
+    the data, which the paper's own code depends on. Attribute ``word_rules`` names the rules that make this study's
+    strings comparable (:data:`WORD_RULES`).
 
     {sections}
 
@@ -130,51 +114,28 @@ def validate_cloze_study(study: xr.Dataset) -> xr.Dataset:
     return study
 
 
-def context_labels(study: xr.Dataset) -> NDArray[np.str_]:
-    """Name every context: its ``item_id`` where the study has any, else "TEXT:WORD".
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A cloze study.
-
-    Returns
-    -------
-    ndarray of str, shape (item,)
-
-    Examples
-    --------
-    >>> from estimators.cloze.examples import cloze_study
-    >>> from estimators.cloze.study import context_labels
-    >>> context_labels(cloze_study())[:2].tolist()
-    ['1:2', '1:3']
-    """
+def context_labels(study: Dataset) -> NDArray[np.str_]:
+    """Name every context: its ``item_id`` where the study has any, else "TEXT:WORD"."""
     if ITEM_ID.name in study:
         return study[ITEM_ID.name].values.astype(str)
     places = zip(study["text_id"].values.tolist(), study["word_num"].values.tolist(), strict=True)
     return np.array([f"{text}:{number}" for text, number in places])
 
 
-def model_names(study: xr.Dataset) -> list[str]:
+def model_names(study: Dataset) -> list[str]:
     """Names of the models whose words the study holds, in its order."""
     return [str(name) for name in study["model"].values.tolist()] if "model" in study.dims else []
 
 
-def entry_positions(study: xr.Dataset, model: str) -> NDArray[np.intp]:
-    """Positions along ``entry`` of one model's entries, in the order of its file.
-
-    Raises
-    ------
-    InputError
-        If the study has no such model.
-    """
+def entry_positions(study: Dataset, model: str) -> NDArray[np.intp]:
+    """Positions along ``entry`` of one model's entries, in the order of its file."""
     source, names = CLOZE.source(study), model_names(study)
     if model not in names:
         raise unknown_choice("model", model, names, source=source)
     return np.flatnonzero(study["entry_model"].values == names.index(model))
 
 
-def _check_responses(study: xr.Dataset, source: str) -> None:
+def _check_responses(study: Dataset, source: str) -> None:
     if "response_count" not in study and "response_proportion" not in study:
         problem = "is missing, and so is response_proportion; one of them is needed"
         raise InputError(problem, source=source, field="response_count")

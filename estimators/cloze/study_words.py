@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.arrays import Dataset
 from estimators.cloze.distributions import (
     Distributions,
     WordCounts,
@@ -16,15 +17,11 @@ from estimators.cloze.distributions import (
     distributions_from_proportions,
     relative_frequencies,
 )
-from estimators.cloze.study import CLOZE, SAMPLES, entry_positions, item_positions, model_names
+from estimators.cloze.study import CLOZE, SAMPLES, entry_positions, model_names
 from estimators.cloze.words import NormalisedWords, WordRules, normalise_words
 from estimators.display import Result
 from estimators.errors import InputError, unknown_choice
-
-if TYPE_CHECKING:
-    import xarray as xr
-
-__all__ = ["ModelWords", "StudyWords", "study_words"]
+from estimators.layout import item_positions
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,14 +39,6 @@ class ModelWords(Result):
         Samples left out, by reason ("blank", "failed", "junk", "no answer").
     n_samples : int
         Samples before that.
-
-    Examples
-    --------
-    >>> from estimators import cloze
-    >>> from estimators.cloze.examples import cloze_study
-    >>> words = cloze.study_words(cloze_study(), human="none", model="none", corpus="none")
-    >>> words.models["mixture"]
-    ModelWords(counts=WordCounts(...), item=int64[12], missing={}, n_samples=480)
     """
 
     counts: WordCounts
@@ -76,22 +65,11 @@ class StudyWords(Result):
         Code of the corpus word; -1 where there is none.
     blank : int
         Code of the empty word where the rules keep it and there is one, else -1.
-    models : mapping of str to ModelWords
     n_human : float
         Answers, those left out too (a sum of proportions where there are no counts).
     human_cut : mapping of str to tuple of str and float
         Answer of several words -> its first word, which stands for it, and how often it was given; the most frequent
         first. Models' samples are cut, too, as they go on after the word.
-
-    Examples
-    --------
-    >>> from estimators import cloze
-    >>> from estimators.cloze.examples import cloze_study
-    >>> words = cloze.study_words(cloze_study(), human="none", model="none", corpus="none")
-    >>> words.strings[:3].tolist()
-    ['word0', 'word1', 'word2']
-    >>> words.human_distributions
-    Distributions(context=int64[109], word=int64[109], probability=float64[109], n_contexts=12)
     """
 
     made_by = "study_words(study, human=..., model=..., corpus=...)"
@@ -107,13 +85,7 @@ class StudyWords(Result):
     human_cut: Mapping[str, tuple[str, float]]
 
     def answers(self) -> WordCounts:
-        """People's counts; for what needs the number of answers.
-
-        Raises
-        ------
-        InputError
-            If the study has proportions only.
-        """
+        """People's counts; for what needs the number of answers."""
         if self.human is None:
             raise InputError(
                 "has proportions and no counts, and this needs the number of answers behind them; give "
@@ -124,7 +96,7 @@ class StudyWords(Result):
 
 
 def study_words(
-    study: xr.Dataset,
+    study: Dataset,
     *,
     human: WordRules,
     model: WordRules | Mapping[str, WordRules],
@@ -136,20 +108,12 @@ def study_words(
 
     Parameters
     ----------
-    study : xarray.Dataset
-        A cloze study.
-    human, corpus : WordRules
-        For people's answers and for the word of the text.
-    model : WordRules or mapping of str to WordRules
-        For models' samples, or by model.
+    human, model, corpus : WordRules
+        For people's answers, models' samples (or a mapping by model) and the word of the text.
     models : sequence of str, optional
         All of the study by default.
     per : {"item", "entry"}, optional
         Pool a model's samples over its entries for an item, or keep every entry, as the paper's code does.
-
-    Returns
-    -------
-    StudyWords
 
     Raises
     ------
@@ -240,7 +204,7 @@ class _Coding:
 
 
 def _model_words(
-    study: xr.Dataset, name: str, coding: _Coding, rules: WordRules, per: Literal["item", "entry"]
+    study: Dataset, name: str, coding: _Coding, rules: WordRules, per: Literal["item", "entry"]
 ) -> ModelWords:
     entries = entry_positions(study, name)
     source = study["source"].values.tolist().index(SAMPLES)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.arrays import Dataset, FloatArray
 from estimators.cloze.answer_statistics import entropy_corrected_nats
 from estimators.cloze.distances import total_variation
 from estimators.cloze.distributions import (
@@ -17,23 +18,19 @@ from estimators.cloze.distributions import (
     probability_at,
     relative_frequencies,
 )
-from estimators.cloze.study import CLOZE, context_labels, entry_positions, item_positions
+from estimators.cloze.study import CLOZE, context_labels, entry_positions
 from estimators.cloze.study_words import ModelWords, StudyWords, study_words
 from estimators.cloze.tvd_bias import tvd_with_baseline
 from estimators.cloze.words import WordRules, normalise_words, word_rules
 from estimators.errors import InputError
+from estimators.layout import item_positions
 
 if TYPE_CHECKING:
     import pandas as pd
-    import xarray as xr
-
-__all__ = ["cloze_items", "cloze_participants"]
-
-Floats = NDArray[np.float64]
 
 
 def cloze_items(
-    study: xr.Dataset,
+    study: Dataset,
     *,
     rules: WordRules | str | None = None,
     models: Sequence[str] | None = None,
@@ -44,8 +41,6 @@ def cloze_items(
 
     Parameters
     ----------
-    study : xarray.Dataset
-        A cloze study.
     rules : WordRules or str, optional
         What makes words comparable; the study's own by default.
     models : sequence of str, optional
@@ -58,25 +53,18 @@ def cloze_items(
     Returns
     -------
     pandas.DataFrame
-        One row a context, in the order of the study.
+        One row a context, in the order of the study. What is not known is NaN.
 
-        - ``item``: the study's ``item_id``, else "TEXT:WORD"; ``text_id``, ``word_num``, ``context``, ``target`` (the
-          word of the text as printed).
+        - ``item``: the study's ``item_id``, else "TEXT:WORD"; ``text_id``, ``word_num``, ``context``, ``target``.
         - ``n_answers``, ``n_different``: answers that are words, and how many different ones.
         - ``cloze_probability``: share of them that are the target.
         - ``modal_answer``, ``modal_probability``, ``n_modal``: the most frequent answer, its share, and how many
           answers are as frequent (the first of them in the data is shown).
         - ``entropy_nats`` of the shares, and ``entropy_corrected_nats`` (:func:`entropy_corrected_nats`).
-
-        And for each model NAME:
-
-        - ``n_samples_NAME``.
-        - ``target_probability_NAME`` and ``surprisal_nats_NAME``, -ln of it. They are of the log-probabilities that the
-          study holds for the target (its most probable spelling), where it has one for every context of the model;
-          else of the samples, where a target that was never drawn has the probability 0 and an infinite surprisal.
+        - For each model NAME ``n_samples_NAME``; ``target_probability_NAME`` and ``surprisal_nats_NAME``, of the
+          log-probabilities of the target (its most probable spelling) where the study holds one for every context of
+          the model, else of the samples, where a target that was never drawn has an infinite surprisal.
         - ``tvd_NAME``: raw distance to people, biased up; ``tvd_corrected_NAME``: see :func:`tvd_with_baseline`.
-
-        What is not known is NaN: the number of answers of a study of proportions, a context without target.
 
     Raises
     ------
@@ -138,13 +126,11 @@ def cloze_items(
     return pd.DataFrame(columns)
 
 
-def cloze_participants(study: xr.Dataset, *, rules: WordRules | str | None = None) -> pd.DataFrame:
+def cloze_participants(study: Dataset, *, rules: WordRules | str | None = None) -> pd.DataFrame:
     """Describe every participant: how much they answered, how often they hit the target, and agree with the others.
 
     Parameters
     ----------
-    study : xarray.Dataset
-        A cloze study with ``participant``.
     rules : WordRules or str, optional
         What makes words comparable; the study's own by default.
 
@@ -162,18 +148,11 @@ def cloze_participants(study: xr.Dataset, *, rules: WordRules | str | None = Non
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import cloze
-    >>> from estimators.cloze.examples import cloze_study
-    >>> study = cloze_study()
-    >>> one_each = study.isel(response=np.repeat(np.arange(study.sizes["response"]), study["response_count"]))
-    >>> one_each = one_each.assign(response_count=one_each["response_count"] * 0 + 1)
-    >>> who = [f"p{n % 20}" for n in range(one_each.sizes["response"])]
-    >>> named = one_each.assign(participant=("response", np.array(who, dtype=object)))
-    >>> cloze.cloze_participants(named).round(2).head(2)
-      participant  n_responses  n_answers  share_target  agreement
-    0          p0           12         12          0.42       0.36
-    1          p1           12         12          0.42       0.36
+    >>> settings = cloze.ClozeSimulation(n_items=5, n_answers=8, vocab_size=30, n_groups=1)
+    >>> study = cloze.simulate_cloze_study(settings, np.random.default_rng(0))
+    >>> cloze.cloze_participants(study).columns.tolist()
+    ['participant', 'n_responses', 'n_answers', 'share_target', 'agreement']
     """
     import pandas as pd  # noqa: PLC0415
 
@@ -204,19 +183,16 @@ def cloze_participants(study: xr.Dataset, *, rules: WordRules | str | None = Non
         share_target=("hit", "mean"),
         agreement=("agreement", "mean"),
     )
-    found: pd.DataFrame = named.reset_index()
-    return found
+    return named.reset_index()
 
 
-def _words(
-    study: xr.Dataset, rules: WordRules | str | None, models: Sequence[str] | None
-) -> tuple[StudyWords, WordRules]:
+def _words(study: Dataset, rules: WordRules | str | None, models: Sequence[str] | None) -> tuple[StudyWords, WordRules]:
     CLOZE.source(study)
     rules = _rules(study, rules)
     return study_words(study, human=rules, model=rules, corpus=rules, models=models), rules
 
 
-def _rules(study: xr.Dataset, rules: WordRules | str | None) -> WordRules:
+def _rules(study: Dataset, rules: WordRules | str | None) -> WordRules:
     if isinstance(rules, WordRules):
         return rules
     return word_rules(str(study.attrs.get("word_rules", "clean")) if rules is None else rules)
@@ -227,7 +203,7 @@ def _over_items(model: ModelWords, n_items: int) -> WordCounts:
     return WordCounts(model.item[counts.context], counts.word, counts.count, n_items)
 
 
-def _most_frequent(p: Distributions) -> tuple[Floats, NDArray[np.int64], NDArray[np.int64]]:
+def _most_frequent(p: Distributions) -> tuple[FloatArray, NDArray[np.int64], NDArray[np.int64]]:
     """Highest probability of each context, the first word that has it, and how many have it."""
     highest = np.zeros(p.n_contexts)
     np.maximum.at(highest, p.context, p.probability)
@@ -238,7 +214,7 @@ def _most_frequent(p: Distributions) -> tuple[Floats, NDArray[np.int64], NDArray
     return np.where(tied > 0, highest, np.nan), word, tied
 
 
-def _probability_of(target: NDArray[np.int64], p: Distributions) -> Floats:
+def _probability_of(target: NDArray[np.int64], p: Distributions) -> FloatArray:
     """Probability of each context's target; NaN where there is no target or no distribution."""
     known = np.flatnonzero((target >= 0) & (p.mass > 0))
     likely = np.full(p.n_contexts, np.nan)
@@ -246,7 +222,7 @@ def _probability_of(target: NDArray[np.int64], p: Distributions) -> Floats:
     return likely
 
 
-def _codes_of_strings(study: xr.Dataset, words: StudyWords, rules: WordRules) -> NDArray[np.int64]:
+def _codes_of_strings(study: Dataset, words: StudyWords, rules: WordRules) -> NDArray[np.int64]:
     """Code of the word that each string of the study is; -1 where it is none, or none of the words."""
     code = {word: position for position, word in enumerate(words.strings.tolist())}
     done = normalise_words(study["word_text"].to_numpy(), rules)
@@ -254,7 +230,7 @@ def _codes_of_strings(study: xr.Dataset, words: StudyWords, rules: WordRules) ->
     return np.array([-1 if missing else code.get(word, -1) for word, missing in pairs], dtype=np.int64)
 
 
-def _scored_target(study: xr.Dataset, name: str, target: NDArray[np.int64], code: NDArray[np.int64]) -> Floats | None:
+def _scored_target(study: Dataset, name: str, target: NDArray[np.int64], code: NDArray[np.int64]) -> FloatArray | None:
     """Probability that the study holds for the target; None where it lacks that of a context of the model."""
     entries, item = entry_positions(study, name), item_positions(study, "entry_item")
     entry, logprob = study["sample_entry"].to_numpy(), study["sample_logprob"].to_numpy()

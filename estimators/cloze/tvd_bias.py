@@ -16,30 +16,18 @@ from estimators.cloze.distances import align, total_variation
 from estimators.cloze.distributions import WordCounts, relative_frequencies
 from estimators.display import Result
 
-__all__ = ["TvdBaseline", "permutation_baseline", "tvd_with_baseline"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TvdBaseline(Result):
-    """Raw TVD of each context, its same-size baseline, and what the correction makes of both.
+    """Raw TVD of each context, its same-size baseline, and what the correction makes of both; each (context,).
 
     Parameters
     ----------
-    raw : ndarray of float, shape (context,)
-    baseline : ndarray of float, shape (context,)
+    baseline : ndarray of float
         See :func:`permutation_baseline`.
-    corrected : ndarray of float, shape (context,)
+    corrected : ndarray of float
         (raw - baseline) / (1 - baseline): zero on average where both samples are from one distribution, one where
-        they share no word. Not clipped, so that means over contexts stay means: single ones may be negative. NaN
-        where the baseline is one, as nothing can be said then.
-
-    Examples
-    --------
-    >>> from estimators import cloze
-    >>> first = cloze.count_words([0, 0], [0, 1], [3, 1], n_contexts=1)
-    >>> second = cloze.count_words([0, 0], [0, 1], [1, 3], n_contexts=1)
-    >>> cloze.tvd_with_baseline(first, second).corrected.round(3)
-    array([0.327])
+        they share no word. Not clipped, so that means over contexts stay means; NaN where the baseline is one.
     """
 
     raw: NDArray[np.float64]
@@ -48,16 +36,7 @@ class TvdBaseline(Result):
 
 
 def tvd_with_baseline(first: WordCounts, second: WordCounts) -> TvdBaseline:
-    """Raw TVD, same-size baseline and chance-corrected TVD of the same contexts.
-
-    Parameters
-    ----------
-    first, second : WordCounts
-        In one coding of words.
-
-    Returns
-    -------
-    TvdBaseline
+    """Raw TVD, same-size baseline and chance-corrected TVD of the same contexts, in one coding of words.
 
     Examples
     --------
@@ -77,30 +56,10 @@ def tvd_with_baseline(first: WordCounts, second: WordCounts) -> TvdBaseline:
 
 
 def permutation_baseline(first: WordCounts, second: WordCounts) -> NDArray[np.float64]:
-    r"""Expected TVD when the answers of both sides are dealt out again at random, exactly.
+    r"""Expected TVD when the answers of both sides are dealt out again at random, exactly; (context,).
 
-    Of the :math:`t_w` answers *w* of both sides together, the first side gets a hypergeometric number :math:`A_w`
-    when :math:`n_1` of all :math:`n_1 + n_2` answers are dealt to it: the baseline is
-    :math:`\frac{1}{2} \sum_w E|A_w / n_1 - (t_w - A_w) / n_2|`. This is the mean of the permutation distribution
-    under the hypothesis of one distribution.
-
-    Parameters
-    ----------
-    first, second : WordCounts
-        Of the same contexts.
-
-    Returns
-    -------
-    ndarray of float, shape (context,)
-        NaN where one side has no answer.
-
-    Examples
-    --------
-    >>> from estimators import cloze
-    >>> first = cloze.count_words([0, 0], [0, 1], [3, 1], n_contexts=1)
-    >>> second = cloze.count_words([0, 0], [0, 1], [1, 3], n_contexts=1)
-    >>> cloze.permutation_baseline(first, second).round(3)
-    array([0.257])
+    Of the :math:`t_w` answers *w* of both sides, the first side gets a hypergeometric number :math:`A_w` when
+    :math:`n_1` of all :math:`n_1 + n_2` are dealt to it: :math:`\frac{1}{2} \sum_w E|A_w / n_1 - (t_w - A_w) / n_2|`.
     """
     WordCounts.require(first=first, second=second)
     from scipy.stats import hypergeom  # noqa: PLC0415 - half a second that importing estimators does not need

@@ -8,33 +8,9 @@ from typing import Any
 
 from estimators.errors import InputError, require_packages
 
-__all__ = ["lemmatizer", "word_boundaries"]
-
 
 def word_boundaries(text: str) -> list[str]:
-    """Cut a text where Unicode's library ICU sees the ends of words: by dictionaries in Chinese, Japanese, Thai, Lao.
-
-    Parameters
-    ----------
-    text : str
-        Of any language; several may stand in it.
-
-    Returns
-    -------
-    list of str
-        Words, numbers, punctuation and spaces, which joined are the text.
-
-    Raises
-    ------
-    InputError
-        If the extra ``words`` is not installed.
-
-    Examples
-    --------
-    >>> from estimators.cloze.word_libraries import word_boundaries
-    >>> word_boundaries("\u6211\u559c\u6b22\u732b")  # doctest: +SKIP
-    ['\u6211', '\u559c\u6b22', '\u732b']
-    """
+    """Cut a text at ends of words by Unicode's library ICU: by dictionaries in Chinese, Japanese, Thai, Lao."""
     icu = _icu()
     # ICU counts UTF-16 units, as its own strings do
     units = icu.UnicodeString(text)
@@ -49,29 +25,7 @@ def word_boundaries(text: str) -> list[str]:
 
 @cache
 def lemmatizer(languages: tuple[str, ...]) -> Callable[[str], str]:
-    """Give what makes lemmas of words, by simplemma's tables; a word that they lack stays as it is.
-
-    Parameters
-    ----------
-    languages : tuple of str
-        Codes, as ("en",); of several the first that knows a word decides.
-
-    Returns
-    -------
-    callable
-        From a word to its lemma.
-
-    Raises
-    ------
-    InputError
-        If the extra ``words`` is not installed, or has no such language.
-
-    Examples
-    --------
-    >>> from estimators.cloze.word_libraries import lemmatizer
-    >>> lemmatizer(("en",))("went")  # doctest: +SKIP
-    'go'
-    """
+    """Give what makes lemmas of words, by simplemma's tables; a word that they lack stays as it is."""
     require_packages(("simplemma",), "words", source="word rules", field="lemmas")
     import simplemma  # noqa: PLC0415 - an optional extra
 

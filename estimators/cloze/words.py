@@ -16,8 +16,6 @@ from estimators.cloze.word_libraries import lemmatizer, word_boundaries
 from estimators.display import INVISIBLE, Result
 from estimators.errors import InputError, unknown_choice
 
-__all__ = ["FAILED", "NON_ANSWERS", "WORD_RULES", "NormalisedWords", "WordRules", "normalise_words", "word_rules"]
-
 FAILED = "Failed to generate word"
 """What "Predict the Next Word" wrote where a model's sample held no word."""
 
@@ -81,8 +79,6 @@ class WordRules:
 
     Parameters
     ----------
-    name : str
-        Stated with every result.
     drop_matching : tuple of str
         Regular expressions; a raw string in which one is found is junk.
     non_answers : tuple of str
@@ -91,7 +87,6 @@ class WordRules:
         Read a capital O with tilde as an apostrophe, and a lone capital N with tilde as a dash: what the Mac's
         encoding of those two looks like when taken for Latin-1 (in the Provo Corpus).
     unicode : {"NFC", "NFKC", "keep"}
-        Unicode normal form.
     newlines : {"space", "delete"}
         What a line break becomes; ``"delete"`` glues the words around it, as the paper's code does.
     case : {"lower", "keep"}
@@ -99,24 +94,20 @@ class WordRules:
         Of several space-separated pieces take the first (one that is punctuation only does not count, unless
         punctuation is kept), write them together with a space, leave the string alone, or treat it as junk.
     contractions : {"host", "join", "keep"}
-        ``"host"`` cuts a contraction down to its first part ("don't" and "dont" become "do", "you're" "you",
-        "bird's" "bird"), which is how the human answers of the Provo Corpus stand in the public files;
-        ``"join"`` deletes the apostrophe; ``"keep"`` only makes every kind of apostrophe the same.
+        ``"host"`` cuts a contraction down to its first part ("don't" and "dont" become "do", "bird's" "bird"), as the
+        human answers of the Provo Corpus stand in the public files; ``"join"`` deletes the apostrophe; ``"keep"`` only
+        makes every kind of apostrophe the same.
     punctuation : {"all", "edges", "keep"}
         What is deleted: everything that is neither letter, digit, underscore nor space; only around the word; nothing.
         ``"edges"`` and ``contractions="keep"`` leave the apostrophe inside a word alone, ``"all"`` does not.
-    failed : {"drop", "keep"}
-        Whether :data:`FAILED` is missing or a word of its own.
-    junk : {"drop", "keep"}
-        Whether a word without any letter or digit ("?") is missing; where nothing at all is left it always is.
-    blank : {"drop", "keep"}
-        Whether an empty string is missing, or a word of its own, "".
+    failed, junk, blank : {"drop", "keep"}
+        Whether :data:`FAILED`, a word without any letter or digit ("?"), and an empty string are missing, or words of
+        their own. Where nothing at all is left, it is missing.
     boundaries : {"spaces", "icu"}
         What stands between pieces: spaces, or the ends of words that ICU finds, by dictionaries in Chinese, Japanese
         and Thai (extra ``words``). Contractions stay whole. ``pieces="join"`` then puts spaces between words.
     lemmas : tuple of str
-        Codes of languages, as ("en",): the last step replaces a word by its lemma (extra ``words``), so that "cat" and
-        "cats" are one word. None by default.
+        Codes of languages, as ("en",): the last step replaces a word by its lemma (extra ``words``). None by default.
 
     Examples
     --------
@@ -190,13 +181,6 @@ class NormalisedWords(Result):
         Why it is missing: "blank", "failed", "junk", "no answer"; "" where it is not.
     cut : ndarray of bool, shape (string,)
         Whether it is the first of several words, the others of which are lost.
-
-    Examples
-    --------
-    >>> from estimators import cloze
-    >>> found = cloze.normalise_words(["Cat", "the snow", "I don't know", ""], "clean")
-    >>> found.reason.tolist(), found.cut.tolist()
-    (['', '', 'no answer', 'blank'], [False, True, False, False])
     """
 
     words: NDArray[np.object_]
@@ -206,18 +190,7 @@ class NormalisedWords(Result):
 
 
 def word_rules(name: str, changes: Mapping[str, Any] | None = None) -> WordRules:
-    """Return named rules, some of them changed.
-
-    Parameters
-    ----------
-    name : str
-        A key of :data:`WORD_RULES`.
-    changes : mapping, optional
-        Fields of :class:`WordRules` and their new values.
-
-    Returns
-    -------
-    WordRules
+    """Return named rules of :data:`WORD_RULES`, some of their fields changed.
 
     Raises
     ------
@@ -242,24 +215,17 @@ def word_rules(name: str, changes: Mapping[str, Any] | None = None) -> WordRules
 
 
 def normalise_words(strings: Sequence[str] | NDArray[Any], rules: WordRules | str) -> NormalisedWords:
-    """Turn strings into comparable words.
+    """Turn strings into comparable words, by rules or the name of some in :data:`WORD_RULES`.
 
     Parameters
     ----------
     strings : sequence of str
         As typed, generated or printed; "" is an answer left blank.
-    rules : WordRules or str
-        Rules, or the name of some in :data:`WORD_RULES`.
-
-    Returns
-    -------
-    NormalisedWords
 
     Raises
     ------
     InputError
-        If the rules are unknown, or an element is no string: a missing answer should be "" by now, and the word "nan"
-        is a word.
+        If the rules are unknown, or an element is no string: a missing answer should be "" by now.
 
     Examples
     --------

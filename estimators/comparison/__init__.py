@@ -1,37 +1,20 @@
 """Comparison studies ask which of two tokens comes next, and how sure people are."""
 
 from estimators.comparison.bootstrap import BootstrapGap, bias_curve, cluster_bootstrap, half_sample_bootstrap
-from estimators.comparison.diagnostics import WeightDiagnostics, fit_pareto_shape, pareto_khat, smooth_tail
+from estimators.comparison.diagnostics import WeightDiagnostics
 from estimators.comparison.gap import ESTIMATORS, LossGap, diagnose_weights, estimate_gap
-from estimators.comparison.importance import (
-    Proposals,
-    balanced_log_terms,
-    drawn_response_mask,
-    drawn_responses,
-    mixture_logprob,
-    study_proposals,
-)
+from estimators.comparison.importance import drawn_response_mask
 from estimators.comparison.item_terms import ItemTerms, group_terms
-from estimators.comparison.log_means import (
-    LogMeans,
-    delta_log_mean,
-    expected_counts,
-    jackknife_log_mean,
-    plain_log_mean,
-    psis_log_mean,
-    rao_blackwell_log_mean,
-)
+from estimators.comparison.log_means import LogMeans
 from estimators.comparison.perplexity import PerplexityEstimate, estimate_perplexity, reference_loss, true_loss
 from estimators.comparison.planning.adaptive import (
     FREE_ANSWER,
     QuestionState,
     next_question,
-    question_gains,
     question_state,
 )
 from estimators.comparison.planning.adaptive_study import AdaptiveStudy, QuestionPlan, simulate_adaptive
-from estimators.comparison.planning.contexts import KnownContexts, assumed_belief, known_contexts
-from estimators.comparison.planning.questions import simulate_questions
+from estimators.comparison.planning.questions import KnownContexts, assumed_belief, known_contexts, simulate_questions
 from estimators.comparison.private_belief import PrivateBelief, private_belief
 from estimators.comparison.reports import (
     log_ratio_from_report,
@@ -48,16 +31,13 @@ from estimators.comparison.rounding import (
 )
 from estimators.comparison.scaled_bridge import ScaledBridge, scaled_bridge
 from estimators.comparison.score import expected_score, optimal_report, rational_report, score
-from estimators.comparison.simulation.design import QuestionDesign
 from estimators.comparison.simulation.designed_study import simulate_designed_study
 from estimators.comparison.simulation.participants import simulate_reports
-from estimators.comparison.simulation.settings import ParticipantPopulation, SimulationSettings
+from estimators.comparison.simulation.settings import ParticipantPopulation, QuestionDesign, SimulationSettings
 from estimators.comparison.simulation.study import simulate_comparison_study
 from estimators.comparison.stated import StatedBelief, both_orders, stated_belief
-from estimators.comparison.study import same_token, validate_comparison_study
-from estimators.comparison.study_pool import study_pool
+from estimators.comparison.study import candidate_tokens, same_token, validate_comparison_study
 from estimators.comparison.study_sources import SOURCES, candidate_sources, has_free_answers
-from estimators.comparison.study_tokens import candidate_tokens
 from estimators.comparison.tables import comparison_items, comparison_participants
 from estimators.comparison.terms import (
     ResponsePairs,
@@ -68,7 +48,7 @@ from estimators.comparison.terms import (
     response_pairs,
     subsample_responses,
 )
-from estimators.comparison.token_pool import TokenPool, token_pool
+from estimators.comparison.token_pool import TokenPool, study_pool, token_pool
 from estimators.documents.tokens import is_word_token
 from estimators.layout import HUMAN, response_positions
 
@@ -87,7 +67,6 @@ __all__ = [
     "ParticipantPopulation",
     "PerplexityEstimate",
     "PrivateBelief",
-    "Proposals",
     "QuestionDesign",
     "QuestionPlan",
     "QuestionState",
@@ -99,7 +78,6 @@ __all__ = [
     "TokenPool",
     "WeightDiagnostics",
     "assumed_belief",
-    "balanced_log_terms",
     "bias_curve",
     "both_orders",
     "candidate_log_terms",
@@ -109,35 +87,24 @@ __all__ = [
     "comparison_items",
     "comparison_participants",
     "control_model",
-    "delta_log_mean",
     "diagnose_weights",
     "drawn_response_mask",
-    "drawn_responses",
     "estimate_gap",
     "estimate_perplexity",
-    "expected_counts",
     "expected_score",
-    "fit_pareto_shape",
     "group_terms",
     "half_sample_bootstrap",
     "has_free_answers",
     "is_word_token",
-    "jackknife_log_mean",
     "known_contexts",
     "log_odds_scale",
     "log_ratio_from_report",
     "log_terms",
-    "mixture_logprob",
     "next_question",
     "optimal_report",
-    "pareto_khat",
-    "plain_log_mean",
     "player_names",
     "private_belief",
-    "psis_log_mean",
-    "question_gains",
     "question_state",
-    "rao_blackwell_log_mean",
     "rational_report",
     "reference_loss",
     "report_boxes",
@@ -154,10 +121,8 @@ __all__ = [
     "simulate_designed_study",
     "simulate_questions",
     "simulate_reports",
-    "smooth_tail",
     "stated_belief",
     "study_pool",
-    "study_proposals",
     "subsample_responses",
     "token_pool",
     "true_loss",

@@ -1,8 +1,7 @@
-r"""Resampling of comparison studies, as weights instead of loops.
+"""Resampling of comparison studies, as weights instead of loops.
 
 Every participant's terms on an item are summed once; a replicate is then a weight a participant (and one an item),
-and all replicates are two matrix products. Where few of very many participants answered each item, the matrices are
-sparse (:mod:`estimators.comparison.participant_table` has the rule): the numbers are the same, to rounding.
+and all replicates are two matrix products, sparse where few of very many participants answered each item.
 """
 
 from __future__ import annotations
@@ -13,19 +12,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import coo_array, csr_array
 
+from estimators.arrays import FloatArray
 from estimators.comparison.item_terms import group_terms
 from estimators.comparison.log_means import LOG_MEANS
-from estimators.comparison.participant_table import ParticipantTable, participant_table
 from estimators.display import Result
 from estimators.errors import InputError
 
-__all__ = ["BootstrapGap", "bias_curve", "cluster_bootstrap", "half_sample_bootstrap"]
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.integer[Any]]
 _CHUNK_CELLS = 2_000_000  # replicates are drawn in blocks of this many (replicate, item) cells: 16 MB a matrix
-_CACHED_CELLS = 1 << 16  # and of each block as many are worked on at once as the processor's cache holds
+_DENSE_CELLS = 1 << 24  # a larger table is sparse where it then takes less memory
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -35,20 +31,11 @@ class BootstrapGap(Result):
     Attributes
     ----------
     gap_nats : ndarray, shape (replicate,)
-        Fewer than asked for where some replicates were empty.
+        Without empty replicates.
     mean_items_lost : float
         Items, on average over replicates, that no drawn participant had answered: they are left out.
     n_empty : int
         Replicates in which no drawn participant had answered any drawn item: they are left out.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from estimators import comparison
-    >>> comparison.half_sample_bootstrap(
-    ...     [0.1, 0.9, -0.4, 1.2], [1, 1, 2, 2], [0, 1, 0, 1], n_replicates=4, rng=np.random.default_rng(0)
-    ... )
-    BootstrapGap(gap_nats=float64[4], mean_items_lost=0, n_empty=0)
     """
 
     gap_nats: FloatArray
@@ -67,23 +54,16 @@ def half_sample_bootstrap(
 ) -> BootstrapGap:
     """Drop a random half of the participants, many times (the paper's figure 7).
 
-    It shows how much the estimate leans on who took part. With half dropped the spread of the replicates is about
-    the standard error over participants (items held fixed); their centre is not the estimate: half the answers an
-    item make the downward bias of a log-mean larger.
+    With half dropped the spread of the replicates is about the standard error over participants, items held fixed.
+    Their centre is not the estimate: half the answers per item make the downward bias of a log-mean larger.
 
     Parameters
     ----------
     log_term : array_like of float, shape (response,)
         ln w, nats.
     item, participant : array_like of int, shape (response,)
-    n_replicates : int
-    rng : numpy.random.Generator
     drop : float
         Share of the participants that is dropped, rounded down to whole participants.
-
-    Returns
-    -------
-    BootstrapGap
 
     Raises
     ------
@@ -92,7 +72,6 @@ def half_sample_bootstrap(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import comparison
     >>> found = comparison.half_sample_bootstrap(
     ...     [0.1, 0.9, -0.4, 1.2], [1, 1, 2, 2], [0, 1, 0, 1], n_replicates=4, rng=np.random.default_rng(0)
@@ -124,26 +103,17 @@ def cluster_bootstrap(
     resample_participants: bool = True,
     resample_items: bool = True,
 ) -> BootstrapGap:
-    """Resample participants and items with replacement, both at once.
+    """Resample participants and items with replacement, both at once: the pigeonhole bootstrap (Owen 2007).
 
-    The pigeonhole bootstrap for crossed random effects (Owen 2007): a response counts as often as its participant
-    times its item were drawn. Its variance is right for the effects of participants and items and up to three times
-    too large for the noise of single responses. Replicates hold fewer distinct answers an item than the study, so
-    that a log-mean is biased further down in them.
+    A response counts as often as its participant times its item were drawn. The variance is right for the effects of
+    participants and items, and up to three times too large for the noise of single responses. Replicates hold fewer
+    distinct answers per item than the study, so that their log-means are biased further down.
 
     Parameters
     ----------
     log_term : array_like of float, shape (response,)
         ln w, nats.
     item, participant : array_like of int, shape (response,)
-    n_replicates : int
-    rng : numpy.random.Generator
-    resample_participants, resample_items : bool
-        Either can be held fixed.
-
-    Returns
-    -------
-    BootstrapGap
 
     Raises
     ------
@@ -152,7 +122,6 @@ def cluster_bootstrap(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import comparison
     >>> found = comparison.cluster_bootstrap(
     ...     [0.1, 0.9, -0.4, 1.2], [1, 1, 2, 2], [0, 1, 0, 1], n_replicates=4, rng=np.random.default_rng(0)
@@ -166,7 +135,7 @@ def cluster_bootstrap(
     table = participant_table(log_term, item, participant)
     n_participants, n_items = table.n_participants, table.log_scale.size
 
-    def draws(size: int, n: int) -> IntArray:
+    def draws(size: int, n: int) -> NDArray[np.int64]:
         return rng.multinomial(size, np.full(size, 1 / size), size=n)
 
     people = np.broadcast_to(np.ones(n_participants), (n_replicates, n_participants))
@@ -183,24 +152,21 @@ def bias_curve(
     rng: np.random.Generator,
     estimator: str = "importance",
 ) -> FloatArray:
-    """Estimate loss gaps from n candidates an item, several times (the paper's figure 3).
+    """Estimate loss gaps from n candidates per item, several times (the paper's figure 3).
 
     Parameters
     ----------
     log_term : array_like of float, shape (item, candidate) or (player, item, candidate)
-        ln w on all stored candidates, nats; from :func:`estimators.comparison.terms.candidate_log_terms`. Several
-        players are given the same draws.
+        ln w on all stored candidates, nats (:func:`candidate_log_terms`). Several players are given the same draws.
     n : sequence of int
         Numbers of candidates drawn with replacement for every item; each has its own random stream.
-    n_repeats : int
-    rng : numpy.random.Generator
     estimator : str
         ``importance`` (eq. 5), ``jackknife``, ``delta`` or ``psis``.
 
     Returns
     -------
     ndarray of float, shape (n, repeat) or (player, n, repeat)
-        Estimated gaps, nats.
+        Gaps, nats.
 
     Raises
     ------
@@ -209,7 +175,6 @@ def bias_curve(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import comparison
     >>> log_term = np.random.default_rng(0).normal(0.0, 1.0, (50, 100))
     >>> curve = comparison.bias_curve(log_term, n=[2, 20], n_repeats=10, rng=np.random.default_rng(0))
@@ -232,26 +197,48 @@ def bias_curve(
     n_items, n_candidates = terms.shape[-2:]
     tables = terms.reshape(-1, n_items, n_candidates)
     largest = tables.max(axis=2)
-    weights = np.exp(tables - largest[:, :, None]).reshape(-1, n_items * n_candidates)
-    row = (np.arange(n_items) * n_candidates)[:, None]
+    weights = np.exp(tables - largest[:, :, None])
+    row = np.arange(n_items)[:, None]
     # the narrowest integers that hold a position: drawing them is most of the work
     dtype = np.uint16 if n_candidates <= np.iinfo(np.uint16).max else np.int64
     gaps = np.empty((tables.shape[0], len(n), n_repeats))
     for position, (size, stream) in enumerate(zip(n, rng.spawn(len(n)), strict=True)):
-        # one pair of arrays for all repeats: fresh ones of this size cost as much as the arithmetic
-        chosen, drawn_weight = np.empty((n_items, size), dtype=np.intp), np.empty((n_items, size))
         for repeat in range(n_repeats):
-            np.add(row, stream.integers(0, n_candidates, (n_items, size), dtype=dtype), out=chosen)
+            chosen = stream.integers(0, n_candidates, (n_items, size), dtype=dtype)
             for player, weight in enumerate(weights):
-                if estimator == "importance":
-                    mean = np.take(weight, chosen, out=drawn_weight, mode="clip").mean(axis=1)
-                    if mean.min() > 0:
-                        gaps[player, position, repeat] = np.mean(np.log(mean) + largest[player])
-                        continue
+                mean = weight[row, chosen].mean(axis=1)
+                if estimator == "importance" and mean.min() > 0:
+                    gaps[player, position, repeat] = np.mean(np.log(mean) + largest[player])
+                    continue
                 # also where every drawn weight underflows beside the item's largest
-                drawn = group_terms(tables[player].ravel()[chosen.ravel()], np.repeat(np.arange(n_items), size))
+                drawn = group_terms(tables[player][row, chosen].ravel(), np.repeat(np.arange(n_items), size))
                 gaps[player, position, repeat] = LOG_MEANS[estimator](drawn).value.mean()
     return gaps.reshape(*terms.shape[:-2], len(n), n_repeats)
+
+
+@dataclass(frozen=True, eq=False)
+class ParticipantTable:
+    """Sums and numbers of every participant's terms on every item, and the log of each item's scale."""
+
+    total: FloatArray | csr_array[Any, Any]
+    count: FloatArray | csr_array[Any, Any]
+    log_scale: FloatArray
+    n_participants: int
+
+
+def participant_table(log_term: ArrayLike, item: ArrayLike, participant: ArrayLike) -> ParticipantTable:
+    """Sum the terms of every participant on every item, (participant, item)."""
+    terms = group_terms(log_term, item)
+    who = np.asarray(participant)
+    if who.shape != terms.log_term.shape:
+        raise InputError(f"has shape {who.shape}, the terms {terms.log_term.shape}", field="participant")
+    people, code = np.unique(who, return_inverse=True)
+    cells, shape = (code[terms.order], terms.item), (people.size, terms.label.size)
+    values = terms.weights.scaled, np.ones(code.size)
+    total, count = (coo_array((each, cells), shape=shape).tocsr() for each in values)
+    if shape[0] * shape[1] <= max(_DENSE_CELLS, 2 * code.size):
+        return ParticipantTable(total.toarray(), count.toarray(), terms.weights.largest, people.size)
+    return ParticipantTable(total, count, terms.weights.largest, people.size)
 
 
 def _in_parts(n_replicates: int, n_participants: int, draw: Callable[[int], NDArray[Any]]) -> NDArray[Any]:
@@ -272,30 +259,15 @@ def _replicate(
     gaps = np.empty(n_replicates)
     lost = 0
     step = min(max(1, _CHUNK_CELLS // n_items), n_replicates)
-    inner = min(max(1, _CACHED_CELLS // n_items), step)
-    # one set of arrays for all blocks: fresh ones cost more than the arithmetic
-    total, count, weight = np.empty((step, n_items)), np.empty((step, n_items)), np.empty((inner, n_items))
     for begin in range(0, n_replicates, step):
         drawn = people[begin : begin + step].astype(float)
-        n = drawn.shape[0]
-        table.sums(drawn, total[:n], count[:n])
-        items = None if draw_items is None else draw_items(n)
-        for first in range(0, n, inner):
-            rows = slice(first, min(first + inner, n))
-            log_mean, here = total[rows], weight[: rows.stop - first]
-            answered = count[rows] > 0
-            n_lost = answered.size - int(np.count_nonzero(answered))
-            lost += n_lost
-            here[:] = answered if items is None else items[rows]
-            with np.errstate(divide="ignore", invalid="ignore"):
-                log_mean /= count[rows]
-                np.log(log_mean, out=log_mean)
-                log_mean += table.log_scale
-                if n_lost:
-                    here *= answered
-                if n_lost or np.isneginf(log_mean.min()):
-                    np.copyto(log_mean, 0.0, where=here == 0)
-                gaps[begin + first : begin + rows.stop] = np.einsum("ij,ij->i", log_mean, here) / here.sum(axis=1)
+        count = drawn @ table.count
+        weight = (count > 0) * (1.0 if draw_items is None else draw_items(len(drawn)))
+        lost += int(np.count_nonzero(count == 0))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            log_mean = np.log(drawn @ table.total / count) + table.log_scale
+            total = np.einsum("ij,ij->i", np.where(weight > 0, log_mean, 0.0), weight)
+            gaps[begin : begin + step] = total / weight.sum(axis=1)
     kept = gaps[np.isfinite(gaps)]
     if kept.size == 0:
         raise InputError("no replicate has an answer: too few participants answered the same items")

@@ -11,13 +11,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
+from estimators.arrays import FloatArray
 from estimators.display import Result
 
-__all__ = ["WeightDiagnostics", "fit_pareto_shape", "pareto_khat", "smooth_tail", "tail_size", "verdict"]
-
-FloatArray = NDArray[np.float64]
 Verdict = Literal["enough draws", "doubtful", "too few"]
 
 KHAT_GOOD = 0.5
@@ -30,29 +27,18 @@ _TIE = 1e-9  # weights that differ by less, relatively, are equal up to rounding
 
 @dataclass(frozen=True, repr=False)
 class WeightDiagnostics(Result):
-    """What the terms say about themselves.
+    """What the weights say about themselves.
 
     Attributes
     ----------
     pareto_k : float
-        Shape of the tail of the leave-one-out weights, pooled over items; NaN where it cannot be fitted
-        (constant weights, or fewer than five tail values).
+        Shape of the tail of the leave-one-out weights, pooled over items; NaN where fewer than five values make it.
     kl_nats : float
         Mean over items of the self-normalised estimate of KL(h || g): too low when n is too few.
     n_required : float
-        90% quantile over items of exp(KL_q + s_q), s_q the standard deviation of ln(h/g) under h: the responses
-        an item that Chatterjee & Diaconis (2018) ask for.
+        Responses per item: 90% quantile over items of exp(KL_q + s_q), s_q the sd of ln(h/g) under h.
     share_starved : float
         Share of items with fewer than two effective responses, n exp(-KL_q) < 2.
-    verdict : {"enough draws", "doubtful", "too few"}
-        See :func:`verdict`.
-
-    Examples
-    --------
-    >>> from estimators import comparison
-    >>> terms = comparison.group_terms([0.1, 0.9, -0.4, 1.2], item=[1, 1, 2, 2])
-    >>> comparison.diagnose_weights(terms).verdict
-    'too few'
     """
 
     pareto_k: float
@@ -65,22 +51,7 @@ class WeightDiagnostics(Result):
 def verdict(
     pareto_k: float, n_median: float, n_required: float, share_starved: float, *, constant: bool = False
 ) -> Verdict:
-    """Whether n is enough for the log-mean to be trusted.
-
-    ``too few`` if k >= 0.7 or more than a tenth of the items have under two effective responses;
-    ``doubtful`` if k >= 0.5, or the median item has fewer responses than ``n_required``, or more than one
-    item in a hundred is starved; ``enough draws`` otherwise. A k that cannot be fitted leaves a doubt. Constant weights
-    are always enough: the player is the generator, and one term is as good as many.
-
-    Parameters
-    ----------
-    pareto_k, n_required, share_starved : float
-        As in :class:`WeightDiagnostics`.
-    n_median : float
-        Median number of responses an item.
-    constant : bool
-        Every item's weights are equal, and either every item has two or all items have the same.
-    """
+    """Whether n is enough for the log-mean to be trusted."""
     if constant:
         return "enough draws"
     if pareto_k >= KHAT_BAD or share_starved > 0.1:
@@ -95,32 +66,12 @@ def tail_size(n: int) -> int:
     return int(np.ceil(min(0.2 * n, 3 * np.sqrt(n))))
 
 
-def fit_pareto_shape(excess: ArrayLike) -> tuple[float, float]:
-    """Fit a generalised Pareto distribution to values above a threshold.
+def fit_pareto_shape(excess: FloatArray) -> tuple[float, float]:
+    """Shape k and scale of a generalised Pareto law of excesses (Zhang & Stephens 2009, prior of Vehtari et al. 2024).
 
-    The quasi-Bayesian estimate of Zhang & Stephens (2009), with the weakly informative prior on the shape
-    (ten observations' worth, centred on 0.5) of Vehtari et al. (2024).
-
-    Parameters
-    ----------
-    excess : array_like of float, shape (n,)
-        Positive excesses over the threshold.
-
-    Returns
-    -------
-    shape, scale : float
-        k and sigma of P(X > x) = (1 + k x / sigma)^(-1/k).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from estimators import comparison
-    >>> excess = np.random.default_rng(0).pareto(2.0, 5000)
-    >>> shape, scale = comparison.fit_pareto_shape(excess)
-    >>> round(shape, 1)
-    0.5
+    P(X > x) = (1 + k x / scale)^(-1/k); the prior is worth ten observations with k = 0.5.
     """
-    x = np.sort(np.asarray(excess, dtype=float))
+    x = np.sort(excess)
     n = x.size
     # In units of the largest excess, so that nothing under- or overflows.
     unit = x[-1]
@@ -139,96 +90,37 @@ def fit_pareto_shape(excess: ArrayLike) -> tuple[float, float]:
     return (n * raw_shape + 10 * 0.5) / (n + 10), scale
 
 
-def pareto_khat(weight: ArrayLike) -> float:
-    """Pareto shape k of the upper tail of a set of weights.
-
-    Parameters
-    ----------
-    weight : array_like of float, shape (n,)
-        Non-negative weights, any scale.
-
-    Returns
-    -------
-    float
-        NaN where fewer than five values stand out above the threshold.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from estimators import comparison
-    >>> weight = np.random.default_rng(0).pareto(2.0, 5000)
-    >>> round(comparison.pareto_khat(weight), 1)
-    0.6
-    """
-    values = np.asarray(weight, dtype=float)
-    return tail_shape(values, values.size)
-
-
-def tail_shape(largest: FloatArray, n: int) -> float:
-    """Pareto shape k of n weights, from those of them that are as large as the tail, in any order."""
-    _, excess = _tail_excess(_tail(largest, n))
+def pareto_khat(weight: FloatArray) -> float:
+    """Pareto shape k of the upper tail of weights; NaN where fewer than five stand out above the threshold."""
+    _, excess = _tail_excess(weight)
     return float("nan") if excess.size < _MIN_TAIL else fit_pareto_shape(excess)[0]
 
 
-def smooth_tail(weight: ArrayLike) -> FloatArray:
-    """Replace the upper tail by the expected order statistics of the Pareto distribution fitted to it.
-
-    Parameters
-    ----------
-    weight : array_like of float, shape (n,)
-
-    Returns
-    -------
-    ndarray of float, shape (n,)
-        In the order given. Unchanged where the tail is too short to be fitted. No value exceeds the largest
-        weight that was seen (the usual truncation of Pareto smoothing).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from estimators import comparison
-    >>> weight = np.random.default_rng(0).pareto(1.0, 100)
-    >>> smoothed = comparison.smooth_tail(weight)
-    >>> int((smoothed != weight).sum())
-    20
-    >>> bool(smoothed.max() <= weight.max())
-    True
-    """
-    values = np.asarray(weight, dtype=float)
-    return smooth_largest(values, values.size)
-
-
-def smooth_largest(largest: FloatArray, n: int) -> FloatArray:
-    """Smooth the tail of n weights, given those of them that are as large as the tail, in any order."""
-    smoothed = largest.copy()
-    threshold, excess = _tail_excess(_tail(largest, n))
+def smooth_tail(weight: FloatArray) -> FloatArray:
+    """Replace the upper tail by the expected order statistics of its Pareto law, none above the largest weight."""
+    smoothed = weight.copy()
+    threshold, excess = _tail_excess(weight)
     if excess.size < _MIN_TAIL:
         return smoothed
-    above = np.flatnonzero(largest - threshold >= excess[0])
-    above = above[np.argsort(largest[above], kind="stable")]
+    above = np.flatnonzero(weight - threshold >= excess[0])
+    above = above[np.argsort(weight[above], kind="stable")]
     shape, scale = fit_pareto_shape(excess)
     probability = (np.arange(excess.size) + 0.5) / excess.size
     quantile = -np.log1p(-probability) if abs(shape) < 1e-12 else np.expm1(-shape * np.log1p(-probability)) / shape
-    tail = np.minimum(threshold + scale * quantile, largest[above[-1]])
+    tail = np.minimum(threshold + scale * quantile, weight[above[-1]])
     # Equal weights stay equal: repeated candidates must not be told apart by the order in which they came.
     group = np.concatenate([[0], np.cumsum(np.diff(excess) > _TIE * excess[1:])])
     smoothed[above] = (np.bincount(group, tail) / np.bincount(group))[group]
     return smoothed
 
 
-def _tail(largest: FloatArray, n: int) -> FloatArray:
-    """The tail of n weights and the largest weight below it, increasing; empty where the tail is too short."""
-    size = tail_size(n)
-    if size < _MIN_TAIL or size >= n:
-        return np.empty(0)
-    cut = largest.size - size - 1
-    return np.sort(np.partition(largest, cut)[cut:])
-
-
-def _tail_excess(tail: FloatArray) -> tuple[float, FloatArray]:
-    """Threshold, and the tail's excesses over it, increasing; values that tie with the threshold are left out."""
-    if not tail.size:
-        return float("nan"), tail
+def _tail_excess(weight: FloatArray) -> tuple[float, FloatArray]:
+    """Threshold, and the tail's excesses over it, increasing; none where the tail is too short."""
+    size = tail_size(weight.size)
+    if size < _MIN_TAIL or size >= weight.size:
+        return float("nan"), np.empty(0)
+    cut = weight.size - size - 1
+    tail = np.sort(np.partition(weight, cut)[cut:])
     threshold = float(tail[0])
     excess = tail[1:] - threshold
     # Ties up to rounding are no tail: constant weights differ in the last bits.

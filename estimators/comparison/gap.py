@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from estimators.comparison.diagnostics import WeightDiagnostics, tail_shape, verdict
+from estimators.arrays import FloatArray, IntArray
+from estimators.comparison.diagnostics import WeightDiagnostics, pareto_khat, verdict
 from estimators.comparison.item_terms import ItemTerms, group_terms
-from estimators.comparison.leave_one_out import largest_log_weights
 from estimators.comparison.log_means import (
     LOG_MEANS,
     LogMeans,
@@ -26,11 +26,6 @@ from estimators.comparison.log_means import (
 )
 from estimators.display import Result
 from estimators.errors import InputError, unknown_choice
-
-__all__ = ["ESTIMATORS", "LossGap", "diagnose_weights", "estimate_gap"]
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 
 _ROUNDING_NATS = 1e-9  # log-weights that differ by less are equal
 _ROUNDING = 1e-12  # of effective responses: two equal weights among zeros are two
@@ -52,36 +47,9 @@ class LossGap(Result):
     se_items_nats : float
         Source (i): standard deviation (ddof 0) of the items' log-means over sqrt(N); NaN for one item.
     se_samples_nats : float
-        Source (ii): noise of the finite number of responses an item, items held fixed; NaN where an item has one.
-    n_items, n_responses : int
-    item : ndarray, shape (item,)
-        Labels of the items, sorted.
-    item_gap_nats, item_n : ndarray, shape (item,)
-        Log-mean and number of responses of every item.
-    terms : ItemTerms
-        What the estimate was made from.
-
-    Examples
-    --------
-    >>> from estimators import comparison
-    >>> from estimators.comparison.examples import comparison_study
-    >>> pairs = comparison.response_pairs(comparison_study())
-    >>> gap = comparison.estimate_gap(comparison.log_terms(pairs), pairs.item)
-    >>> print(gap.describe())
-    estimator        'importance'
-    gap_nats         1.444
-    se_items_nats    1.074
-    se_samples_nats  0.2669
-    n_items          6
-    n_responses      30
-    item             int64[6]
-    item_gap_nats    float64[6]
-    item_n           int64[6]
-    >>> gap.summary().round(2).head(3)
-       item  item_gap_nats  item_n
-    0     0           6.50       5
-    1     1          -1.53       5
-    2     2           2.19       5
+        Source (ii): noise of the finite number of responses per item, items held fixed; NaN where an item has one.
+    item, item_gap_nats, item_n : ndarray, shape (item,)
+        Sorted labels, log-means and numbers of responses.
     """
 
     estimator: str
@@ -126,33 +94,27 @@ def estimate_gap(
     candidate_logprob: ArrayLike | None = None,
     draw: ArrayLike | None = None,
 ) -> LossGap:
-    """Estimate a loss gap from importance-sampling terms (array layer).
+    """Estimate a loss gap from importance-sampling terms.
 
     Parameters
     ----------
     log_term : array_like of float, shape (response,)
         ln w = ln g(y) - ln g(x) + ln h(x)/h(y), nats.
     item : array_like, shape (response,)
-        Labels of the items, integers or strings.
+        Labels, integers or strings.
     estimator : str or callable
-        One of :data:`ESTIMATORS`, or a log-mean of your own: takes the terms by item, gives their
-        log-means.
+        One of :data:`ESTIMATORS`, or a function from :class:`ItemTerms` to :class:`LogMeans`.
     target_logprob : array_like of float, shape (response,), optional
         ln g(y|c); needed by ``naive``, whose items carry the generator's own spread.
     token, candidate_logprob : array_like, shape (response,), optional
         Identity of the candidate and ln g(x|c) under the model that sampled it; needed by ``rao_blackwell``.
     draw : array_like of int, shape (response,), optional
-        Which draw of the item was shown, where several responses can share one; used by ``rao_blackwell``.
-
-    Returns
-    -------
-    LossGap
+        Which draw of the item was shown, where several responses share one; used by ``rao_blackwell``.
 
     Raises
     ------
     InputError
-        For an unknown estimator, shapes that disagree, terms that are not finite, or an argument that the
-        estimator needs and did not get.
+        For an unknown estimator, wrong shapes, terms that are not finite, or a missing argument of the estimator.
 
     Examples
     --------
@@ -160,10 +122,6 @@ def estimate_gap(
     >>> gap = comparison.estimate_gap([0.1, 0.9, -0.4, 1.2], item=[1, 1, 2, 2])
     >>> round(gap.gap_nats, 3), round(gap.se_items_nats, 3)
     (0.634, 0.04)
-    >>> comparison.estimate_gap(
-    ...     [0.1, 0.9, -0.4, 1.2], item=[1, 1, 2, 2], estimator="jackknife"
-    ... ).item_gap_nats.round(3)
-    array([0.656, 0.982])
     """
     terms = group_terms(log_term, item)
     means: LogMeans
@@ -206,14 +164,6 @@ def estimate_gap(
 def diagnose_weights(terms: ItemTerms) -> WeightDiagnostics:
     """Pareto tail, KL divergence and required sample size of a set of terms; see :class:`WeightDiagnostics`.
 
-    Parameters
-    ----------
-    terms : ItemTerms
-
-    Returns
-    -------
-    WeightDiagnostics
-
     Examples
     --------
     >>> from estimators import comparison
@@ -223,10 +173,9 @@ def diagnose_weights(terms: ItemTerms) -> WeightDiagnostics:
     """
     ItemTerms.require(terms=terms)
     kl, spread = _divergence(terms)
-    tail = largest_log_weights(terms)
-    pareto_k = float("nan")
-    if tail.n_weights:
-        pareto_k = tail_shape(np.exp(tail.log_weight - tail.log_weight.max()), tail.n_weights)
+    log_weight = terms.log_term - terms.others_log_mean()
+    log_weight = log_weight[np.isfinite(log_weight)]
+    pareto_k = pareto_khat(np.exp(log_weight - log_weight.max())) if log_weight.size else float("nan")
     n_required = float(np.quantile(np.exp(kl + spread), 0.9))
     share_starved = float(np.mean(terms.n * np.exp(-kl) < 2 - _ROUNDING))
     return WeightDiagnostics(
@@ -247,16 +196,9 @@ def diagnose_weights(terms: ItemTerms) -> WeightDiagnostics:
 def _divergence(terms: ItemTerms) -> tuple[FloatArray, FloatArray]:
     """Self-normalised estimate of KL(h || g), and the standard deviation of ln(h/g) under h; (item,) each, nats."""
     weights, n = terms.weights, terms.n
-    mean, square = np.empty(n.size), np.empty(n.size)
-    for items, rows in terms.blocks():
-        start = terms.start[items] - rows.start
-        log_weight = terms.spread(weights.largest, items)
-        np.subtract(terms.log_term[rows], log_weight, out=log_weight)
-        product = log_weight * weights.scaled[rows]
-        np.add.reduceat(product, start, out=mean[items])
-        product *= log_weight
-        np.add.reduceat(product, start, out=square[items])
-    mean /= weights.total
+    log_weight = terms.log_term - np.repeat(weights.largest, n)
+    mean = terms.sum(log_weight * weights.scaled) / weights.total
+    square = terms.sum(log_weight**2 * weights.scaled)
     # the largest weight has logarithm zero, so that nothing cancels but where one of very many differs from the rest
     spread = np.sqrt(np.maximum(square / weights.total - mean**2, 0.0))
     # relative to the item's mean instead of its largest weight

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -10,33 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from estimators.arrays import FloatArray, IntArray
 from estimators.display import Result
 from estimators.errors import InputError
 
-__all__ = ["ItemTerms", "ItemWeights", "group_terms"]
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
-
-_BLOCK_TERMS = (
-    1 << 14
-)  # terms that are worked on at once: arrays of 128 kB, several of which the processor's cache holds
-_LARGEST_KEY = np.iinfo(np.int64).max
+_TINY = 1e-290  # a sum below it has lost digits, as its terms are near the smallest numbers
 
 
 @dataclass(frozen=True, eq=False)
 class ItemWeights:
-    """Importance weights, each divided by the largest of its item.
-
-    Attributes
-    ----------
-    scaled : ndarray, shape (response,)
-        exp(ln w - largest), at most 1.
-    largest : ndarray, shape (item,)
-        Nats.
-    total : ndarray, shape (item,)
-        Sums of ``scaled``.
-    """
+    """Importance weights divided by the largest of their item; its log; sums of the scaled weights by item."""
 
     scaled: FloatArray
     largest: FloatArray
@@ -53,21 +35,10 @@ class ItemTerms(Result):
         ln w, nats, finite.
     label : ndarray, shape (item,)
         The items that have at least one term, sorted.
-    start : ndarray of int, shape (item,)
-        First term of every item.
-    n : ndarray of int, shape (item,)
-        Terms of every item.
+    start, n : ndarray of int, shape (item,)
+        First term and number of terms of every item.
     moved : ndarray of int, shape (response,), or None
-        ``order``, where terms had to be sorted.
-
-    Examples
-    --------
-    >>> from estimators import comparison
-    >>> terms = comparison.group_terms([0.1, 0.9, -0.4, 1.2], item=[1, 1, 2, 2])
-    >>> terms.label, terms.n
-    (array([1, 2]), array([2, 2]))
-    >>> terms.sum(terms.log_term)
-    array([1. , 0.8])
+        Where each term stood in the caller's arrays, if terms had to be sorted.
     """
 
     made_by = "group_terms(log_term, item)"
@@ -90,71 +61,49 @@ class ItemTerms(Result):
 
     def sum(self, values: FloatArray) -> FloatArray:
         """Sum over the terms of each item; (response,) -> (item,)."""
-        total: FloatArray = np.add.reduceat(values, self.start)
-        return total
-
-    def rows_of(self, items: IntArray) -> IntArray:
-        """Positions of the terms of some of the items."""
-        n = self.n[items]
-        return np.arange(int(n.sum())) + np.repeat(self.start[items] - np.cumsum(n) + n, n)
-
-    def of_items(self, items: IntArray) -> ItemTerms:
-        """Terms of some of the items, by their positions in ``label``, in the order given."""
-        rows, n = self.rows_of(items), self.n[items]
-        moved = rows if self.moved is None else self.moved[rows]
-        return ItemTerms(self.log_term[rows], self.label[items], np.cumsum(n) - n, n, moved)
-
-    def scaled(self) -> tuple[FloatArray, FloatArray]:
-        """Terms divided by the largest of their item, (response,), and the log of that largest, (item,)."""
-        return self.weights.scaled.copy(), self.weights.largest.copy()
+        return np.add.reduceat(values, self.start)
 
     @cached_property
     def weights(self) -> ItemWeights:
         """The exponentials, computed once for the log-mean and its diagnostics."""
-        scaled = np.empty_like(self.log_term)
-        largest, total = np.empty(self.n.size), np.empty(self.n.size)
-        for items, rows in self.blocks():
-            start, here = self.start[items] - rows.start, scaled[rows]
-            np.maximum.reduceat(self.log_term[rows], start, out=largest[items])
-            np.subtract(self.log_term[rows], self.spread(largest, items), out=here)
-            np.exp(here, out=here)
-            np.add.reduceat(here, start, out=total[items])
-        return ItemWeights(scaled, largest, total)
+        largest: FloatArray = np.maximum.reduceat(self.log_term, self.start)
+        scaled = np.exp(self.log_term - np.repeat(largest, self.n))
+        return ItemWeights(scaled, largest, self.sum(scaled))
 
-    def blocks(self) -> Iterator[tuple[slice, slice]]:
-        """Slices of whole items and of their terms, few enough that the arrays of one pass stay in the cache.
-
-        The sum of an item does not depend on the blocks: ``reduceat`` sums each item by itself.
-        """
-        first = 0
-        while first < self.n.size:
-            begin = int(self.start[first])
-            last = max(int(np.searchsorted(self.start, begin + _BLOCK_TERMS, side="right")) - 1, first + 1)
-            if self.log_term.size - begin <= _BLOCK_TERMS:
-                last = self.n.size
-            yield slice(first, last), slice(begin, int(self.start[last - 1] + self.n[last - 1]))
-            first = last
-
-    def spread(self, values: FloatArray, items: slice) -> FloatArray:
-        """Values of a block's items for each of its terms, in an array of their own; (item,) -> (response,)."""
-        return np.repeat(values[items], self.n[items])
+    def others_log_mean(self) -> FloatArray:
+        """Ln of the mean of the item's other terms, (response,); NaN where there is no other."""
+        n, weight = self.n, self.weights.scaled.copy()
+        top = np.flatnonzero(weight == 1.0)
+        if top.size > n.size:
+            top = top[np.searchsorted(top, self.start)]
+        # Subtracting the largest term from the total would cancel; the rest is summed without it instead.
+        weight[top] = 0.0
+        rest = self.sum(weight)
+        with np.errstate(divide="ignore"):
+            log_rest = np.log(rest)
+            if ((rest < _TINY) & (n > 1)).any():
+                # all others are more than 660 nats below the largest: they are scaled by the largest of their own
+                log_term = self.log_term.copy()
+                log_term[top] = -np.inf
+                shift = np.where(n > 1, np.maximum.reduceat(log_term, self.start), 0.0)
+                own = np.log(self.sum(np.exp(log_term - np.repeat(shift, n)))) + shift - self.weights.largest
+                log_rest = np.where(rest < _TINY, own, log_rest)
+        level = self.weights.largest - np.log(np.maximum(n - 1, 1))
+        log_mean = np.log1p(np.repeat(rest, n) - weight) + np.repeat(level, n)
+        log_mean[top] = log_rest + level
+        log_mean[self.start[n == 1]] = np.nan
+        return log_mean
 
 
 def group_terms(log_term: ArrayLike, item: ArrayLike) -> ItemTerms:
     """Sort log-terms by item.
-
-    Integers that do not fall are not sorted again.
 
     Parameters
     ----------
     log_term : array_like of float, shape (response,)
         ln w, nats.
     item : array_like, shape (response,)
-        Label of the item of each term, integers or strings.
-
-    Returns
-    -------
-    ItemTerms
+        Labels, integers or strings.
 
     Raises
     ------
@@ -176,47 +125,9 @@ def group_terms(log_term: ArrayLike, item: ArrayLike) -> ItemTerms:
     if not np.isfinite(terms).all():
         first = int(np.flatnonzero(~np.isfinite(terms))[0])
         raise InputError(f"is {terms[first]} at response {first}; should be finite", field="log_term")
-    is_integer = labels.dtype.kind in "iu"
-    start = _starts(labels) if is_integer else np.empty(0, dtype=np.intp)
-    label = labels[start]
-    if is_integer and bool((label[1:] > label[:-1]).all()):
-        order = None
-    else:
-        order = _sorting_order(labels)
+    order = None
+    if labels.dtype.kind not in "iu" or (labels[1:] < labels[:-1]).any():
+        order = np.argsort(labels, kind="stable")
         labels, terms = labels[order], terms[order]
-        # what may be NaN, which no label equals, is left to NumPy
-        start = _starts(labels) if labels.dtype.kind in "biuSTU" else np.unique(labels, return_index=True)[1]
-        label = labels[start]
-    return ItemTerms(
-        log_term=terms,
-        label=label,
-        start=start.astype(np.intp, copy=False),
-        n=np.diff(start, append=terms.size),
-        moved=order,
-    )
-
-
-def _starts(labels: NDArray[Any]) -> IntArray:
-    """Where each run of equal labels begins."""
-    changed = np.ones(labels.size, dtype=bool)
-    np.not_equal(labels[1:], labels[:-1], out=changed[1:])
-    return np.flatnonzero(changed)
-
-
-def _sorting_order(labels: NDArray[Any]) -> IntArray:
-    """Stable order of labels.
-
-    Integers are sorted as values whose lowest bits hold the place, where 63 bits are enough for both: NumPy sorts
-    values several times faster than it sorts places.
-    """
-    if labels.dtype.kind not in "iu":
-        return np.argsort(labels, kind="stable")
-    lowest, bits = int(labels.min()), labels.size.bit_length()
-    if (int(labels.max()) - lowest) > _LARGEST_KEY >> bits or int(labels.max()) > _LARGEST_KEY:
-        return np.argsort(labels, kind="stable")
-    key = labels.astype(np.int64) - lowest
-    key <<= bits
-    key |= np.arange(labels.size)
-    key.sort()
-    key &= (1 << bits) - 1
-    return key.astype(np.intp, copy=False)
+    label, start = np.unique(labels, return_index=True)
+    return ItemTerms(terms, label, start.astype(np.intp, copy=False), np.diff(start, append=terms.size), order)

@@ -20,11 +20,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.arrays import Dataset
 from estimators.comparison.gap import LossGap, estimate_gap
 from estimators.comparison.importance import study_proposals
 from estimators.comparison.item_terms import ItemTerms
@@ -37,11 +38,6 @@ from estimators.errors import InputError, unknown_choice
 from estimators.layout import HUMAN, item_labels
 from estimators.perplexity import perplexity_of_loss
 
-if TYPE_CHECKING:
-    import xarray as xr
-
-__all__ = ["PerplexityEstimate", "estimate_perplexity", "reference_loss", "true_loss"]
-
 Uncertainty = Literal["items", "samples"]
 Reference = Literal["reference", "asked"]
 
@@ -52,24 +48,12 @@ class PerplexityEstimate(Result):
 
     Attributes
     ----------
-    player, rounding : str
-    gap : LossGap
     reference_loss_nats : float
         L_G, nats a token.
     perplexity, perplexity_lower, perplexity_upper : float
-        exp(gap + L_G) and exp(gap + L_G -+ n_se se), none below 1, where no perplexity is. The gap is not cut.
+        exp(gap + L_G) and exp(gap + L_G -+ n_se se), none below 1. The gap is not cut.
     true_loss_nats, true_gap_nats : float
-        Exact loss on the reference items and exact gap on the items asked; NaN for players whose probabilities
-        are not known.
-
-    Examples
-    --------
-    >>> from estimators import comparison
-    >>> from estimators.comparison.examples import comparison_study
-    >>> print(comparison.estimate_perplexity(comparison_study(), "lm-strong").describe())
-    lm-strong, rounding none: perplexity 10.88 [9.246, 12.8]
-    gap -0.271 nats to the generator's 2.658 (importance)
-    30 responses to 6 items; verdict: enough draws (Pareto k 0.22)
+        Exact loss on the reference items and exact gap on the items asked; NaN where probabilities are unknown.
     """
 
     player: str
@@ -95,7 +79,7 @@ class PerplexityEstimate(Result):
 
 
 def estimate_perplexity(
-    study: xr.Dataset,
+    study: Dataset,
     player: str = HUMAN,
     *,
     rounding: RoundingScheme | str = "none",
@@ -112,28 +96,21 @@ def estimate_perplexity(
 
     Parameters
     ----------
-    study : xarray.Dataset
-        A comparison study (:func:`estimators.comparison.study.validate_comparison_study`).
     player : str
         ``human`` or a model of the study.
     rounding : RoundingScheme or str
         Applied to the player's reports.
     estimator : str or callable
-        See :func:`~estimators.comparison.gap.estimate_gap`.
+        See :func:`estimate_gap`.
     generator, control_only
         See :func:`control_model`.
     uncertainty : {"items", "samples"}
-        Which standard error makes the interval: source (i), the figure bars of the paper, or source (ii). The first
-        already contains the second, as the items' log-means vary for both reasons.
+        Standard error of the interval: source (i), the bars of the paper's figures, which contains source (ii), or
+        (ii).
     n_se : float
         Half-width of the interval in standard errors.
     reference : {"reference", "asked"}
-        Items over which L_G (and the true loss) is averaged. ``naive`` estimates the loss itself and has no L_G:
-        there the reference is always the items asked.
-
-    Returns
-    -------
-    PerplexityEstimate
+        Items over which L_G (and the true loss) is averaged. ``naive`` estimates the loss itself, of the items asked.
 
     Raises
     ------
@@ -144,12 +121,10 @@ def estimate_perplexity(
     --------
     >>> from estimators import comparison
     >>> from estimators.comparison.examples import comparison_study
-    >>> study = comparison_study()
-    >>> estimate = comparison.estimate_perplexity(study)
-    >>> round(estimate.perplexity, 1), round(estimate.perplexity_lower, 1), round(estimate.perplexity_upper, 1)
-    (60.5, 7.1, 518.1)
-    >>> round(comparison.estimate_perplexity(study, "lm-strong", estimator="psis").perplexity, 1)
-    10.9
+    >>> print(comparison.estimate_perplexity(comparison_study(), "lm-strong").describe())
+    lm-strong, rounding none: perplexity 10.88 [9.246, 12.8]
+    gap -0.271 nats to the generator's 2.658 (importance)
+    30 responses to 6 items; verdict: enough draws (Pareto k 0.22)
     """
     if uncertainty not in get_args(Uncertainty):
         raise unknown_choice("uncertainty", uncertainty, get_args(Uncertainty))
@@ -180,7 +155,7 @@ def estimate_perplexity(
 
 
 def _gap(
-    study: xr.Dataset,
+    study: Dataset,
     player: str,
     rounding: RoundingScheme | str,
     estimator: str | Callable[[ItemTerms], LogMeans],
@@ -202,13 +177,11 @@ def _gap(
     )
 
 
-def true_loss(study: xr.Dataset, player: str, items: NDArray[np.bool_]) -> float:
+def true_loss(study: Dataset, player: str, items: NDArray[np.bool_]) -> float:
     """Exact loss of a player, mean of -ln q(y|c) over some items.
 
     Parameters
     ----------
-    study : xarray.Dataset
-    player : str
     items : ndarray of bool, shape (item,)
 
     Returns
@@ -228,18 +201,12 @@ def true_loss(study: xr.Dataset, player: str, items: NDArray[np.bool_]) -> float
     return float("nan") if target is None else float(-target[items].mean())
 
 
-def reference_loss(study: xr.Dataset, control: str, reference: Reference, asked: NDArray[np.bool_]) -> float:
-    """Compute L_G over the reference items of the study, or over the items that were asked.
+def reference_loss(study: Dataset, control: str, reference: Reference, asked: NDArray[np.bool_]) -> float:
+    """Compute L_G of a control (:func:`control_model`) over the reference items, or over the items that were asked.
 
     Parameters
     ----------
-    study : xarray.Dataset
-        A comparison study.
-    control : str
-        From :func:`control_model`.
-    reference : {"reference", "asked"}
     asked : ndarray of bool, shape (item,)
-        Which items were asked.
 
     Returns
     -------
@@ -264,7 +231,7 @@ def reference_loss(study: xr.Dataset, control: str, reference: Reference, asked:
     return true_loss(study, control, _reference_items(study, reference, asked))
 
 
-def _reference_items(study: xr.Dataset, reference: str, asked: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _reference_items(study: Dataset, reference: str, asked: NDArray[np.bool_]) -> NDArray[np.bool_]:
     if reference not in get_args(Reference):
         raise unknown_choice("reference", reference, get_args(Reference))
     items: NDArray[np.bool_] = study["in_reference"].values if reference == "reference" else asked

@@ -6,41 +6,31 @@ Participant p compares token x of item q with the target y and reports
 
 with bias and slope of the person, level of the item, a token's own :math:`t`, which people share, and :math:`z_{pq}`,
 how far the person's own ln h(y) is from the shared one. Two tokens that one person compares with one target have the
-same z; two people have not. So its variance can be told from noise, if people compare two tokens of an item, and from
-nothing else: a private view of the *other* token looks like noise.
+same z; two people have not. So its variance can be told from noise if people compare two tokens of an item.
 
-Bias, slope (pulled towards the mean by its error), level and :math:`\beta` are fixed, the three variances are found by
-restricted maximum likelihood (:mod:`estimators.comparison.variance_components`), and the standard error by leaving out
-one person at a time, which errs to the wide side. People who answer anything pull the estimate down: their noise is
-taken for everybody's.
+Bias, slope, level and :math:`\beta` are fixed, the three variances are found by restricted maximum likelihood
+(:mod:`estimators.comparison.variance_components`), and the standard error by leaving out one person at a time, which
+errs to the wide side. People who answer anything pull the estimate down.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtr
 
+from estimators.arrays import BoolArray, Dataset, FloatArray, IntArray
 from estimators.comparison.reports import log_ratio_from_report
 from estimators.comparison.rounding import RoundingScheme, round_reports
-from estimators.comparison.study import COMPARISON
+from estimators.comparison.study import COMPARISON, candidate_tokens, compared_tokens
 from estimators.comparison.study_sources import TARGET_POSITION
-from estimators.comparison.study_tokens import candidate_tokens, compared_tokens
 from estimators.comparison.variance_components import variance_components
 from estimators.display import Result
 from estimators.documents.clusters import t_half_width
 from estimators.errors import InputError
 from estimators.layout import response_positions
-
-if TYPE_CHECKING:
-    import xarray as xr
-
-__all__ = ["PrivateBelief", "private_belief"]
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 
 _SWEEPS = 40
 _LEAST_SLOPE = 0.05
@@ -61,26 +51,17 @@ class PrivateBelief(Result):
     p_shared : float
         One-sided probability of an estimate this large if people share one belief.
     loss_most_nats : float
-        By how much the mean loss of people one by one is above that of the belief they share, at most: half of the
-        variance's upper end, at least 0.
+        Mean loss of people one by one above that of the belief they share, at most: half of the upper end, at least 0.
     token_sd_nats, noise_sd_nats : float
         Of what people share beyond the generator, and of a report; 0 where the variance is negative.
     slope : float
         k, by which log-ratios were divided.
-    n_reports, n_repeated, n_participants, n_items : int
-        `n_repeated` counts pairs of a person and an item with two tokens.
+    n_repeated : int
+        Pairs of a person and an item with two tokens.
     person, item, token : ndarray of int, shape (report,)
         Numbered from 0, in the order of items.
     residual_nats : ndarray, shape (report,)
         Log-ratio reported, less the person's bias and slope and the item's level.
-
-    Examples
-    --------
-    >>> from estimators import comparison
-    >>> from estimators.comparison.examples import repeated_study
-    >>> found = comparison.private_belief(repeated_study())
-    >>> found.n_repeated, found.n_participants
-    (216, 20)
     """
 
     variance: float
@@ -120,7 +101,7 @@ class _Reports:
     item: IntArray
     token: IntArray
 
-    def of(self, keep: NDArray[np.bool_]) -> _Reports:
+    def of(self, keep: BoolArray) -> _Reports:
         """Some of them; people, items and tokens are numbered anew."""
         return _Reports(
             self.log_ratio[keep],
@@ -130,7 +111,7 @@ class _Reports:
 
 
 def private_belief(
-    study: xr.Dataset,
+    study: Dataset,
     *,
     rounding: RoundingScheme | str = "none",
     slope: float = 1.0,
@@ -141,25 +122,18 @@ def private_belief(
     Parameters
     ----------
     study : xarray.Dataset
-        A comparison study in which people compared several tokens of an item with its target; what the site answered
-        by itself, and comparisons of two candidates, are left out.
-    rounding : RoundingScheme or str
-        What reports are rounded to first; by default they are taken as they are.
+        In which people compared several tokens of an item with its target; other answers are left out.
     slope : float
-        How large the log-odds of reports are beside those of the belief, such as
-        :attr:`~estimators.comparison.ScaledBridge.slope`; with 1 the variance is that of reports.
+        How large the log-odds of reports are beside those of the belief, such as that of :func:`scaled_bridge`; with 1
+        the variance is that of reports.
     probability : float
         Of the interval.
-
-    Returns
-    -------
-    PrivateBelief
 
     Raises
     ------
     InputError
-        If no person compared two tokens of an item, fewer than three people did, a report is 0 or 1, or an argument is
-        out of its range.
+        If fewer than three people compared two tokens of an item, a report is 0 or 1, or an argument is out of its
+        range.
 
     Examples
     --------
@@ -195,7 +169,7 @@ def private_belief(
         lower=float(person) - half,
         upper=float(person) + half,
         sd_nats=float(np.sqrt(max(person, 0))),
-        p_shared=_upper_tail(float(person) / se, n - 1),
+        p_shared=float(stdtr(n - 1, -float(person) / se)),
         loss_most_nats=max(float(person) + half, 0.0) / 2,
         token_sd_nats=float(np.sqrt(max(token, 0))),
         noise_sd_nats=float(np.sqrt(max(noise, 0))),
@@ -211,7 +185,7 @@ def private_belief(
     )
 
 
-def _reports(study: xr.Dataset, rounding: RoundingScheme | str, source: str) -> _Reports:
+def _reports(study: Dataset, rounding: RoundingScheme | str, source: str) -> _Reports:
     code = candidate_tokens(study)
     item = response_positions(study)
     candidate, reference = compared_tokens(study, code)
@@ -246,8 +220,7 @@ def _repeated(reports: _Reports) -> IntArray:
     cell = reports.item * n_people + reports.person
     pairs = np.unique(np.column_stack([cell, reports.token]), axis=0)
     found, count = np.unique(pairs[:, 0], return_counts=True)
-    repeated: IntArray = found[count > 1]
-    return repeated
+    return found[count > 1]
 
 
 def _fit(reports: _Reports, start: FloatArray | None = None) -> FloatArray:
@@ -262,8 +235,7 @@ def _fit(reports: _Reports, start: FloatArray | None = None) -> FloatArray:
 
 def _residuals(reports: _Reports) -> FloatArray:
     fixed, _ = _design(reports)
-    found: FloatArray = reports.log_ratio - fixed @ np.linalg.lstsq(fixed, reports.log_ratio)[0]
-    return found
+    return reports.log_ratio - fixed @ np.linalg.lstsq(fixed, reports.log_ratio)[0]
 
 
 def _design(reports: _Reports) -> tuple[FloatArray, FloatArray]:
@@ -302,9 +274,3 @@ def _slopes(reports: _Reports) -> tuple[FloatArray, FloatArray]:
         bias = of - k * at
         k /= np.exp(np.log(k).mean())
     return k, level
-
-
-def _upper_tail(t: float, freedom: int) -> float:
-    from scipy.special import stdtr  # noqa: PLC0415 - importing estimators needs no scipy
-
-    return float(stdtr(freedom, -t))

@@ -7,8 +7,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from estimators.errors import InputError
 
-__all__ = ["log_ratio_from_report", "report_from_log_ratio", "two_alternative_report"]
-
 
 def log_ratio_from_report(report: ArrayLike) -> NDArray[np.float64]:
     r"""Log-likelihood ratio of candidate and target that a report states.
@@ -49,18 +47,9 @@ def log_ratio_from_report(report: ArrayLike) -> NDArray[np.float64]:
 
 
 def report_from_log_ratio(log_ratio: ArrayLike) -> NDArray[np.float64]:
-    """Report of a player whose log-likelihood ratio is D: p = 1 / (1 + exp(D)).
+    """Report of a player whose log-likelihood ratio D = ln h(x|c) - ln h(y|c) is given in nats: p = 1 / (1 + exp(D)).
 
-    Parameters
-    ----------
-    log_ratio : array_like of float, any shape
-        ln h(x|c) - ln h(y|c), nats.
-
-    Returns
-    -------
-    ndarray of float, same shape
-        Probability of the target. Beyond about 37 nats it is 1 (or 0) in double precision: keep the
-        log-ratio where the report need not be rounded.
+    Beyond about 37 nats it is 1 (or 0) in double precision: keep the log-ratio where the report need not be rounded.
 
     Examples
     --------
@@ -74,22 +63,10 @@ def report_from_log_ratio(log_ratio: ArrayLike) -> NDArray[np.float64]:
 
 
 def two_alternative_report(target_logprob: ArrayLike, candidate_logprob: ArrayLike) -> NDArray[np.float64]:
-    r"""Report of a language model in the comparison game.
-
-    .. math:: p = \frac{q(y|c)}{q(y|c) + q(x|c)}
-
-    Parameters
-    ----------
-    target_logprob, candidate_logprob : array_like of float, broadcastable
-        ln q(y|c) and ln q(x|c), nats.
-
-    Returns
-    -------
-    ndarray of float
+    """Report of a language model, q(y|c) / (q(y|c) + q(x|c)), from ln q(y|c) and ln q(x|c), nats, broadcastable.
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import comparison
     >>> comparison.two_alternative_report(np.log([0.3, 0.1]), np.log([0.1, 0.1])).round(3)
     array([0.75, 0.5 ])

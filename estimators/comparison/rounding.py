@@ -11,8 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from estimators.errors import InputError, unknown_choice
 
-__all__ = ["SCHEMES", "RoundingScheme", "log_odds_scale", "report_boxes", "round_reports", "rounding_scheme"]
-
 Space = Literal["probability", "log_odds"]
 Tie = Literal["even", "lower", "upper"]
 
@@ -95,16 +93,10 @@ def log_odds_scale(name: str, odds: float, *, step_nats: float = 0.1) -> Roundin
 
     Parameters
     ----------
-    name : str
-        How the scale is called in tables.
     odds : float
         The longest odds that can be reported, above 1 and at most 1e12.
     step_nats : float
         The longest step between two values; the steps are made to fit.
-
-    Returns
-    -------
-    RoundingScheme
 
     Raises
     ------
@@ -163,16 +155,7 @@ the likelier (below one half the candidate, above it the target)."""
 
 
 def rounding_scheme(scheme: RoundingScheme | str) -> RoundingScheme:
-    """Look a scheme up by name.
-
-    Parameters
-    ----------
-    scheme : RoundingScheme or str
-        One of :data:`SCHEMES`; a scheme comes back as it is.
-
-    Returns
-    -------
-    RoundingScheme
+    """Look a scheme up by its name in :data:`SCHEMES`; a scheme comes back as it is.
 
     Raises
     ------
@@ -193,19 +176,12 @@ def rounding_scheme(scheme: RoundingScheme | str) -> RoundingScheme:
 
 
 def round_reports(report: ArrayLike, scheme: RoundingScheme | str) -> NDArray[np.float64]:
-    """Round reports to the values that a scheme offers.
+    """Round reports to the values of a scheme; a scheme without values rounds nothing.
 
     Parameters
     ----------
     report : array_like of float, any shape
         Probabilities in [0, 1].
-    scheme : RoundingScheme or str
-        A scheme, or the name of one in :data:`SCHEMES`.
-
-    Returns
-    -------
-    ndarray of float, same shape
-        Values of the scheme; the reports themselves if the scheme has no values.
 
     Raises
     ------
@@ -235,21 +211,16 @@ def round_reports(report: ArrayLike, scheme: RoundingScheme | str) -> NDArray[np
         index = upto
     else:
         index = np.where(below % 2 == 0, below, upto)
-    rounded: NDArray[np.float64] = np.asarray(scheme.values, dtype=float)[index]
-    return rounded
+    return np.asarray(scheme.values, dtype=float)[index]
 
 
 def report_boxes(scheme: RoundingScheme | str) -> NDArray[np.float64]:
     """Interval of probabilities that each value of a scheme stands for.
 
-    Parameters
-    ----------
-    scheme : RoundingScheme or str
-
     Returns
     -------
     ndarray of float, shape (values, 2)
-        Lower and upper edge in probability; the outer edges are 0 and 1.
+        Lower and upper edge; the outer edges are 0 and 1.
 
     Raises
     ------

@@ -24,34 +24,30 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import ndimage
 
-from estimators.comparison.pool_sums import (
-    PoolSums,
-    by_item,
-    even_slopes,
-    people_groups,
-    pool_errors,
-    pool_sums,
-)
+from estimators.arrays import BoolArray, FloatArray, IntArray
 from estimators.comparison.token_pool import TokenPool
 from estimators.display import Result
 from estimators.errors import InputError
-
-__all__ = ["FLATTER", "ScaledBridge", "scaled_bridge"]
-
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
 
 FLATTER = 16**2 * 3 / (15 * np.pi) ** 2
 """.346: how much a normal error of variance one flattens a logistic curve (Zeger, Liang & Albert 1988)."""
 
 _STEPS = 60
+
 _TOLERANCE = 1e-7
+
 _STEPS_WITHOUT = 3
+
 _BRACKET_NATS = 60.0
+
 _SLOPES = (0.05, 20.0)  # of 1/k
+
 _FIRST_SLOPE = 0.8
+
 _MOST_VARIANCE = 100.0  # square nats, of an item whose draws and answers hardly overlap
+
 _LEAST_SPREAD = 0.05  # of the variance of reports within an item, however noisy they are
 
 
@@ -64,8 +60,7 @@ class ScaledBridge(Result):
     gap_nats : float
         Mean over the items used.
     se_contexts_nats, se_asked_nats : float
-        Standard error for contexts of which the items are a sample, and for these very items
-        (:class:`~estimators.comparison.pool_sums.PoolErrors`).
+        Standard error for contexts of which the items are a sample, and for these very items.
     freedom : int
         Of Student's t.
     slope : float
@@ -78,13 +73,6 @@ class ScaledBridge(Result):
         Those used.
     item_gap_nats, item_se_nats : ndarray, shape (item,)
         Of each, and its standard error: people and draws are samples.
-
-    Examples
-    --------
-    >>> from estimators import comparison
-    >>> from estimators.comparison.examples import token_pool_example
-    >>> comparison.scaled_bridge(token_pool_example()).n_left_out
-    0
     """
 
     made_by = "scaled_bridge(pool)"
@@ -96,7 +84,7 @@ class ScaledBridge(Result):
     slope: float
     noise_nats: float
     n_left_out: int
-    item: NDArray[np.intp]
+    item: IntArray
     item_gap_nats: FloatArray
     item_se_nats: FloatArray
 
@@ -112,19 +100,14 @@ class ScaledBridge(Result):
 
 
 def scaled_bridge(pool: TokenPool, *, n_groups: int = 20) -> ScaledBridge:
-    r"""Estimate people's mean loss gap from draws, free answers and reports, on the scale that the answers say.
+    """Estimate people's mean loss gap from draws, free answers and reports, on the scale that the answers say.
 
     Everybody's reports are first divided by how large they are beside the others'.
 
     Parameters
     ----------
-    pool : TokenPool
     n_groups : int
         Groups of people that are left out in turn for the standard error.
-
-    Returns
-    -------
-    ScaledBridge
 
     Raises
     ------
@@ -135,7 +118,6 @@ def scaled_bridge(pool: TokenPool, *, n_groups: int = 20) -> ScaledBridge:
     --------
     h = (.8, .2), g = (.5, .5), y the first token, draws and answers in just these shares, reports twice too large:
 
-    >>> import numpy as np
     >>> from estimators import comparison
     >>> pool = comparison.token_pool(
     ...     item=[0, 0], offset_nats=[0, 0], is_target=[True, False], n_drawn=[5, 5],
@@ -327,3 +309,92 @@ def _draw_variance(whole: _Solution, sums: PoolSums) -> FloatArray:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         found: FloatArray = np.where(whole.steep[0] > 0, square / whole.steep[0] ** 2, 0.0)
     return np.minimum(found, _MOST_VARIANCE)
+
+
+_MEDIAN_VARIANCE = 1.4  # of ln of a sample's median absolute value, times its size, about a normal's
+
+_LEAST = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class PoolSums:
+    """Sums of a pool; the leading axis is what was left out: nothing, or one group of people after another."""
+
+    pool: TokenPool
+    start: IntArray
+    n_reports: FloatArray
+    log_ratio: FloatArray
+    n_answered: FloatArray
+    noise: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class PoolErrors:
+    """Standard errors of a mean over items."""
+
+    se_contexts_nats: float
+    se_asked_nats: float
+    freedom: int
+    item_variance: FloatArray
+
+
+def pool_sums(pool: TokenPool, log_ratio: FloatArray, group: IntArray | None = None) -> PoolSums:
+    """Sum the reports and answers of a pool, of all people or without one group of them after another."""
+    size = pool.item.size
+    whole = [np.bincount(pool.report_token, weight, size)[None] for weight in (None, log_ratio, log_ratio**2)]
+    answered = np.bincount(pool.answer_token, minlength=size)[None].astype(float)
+    if group is not None:
+        n = int(group.max()) + 1
+        of_report = group[pool.report_person] * size + pool.report_token
+        whole = [
+            total - np.bincount(of_report, weight, n * size).reshape(n, size)
+            for total, weight in zip(whole, (None, log_ratio, log_ratio**2), strict=True)
+        ]
+        of_answer = group[pool.answer_person] * size + pool.answer_token
+        answered = answered - np.bincount(of_answer, minlength=n * size).reshape(n, size)
+    count, total, square = whole
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = np.where(pool.is_target, 0.0, np.where(count > 0, total / count, np.nan))
+        left = np.where(count > 1, square - total**2 / count, 0.0).sum(axis=1, keepdims=True)
+        noise = left / np.maximum(count - 1, 0).sum(axis=1, keepdims=True)
+    start = np.flatnonzero(np.diff(pool.item, prepend=-1))
+    return PoolSums(pool, start, count.astype(float), mean, answered, noise)
+
+
+def by_item(values: NDArray[np.floating], start: IntArray) -> FloatArray:
+    """Sums over the tokens of each item, (group, token) to (group, item)."""
+    return np.add.reduceat(values, start, axis=-1)
+
+
+def people_groups(n_people: int, n_groups: int) -> IntArray:
+    """Groups of people of nearly equal size, (person,)."""
+    return np.arange(n_people) % min(n_people, n_groups)
+
+
+def even_slopes(log_ratio: FloatArray, person: IntArray) -> FloatArray:
+    """Divide everybody's reports by how large they are beside the others', pulled towards one by their number."""
+    n = int(person.max()) + 1
+    count = np.bincount(person, minlength=n)
+    here = np.flatnonzero(count > 0)
+    log_size = np.log(np.maximum(ndimage.median(np.abs(log_ratio), person, here), _LEAST))
+    error = _MEDIAN_VARIANCE / count[here]
+    spread = max(float(np.var(log_size) - error.mean()), _LEAST)
+    factor = np.zeros(n)
+    factor[here] = (log_size - log_size.mean()) * spread / (spread + error)
+    return log_ratio / np.exp(factor)[person]
+
+
+def pool_errors(influence: FloatArray, change: FloatArray, draw_variance: FloatArray, n_groups: int) -> PoolErrors:
+    """Standard errors of the mean over items."""
+    n = influence.size
+    factor = (n_groups - 1) / n_groups if n_groups > 1 else np.nan
+    centred = change - change.mean(axis=0)
+    of_people = factor * float(np.sum(centred.sum(axis=1) ** 2)) / n**2
+    of_cells = factor * float(np.sum(centred**2)) / n**2
+    of_items = n / (n - 1) * float(np.sum(influence**2)) if n > 1 else np.nan
+    return PoolErrors(
+        se_contexts_nats=float(np.sqrt(of_items + np.maximum(of_people - of_cells, 0.0))),
+        se_asked_nats=float(np.sqrt(of_people + draw_variance.sum() / n**2)),
+        freedom=max(min(n, n_groups) - 1, 1),
+        item_variance=factor * np.sum(centred**2, axis=0) + draw_variance,
+    )

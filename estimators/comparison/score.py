@@ -20,13 +20,11 @@ from numpy.typing import ArrayLike, NDArray
 from estimators.comparison.reports import report_from_log_ratio, two_alternative_report
 from estimators.errors import InputError
 
-__all__ = ["expected_score", "optimal_report", "rational_report", "score"]
-
 SCALE = 1000.0
 
 
 def score(probability_of_truth: ArrayLike, generator_logprob_of_truth: ArrayLike) -> NDArray[np.float64]:
-    """Score R(p) of an answer, in points.
+    """Score R(p) of an answer, in points: 0 for one half, negative below.
 
     Parameters
     ----------
@@ -35,11 +33,6 @@ def score(probability_of_truth: ArrayLike, generator_logprob_of_truth: ArrayLike
     generator_logprob_of_truth : array_like of float, broadcastable
         ln g(z|c), nats.
 
-    Returns
-    -------
-    ndarray of float
-        0 for an answer of one half, negative below.
-
     Raises
     ------
     InputError
@@ -47,7 +40,6 @@ def score(probability_of_truth: ArrayLike, generator_logprob_of_truth: ArrayLike
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import comparison
     >>> comparison.score([0.9, 0.5, 0.1], generator_logprob_of_truth=np.log(0.2)).round(1)
     array([ 117.6,    0. , -321.9])
@@ -67,7 +59,7 @@ def expected_score(
     generator_target_logprob: ArrayLike,
     generator_candidate_logprob: ArrayLike,
 ) -> NDArray[np.float64]:
-    """Score that a player with belief h expects from a report on the target.
+    """Score in points that a player with belief h expects from a report.
 
     Parameters
     ----------
@@ -78,14 +70,8 @@ def expected_score(
     generator_target_logprob, generator_candidate_logprob : array_like of float
         ln g(y|c), ln g(x|c), nats.
 
-    Returns
-    -------
-    ndarray of float
-        Points, averaged over which of the two is the token of the text.
-
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import comparison
     >>> comparison.expected_score([0.5, 0.75], np.log(0.3), np.log(0.1), np.log(0.2), np.log(0.2)).round(1)
     array([ 0. , 26.2])
@@ -101,21 +87,10 @@ def expected_score(
 
 
 def optimal_report(belief_target_logprob: ArrayLike, belief_candidate_logprob: ArrayLike) -> NDArray[np.float64]:
-    """Report that earns most under R(p): h(y) / (h(y) + h(x)), no matter what the generator is.
-
-    Parameters
-    ----------
-    belief_target_logprob, belief_candidate_logprob : array_like of float
-        ln h(y|c), ln h(x|c), nats.
-
-    Returns
-    -------
-    ndarray of float
-        Probability of the target.
+    """Report that earns most under R(p), whatever the generator: h(y) / (h(y) + h(x)), from ln h(y|c) and ln h(x|c).
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import comparison
     >>> comparison.optimal_report(np.log([0.3, 0.1]), np.log([0.1, 0.1])).round(2)
     array([0.75, 0.5 ])
@@ -129,27 +104,15 @@ def rational_report(
     generator_target_logprob: ArrayLike,
     generator_candidate_logprob: ArrayLike,
 ) -> NDArray[np.float64]:
-    r"""Posterior probability that the target is the token of the text, for one who knows the generator.
+    r"""Posterior probability that the target is the token of the text, for one who knows the generator (eq. 6).
 
     .. math:: P(z = y) = \frac{h(y) g(x)}{h(y) g(x) + h(x) g(y)}
 
-    (eq. 6). It is one half when h = g: a rational agent cannot tell text from a generator that it believes in.
-
-    Parameters
-    ----------
-    belief_target_logprob, belief_candidate_logprob : array_like of float
-        ln h(y|c), ln h(x|c), nats.
-    generator_target_logprob, generator_candidate_logprob : array_like of float
-        ln g(y|c), ln g(x|c), nats.
-
-    Returns
-    -------
-    ndarray of float
-        Probability of the target.
+    It is one half when h = g: a rational agent cannot tell text from a generator that it believes in. Arguments are
+    log-probabilities, nats, as in :func:`expected_score`.
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import comparison
     >>> belief, generator = (np.log([0.3, 0.3]), np.log([0.1, 0.1])), (np.log([0.3, 0.2]), np.log([0.1, 0.2]))
     >>> comparison.rational_report(*belief, *generator).round(2)

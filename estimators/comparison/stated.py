@@ -14,14 +14,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from estimators.arrays import FloatArray
 from estimators.display import Result
 from estimators.errors import InputError
-
-__all__ = ["StatedBelief", "both_orders", "stated_belief"]
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -33,27 +30,13 @@ class StatedBelief(Result):
     n_pairs : int
         Pairs on which both are known.
     slope, intercept_nats : float
-        Of the least-squares line of what is said, on what is believed: slope 1 says belief as it is, 0 says nothing
-        of it, below 1 it is shrunk.
+        Least-squares line of what is said, on what is believed: slope 1 says belief as it is, 0 nothing of it.
     slope_se : float
         Standard error, with the pairs of an item in one cluster.
-    correlation : float
     agreement : float
         Share of pairs on which the token said to be likelier is the one believed to be; a tie counts one half.
     distance_nats : float
         Mean absolute difference of the log-odds.
-
-    Examples
-    --------
-    >>> from estimators import comparison
-    >>> print(comparison.stated_belief([1.0, 0.5, -0.5, -1.0], [2.0, 1.0, -1.0, -2.0], item=[0, 0, 1, 1]).describe())
-    n_pairs         4
-    slope           0.5
-    intercept_nats  0
-    slope_se        0
-    correlation     1
-    agreement       1
-    distance_nats   0.75
     """
 
     made_by = "stated_belief"
@@ -77,15 +60,13 @@ def both_orders(first: ArrayLike, second: ArrayLike) -> tuple[FloatArray, FloatA
     Parameters
     ----------
     first, second : array_like of float, shape (pair,)
-        Probability given to A where the target is A, and where it is B: strictly between 0 and 1, NaN where there is
-        no answer.
+        Probability given to A where the target is A, and where it is B: strictly between 0 and 1; NaN without an
+        answer.
 
     Returns
     -------
-    said_nats : ndarray of float, shape (pair,)
-        Log-odds of the target, :math:`s`; NaN without both answers.
-    lean_nats : ndarray of float, shape (pair,)
-        Log-odds of A, :math:`\beta`; 0 where the order does not matter.
+    said_nats, lean_nats : ndarray of float, shape (pair,)
+        Log-odds of the target, :math:`s`, and of A, :math:`\beta`; NaN without both answers.
 
     Raises
     ------
@@ -118,21 +99,15 @@ def stated_belief(said_nats: ArrayLike, believed_nats: ArrayLike, item: ArrayLik
 
     .. math:: s_j = \alpha + k\, d_j + \varepsilon_j, \qquad d = \ln\frac{q(y|c)}{q(x|c)}
 
+    The standard error is that of the sandwich
+    :math:`\sum_g (\sum_{j \in g} (d_j - \bar d) e_j)^2 / (\sum_j (d_j - \bar d)^2)^2` over items *g*, times
+    :math:`G / (G - 1)`. What too few pairs, or one believed value, do not give is NaN.
+
     Parameters
     ----------
-    said_nats : array_like of float, shape (pair,)
-        Log-odds of the target as said, :math:`s`, nats (:func:`both_orders`); NaN where there is no answer.
-    believed_nats : array_like of float, shape (pair,)
-        Log-odds of the target as believed, :math:`d`, nats.
+    said_nats, believed_nats : array_like of float, shape (pair,)
+        Log-odds of the target as said (:func:`both_orders`) and as believed, nats; NaN without an answer.
     item : array_like, shape (pair,)
-        The item of each pair.
-
-    Returns
-    -------
-    StatedBelief
-        NaN for what too few pairs, or one believed value, do not give. The standard error is that of the sandwich
-        :math:`\sum_g (\sum_{j \in g} (d_j - \bar d) e_j)^2 / (\sum_j (d_j - \bar d)^2)^2` over items *g*, times
-        :math:`G / (G - 1)`.
 
     Raises
     ------

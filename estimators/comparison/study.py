@@ -7,33 +7,40 @@ target. See :func:`validate_comparison_study` for the variables.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.comparison.study_sources import SOURCE_VARIABLES, check_sources
+from estimators.arrays import Dataset, IntArray
+from estimators.comparison.study_sources import (
+    NOT_A_CANDIDATE,
+    PADDING,
+    SOURCE_VARIABLES,
+    TARGET_POSITION,
+    candidate_sources,
+    check_sources,
+    response_references,
+)
 from estimators.errors import InputError, unknown_choice
 from estimators.layout import HUMAN, ITEM_ID, response_positions
 from estimators.schema import Range, Schema, Variable, refuse
-
-if TYPE_CHECKING:
-    import xarray as xr
-
-__all__ = ["COMPARISON", "SAME_TOKEN_TOLERANCE_NATS", "same_token", "validate_comparison_study"]
 
 SAME_TOKEN_TOLERANCE_NATS = 1e-6
 """Two log-probabilities of one token under one model differ by no more than this (float32 noise)."""
 
 # float32 softmax can round a probability to a hair above one; beyond that it is not a log-probability
 _SLACK_NATS = 1e-6
+
 # infinite for a whole distribution only: what was drawn or asked has some probability
 _LOGPROB = Range("finite and at most 0, a log-probability", highest=_SLACK_NATS)
+
 # NaN in empty cells alone, where items have different numbers of candidates: check_sources
 _CANDIDATE_LOGPROB = Range("finite and at most 0, a log-probability", highest=_SLACK_NATS, nan=True)
+
 _WHOLE = Range("at most 0, a log-probability", highest=_SLACK_NATS, infinite=True)
+
 # infinite where the generator rules out what a player expects
 _DIVERGENCE = Range("a divergence, at least 0", lowest=-_SLACK_NATS, infinite=True)
+
 _REPORT = Range(
     "a probability strictly between 0 and 1, because 0 and 1 mean an infinite likelihood ratio", 0, 1, open_ends=True
 )
@@ -113,22 +120,19 @@ COMPARISON = Schema(
 
 
 @COMPARISON.documented
-def validate_comparison_study(study: xr.Dataset) -> xr.Dataset:
+def validate_comparison_study(study: Dataset) -> Dataset:
     """Check a comparison study and return it unchanged.
 
-    Dimensions are ``item`` (questions), ``candidate`` (tokens drawn from the generator for an
-    item), ``model`` (language models), ``response`` (answers, in long form), and ``answer`` where people also continued
-    the contexts freely (in long form too).
+    Dimensions are ``item`` (questions), ``candidate`` (tokens drawn from the generator for an item), ``model``,
+    ``response`` (answers, in long form), and ``answer`` (free continuations, in long form too).
 
     {variables}
 
-    A participant may answer a pair more than once: every answer counts, loaders decide what to keep.
-
-    Candidates are i.i.d. draws from the generator unless ``candidate_source`` says otherwise; items may then have
-    different numbers of them, and the cells left over are ``padding``. An answer of batch b is held out against the
-    candidates with ``candidate_batch`` < b: the target, and what was a candidate before the answer was given.
-
-    Attribute ``generator`` is the model that drew the candidates.
+    A participant may answer a pair more than once: every answer counts, loaders decide what to keep. Candidates are
+    i.i.d. draws from the generator, named by attribute ``generator``, unless ``candidate_source`` says otherwise; items
+    may then have different numbers of them, and the cells left over are ``padding``. An answer of batch b is held out
+    against the candidates with ``candidate_batch`` < b: the target, and what was a candidate before the answer was
+    given.
 
     {sections}
 
@@ -156,15 +160,10 @@ def validate_comparison_study(study: xr.Dataset) -> xr.Dataset:
     return study
 
 
-def same_token(study: xr.Dataset) -> NDArray[np.bool_]:
-    """Which candidates are the very target token.
+def same_token(study: Dataset) -> NDArray[np.bool_]:
+    """Which candidates are the very target token: the string AND the log-probability under the generator agree.
 
     Equal strings are not enough: a string such as U+FFFD (half a character) stands for many tokens.
-    A candidate is the target when its string AND its log-probability under the generator agree.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
 
     Returns
     -------
@@ -184,3 +183,47 @@ def same_token(study: xr.Dataset) -> NDArray[np.bool_]:
     target = study["target_logprob"].sel(model=generator).values
     equal: NDArray[np.bool_] = string & (np.abs(drawn - target[:, None]) <= SAME_TOKEN_TOLERANCE_NATS)
     return equal
+
+
+def candidate_tokens(study: Dataset) -> IntArray:
+    """Code of each candidate's token within its item: the first position at which the item has it.
+
+    As in :func:`same_token`, tokens are equal when their strings and their log-probabilities under the generator are.
+
+    Returns
+    -------
+    ndarray of int, shape (item, candidate)
+        -1 for the target, -2 for an empty cell.
+
+    Examples
+    --------
+    >>> from estimators import comparison
+    >>> from estimators.comparison.examples import comparison_study
+    >>> comparison.candidate_tokens(comparison_study())[0, :5]
+    array([-1,  1, -1,  3, -1])
+    """
+    target = same_token(study)
+    n_items, n_candidates = target.shape
+    row = np.repeat(np.arange(n_items), n_candidates)
+    column = np.tile(np.arange(n_candidates), n_items)
+    strings: dict[object, int] = {}
+    text = np.array([strings.setdefault(one, len(strings)) for one in study["candidate_token"].values.ravel().tolist()])
+    logprob = study["candidate_logprob"].sel(model=study.attrs["generator"]).values.ravel()
+    order = np.lexsort((logprob, text, row))
+    # NaN (an empty cell) differs from nothing: the cells of an item's padding are one token, and replaced below
+    differs = [np.diff(row[order]) != 0, np.diff(text[order]) != 0, np.diff(logprob[order]) > SAME_TOKEN_TOLERANCE_NATS]
+    start = np.flatnonzero(np.concatenate([[True], np.logical_or.reduce(differs)]))
+    first = np.minimum.reduceat(column[order], start)
+    flat = np.empty(row.size, dtype=np.intp)
+    flat[order] = np.repeat(first, np.diff(np.append(start, row.size)))
+    code: IntArray = flat.reshape(target.shape)
+    code[target] = TARGET_POSITION
+    code[candidate_sources(study) == PADDING] = NOT_A_CANDIDATE
+    return code
+
+
+def compared_tokens(study: Dataset, code: IntArray) -> tuple[IntArray, IntArray]:
+    """Codes of the two tokens that each response compares: its candidate's, and that of its reference."""
+    position, reference = response_positions(study), response_references(study)
+    against = np.where(reference < 0, TARGET_POSITION, code[position, np.maximum(reference, 0)])
+    return code[position, study["response_candidate"].values], against

@@ -5,37 +5,13 @@ Without them candidates are independent draws from the generator, and every repo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.arrays import Dataset, IntArray
 from estimators.errors import InputError
 from estimators.layout import item_positions
 from estimators.schema import Range, Variable, is_dataset, refuse
-
-if TYPE_CHECKING:
-    import xarray as xr
-
-__all__ = [
-    "ANSWER",
-    "DISTINCT",
-    "GENERATOR",
-    "NOT_A_CANDIDATE",
-    "PADDING",
-    "PROPOSAL",
-    "SOURCES",
-    "SOURCE_VARIABLES",
-    "TARGET_POSITION",
-    "all_from_generator",
-    "candidate_sources",
-    "check_sources",
-    "has_free_answers",
-    "require_generator_draws",
-    "response_references",
-]
-
-IntArray = NDArray[np.intp]
 
 GENERATOR, PROPOSAL, DISTINCT, ANSWER, PADDING = "generator", "proposal", "distinct", "answer", "padding"
 SOURCES = (GENERATOR, PROPOSAL, DISTINCT, ANSWER, PADDING)
@@ -114,22 +90,8 @@ SOURCE_VARIABLES = (
 """Variables of a comparison study that say where its candidates come from, and hold free answers."""
 
 
-def has_free_answers(study: xr.Dataset) -> bool:
+def has_free_answers(study: Dataset) -> bool:
     """Whether people answered contexts of the study freely.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A comparison study.
-
-    Returns
-    -------
-    bool
-
-    Raises
-    ------
-    InputError
-        If it is no Dataset.
 
     Examples
     --------
@@ -142,25 +104,11 @@ def has_free_answers(study: xr.Dataset) -> bool:
     return "answer" in study.dims and study.sizes["answer"] > 0
 
 
-def candidate_sources(study: xr.Dataset) -> NDArray[np.object_]:
-    """Say where each candidate comes from, one of :data:`SOURCES`.
+def candidate_sources(study: Dataset) -> NDArray[np.object_]:
+    """Say where each candidate comes from, one of :data:`SOURCES`; (item, candidate).
 
     A study without ``candidate_source`` says it by its probabilities: ``distinct`` where an inclusion probability is
     known, ``proposal`` where a proposal's is, else ``generator``.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A comparison study.
-
-    Returns
-    -------
-    ndarray of str, shape (item, candidate)
-
-    Raises
-    ------
-    InputError
-        If it is no Dataset.
 
     Examples
     --------
@@ -179,64 +127,21 @@ def candidate_sources(study: xr.Dataset) -> NDArray[np.object_]:
     return source
 
 
-def all_from_generator(study: xr.Dataset) -> bool:
-    """Whether the study has no variable that would say of a candidate that the generator did not draw it.
-
-    Then :func:`candidate_sources` need not be asked, which is slow where candidates are many.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A comparison study.
-
-    Returns
-    -------
-    bool
-
-    Examples
-    --------
-    >>> from estimators.comparison.examples import comparison_study
-    >>> all_from_generator(comparison_study())
-    True
-    """
+def all_from_generator(study: Dataset) -> bool:
+    """Whether the study has no variable that would say of a candidate that the generator did not draw it."""
     _require_dataset(study)
     return not any(name in study for name in ("candidate_source", "proposal_logprob", "inclusion_logprob"))
 
 
-def response_references(study: xr.Dataset) -> IntArray:
-    """With what each response compares its candidate: a position along ``candidate``, or -1 for the target.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A comparison study; one without ``response_reference`` compares with the target alone.
-
-    Returns
-    -------
-    ndarray of int, shape (response,)
-    """
+def response_references(study: Dataset) -> IntArray:
+    """With what each response compares its candidate: a position along ``candidate``, or -1 for the target."""
     if "response_reference" in study:
         return study["response_reference"].values.astype(np.intp)
     return np.full(study.sizes["response"], TARGET_POSITION, dtype=np.intp)
 
 
-def require_generator_draws(study: xr.Dataset, source: str, what: str) -> None:
-    """Refuse a study whose candidates are not all draws of the generator, or that compares two of them.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A comparison study.
-    source : str
-        What the message calls it.
-    what : str
-        What needs such a study, in the plural.
-
-    Raises
-    ------
-    InputError
-        Says how many candidates or responses are others.
-    """
+def require_generator_draws(study: Dataset, source: str, what: str) -> None:
+    """Refuse a study whose candidates are not all draws of the generator, or that compares two of them."""
     other = np.zeros(0, dtype=bool) if all_from_generator(study) else candidate_sources(study) != GENERATOR
     if other.any():
         raise InputError(
@@ -253,22 +158,8 @@ def require_generator_draws(study: xr.Dataset, source: str, what: str) -> None:
         )
 
 
-def check_sources(study: xr.Dataset, source: str, same: NDArray[np.bool_]) -> None:
-    """Check what the optional variables say of each other.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-    source : str
-        Name of the study in messages.
-    same : ndarray of bool, shape (item, candidate)
-        Which candidates are the very target token.
-
-    Raises
-    ------
-    InputError
-        Names the variable, the entry, the value found and what would be right.
-    """
+def check_sources(study: Dataset, source: str, same: NDArray[np.bool_]) -> None:
+    """Check what the optional variables say of each other."""
     padding = np.zeros(study["candidate_token"].shape, dtype=bool)
     if "candidate_source" in study:
         given = study["candidate_source"].values
@@ -289,7 +180,7 @@ def _require_dataset(study: object) -> None:
         )
 
 
-def _check_padding(study: xr.Dataset, source: str, padding: NDArray[np.bool_]) -> None:
+def _check_padding(study: Dataset, source: str, padding: NDArray[np.bool_]) -> None:
     """Log-probabilities are known of every candidate, and of nothing else."""
     token = study["candidate_token"].values
     refuse(study, source, "candidate_token", ~padding | (token == ""), 'padding; should be ""')
@@ -313,7 +204,7 @@ def _check_padding(study: xr.Dataset, source: str, padding: NDArray[np.bool_]) -
         )
 
 
-def _check_responses(study: xr.Dataset, source: str, padding: NDArray[np.bool_]) -> None:
+def _check_responses(study: Dataset, source: str, padding: NDArray[np.bool_]) -> None:
     """A response compares two tokens that there are, and that are two."""
     position = item_positions(study, "response_item")
     shown = study["response_candidate"].values
@@ -329,7 +220,7 @@ def _check_responses(study: xr.Dataset, source: str, padding: NDArray[np.bool_])
     refuse(study, source, "response_reference", ~empty, right)
 
 
-def _check_answers(study: xr.Dataset, source: str, padding: NDArray[np.bool_], same: NDArray[np.bool_]) -> None:
+def _check_answers(study: Dataset, source: str, padding: NDArray[np.bool_], same: NDArray[np.bool_]) -> None:
     """An answer is the target, a candidate, or neither, and a candidate that people gave has a batch."""
     n, answered = study.sizes["candidate"], study["answer_candidate"].values
     known = (answered >= NOT_A_CANDIDATE) & (answered < n)

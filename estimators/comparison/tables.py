@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from estimators.arrays import Dataset
 from estimators.comparison.gap import estimate_gap
 from estimators.comparison.importance import drawn_responses
 from estimators.comparison.perplexity import estimate_perplexity
@@ -19,37 +20,29 @@ from estimators.layout import HUMAN, item_labels, response_positions
 
 if TYPE_CHECKING:
     import pandas as pd
-    import xarray as xr
-
-__all__ = ["comparison_items", "comparison_participants"]
 
 
-def comparison_items(study: xr.Dataset, players: Sequence[str] | None = None, **settings: Any) -> pd.DataFrame:
+def comparison_items(study: Dataset, players: Sequence[str] | None = None, **settings: Any) -> pd.DataFrame:
     """Describe every item: how it was answered, how likely each language model finds the target, each player's gap.
 
     Parameters
     ----------
-    study : xarray.Dataset
-        A comparison study.
     players : sequence of str, optional
         All by default: ``human`` and the language models.
     **settings
-        Of :func:`~estimators.comparison.perplexity.estimate_perplexity`: ``rounding``, ``estimator``, ``generator``,
-        ``control_only``.
+        Of :func:`estimate_perplexity`: ``rounding``, ``estimator``, ``generator``, ``control_only``.
 
     Returns
     -------
     pandas.DataFrame
-        One row an item, in the order of the study, those that nobody answered too.
+        One row an item, in the order of the study, those that nobody answered too. What is not known is NaN.
 
         - ``item``: the study's ``item_id``, else its label; ``context``, ``target``, ``item_set``.
         - ``n_responses``, ``n_participants``, ``mean_report`` (probability given to the target, without what the
           site answered by itself and without comparisons of two candidates).
         - ``surprisal_nats_NAME`` for each language model: -ln p(target | context).
-        - ``gap_nats_NAME`` for each player: the item's loss gap to the generator, ln of the mean term of its responses.
-          Their mean is the gap of the study. The gap of one item is rough, and too low with few responses.
-
-        What is not known is NaN.
+        - ``gap_nats_NAME`` for each player: the item's loss gap to the generator, ln of the mean term of its responses;
+          rough for one item, and too low with few responses.
 
     Raises
     ------
@@ -95,25 +88,18 @@ def comparison_items(study: xr.Dataset, players: Sequence[str] | None = None, **
     return table
 
 
-def comparison_participants(study: xr.Dataset) -> pd.DataFrame:
+def comparison_participants(study: Dataset) -> pd.DataFrame:
     """Describe every participant: how much they answered, how often they were right, their own gap.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A comparison study with responses.
 
     Returns
     -------
     pandas.DataFrame
         One row a participant, in the order of the study: ``participant``; ``n_responses``, ``n_items``;
         ``mean_report``, the mean probability given to the target; ``share_right``, the share of responses that favour
-        it (one half counts half); ``mean_score``, points of the game (:func:`~estimators.comparison.score.score`);
-        ``gap_nats``, the loss gap to the generator of their responses alone.
-
-        With one response an item there is nothing to average, and ``gap_nats`` is the mean log term: lower than the
-        gap of a study that has many. It compares participants who answered alike, and is no loss. Pairs that the site
-        answered by itself count in ``n_responses`` and in the gap, as in every estimate, and in nothing else.
+        it (one half counts half); ``mean_score``, points of the game (:func:`score`); ``gap_nats``, the loss gap to the
+        generator of their responses alone. With one response per item ``gap_nats`` is the mean log term: it compares
+        participants who answered alike, and is no loss. Pairs that the site answered by itself count in ``n_responses``
+        and in the gap, as in every estimate, and in nothing else.
 
     Raises
     ------

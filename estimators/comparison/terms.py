@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.arrays import BoolArray, Dataset, FloatArray, IntArray
 from estimators.comparison.importance import drawn_responses, pair_logprob, study_proposals
 from estimators.comparison.reports import log_ratio_from_report, report_from_log_ratio
 from estimators.comparison.rounding import RoundingScheme, round_reports, rounding_scheme
@@ -18,60 +18,28 @@ from estimators.display import Result
 from estimators.errors import InputError, unknown_choice
 from estimators.layout import HUMAN, response_positions
 
-if TYPE_CHECKING:
-    import xarray as xr
-
-__all__ = [
-    "ResponsePairs",
-    "candidate_log_terms",
-    "control_model",
-    "log_terms",
-    "player_logprobs",
-    "player_names",
-    "response_pairs",
-    "subsample_responses",
-]
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ResponsePairs(Result):
     """The pairs (target, candidate) that participants were shown, one a response, sorted by item.
 
-    In a study that nobody answered, built for language models alone, a player is shown every candidate of the items
-    asked. Responses that importance sampling cannot use are left out
-    (:func:`~estimators.comparison.importance.drawn_responses`).
-
-    Read once from a study, it gives the terms of any player under any rounding (:func:`log_terms`).
+    In a study that nobody answered a player is shown every candidate of the items asked.
 
     Attributes
     ----------
-    study : str
-        Name of the study, for errors.
-    models : tuple of str
     item, participant : ndarray of int, shape (response,)
-        Label of the item; code of the participant (position of the candidate where there are no participants: the
-        one that a participant sees on every item).
+        Label of the item; code of the participant (without participants, position of the candidate).
     report : ndarray, shape (response,)
         Probability that the participant gave to the target; NaN where there are no participants.
     model_log_ratio : ndarray, shape (model, response)
         ln q(x|c) - ln q(y|c) of every model, nats.
     sampled_logprob, control_logprob : ndarray, shape (response,)
-        ln g(x|c) under the model that drew the candidates (of several proposals: under their mixture), ln g(y|c) under
-        the control, nats.
+        ln g(x|c) under the model that drew the candidates (of several proposals: their mixture), ln g(y|c) under the
+        control, nats.
     candidate : ndarray of object, shape (response,)
         Strings of the candidates.
     draw : ndarray of int, shape (response,)
         Position of the candidate among those drawn for its item; several participants can share one.
-
-    Examples
-    --------
-    >>> from estimators import comparison
-    >>> from estimators.comparison.examples import comparison_study
-    >>> comparison.response_pairs(comparison_study()).models
-    ('lm-weak', 'lm-medium', 'lm-strong')
     """
 
     made_by = "response_pairs(study)"
@@ -100,16 +68,8 @@ class ResponsePairs(Result):
         return token
 
 
-def player_names(study: xr.Dataset) -> list[str]:
+def player_names(study: Dataset) -> list[str]:
     """Players of a study: the participants first, where there are any, then its language models.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-
-    Returns
-    -------
-    list of str
 
     Examples
     --------
@@ -123,23 +83,16 @@ def player_names(study: xr.Dataset) -> list[str]:
     return [*humans, *study["model"].values.tolist()]
 
 
-def control_model(study: xr.Dataset, generator: str | None = None, *, control_only: bool = False) -> str:
+def control_model(study: Dataset, generator: str | None = None, *, control_only: bool = False) -> str:
     """Name of the model whose loss the gap is measured against.
 
     Parameters
     ----------
-    study : xarray.Dataset
-        A comparison study.
     generator : str, optional
         By default the model that drew the study's candidates.
     control_only : bool
         Allow a model that did not draw them: it then supplies g(y) and L_G, while the sampling density in the
         denominator stays that of the model that did.
-
-    Returns
-    -------
-    str
-        Name of the generator.
 
     Raises
     ------
@@ -150,10 +103,7 @@ def control_model(study: xr.Dataset, generator: str | None = None, *, control_on
     --------
     >>> from estimators import comparison
     >>> from estimators.comparison.examples import comparison_study
-    >>> study = comparison_study()
-    >>> comparison.control_model(study)
-    'lm-medium'
-    >>> comparison.control_model(study, "lm-weak", control_only=True)
+    >>> comparison.control_model(comparison_study(), "lm-weak", control_only=True)
     'lm-weak'
     """
     source = COMPARISON.source(study)
@@ -173,19 +123,13 @@ def control_model(study: xr.Dataset, generator: str | None = None, *, control_on
     return generator
 
 
-def response_pairs(study: xr.Dataset, *, control: str | None = None) -> ResponsePairs:
+def response_pairs(study: Dataset, *, control: str | None = None) -> ResponsePairs:
     """Read the pairs that participants were shown from a study.
 
     Parameters
     ----------
-    study : xarray.Dataset
-        A comparison study.
     control : str, optional
         From :func:`control_model`; by default the model that drew the candidates.
-
-    Returns
-    -------
-    ResponsePairs
 
     Raises
     ------
@@ -196,10 +140,7 @@ def response_pairs(study: xr.Dataset, *, control: str | None = None) -> Response
     --------
     >>> from estimators import comparison
     >>> from estimators.comparison.examples import comparison_study
-    >>> pairs = comparison.response_pairs(comparison_study())
-    >>> pairs.model_log_ratio.shape
-    (3, 30)
-    >>> pairs.report[:4]
+    >>> comparison.response_pairs(comparison_study()).report[:4]
     array([0.5, 0.5, 0.4, 0.5])
     """
     source = COMPARISON.source(study)
@@ -234,7 +175,7 @@ def response_pairs(study: xr.Dataset, *, control: str | None = None) -> Response
     )
 
 
-def _every_candidate(study: xr.Dataset, drawn: NDArray[np.bool_], source: str) -> tuple[IntArray, IntArray]:
+def _every_candidate(study: Dataset, drawn: BoolArray, source: str) -> tuple[IntArray, IntArray]:
     """Positions along ``item``, sorted by label, and ``candidate`` of all drawn pairs of the items asked."""
     asked = np.flatnonzero((study["item_set"].values != "") & study["selected"].values)
     if not asked.size:
@@ -249,7 +190,6 @@ def log_terms(pairs: ResponsePairs, player: str = HUMAN, rounding: RoundingSchem
 
     Parameters
     ----------
-    pairs : ResponsePairs
     player : str
         ``human`` or a model of the study, which answers q(y) / (q(y) + q(x)).
     rounding : RoundingScheme or str
@@ -295,18 +235,8 @@ def _rounded_log_ratio(log_ratio: FloatArray, scheme: RoundingScheme) -> FloatAr
     return log_ratio_from_report(round_reports(report_from_log_ratio(log_ratio), scheme))
 
 
-def candidate_log_terms(study: xr.Dataset, player: str, rounding: RoundingScheme | str = "none") -> FloatArray:
-    """Terms ln w of a model player on every stored candidate.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A comparison study.
-    player : str
-        A model of the study, or ``human`` where the study carries the human's own log-probabilities
-        (a simulation).
-    rounding : RoundingScheme or str
-        Applied to the player's reports.
+def candidate_log_terms(study: Dataset, player: str, rounding: RoundingScheme | str = "none") -> FloatArray:
+    """Terms ln w of a model player (or of simulated people) on every stored candidate.
 
     Returns
     -------
@@ -340,7 +270,7 @@ def candidate_log_terms(study: xr.Dataset, player: str, rounding: RoundingScheme
     return target[:, None] - drawn + log_ratio
 
 
-def player_logprobs(study: xr.Dataset, player: str) -> tuple[FloatArray | None, FloatArray | None]:
+def player_logprobs(study: Dataset, player: str) -> tuple[FloatArray | None, FloatArray | None]:
     """Ln q(y|c), (item,), and ln q(x|c), (item, candidate); None where the study does not know them."""
     source = COMPARISON.source(study)
     if player == HUMAN:
@@ -355,21 +285,8 @@ def player_logprobs(study: xr.Dataset, player: str) -> tuple[FloatArray | None, 
     return study["target_logprob"].values[m], study["candidate_logprob"].values[m]
 
 
-def subsample_responses(study: xr.Dataset, n: int, rng: np.random.Generator) -> xr.Dataset:
+def subsample_responses(study: Dataset, n: int, rng: np.random.Generator) -> Dataset:
     """Keep n random responses of every item, without replacement; n candidates of a study that nobody answered.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A comparison study.
-    n : int
-        Responses an item.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    xarray.Dataset
-        The same items; responses in their old order.
 
     Raises
     ------
@@ -380,9 +297,7 @@ def subsample_responses(study: xr.Dataset, n: int, rng: np.random.Generator) -> 
     --------
     >>> from estimators import comparison
     >>> from estimators.comparison.examples import comparison_study
-    >>> study = comparison_study()
-    >>> import numpy as np
-    >>> comparison.subsample_responses(study, 2, np.random.default_rng(0)).sizes["response"]
+    >>> comparison.subsample_responses(comparison_study(), 2, np.random.default_rng(0)).sizes["response"]
     12
     """
     COMPARISON.source(study)

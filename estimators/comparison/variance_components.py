@@ -17,15 +17,10 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from estimators.arrays import FloatArray, IntArray
 from estimators.errors import InputError
-
-__all__ = ["variance_components"]
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 
 _TOLERANCE = 1e-3  # of the largest variance
 _LEAST = 0.02  # of the last variance, beside the largest, in the weights
@@ -41,43 +36,7 @@ def variance_components(
     start: FloatArray | None = None,
     max_steps: int = 20,
 ) -> FloatArray:
-    """Estimate variances of effects.
-
-    Parameters
-    ----------
-    values : ndarray, shape (row,)
-    fixed : ndarray, shape (row, column)
-        Columns may depend on each other.
-    effects : sequence of (ndarray, ndarray), each of shape (row,)
-        Weight of the effect in the row, and its number; an effect has rows of one block only. The last is the noise:
-        one effect a row.
-    block : ndarray of int, shape (row,)
-        Rising.
-    start : ndarray, shape (effect,), optional
-        Variances of the first weights; by default of the noise alone.
-    max_steps : int
-        1 gives an estimate that is unbiased whatever the start.
-
-    Returns
-    -------
-    ndarray, shape (effect,)
-        In the square of the values' unit; may be negative, as an unbiased estimate of nothing is half of the time.
-
-    Raises
-    ------
-    InputError
-        If the rows cannot tell the variances apart.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from estimators.comparison.variance_components import variance_components
-    >>> rng = np.random.default_rng(0)
-    >>> group, one = np.repeat(np.arange(2000), 4), np.ones(8000)
-    >>> values = 2 * rng.normal(size=2000)[group] + rng.normal(size=8000)
-    >>> variance_components(values, one[:, None], [(one, group), (one, np.arange(8000))], group).round(1)
-    array([3.9, 1. ])
-    """
+    """Estimate variances of effects."""
     columns = fixed / np.maximum(np.sqrt((fixed**2).sum(axis=0)), np.finfo(float).tiny)
     size, turned = np.linalg.eigh(columns.T @ columns)
     kept = size > _DEPENDENT * size[-1]
@@ -127,5 +86,4 @@ def _step(values: FloatArray, x: FloatArray, z: Sequence[Any], blocks: Sequence[
     scale = np.sqrt(np.diag(trace))
     if not (scale > 0).all() or np.linalg.cond(trace / np.outer(scale, scale)) > 1 / _DEPENDENT:
         raise InputError("cannot be told from each other by these answers", source="variances", field="effects")
-    solved: FloatArray = np.linalg.solve(trace, square)
-    return solved
+    return np.linalg.solve(trace, square)

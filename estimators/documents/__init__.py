@@ -1,16 +1,14 @@
 """Documents: the texts that studies are made from, and corpora that models are scored on."""
 
-from estimators.documents.chosen_contexts import chosen_context_terms, chosen_mean, context_choice
-from estimators.documents.corpus import ClusteredMean, CorpusScores, clustered_mean, corpus_scores
-from estimators.documents.crossed import CrossedMean, crossed_mean
+from estimators.documents.chosen_contexts import chosen_context_terms, context_choice
+from estimators.documents.clusters import CrossedMean, crossed_mean
+from estimators.documents.corpus import ClusteredMean, CorpusScores, UnitLoss, clustered_mean, corpus_scores, unit_loss
 from estimators.documents.crossed_slope import CrossedSlope, crossed_slope
-from estimators.documents.estimates import validate_estimates_study
 from estimators.documents.overlap import NgramOverlap, ngram_overlap
-from estimators.documents.pooled import PooledMean, pooled_mean
+from estimators.documents.pooled import PooledMean, pooled_mean, validate_estimates_study
 from estimators.documents.regression import ClusteredRegression, clustered_regression
 from estimators.documents.rules import RulesText, rules_texts
 from estimators.documents.study import document_tokens, validate_documents_study
-from estimators.documents.units import UnitLoss, unit_loss
 
 __all__ = [
     "ClusteredMean",
@@ -23,7 +21,6 @@ __all__ = [
     "RulesText",
     "UnitLoss",
     "chosen_context_terms",
-    "chosen_mean",
     "clustered_mean",
     "clustered_regression",
     "context_choice",

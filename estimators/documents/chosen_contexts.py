@@ -13,14 +13,10 @@ choice with the least variance is proportional to the deviation of answers from 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from estimators.documents.crossed import CrossedMean, crossed_mean
+from estimators.arrays import FloatArray
 from estimators.errors import InputError
-
-__all__ = ["chosen_context_terms", "chosen_mean", "context_choice"]
-
-FloatArray = NDArray[np.float64]
 
 _RIDGE = 1.0  # square of a feature's slope, in units of the answers' variance, that one answer outweighs
 _LEAST_DEVIATION = 0.25  # of a context's answer, in units of the mean: no context is taken for known
@@ -35,10 +31,8 @@ def context_choice(
     ----------
     features : array_like, shape (context, feature)
         What is known of every context beforehand, such as a language model's loss and entropy.
-    asked : array_like of int, shape (answer,)
-        Contexts that were asked about.
-    value : array_like, shape (answer,)
-        Their answers.
+    asked, value : array_like, shape (answer,)
+        Contexts that were asked about, and their answers.
     floor : float
         Share of the probability that is the same for all contexts; above 0, at most 1.
 
@@ -53,7 +47,6 @@ def context_choice(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import documents
     >>> features = np.array([[0.0], [0.0], [1.0], [1.0]])
     >>> probability, predicted = documents.context_choice(features, [0, 1, 2, 3] * 5, [1, 1, 0, 4] * 5)
@@ -82,7 +75,7 @@ def context_choice(
 def chosen_context_terms(
     value: ArrayLike, probability: ArrayLike, predicted: ArrayLike, predicted_mean: ArrayLike, n_contexts: int
 ) -> FloatArray:
-    """Terms whose mean is the mean over all contexts, one an answer.
+    """Terms whose :func:`crossed_mean` is the mean over all contexts, one an answer.
 
     Parameters
     ----------
@@ -91,10 +84,6 @@ def chosen_context_terms(
         contexts, before it came.
     n_contexts : int
         All contexts that could have been chosen.
-
-    Returns
-    -------
-    ndarray, shape (answer,)
 
     Raises
     ------
@@ -114,33 +103,6 @@ def chosen_context_terms(
         raise InputError("should be above 0 and at most 1", field="probability")
     terms: FloatArray = whole + (x - m) / (n_contexts * p)
     return terms
-
-
-def chosen_mean(
-    terms: ArrayLike, participant: ArrayLike, context: ArrayLike, *, probability: float = 0.9
-) -> CrossedMean:
-    """Mean over all contexts of a study whose questions were chosen, with errors clustered over people and contexts.
-
-    Parameters
-    ----------
-    terms : array_like, shape (answer,)
-        From :func:`chosen_context_terms`.
-    participant, context : array_like, shape (answer,)
-        Who answered, and where.
-    probability : float
-        Of the interval.
-
-    Returns
-    -------
-    CrossedMean
-
-    Examples
-    --------
-    >>> from estimators import documents
-    >>> documents.chosen_mean([1.0, 2.0, 3.0, 2.0], ["a", "b", "a", "b"], [0, 1, 2, 3]).mean
-    2.0
-    """
-    return crossed_mean(terms, participant, context, probability=probability)
 
 
 def _ridge(design: FloatArray, values: FloatArray) -> FloatArray:

@@ -18,23 +18,16 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import stdtrit
 
-from estimators.errors import InputError, require_packages
-
-__all__ = ["Clusters", "answer_numbers", "clusters", "t_half_width"]
-
-FloatArray = NDArray[np.float64]
+from estimators.arrays import FloatArray
+from estimators.display import Result
+from estimators.errors import InputError
 
 
 @dataclass(frozen=True, eq=False)
 class Clusters:
-    """People and items of every answer, numbered from 0.
-
-    Attributes
-    ----------
-    person, place : ndarray of int, shape (response,)
-    n_people, n_items : int
-    """
+    """People and items of every answer, numbered from 0."""
 
     person: NDArray[np.int64]
     place: NDArray[np.int64]
@@ -42,18 +35,7 @@ class Clusters:
     n_items: int
 
     def standard_errors(self, scores: FloatArray) -> tuple[float, float, float]:
-        """Standard error over both, over people alone, and over items alone; NaN where there is one cluster.
-
-        Parameters
-        ----------
-        scores : ndarray, shape (response,)
-            What each answer adds to the estimate's error; for a mean, residuals over their number.
-
-        Examples
-        --------
-        >>> clusters(["a", "a", "b", "b"], [0, 1, 0, 1], 4).standard_errors(np.array([-7.0, -3.0, 1.0, 9.0]) / 16)
-        (1.25, 1.25, 0.75)
-        """
+        """Standard error over both, over people alone, and over items alone; NaN where there is one cluster."""
         both = np.unique(self.person * self.n_items + self.place, return_inverse=True)[1]
         people, items, pairs = (_variance(scores, each) for each in (self.person, self.place, both))
         # np.maximum keeps a NaN, which max() may lose
@@ -66,56 +48,13 @@ class Clusters:
 
 
 def clusters(participant: ArrayLike, item: ArrayLike, size: int) -> Clusters:
-    """Number the people and items of answers.
-
-    Parameters
-    ----------
-    participant, item : array_like, shape (response,)
-        Names or numbers.
-    size : int
-        Number of answers.
-
-    Returns
-    -------
-    Clusters
-
-    Raises
-    ------
-    InputError
-        If there are not as many names as answers.
-
-    Examples
-    --------
-    >>> clusters(["b", "a", "b"], [7, 7, 7], 3).person.tolist()
-    [1, 0, 1]
-    """
-    person, place = (_codes(each, name, size) for name, each in (("participant", participant), ("item", item)))
+    """Number the people and items of answers."""
+    person, place = (codes(each, name, size) for name, each in (("participant", participant), ("item", item)))
     return Clusters(person, place, int(person.max()) + 1, int(place.max()) + 1)
 
 
 def answer_numbers(given: ArrayLike, field: str) -> FloatArray:
-    """Read one number an answer.
-
-    Parameters
-    ----------
-    given : array_like, shape (response,)
-    field : str
-        What an error calls it.
-
-    Returns
-    -------
-    ndarray, shape (response,)
-
-    Raises
-    ------
-    InputError
-        If there is no number, one is not finite, or they are not in one row.
-
-    Examples
-    --------
-    >>> answer_numbers([1, 2], "values")
-    array([1., 2.])
-    """
+    """Read one number an answer."""
     numbers = np.asarray(given, dtype=float)
     if numbers.ndim != 1 or numbers.size == 0:
         raise InputError(f"has shape {numbers.shape}; one number an answer, and at least one, is needed", field=field)
@@ -126,44 +65,18 @@ def answer_numbers(given: ArrayLike, field: str) -> FloatArray:
 
 
 def t_half_width(se: float, freedom: int, interval: float = 0.9) -> float:
-    """Half of the width of an interval by Student's t; NaN without a degree of freedom.
-
-    Parameters
-    ----------
-    se : float
-        Standard error, in the estimate's unit.
-    freedom : int
-    interval : float
-        Stated coverage, between 0 and 1.
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    InputError
-        If the coverage is not between 0 and 1.
-
-    Examples
-    --------
-    >>> round(t_half_width(1.0, 10**6, 0.95), 2)
-    1.96
-    """
+    """Half of the width of an interval by Student's t; NaN without a degree of freedom."""
     if not 0 < interval < 1:
         raise InputError(f"is {interval}, should be between 0 and 1", field="probability")
-    require_packages(("scipy",), "cloze", source="an interval")
-    from scipy.special import stdtrit  # noqa: PLC0415 - importing estimators needs no scipy
-
     return float(se * stdtrit(freedom, (1 + interval) / 2)) if freedom > 0 else np.nan
 
 
-def _codes(names: ArrayLike, field: str, size: int) -> NDArray[np.int64]:
+def codes(names: ArrayLike, field: str, size: int, of: str = "values") -> NDArray[np.int64]:
+    """Number the groups of `size` answers, from 0."""
     given = np.asarray(names)
     if given.shape != (size,):
-        raise InputError(f"has shape {given.shape}, `values` has {(size,)}", field=field)
-    codes: NDArray[np.int64] = np.unique(given.astype(str) if given.dtype == object else given, return_inverse=True)[1]
-    return codes
+        raise InputError(f"has shape {given.shape}, `{of}` has {(size,)}", field=field)
+    return np.unique(given.astype(str) if given.dtype == object else given, return_inverse=True)[1]
 
 
 def _variance(scores: FloatArray, cluster: NDArray[np.int64]) -> float:
@@ -171,3 +84,72 @@ def _variance(scores: FloatArray, cluster: NDArray[np.int64]) -> float:
     total = np.bincount(cluster, weights=scores)
     n = total.size
     return float(n / (n - 1) * (total**2).sum()) if n > 1 else float("nan")
+
+
+@dataclass(frozen=True, repr=False)
+class CrossedMean(Result):
+    """A mean over answers, people and items both being samples.
+
+    Attributes
+    ----------
+    se : float
+        Clustered over people and over items; NaN where there is one of either.
+    lower, upper : float
+        Student's interval with as many degrees of freedom as the smaller number of clusters, minus 1.
+    se_participants, se_items : float
+        Clustered one way only; NaN where there is one.
+    """
+
+    mean: float
+    se: float
+    lower: float
+    upper: float
+    se_participants: float
+    se_items: float
+    n_responses: int
+    n_participants: int
+    n_items: int
+
+    def headline(self) -> str:
+        """Say the mean, its interval, and of how many answers it is."""
+        return f"{self.mean:.3f} [{self.lower:.3f}, {self.upper:.3f}] over {self.n_responses} answers"
+
+
+def crossed_mean(
+    values: ArrayLike, participant: ArrayLike, item: ArrayLike, *, probability: float = 0.9
+) -> CrossedMean:
+    """Mean of a value an answer, with a standard error clustered over people and items (:mod:`two ways <.clusters>`).
+
+    Parameters
+    ----------
+    values : array_like, shape (response,)
+        Finite.
+    participant, item : array_like, shape (response,)
+
+    Raises
+    ------
+    InputError
+        If there is no value, one is not finite, shapes differ, or the probability is not between 0 and 1.
+
+    Examples
+    --------
+    >>> from estimators import documents
+    >>> documents.crossed_mean([1.0, 2.0, 3.0, 5.0], ["a", "a", "b", "b"], [0, 1, 0, 1])
+    CrossedMean(2.750 [-5.142, 10.642] over 4 answers)
+    """
+    numbers = answer_numbers(values, "values")
+    of = clusters(participant, item, numbers.size)
+    mean = float(numbers.mean())
+    se, se_participants, se_items = of.standard_errors((numbers - mean) / numbers.size)
+    half = of.half_width(se, probability)
+    return CrossedMean(
+        mean=mean,
+        se=se,
+        lower=mean - half,
+        upper=mean + half,
+        se_participants=se_participants,
+        se_items=se_items,
+        n_responses=numbers.size,
+        n_participants=of.n_people,
+        n_items=of.n_items,
+    )

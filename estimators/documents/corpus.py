@@ -10,25 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 from estimators.display import Result
 from estimators.errors import InputError
 
-__all__ = ["ClusteredMean", "CorpusScores", "clustered_mean", "corpus_scores"]
-
 
 @dataclass(frozen=True, repr=False)
 class ClusteredMean(Result):
-    """A mean over tokens and its standard error, documents being what was sampled.
-
-    Parameters
-    ----------
-    mean : float
-    se : float
-        NaN with a single document.
-
-    Examples
-    --------
-    >>> from estimators import documents
-    >>> round(documents.clustered_mean([1.0, 2.0, 3.0], cluster=["a", "a", "b"]).se, 3)
-    0.667
-    """
+    """A mean over tokens and its standard error (NaN with a single document), documents being what was sampled."""
 
     mean: float
     se: float
@@ -52,23 +37,7 @@ class CorpusScores(Result):
     top1_accuracy : ClusteredMean
         Share of tokens that were the model's best guess.
     bits_per_byte : float
-        Total loss over the number of UTF-8 bytes of the scored text: comparable across tokenizers. NaN if the bytes
-        are not given.
-
-    Examples
-    --------
-    >>> from estimators import documents
-    >>> scores = documents.corpus_scores(
-    ...     [-2.0, -1.0, -3.0], is_best=[True, True, False], document=["a", "a", "b"], n_bytes=12
-    ... )
-    >>> print(scores.describe())
-    n_documents               2
-    n_tokens                  3
-    loss_nats                 ClusteredMean(mean=2, se=0.6667)
-    perplexity_of_token_mean  7.389
-    mean_sequence_perplexity  ClusteredMean(mean=12.28, se=7.802)
-    top1_accuracy             ClusteredMean(mean=0.6667, se=0.4444)
-    bits_per_byte             0.7213
+        Total loss over the number of UTF-8 bytes of the scored text: comparable across tokenizers. NaN without bytes.
     """
 
     n_documents: int
@@ -90,13 +59,8 @@ def clustered_mean(values: ArrayLike, cluster: ArrayLike) -> ClusteredMean:
 
     Parameters
     ----------
-    values : array_like, shape (value,)
-    cluster : array_like, shape (value,)
-        Label of each value's cluster.
-
-    Returns
-    -------
-    ClusteredMean
+    values, cluster : array_like, shape (value,)
+        Numbers, and labels of their clusters.
 
     Raises
     ------
@@ -116,14 +80,17 @@ def clustered_mean(values: ArrayLike, cluster: ArrayLike) -> ClusteredMean:
             f"has shape {numbers.shape} for clusters of shape {labels.shape}; one or more, and a cluster for each",
             field="values",
         )
-    _, member = np.unique(labels, return_inverse=True)
-    mean = float(numbers.mean())
-    totals = np.bincount(member, weights=numbers - mean)
-    n_clusters = len(totals)
-    if n_clusters < 2:
+    member = np.unique(labels, return_inverse=True)[1]
+    return _ratio(np.bincount(member, weights=numbers).astype(float), np.bincount(member).astype(float))
+
+
+def _ratio(total: NDArray[np.float64], units: NDArray[np.float64]) -> ClusteredMean:
+    """Total by unit, and its linearised standard error over clusters."""
+    n, size = float(units.sum()), int((units > 0).sum())
+    mean = float(total.sum() / n) if n else float("nan")
+    if size < 2:
         return ClusteredMean(mean, float("nan"))
-    se = np.sqrt(n_clusters / (n_clusters - 1) * (totals**2).sum()) / numbers.size
-    return ClusteredMean(mean, float(se))
+    return ClusteredMean(mean, float(np.sqrt(size / (size - 1) * np.sum((total - mean * units) ** 2)) / n))
 
 
 def corpus_scores(
@@ -138,13 +105,8 @@ def corpus_scores(
     is_best : array_like of bool, shape (token,)
         Whether the token was the model's best guess.
     document : array_like, shape (token,)
-        Label of each token's document.
     n_bytes : float, optional
         UTF-8 bytes of the scored text.
-
-    Returns
-    -------
-    CorpusScores
 
     Raises
     ------
@@ -178,3 +140,56 @@ def corpus_scores(
         top1_accuracy=accuracy,
         bits_per_byte=float("nan") if n_bytes is None else float(nats.sum() / np.log(2) / n_bytes),
     )
+
+
+@dataclass(frozen=True, repr=False)
+class UnitLoss(Result):
+    """Loss of a model on some documents, for each unit of text; documents are what was sampled."""
+
+    n_units: float
+    nats: ClusteredMean
+    bits: ClusteredMean
+
+
+def unit_loss(total_nats: ArrayLike, n_units: ArrayLike) -> UnitLoss:
+    r"""Divide the loss of documents by their tokens, words, characters or bytes.
+
+    Losses a token of two models compare only where both have the same tokens; losses a character or byte of the same
+    text always do. With :math:`L_d` the loss and :math:`n_d` the units of document :math:`d`,
+
+    .. math:: \bar\ell = \frac{\sum_d L_d}{\sum_d n_d}, \qquad
+        \mathrm{se}^2 = \frac{D}{D - 1} \frac{\sum_d (L_d - \bar\ell n_d)^2}{(\sum_d n_d)^2}
+
+    (the linearised variance of a ratio; Cochran 1977, section 6.3). Without a unit it is NaN.
+
+    Parameters
+    ----------
+    total_nats : array_like of float, shape (document,)
+        Sum of -ln q over the tokens of each document.
+    n_units : array_like of float, shape (document,)
+
+    Raises
+    ------
+    InputError
+        If there is no document, the shapes differ, a loss is not finite, or a number of units is negative.
+
+    Examples
+    --------
+    >>> from estimators import documents
+    >>> found = documents.unit_loss([5.0, 4.0], [4, 2])
+    >>> found.nats, found.bits
+    (ClusteredMean(mean=1.5, se=0.3333), ClusteredMean(mean=2.164, se=0.4809))
+    """
+    total, units = np.asarray(total_nats, dtype=float), np.asarray(n_units, dtype=float)
+    if total.ndim != 1 or total.shape != units.shape or not total.size:
+        raise InputError(
+            f"has shape {total.shape} for units of shape {units.shape}; one or more documents, and a number for each",
+            field="total_nats",
+        )
+    if not np.isfinite(total).all():
+        bad = int(np.flatnonzero(~np.isfinite(total))[0])
+        raise InputError(f"is {total[bad]} for document {bad}, should be finite", field="total_nats")
+    if not (units >= 0).all():
+        raise InputError(f"is {units.min():g}, should be 0 or more for each document", field="n_units")
+    nats, ln2 = _ratio(total, units), float(np.log(2))
+    return UnitLoss(float(units.sum()), nats, ClusteredMean(nats.mean / ln2, nats.se / ln2))

@@ -2,27 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import xarray as xr
-
-__all__ = ["documents_study"]
+from estimators.arrays import Dataset
 
 
-def documents_study() -> xr.Dataset:
-    """Documents study of one text of three tokens.
-
-    Returns
-    -------
-    xarray.Dataset
-
-    Examples
-    --------
-    >>> from estimators.documents.examples import documents_study
-    >>> documents_study()["token"].values.tolist()
-    ['The', ' cat', '.']
-    """
+def documents_study() -> Dataset:
+    """Documents study of one text of three tokens."""
     import xarray as xr  # noqa: PLC0415 - importing estimators needs no xarray
 
     variables = {

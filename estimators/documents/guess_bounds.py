@@ -7,13 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from estimators.arrays import FloatArray
 from estimators.display import Result
-from estimators.documents.crossed import crossed_mean
+from estimators.documents.clusters import codes, crossed_mean
 from estimators.errors import InputError
-
-__all__ = ["GuessBounds", "guess_bounds", "lower_bound_terms"]
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, repr=False)
@@ -31,29 +28,10 @@ class GuessBounds(Result):
         The same without the correction.
     share_first : float
         Share of words that the first guess found.
-    n_responses, n_items, n_participants : int
     n_not_found : int
         Words that no guess found.
     is_falling : bool
-        Whether no rank is more frequent than a better one, as for the guesser for whom the lower bound is one. In a
-        small sample frequencies may rise by chance.
-
-    Examples
-    --------
-    >>> from estimators import rankings
-    >>> found = rankings.guess_bounds([1, 1, 2, 1], item=[0, 1, 2, 3])
-    >>> print(found.describe())
-    lower_nats          0.3466
-    lower_se_nats       0.3466
-    upper_nats          0.8172
-    upper_se_nats       0.4774
-    upper_plug_in_nats  0.5623
-    share_first         0.75
-    n_responses         4
-    n_items             4
-    n_participants      1
-    n_not_found         0
-    is_falling          True
+        Whether no rank is more frequent than a better one, as for the guesser for whom the lower bound is one.
     """
 
     lower_nats: float
@@ -74,34 +52,10 @@ class GuessBounds(Result):
 
 
 def lower_bound_terms(rank: ArrayLike) -> FloatArray:
-    r"""Terms whose mean over answers is Shannon's lower bound: :math:`r \ln r - (r - 1) \ln(r - 1)`.
+    r"""Terms whose mean over answers is Shannon's lower bound: :math:`r \ln r - (r - 1) \ln(r - 1)`, nats.
 
     With :math:`q_r` the share of answers of rank r, Abel's summation makes of his sum
-
-    .. math:: \sum_r r\, (q_r - q_{r+1}) \ln r = \sum_r q_r\, [r \ln r - (r - 1) \ln(r - 1)],
-
-    so that the bound is a mean, whose estimate has no bias.
-
-    Parameters
-    ----------
-    rank : array_like, any shape
-        Whole numbers from 1.
-
-    Returns
-    -------
-    ndarray, same shape
-        Nats; 0 for rank 1.
-
-    Raises
-    ------
-    InputError
-        If a rank is no whole number of at least 1.
-
-    Examples
-    --------
-    >>> from estimators.documents.guess_bounds import lower_bound_terms
-    >>> lower_bound_terms([1, 2, 3]).round(3).tolist()
-    [0.0, 1.386, 1.91]
+    :math:`\sum_r r\, (q_r - q_{r+1}) \ln r` a mean of these terms, whose estimate has no bias.
     """
     ranks = np.asarray(rank, dtype=float)
     bad = ~(np.isfinite(ranks) & (ranks >= 1) & (ranks == np.rint(ranks)))
@@ -125,16 +79,13 @@ def guess_bounds(
     .. math:: \sum_r r\, (q_r - q_{r+1}) \ln r \;\le\; H \;\le\; -\sum_r q_r \ln q_r
 
     for a guesser who names words in the order of their true probabilities (Shannon 1951); for any other the upper
-    bound holds and the lower one is a description. The entropy of the sample's ranks is too low on average; leaving
-    each item out in turn (the jackknife) takes the largest part of that away, and unlike Miller and Madow's
-    :math:`(m - 1) / 2n` it knows that answers to one item are alike. The lower bound is a mean
-    (:func:`lower_bound_terms`), the upper one nearly so, of the pseudo-values :math:`n H - (n - 1) H_{-i}` of single
-    answers; their standard errors are clustered two ways (:func:`estimators.documents.crossed_mean`). The bootstrap
-    would do worse: each replicate's entropy is biased a second time.
+    bound holds and the lower one is a description. The entropy of the sample's ranks is too low on average; the
+    jackknife over items takes the largest part of that away, and knows that answers to one item are alike. The lower
+    bound is a mean, the upper one nearly so, of the pseudo-values :math:`n H - (n - 1) H_{-i}` of single answers; their
+    standard errors are clustered two ways (:func:`crossed_mean`).
 
-    A word that was not found has some rank above the guesses tried. The lower bound takes the next rank, which keeps it
-    one. The upper bound takes the most that is possible, those words' ranks spread evenly over the rest of the
-    vocabulary.
+    A word that was not found has some rank above the guesses tried. The lower bound takes the next rank. The upper
+    bound takes the most that is possible, those words' ranks spread evenly over the rest of the vocabulary.
 
     Parameters
     ----------
@@ -149,10 +100,6 @@ def guess_bounds(
     vocab_size : int, optional
         Words that can be guessed.
 
-    Returns
-    -------
-    GuessBounds
-
     Raises
     ------
     InputError
@@ -161,14 +108,14 @@ def guess_bounds(
     Examples
     --------
     >>> from estimators import rankings
-    >>> rankings.guess_bounds([1, 1, 1], item=[0, 1, 2])
-    GuessBounds(0.000 to 0.000 nats over 3 words)
+    >>> rankings.guess_bounds([1, 1, 2, 1], item=[0, 1, 2, 3])
+    GuessBounds(0.347 to 0.817 nats over 4 words)
     """
     ranks, tried = _checked(rank, n_tried, vocab_size)
     found = np.isfinite(ranks)
-    place = _codes(item, ranks.size, "item")
+    place = codes(item, "item", ranks.size, "rank")
     one = np.zeros(ranks.size, dtype=np.int64)
-    person = one if participant is None else _codes(participant, ranks.size, "participant")
+    person = one if participant is None else codes(participant, "participant", ranks.size, "rank")
     terms = lower_bound_terms(np.where(found, ranks, tried + 1))
     # unfound words are one more category, the last; what their ranks may add to the entropy comes on top
     category = np.unique(ranks, return_inverse=True)[1]
@@ -221,14 +168,6 @@ def _checked(
     if vocab_size is not None and vocab_size < largest:
         raise InputError(f"is {vocab_size}, should be at least {largest}, the worst rank there is", field="vocab_size")
     return ranks, tried
-
-
-def _codes(names: ArrayLike, size: int, what: str) -> NDArray[np.int64]:
-    given = np.asarray(names)
-    if given.shape != (size,):
-        raise InputError(f"has shape {given.shape}, `rank` has {(size,)}", field=what)
-    codes: NDArray[np.int64] = np.unique(given.astype(str) if given.dtype == object else given, return_inverse=True)[1]
-    return codes
 
 
 def _entropy(count: FloatArray, extra: FloatArray) -> FloatArray:

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from estimators.display import Result
 from estimators.errors import InputError
 
-__all__ = ["NgramOverlap", "ngram_overlap"]
-
 _WORD = re.compile(r"\w+")
 
 
@@ -23,18 +21,10 @@ class NgramOverlap(Result):
 
     Parameters
     ----------
-    n : int
-        Words of a sequence.
     n_ngrams, n_shared : ndarray of int, shape (text,)
-        Different sequences of each text, and those of them that the training texts have.
+        Different sequences of n words of each text, and those of them that the training texts have.
     share : ndarray of float, shape (text,)
         ``n_shared / n_ngrams``; NaN for a text of fewer than n words.
-
-    Examples
-    --------
-    >>> from estimators import documents
-    >>> documents.ngram_overlap(["a b c d", "x y"], ["Now a, b, c!"], n=3).share
-    array([0.5, nan])
     """
 
     n: int
@@ -51,25 +41,15 @@ def ngram_overlap(texts: Sequence[str], training_texts: Iterable[str], *, n: int
 
     Parameters
     ----------
-    texts : sequence of str
-        Texts of a study.
     training_texts : iterable of str
         Read once.
     n : int, optional
         13 is the length with which Brown et al. (2020, appendix C) looked for test sets in training data.
 
-    Returns
-    -------
-    NgramOverlap
-
     Raises
     ------
     InputError
         If n is below 1 or there is no text.
-
-    References
-    ----------
-    Brown et al. 2020. Language models are few-shot learners. NeurIPS.
 
     Examples
     --------

@@ -20,25 +20,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+from scipy.optimize import brentq
 
+from estimators.arrays import Dataset, FloatArray
 from estimators.display import Result
 from estimators.documents.clusters import t_half_width
 from estimators.errors import InputError
-
-__all__ = ["PooledMean", "pooled_mean"]
-
-FloatArray = NDArray[np.float64]
+from estimators.schema import Range, Schema, Variable
 
 
 @dataclass(frozen=True, repr=False)
 class PooledMean(Result):
-    """Mean of several studies.
+    """Mean of several studies, in their unit.
 
     Attributes
     ----------
-    mean, se : float
-        In the studies' unit.
     lower, upper : float
         Interval of the mean (Hartung and Knapp).
     tau : float
@@ -47,13 +44,6 @@ class PooledMean(Result):
         Where the true value of a new study would lie; NaN with two studies.
     share_between : float
         Share of the variation of the estimates that is between studies (I squared), from 0 to 1.
-    n_studies : int
-
-    Examples
-    --------
-    >>> from estimators import documents
-    >>> documents.pooled_mean([1.30, 1.22, 1.41], [0.05, 0.04, 0.06]).n_studies
-    3
     """
 
     mean: float
@@ -78,12 +68,6 @@ def pooled_mean(estimate: ArrayLike, se: ArrayLike, *, probability: float = 0.9)
     ----------
     estimate, se : array_like, shape (study,)
         Such as losses in bits a character, and their standard errors; at least two studies.
-    probability : float
-        Of the intervals.
-
-    Returns
-    -------
-    PooledMean
 
     Raises
     ------
@@ -105,8 +89,6 @@ def pooled_mean(estimate: ArrayLike, se: ArrayLike, *, probability: float = 0.9)
         raise InputError(f"is {y[~np.isfinite(y)][0]} for a study, should be finite", field="estimate")
     if not (np.isfinite(s) & (s > 0)).all():
         raise InputError(f"is {s[~(np.isfinite(s) & (s > 0))][0]} for a study, should be above 0", field="se")
-    if not 0 < probability < 1:
-        raise InputError(f"is {probability}, should be between 0 and 1", field="probability")
     tau2 = _paule_mandel(y, s)
     weight = 1 / (s**2 + tau2)
     mean, chi2 = _mean_and_chi2(y, s, tau2)
@@ -134,13 +116,51 @@ def _mean_and_chi2(y: FloatArray, s: FloatArray, tau2: float) -> tuple[float, fl
 
 
 def _paule_mandel(y: FloatArray, s: FloatArray) -> float:
-    """Between-study variance by bisection: the sum of squares falls as it grows."""
+    """Between-study variance where the sum of squares falls as it grows."""
     if _mean_and_chi2(y, s, 0.0)[1] <= y.size - 1:
         return 0.0
-    low, high = 0.0, float((y - y.mean()) @ (y - y.mean())) + 1.0
+    high = float((y - y.mean()) @ (y - y.mean())) + 1.0
     while _mean_and_chi2(y, s, high)[1] > y.size - 1:
         high *= 2
-    for _ in range(200):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _mean_and_chi2(y, s, middle)[1] > y.size - 1 else (low, middle)
-    return (low + high) / 2
+    return float(brentq(lambda tau2: _mean_and_chi2(y, s, tau2)[1] - (y.size - 1), 0.0, high, xtol=1e-14))
+
+
+ESTIMATES = Schema(
+    kind="estimates",
+    cure="the command's study=estimates makes one of a table",
+    variables=(
+        Variable("source", "source", "str", "name of the study that the estimate is from", filled=True),
+        Variable("estimate", "source", "float", "in one unit for all studies", range=Range("finite")),
+        Variable(
+            "se", "source", "float", "standard error, in the same unit", range=Range("above 0", 0, open_ends=True)
+        ),
+        Variable("group", "source", "str", 'what is pooled apart, such as a model; "all" where nothing is'),
+    ),
+)
+"""Variables of a study of estimates."""
+
+
+@ESTIMATES.documented
+def validate_estimates_study(study: Dataset) -> Dataset:
+    """Check a study of estimates and return it unchanged.
+
+    The dimension is ``source``: one estimate a study (and group).
+
+    {variables}
+
+    Attribute ``units`` says the unit, where it is known.
+
+    {sections}
+
+    Examples
+    --------
+    >>> import numpy as np, xarray as xr
+    >>> from estimators import documents
+    >>> columns = {"estimate": [1.3, 1.2], "se": [0.05, 0.04], "group": ["all", "all"]}
+    >>> variables = {name: ("source", np.array(values)) for name, values in columns.items()}
+    >>> study = xr.Dataset(variables, coords={"source": ["a", "b"]}, attrs={"name": "small"})
+    >>> documents.validate_estimates_study(study) is study
+    True
+    """
+    ESTIMATES.check(study)
+    return study

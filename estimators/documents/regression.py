@@ -19,13 +19,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from estimators.arrays import FloatArray
 from estimators.display import Result
-from estimators.documents.clusters import t_half_width
+from estimators.documents.clusters import codes, t_half_width
 from estimators.errors import InputError
 
-__all__ = ["ClusteredRegression", "clustered_regression"]
-
-FloatArray = NDArray[np.float64]
 INTERCEPT = "intercept"
 _SAME = 1e-8
 
@@ -44,15 +42,6 @@ class ClusteredRegression(Result):
     loglik_nats : float
         Largest log-likelihood of a normal error; differences between nested regressions on the same values say how much
         a column predicts.
-    n : int
-    n_clusters : tuple of int
-
-    Examples
-    --------
-    >>> from estimators import documents
-    >>> fit = documents.clustered_regression([1.0, 3.0, 5.0, 8.0], {"x": [0, 1, 2, 3]}, ["a", "a", "b", "b"])
-    >>> fit.names, fit.of("x")["coefficient"]
-    (('intercept', 'x'), 2.3)
     """
 
     names: tuple[str, ...]
@@ -89,16 +78,8 @@ def clustered_regression(
     ----------
     values : array_like, shape (value,)
     columns : mapping of str to array_like, shape (value,)
-    cluster : array_like, shape (value,)
-        Names of groups whose values depend on each other, such as texts.
-    other_cluster : array_like, shape (value,), optional
-        Groups of a second kind, such as people.
-    probability : float
-        Of the intervals.
-
-    Returns
-    -------
-    ClusteredRegression
+    cluster, other_cluster : array_like, shape (value,)
+        Names of groups whose values depend on each other, such as texts, and of a second kind, such as people.
 
     Raises
     ------
@@ -109,11 +90,10 @@ def clustered_regression(
     Examples
     --------
     >>> from estimators import documents
-    >>> documents.clustered_regression([1.0, 3.0, 5.0, 8.0], {"x": [0, 1, 2, 3]}, ["a", "a", "b", "b"]).n_clusters
-    (2,)
+    >>> fit = documents.clustered_regression([1.0, 3.0, 5.0, 8.0], {"x": [0, 1, 2, 3]}, ["a", "a", "b", "b"])
+    >>> fit.names, fit.of("x")["coefficient"]
+    (('intercept', 'x'), 2.3)
     """
-    if not 0 < probability < 1:
-        raise InputError(f"is {probability}, should be between 0 and 1", field="probability")
     if INTERCEPT in columns:
         raise InputError("is a column; the intercept is there already", field=INTERCEPT)
     y = _finite(values, "values", None)
@@ -131,17 +111,17 @@ def clustered_regression(
     inverse = (basis.T / size**2) @ basis / np.outer(scale, scale)
     coefficient = inverse @ (x.T @ y)
     error = y - x @ coefficient
-    codes = [_codes(cluster, "cluster", y.size)]
+    groups = [codes(cluster, "cluster", y.size)]
     if other_cluster is not None:
-        codes.append(_codes(other_cluster, "other_cluster", y.size))
-    counts = tuple(int(code.max()) + 1 for code in codes)
+        groups.append(codes(other_cluster, "other_cluster", y.size))
+    counts = tuple(int(code.max()) + 1 for code in groups)
     if min(counts) < 2:
         raise InputError("has one group; two are needed for a standard error", field="cluster")
     scores = x * error[:, None]
-    parts = [_variance(scores, inverse, code) for code in codes]
+    parts = [_variance(scores, inverse, code) for code in groups]
     variance = parts[0]
     if len(parts) == 2:
-        both = np.unique(codes[0] * counts[1] + codes[1], return_inverse=True)[1]
+        both = np.unique(groups[0] * counts[1] + groups[1], return_inverse=True)[1]
         # a variance below one of its parts is one of a small study
         variance = np.maximum(parts[0] + parts[1] - _variance(scores, inverse, both), np.maximum(*parts))
     # a column that is the same throughout each of two clusters leaves their residuals no sum to vary
@@ -169,14 +149,6 @@ def _finite(given: ArrayLike, what: str, size: int | None) -> FloatArray:
         at = int(np.flatnonzero(~np.isfinite(numbers))[0])
         raise InputError(f"is {numbers[at]} at value {at}, should be finite", field=what)
     return numbers
-
-
-def _codes(names: ArrayLike, what: str, size: int) -> NDArray[np.int64]:
-    given = np.asarray(names)
-    if given.shape != (size,):
-        raise InputError(f"has shape {given.shape}, `values` has {(size,)}", field=what)
-    codes: NDArray[np.int64] = np.unique(given.astype(str) if given.dtype == object else given, return_inverse=True)[1]
-    return codes
 
 
 def _variance(scores: FloatArray, inverse: FloatArray, cluster: NDArray[np.int64]) -> FloatArray:

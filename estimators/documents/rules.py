@@ -19,8 +19,6 @@ import numpy as np
 from estimators.display import Result
 from estimators.errors import InputError
 
-__all__ = ["COLOURS", "RulesText", "rules_texts"]
-
 COLOURS = ("red", "blue", "green", "black", "white", "brown", "pink", "grey")
 """Answers."""
 
@@ -33,24 +31,14 @@ _WHEN = ("on Monday", "in the morning", "last year", "after lunch", "before the 
 
 @dataclass(frozen=True, repr=False)
 class RulesText(Result):
-    """One text.
+    """One text, which ends with the answer, one of :data:`COLOURS`.
 
     Attributes
     ----------
-    text : str
-        Ends with the answer.
-    answer : str
-        One of :data:`COLOURS`.
     n_noise : int
         Sentences of noise.
     has_rule : bool
         Whether the rules that the answer follows from are in it.
-
-    Examples
-    --------
-    >>> from estimators import documents
-    >>> documents.rules_texts(1, n_noise=[0], n_rules=1, n_steps=1, seed=1)[0].text
-    'Every gazzer is green. The colour of the gazzer is green'
     """
 
     text: str
@@ -67,7 +55,7 @@ class RulesText(Result):
 def rules_texts(
     n_texts: int, *, n_noise: Sequence[int], n_rules: int = 4, n_steps: int = 1, seed: int = 0
 ) -> list[RulesText]:
-    """Make texts with rules spread in noise, and their controls.
+    """Make texts with rules spread in noise, the control after each text.
 
     Parameters
     ----------
@@ -79,12 +67,6 @@ def rules_texts(
         Colours that a text tells; one of them is asked for.
     n_steps : int
         Rules from which the answer follows: 1 says it; with 2 the thing asked for is a thing of that colour.
-    seed : int
-
-    Returns
-    -------
-    list of RulesText
-        By number of noise sentences and text, the control after its text.
 
     Raises
     ------
@@ -94,9 +76,8 @@ def rules_texts(
     Examples
     --------
     >>> from estimators import documents
-    >>> texts = documents.rules_texts(2, n_noise=[0, 3], n_steps=2)
-    >>> len(texts), [text.has_rule for text in texts[:2]]
-    (8, [True, False])
+    >>> documents.rules_texts(1, n_noise=[0], n_rules=1, n_steps=1, seed=1)[0].text
+    'Every gazzer is green. The colour of the gazzer is green'
     """
     for field, value, least in (("n_texts", n_texts, 1), ("n_rules", n_rules, 1), ("n_steps", n_steps, 1)):
         if value < least:

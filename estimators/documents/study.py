@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.arrays import Dataset
 from estimators.errors import InputError
 from estimators.schema import Schema, Variable
-
-if TYPE_CHECKING:
-    import xarray as xr
-
-__all__ = ["DOCUMENTS", "document_tokens", "validate_documents_study"]
 
 DOCUMENTS = Schema(
     kind="documents",
@@ -31,7 +25,7 @@ DOCUMENTS = Schema(
 
 
 @DOCUMENTS.documented
-def validate_documents_study(study: xr.Dataset) -> xr.Dataset:
+def validate_documents_study(study: Dataset) -> Dataset:
     """Check a documents study and return it unchanged.
 
     Dimensions are ``document`` and, where the texts come cut into tokens, ``position`` (tokens of all documents, one
@@ -66,19 +60,8 @@ def validate_documents_study(study: xr.Dataset) -> xr.Dataset:
     return study
 
 
-def document_tokens(study: xr.Dataset, document: int) -> list[str]:
-    """Tokens of one document of a study that has them.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-    document : int
-        Position along ``document``.
-
-    Returns
-    -------
-    list of str
-        In their order.
+def document_tokens(study: Dataset, document: int) -> list[str]:
+    """Tokens of one document, by its position, of a study that has them.
 
     Raises
     ------
@@ -111,7 +94,7 @@ def _string_problem(value: str) -> str | None:
     return None
 
 
-def _check_tokens(study: xr.Dataset, source: str) -> None:
+def _check_tokens(study: Dataset, source: str) -> None:
     documents = study["token_document"].values
     if not _are_groups(documents, study.sizes["document"]):
         raise InputError(

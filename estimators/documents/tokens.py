@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-__all__ = ["TOKEN_CLASSES", "is_visible_token", "is_word_token", "token_class"]
-
 TOKEN_CLASSES = ("word", "capital", "continuation", "number", "punctuation", "line break", "other")
 """Classes of :func:`token_class`."""
 
 
 def is_word_token(token: str) -> bool:
     """Whether a token is a word token: a space, then one letter or more and nothing else.
-
-    Parameters
-    ----------
-    token : str
-
-    Returns
-    -------
-    bool
 
     Examples
     --------
@@ -31,14 +21,6 @@ def is_word_token(token: str) -> bool:
 def is_visible_token(token: str) -> bool:
     r"""Whether a player can see a token for what it is: not empty, no line break, no part of a character (U+FFFD).
 
-    Parameters
-    ----------
-    token : str
-
-    Returns
-    -------
-    bool
-
     Examples
     --------
     >>> from estimators import guesses
@@ -49,27 +31,7 @@ def is_visible_token(token: str) -> bool:
 
 
 def token_class(token: str) -> str:
-    r"""Give a token's class by its string: one of :data:`TOKEN_CLASSES`.
-
-    ``line break`` holds one; ``other`` is empty, blank or a part of a character (U+FFFD); ``number`` begins with a
-    digit, with or without a space before it; ``capital`` begins with a letter in upper case, ``word`` with a space and
-    another letter, ``continuation`` with a letter and no space, so that it goes on with a word or begins a text;
-    ``punctuation`` is the rest.
-
-    Parameters
-    ----------
-    token : str
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> from estimators.documents.tokens import token_class
-    >>> [token_class(token) for token in (" cat", " Cat", "ing", " 1951", ",", "\n\n", "\ufffd")]
-    ['word', 'capital', 'continuation', 'number', 'punctuation', 'line break', 'other']
-    """
+    r"""Give a token's class by its string: one of :data:`TOKEN_CLASSES`."""
     shown = token.strip(" ")
     if "\n" in token:
         return "line break"

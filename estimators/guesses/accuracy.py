@@ -14,21 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from estimators.arrays import BoolArray, FloatArray
 from estimators.display import Result
 from estimators.errors import InputError
 
-__all__ = [
-    "ParticipantAccuracy",
-    "PooledAccuracy",
-    "bayesian_bootstrap_accuracy",
-    "bootstrap_accuracy",
-    "enough_answers",
-    "participant_accuracy",
-    "pooled_accuracy",
-    "wilson_interval",
-]
-
-FloatArray = NDArray[np.float64]
 _CHUNK_CELLS = 2_000_000  # replicates are made in blocks of this many (replicate, document) cells: 16 MB a matrix
 
 
@@ -38,35 +27,14 @@ class PooledAccuracy(Result):
 
     Attributes
     ----------
-    n_guesses, n_participants, n_documents : int
     accuracy : float
         Every guess counts the same, so that who guessed most counts most.
     wilson_lower, wilson_upper : float
         As if all guesses were independent.
     se, lower, upper : float
         Standard deviation and quantiles of the bootstrap over participants and documents.
-    participant_mean : float
-        Mean over participants of their own accuracies: everybody counts the same.
-    participant_mean_se : float
-        Standard deviation over participants / sqrt(n_participants); NaN for one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from estimators import guesses
-    >>> correct, who = [1, 0, 1, 1, 0, 0], ["Ann", "Ann", "Ann", "Bo", "Bo", "Bo"]
-    >>> print(guesses.pooled_accuracy(correct, who, ["a", "b", "b"] * 2, rng=np.random.default_rng(0)).describe())
-    n_guesses            6
-    n_participants       2
-    n_documents          2
-    accuracy             0.5
-    wilson_lower         0.1876
-    wilson_upper         0.8124
-    se                   0.2971
-    lower                0
-    upper                1
-    participant_mean     0.5
-    participant_mean_se  0.1667
+    participant_mean, participant_mean_se : float
+        Mean over participants of their own accuracies; standard deviation over participants / sqrt(n_participants).
     """
 
     n_guesses: int
@@ -84,24 +52,7 @@ class PooledAccuracy(Result):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ParticipantAccuracy(Result):
-    """Accuracy of every participant, sorted by name.
-
-    Attributes
-    ----------
-    participant : ndarray of str, shape (participant,)
-    n_guesses, n_hits : ndarray of int
-    accuracy, lower, upper : ndarray of float
-        Share, and Wilson's interval.
-
-    Examples
-    --------
-    >>> from estimators import guesses
-    >>> correct, who = [1, 0, 1, 1, 0, 0], ["Ann", "Ann", "Ann", "Bo", "Bo", "Bo"]
-    >>> guesses.participant_accuracy(correct, who).summary().round(2)
-      participant  n_guesses  n_hits  accuracy  lower  upper
-    0         Ann          3       2      0.67   0.21   0.94
-    1          Bo          3       1      0.33   0.06   0.79
-    """
+    """Accuracy of every participant with Wilson's interval, sorted by name; each (participant,)."""
 
     participant: NDArray[np.str_]
     n_guesses: NDArray[np.int64]
@@ -112,21 +63,14 @@ class ParticipantAccuracy(Result):
 
 
 def wilson_interval(n_hits: ArrayLike, n: ArrayLike, *, probability: float = 0.95) -> tuple[FloatArray, FloatArray]:
-    r"""Wilson's score interval of a share.
+    r"""Wilson's (1927) score interval of a share, never outside [0, 1] and never empty.
 
     .. math:: \frac{\hat p + z^2 / 2n \pm z \sqrt{\hat p (1 - \hat p) / n + z^2 / 4 n^2}}{1 + z^2 / n}
-
-    Never outside [0, 1] and never empty, unlike the normal interval; Wilson (1927), Brown, Cai and DasGupta (2001).
 
     Parameters
     ----------
     n_hits, n : array_like, same shape
         Whole numbers, or effective ones; 0 <= n_hits <= n, n > 0.
-    probability : float
-
-    Returns
-    -------
-    lower, upper : ndarray
 
     Raises
     ------
@@ -154,18 +98,8 @@ def wilson_interval(n_hits: ArrayLike, n: ArrayLike, *, probability: float = 0.9
     return lower, upper
 
 
-def enough_answers(participant: ArrayLike, minimum: int) -> NDArray[np.bool_]:
-    """Guesses of participants who gave at least `minimum`.
-
-    Parameters
-    ----------
-    participant : array_like, shape (response,)
-    minimum : int
-        50 in the paper.
-
-    Returns
-    -------
-    ndarray of bool, shape (response,)
+def enough_answers(participant: ArrayLike, minimum: int) -> BoolArray:
+    """Guesses, (response,), of participants who gave at least `minimum` (50 in the paper).
 
     Raises
     ------
@@ -181,8 +115,7 @@ def enough_answers(participant: ArrayLike, minimum: int) -> NDArray[np.bool_]:
     if minimum < 0:
         raise InputError(f"is {minimum}, should be at least 0", field="minimum")
     code, count = np.unique(np.asarray(participant), return_inverse=True, return_counts=True)[1:]
-    kept: NDArray[np.bool_] = count[code] >= minimum
-    return kept
+    return count[code] >= minimum
 
 
 def participant_accuracy(
@@ -192,13 +125,7 @@ def participant_accuracy(
 
     Parameters
     ----------
-    correct : array_like of bool, shape (response,)
-    participant : array_like, shape (response,)
-    probability : float
-
-    Returns
-    -------
-    ParticipantAccuracy
+    correct, participant : array_like, shape (response,)
 
     Raises
     ------
@@ -209,8 +136,10 @@ def participant_accuracy(
     --------
     >>> from estimators import guesses
     >>> correct, who = [1, 0, 1, 1, 0, 0], ["Ann", "Ann", "Ann", "Bo", "Bo", "Bo"]
-    >>> guesses.participant_accuracy(correct, who).accuracy.round(3)
-    array([0.667, 0.333])
+    >>> guesses.participant_accuracy(correct, who).summary().round(2)
+      participant  n_guesses  n_hits  accuracy  lower  upper
+    0         Ann          3       2      0.67   0.21   0.94
+    1          Bo          3       1      0.33   0.06   0.79
     """
     right, who = checked_columns(correct, participant=participant)
     name, code = np.unique(who, return_inverse=True)
@@ -231,17 +160,13 @@ def pooled_accuracy(
 ) -> PooledAccuracy:
     """Accuracy over all guesses, with Wilson's interval and one that resamples participants and documents.
 
+    Both are resampled at once, the pigeonhole bootstrap (Owen 2007): a guess counts as often as its participant times
+    its document were drawn. Where every document was seen by one participant, as in most of the game's, it errs on the
+    wide side, as the noise of single guesses is counted up to three times.
+
     Parameters
     ----------
-    correct : array_like of bool, shape (response,)
-    participant, document : array_like, shape (response,)
-    rng : numpy.random.Generator
-    n_replicates : int
-    probability : float
-
-    Returns
-    -------
-    PooledAccuracy
+    correct, participant, document : array_like, shape (response,)
 
     Raises
     ------
@@ -250,12 +175,11 @@ def pooled_accuracy(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import guesses
     >>> correct, who = [1, 0, 1, 1, 0, 0], ["Ann", "Ann", "Ann", "Bo", "Bo", "Bo"]
     >>> found = guesses.pooled_accuracy(correct, who, ["a", "b", "b"] * 2, rng=np.random.default_rng(0))
-    >>> found.accuracy, round(found.lower, 2), round(found.upper, 2)
-    (0.5, 0.0, 1.0)
+    >>> found.accuracy, round(found.wilson_lower, 2), round(found.lower, 2), round(found.upper, 2)
+    (0.5, 0.19, 0.0, 1.0)
     """
     right, who, where = checked_columns(correct, participant=participant, document=document)
     n, hits = right.size, float(right.sum())
@@ -292,41 +216,7 @@ def bootstrap_accuracy(
     resample_participants: bool = True,
     resample_documents: bool = True,
 ) -> FloatArray:
-    """Pooled accuracy with participants and documents drawn with replacement, both at once.
-
-    The pigeonhole bootstrap for crossed random effects (Owen 2007): a guess counts as often as its participant times
-    its document were drawn. Where every document was seen by one participant, as in most of the game's, it errs on
-    the wide side, as the noise of single guesses is counted up to three times.
-
-    Parameters
-    ----------
-    correct : array_like of bool or share, shape (response,)
-    participant, document : array_like, shape (response,)
-    n_replicates : int
-    rng : numpy.random.Generator
-    resample_participants, resample_documents : bool
-        Either can be held fixed.
-
-    Returns
-    -------
-    ndarray of float, shape (replicate,)
-        Fewer than asked for where some replicates held no guess.
-
-    Raises
-    ------
-    InputError
-        If nothing is resampled, there are no guesses or replicates, or no replicate holds a guess.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from estimators import guesses
-    >>> correct, who = [1, 0, 1, 1, 0, 0], ["Ann", "Ann", "Ann", "Bo", "Bo", "Bo"]
-    >>> guesses.bootstrap_accuracy(
-    ...     correct, who, ["a", "b", "b"] * 2, n_replicates=3, rng=np.random.default_rng(0)
-    ... ).round(2)
-    array([0.25, 1.  , 1.  ])
-    """
+    """Pooled accuracy with participants and documents drawn with replacement; empty replicates are left out."""
     if not (resample_participants or resample_documents):
         raise InputError("are both false: nothing would be resampled", field="resample_participants/documents")
     if n_replicates < 1:
@@ -374,12 +264,6 @@ def bayesian_bootstrap_accuracy(
     hit : array_like of float, shape (guess,)
         From 0 to 1.
     cluster : array_like, shape (guess,)
-    n_draws : int
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    ndarray of float, shape (draw,)
 
     Raises
     ------
@@ -388,7 +272,6 @@ def bayesian_bootstrap_accuracy(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import guesses
     >>> guesses.bayesian_bootstrap_accuracy(
     ...     [1, 0, 1], ["a", "a", "b"], n_draws=3, rng=np.random.default_rng(0)
@@ -400,8 +283,7 @@ def bayesian_bootstrap_accuracy(
     right, where = checked_columns(hit, cluster=cluster)
     code = np.unique(where, return_inverse=True)[1]
     weight = rng.dirichlet(np.ones(int(code.max()) + 1), size=n_draws)
-    draws: FloatArray = (weight @ np.bincount(code, weights=right)) / (weight @ np.bincount(code))
-    return draws
+    return (weight @ np.bincount(code, weights=right)) / (weight @ np.bincount(code))
 
 
 def checked_columns(correct: ArrayLike, **columns: ArrayLike) -> list[NDArray[Any]]:

@@ -3,30 +3,15 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    import xarray as xr
-
-__all__ = ["guess_study"]
+from estimators.arrays import Dataset
 
 
 @cache
-def guess_study() -> xr.Dataset:
-    """Guess study: 4 participants guess 16 tokens in each of 3 documents, and become better.
-
-    Returns
-    -------
-    xarray.Dataset
-
-    Examples
-    --------
-    >>> from estimators.guesses.examples import guess_study
-    >>> guess_study().sizes["response"]
-    192
-    """
+def guess_study() -> Dataset:
+    """Guess study: 4 participants guess 16 tokens in each of 3 documents, and become better."""
     import xarray as xr  # noqa: PLC0415 - importing estimators needs no xarray
 
     rng = np.random.default_rng(0)

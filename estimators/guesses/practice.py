@@ -8,24 +8,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from estimators.arrays import FloatArray
 from estimators.display import Result
 from estimators.errors import InputError
 from estimators.guesses.accuracy import checked_columns, checked_probability, times_drawn
 
-__all__ = ["PracticeCurve", "practice_curve"]
-
-FloatArray = NDArray[np.float64]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PracticeCurve(Result):
-    """Accuracy by the number of guesses given before; bins without a guess are left out.
+    """Accuracy by the number of guesses given before; bins without a guess are left out; each (bin,).
 
     Attributes
     ----------
-    n_from, n_to : ndarray of int, shape (bin,)
+    n_from, n_to : ndarray of int
         Guesses given before, both included.
-    n_guesses, n_participants : ndarray of int
     accuracy : ndarray of float
         Share of right guesses; who plays longer is in more of the bins, so that it mixes practice with people.
     excess : ndarray of float
@@ -33,17 +29,6 @@ class PracticeCurve(Result):
         changes as a player goes on (the place in the document) is not.
     excess_lower, excess_upper : ndarray of float
         Bootstrap over participants; NaN where the bin has a single one.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from estimators import guesses
-    >>> correct, who = [1, 0, 1, 1, 0, 0], ["Ann", "Ann", "Ann", "Bo", "Bo", "Bo"]
-    >>> curve = guesses.practice_curve(correct, who, [0, 1, 2] * 2, starts=[0, 2], rng=np.random.default_rng(0))
-    >>> curve.summary()[["n_from", "n_to", "n_guesses", "accuracy"]]
-       n_from  n_to  n_guesses  accuracy
-    0       0     1          4       0.5
-    1       2     2          2       0.5
     """
 
     n_from: NDArray[np.int64]
@@ -70,19 +55,11 @@ def practice_curve(
 
     Parameters
     ----------
-    correct : array_like of bool, shape (response,)
-    participant : array_like, shape (response,)
+    correct, participant : array_like, shape (response,)
     n_before : array_like of int, shape (response,)
         Guesses that the participant had given before.
     starts : sequence of int
         First `n_before` of every bin, rising from 0; the last bin has no end.
-    rng : numpy.random.Generator
-    n_replicates : int
-    probability : float
-
-    Returns
-    -------
-    PracticeCurve
 
     Raises
     ------
@@ -91,7 +68,6 @@ def practice_curve(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import guesses
     >>> correct, who = [1, 0, 1, 1, 0, 0], ["Ann", "Ann", "Ann", "Bo", "Bo", "Bo"]
     >>> curve = guesses.practice_curve(correct, who, [0, 1, 2] * 2, starts=[0, 2], rng=np.random.default_rng(0))

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.arrays import Dataset
 from estimators.display import Result
 from estimators.guesses.study import GUESSES
 from estimators.layout import response_positions
-
-if TYPE_CHECKING:
-    import xarray as xr
-
-__all__ = ["GuessRanks", "guess_ranks"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -24,23 +19,12 @@ class GuessRanks(Result):
 
     Attributes
     ----------
-    participant : ndarray of str, shape (row,)
-    item : ndarray of int, shape (row,)
-        Positions along ``item``.
+    participant, item : ndarray, shape (row,)
+        Names, and positions along ``item``.
     rank : ndarray of float, shape (row,)
         Number of the first right guess, from 1; ``inf`` where none is right.
     n_tried : ndarray of int, shape (row,)
         Guesses given, those after the first right one left out.
-
-    Examples
-    --------
-    >>> from estimators import guesses
-    >>> from estimators.guesses.examples import guess_study
-    >>> guesses.guess_ranks(guess_study()).summary().head(3)
-      participant  item  rank  n_tried
-    0          p0     0   1.0        1
-    1          p0     1   inf        1
-    2          p0     2   inf        1
     """
 
     participant: NDArray[np.str_]
@@ -49,20 +33,11 @@ class GuessRanks(Result):
     n_tried: NDArray[np.int64]
 
 
-def guess_ranks(study: xr.Dataset) -> GuessRanks:
+def guess_ranks(study: Dataset) -> GuessRanks:
     """Count the guesses that everybody took for every item, in a game that goes on until the guess is right.
 
-    A game with a single guess gives ranks of 1 and ``inf``.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A guess study in which a participant's guesses at an item stand in the order in which they were given.
-
-    Returns
-    -------
-    GuessRanks
-        As :func:`estimators.rankings.guess_bounds` and the rank scores of :mod:`estimators.rankings` take them.
+    A participant's guesses at an item are taken in the order in which they were given. A game with a single guess gives
+    ranks of 1 and ``inf``. :func:`estimators.rankings.guess_bounds` and the rank scores take such ranks.
 
     Examples
     --------

@@ -7,28 +7,14 @@ the variables.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from estimators.arrays import Dataset
 from estimators.documents.tokens import is_word_token
 from estimators.errors import InputError, unknown_choice
 from estimators.schema import Range, Schema, Variable, refuse
-
-if TYPE_CHECKING:
-    import xarray as xr
-
-__all__ = [
-    "GUESSES",
-    "STORED_TOKENS",
-    "guess_contexts",
-    "is_word_position",
-    "prior_guesses",
-    "repeated_guesses",
-    "validate_guess_study",
-    "with_model_answers",
-]
 
 STORED_TOKENS = ("visible", "word")
 """Which tokens a stored accuracy may be of."""
@@ -90,7 +76,7 @@ GUESSES = Schema(
 
 
 @GUESSES.documented
-def validate_guess_study(study: xr.Dataset) -> xr.Dataset:
+def validate_guess_study(study: Dataset) -> Dataset:
     """Check a guess study and return it unchanged.
 
     Dimensions are ``document``, ``item`` (a position of a document that was asked about), ``response`` (guesses, in
@@ -125,7 +111,7 @@ def validate_guess_study(study: xr.Dataset) -> xr.Dataset:
     return study
 
 
-def _check_positions(study: xr.Dataset, source: str) -> None:
+def _check_positions(study: Dataset, source: str) -> None:
     document, position = study["item_document"].values.astype(str), study["item_position"].values
     order = np.lexsort((position, document))
     once = np.ones(order.size, dtype=bool)
@@ -133,7 +119,7 @@ def _check_positions(study: xr.Dataset, source: str) -> None:
     refuse(study, source, "item_position", once, "there is another item at this position of its document")
 
 
-def _check_numbers_before(study: xr.Dataset, source: str) -> None:
+def _check_numbers_before(study: Dataset, source: str) -> None:
     before = study["n_before"].values
     code = np.unique(study["participant"].values.astype(str), return_inverse=True)[1]
     order = np.argsort(code, kind="stable")
@@ -143,7 +129,7 @@ def _check_numbers_before(study: xr.Dataset, source: str) -> None:
     refuse(study, source, "n_before", good, right)
 
 
-def _check_starts(study: xr.Dataset, source: str) -> None:
+def _check_starts(study: Dataset, source: str) -> None:
     text = dict(zip(study["document"].values.astype(str).tolist(), study["text"].values.tolist(), strict=True))
     texts = [text[document] for document in study["item_document"].values.astype(str).tolist()]
     tokens = study["target_token"].values.tolist() if "target_token" in study else [""] * len(texts)
@@ -158,15 +144,7 @@ def _check_starts(study: xr.Dataset, source: str) -> None:
 def is_word_position(token: str, following: str | None) -> bool:
     """Whether a token is a whole word: a space, then letters only, and the token that follows starts with a space.
 
-    Parameters
-    ----------
-    token : str
-    following : str or None
-        None at the end of the document, where no space is left to be seen.
-
-    Returns
-    -------
-    bool
+    At the end of the document `following` is None, and no space is left to be seen.
 
     Examples
     --------
@@ -178,17 +156,7 @@ def is_word_position(token: str, following: str | None) -> bool:
 
 
 def prior_guesses(participant: ArrayLike) -> NDArray[np.int64]:
-    """Count the guesses that each one's participant had given before.
-
-    Parameters
-    ----------
-    participant : array_like, shape (response,)
-        Names or codes in the order in which guesses were given.
-
-    Returns
-    -------
-    ndarray of int, shape (response,)
-        0 for everybody's first.
+    """Count the guesses, in the order in which they were given, that each one's participant had given before.
 
     Examples
     --------
@@ -204,19 +172,10 @@ def prior_guesses(participant: ArrayLike) -> NDArray[np.int64]:
     return before
 
 
-def repeated_guesses(study: xr.Dataset) -> NDArray[np.bool_]:
-    """Which guesses are a participant's second or later one at the same item.
+def repeated_guesses(study: Dataset) -> NDArray[np.bool_]:
+    """Which guesses, (response,), are a participant's second or later one at the same item.
 
     Games that show the right token after a guess make every later one no guess at all.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A guess study.
-
-    Returns
-    -------
-    ndarray of bool, shape (response,)
 
     Examples
     --------
@@ -233,17 +192,8 @@ def repeated_guesses(study: xr.Dataset) -> NDArray[np.bool_]:
     return again
 
 
-def guess_contexts(study: xr.Dataset) -> list[str]:
+def guess_contexts(study: Dataset) -> list[str]:
     """Return the text before every item's target, in the order of the items: what a language model is asked to go on.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A guess study with ``text`` and ``target_start``.
-
-    Returns
-    -------
-    list of str, one an item
 
     Raises
     ------
@@ -269,25 +219,16 @@ def guess_contexts(study: xr.Dataset) -> list[str]:
 
 
 def with_model_answers(
-    study: xr.Dataset, model: str, hit: ArrayLike, target_surprisal_nats: ArrayLike | None = None
-) -> xr.Dataset:
-    """Add a language model that played the same items.
+    study: Dataset, model: str, hit: ArrayLike, target_surprisal_nats: ArrayLike | None = None
+) -> Dataset:
+    """Add a language model that played the same items, and return the new study, validated.
 
     Parameters
     ----------
-    study : xarray.Dataset
-        A guess study.
-    model : str
-        Its name; a model of that name must not be there yet.
     hit : array_like of float, shape (item,)
         1 where its most probable next token is the target, 0 where it is not, NaN where it was not asked.
     target_surprisal_nats : array_like of float, shape (item,), optional
         -ln p(target | the text before it), NaN where it was not asked.
-
-    Returns
-    -------
-    xarray.Dataset
-        A new study, validated, with one model more.
 
     Raises
     ------
@@ -319,5 +260,5 @@ def with_model_answers(
         before = study[name].values if name in study else np.full((len(there), n_items), np.nan)
         added[name] = (("model", "item"), np.concatenate([before, values[None]]))
     others = study.drop_vars([name for name in (*columns, "model") if name in study])
-    wider: xr.Dataset = others.assign(added).assign_coords(model=np.array([*there, model], dtype=object))
+    wider: Dataset = others.assign(added).assign_coords(model=np.array([*there, model], dtype=object))
     return validate_guess_study(wider)

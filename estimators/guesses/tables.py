@@ -6,23 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from estimators.arrays import Dataset
 from estimators.guesses.study import GUESSES
 from estimators.layout import response_positions
 
 if TYPE_CHECKING:
     import pandas as pd
-    import xarray as xr
-
-__all__ = ["guess_items"]
 
 
-def guess_items(study: xr.Dataset) -> pd.DataFrame:
+def guess_items(study: Dataset) -> pd.DataFrame:
     """Describe every position that people guessed at: how often they were right, and how language models did.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A guess study.
 
     Returns
     -------

@@ -1,6 +1,6 @@
 """Rankings: how far down a list of candidates the true token stands."""
 
-from estimators.documents.guess_bounds import GuessBounds, guess_bounds, lower_bound_terms
+from estimators.documents.guess_bounds import GuessBounds, guess_bounds
 from estimators.rankings.perplexity import ApproximatePerplexity, approximate_perplexity, reference_log_probability
 from estimators.rankings.ranks import match_tokens, rank_at, ranks_among, ranks_from_logits
 from estimators.rankings.scores import average_score, exponential_score, linear_score, reciprocal_score, top_k_accuracy
@@ -18,7 +18,6 @@ __all__ = [
     "exponential_score",
     "guess_bounds",
     "linear_score",
-    "lower_bound_terms",
     "match_tokens",
     "paired_separation",
     "rank_at",

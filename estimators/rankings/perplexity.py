@@ -6,19 +6,11 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from estimators.arrays import FloatArray
 from estimators.display import Result
 from estimators.errors import InputError, unknown_choice
-
-__all__ = [
-    "CENSORINGS",
-    "ApproximatePerplexity",
-    "Censoring",
-    "approximate_perplexity",
-    "log_probability_bound",
-    "reference_log_probability",
-]
 
 Censoring = Literal["below_last", "bound", "uniform", "exact"]
 CENSORINGS: tuple[str, ...] = get_args(Censoring)
@@ -26,8 +18,6 @@ CENSORINGS: tuple[str, ...] = get_args(Censoring)
 _LOG_ZERO = -np.inf
 # probabilities that an API rounds to a handful of digits can add up to a hair more than one
 _MASS_SLACK = 1e-3
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -43,21 +33,8 @@ class ApproximatePerplexity(Result):
     perplexity_bound : float
         No policy can honestly give less: every missing token at the most that the list leaves for it. There is no
         bound from above, a missing token may have probability 0.
-    n_tokens, n_censored : int
-        Tokens, and those not among the ranked ones.
-    censoring : str
-
-    Examples
-    --------
-    >>> from estimators import rankings
-    >>> hit = rankings.match_tokens(["a", "b"], [["a", "c"], ["c", "d"]])
-    >>> print(rankings.approximate_perplexity([[-0.5, -2.0], [-0.5, -1.5]], hit).describe())
-    perplexity        12.18
-    loss_nats         2.5
-    perplexity_bound  3.111
-    n_tokens          2
-    n_censored        1
-    censoring         'below_last'
+    n_censored : int
+        Tokens that are not among the ranked ones.
     """
 
     perplexity: float
@@ -69,21 +46,7 @@ class ApproximatePerplexity(Result):
 
 
 def log_probability_bound(logprob: ArrayLike) -> FloatArray:
-    r"""Largest log-probability that a token outside a list can have.
-
-    It is no more probable than the last listed one, nor than what the listed ones leave:
-    :math:`\ln \min(p_l, 1 - \sum_j p_j)`.
-
-    Parameters
-    ----------
-    logprob : array_like, shape (token, rank)
-        Nats, most probable first, NaN where a list is shorter.
-
-    Returns
-    -------
-    ndarray of float, shape (token,)
-        ``-inf`` where the list holds all probability there is.
-    """
+    r"""Largest log-probability that a token outside a list can have."""
     values = _lists(logprob)
     left = 1.0 - np.exp(values).sum(axis=1, where=~np.isnan(values))
     if (left < -_MASS_SLACK).any():
@@ -107,32 +70,24 @@ def reference_log_probability(
     vocab_size: int | None = None,
     variants: Literal["first", "sum"] = "first",
 ) -> FloatArray:
-    r"""Log-probability of every reference token, with a policy for those outside the list.
+    r"""Log-probability of every reference token, (token,), with a policy for those outside the list.
 
     Parameters
     ----------
     logprob : array_like, shape (token, rank)
         Nats, most probable first, NaN where a list is shorter.
     hit : array_like of bool, shape (token, rank)
-        From :func:`~estimators.rankings.ranks.match_tokens`.
+        From :func:`match_tokens`.
     censoring : {"below_last", "bound", "uniform", "exact"}
         For a token outside the list: ``"below_last"`` takes :math:`\ln p_l` - `offset_nats` (the thesis, with 3);
-        ``"bound"`` the largest that the list leaves (:func:`log_probability_bound`), so that the perplexity is a bound
-        from below; ``"uniform"`` shares what the list leaves evenly among the other tokens of the vocabulary;
-        ``"exact"`` takes `exact` for all tokens, found or not (a whole vocabulary was scored).
-    offset_nats : float
-        Of "below_last".
+        ``"bound"`` the largest that the list leaves, so that the perplexity is a bound from below; ``"uniform"`` shares
+        what the list leaves evenly among the other tokens of the vocabulary; ``"exact"`` takes `exact` for all tokens,
+        found or not (a whole vocabulary was scored).
     exact : array_like, shape (token,), optional
-        ln p of the reference tokens, nats, for "exact".
-    vocab_size : int, optional
-        For "uniform".
+        ln p of the reference tokens, nats.
     variants : {"first", "sum"}
         Where several ranked tokens match (white space around the same string): the first's probability (the thesis),
         or the sum of all of them.
-
-    Returns
-    -------
-    ndarray of float, shape (token,)
 
     Raises
     ------
@@ -174,8 +129,7 @@ def _missing(values: FloatArray, censoring: str, offset_nats: float, vocab_size:
     if censoring == "below_last":
         if not (np.isfinite(offset_nats) and offset_nats >= 0):
             raise InputError(f"is {offset_nats}, should be 0 or more", field="offset_nats")
-        below: FloatArray = _last(values) - offset_nats
-        return below
+        return _last(values) - offset_nats
     k = values.shape[1]
     if vocab_size is None or vocab_size <= k:
         raise InputError(f"is {vocab_size}, should be the size of the vocabulary, over {k}", field="vocab_size")
@@ -198,8 +152,7 @@ def _lists(logprob: ArrayLike) -> FloatArray:
 
 def _last(values: FloatArray) -> FloatArray:
     length = (~np.isnan(values)).sum(axis=1)
-    last: FloatArray = np.take_along_axis(values, length[:, None] - 1, axis=1)[:, 0]
-    return last
+    return np.take_along_axis(values, length[:, None] - 1, axis=1)[:, 0]
 
 
 def approximate_perplexity(
@@ -209,14 +162,10 @@ def approximate_perplexity(
 
     Parameters
     ----------
-    logprob, hit : array_like, shape (token, rank)
-    censoring : str
-    **settings
+    logprob, hit, censoring
         See :func:`reference_log_probability`.
-
-    Returns
-    -------
-    ApproximatePerplexity
+    **settings
+        Its other arguments.
 
     Raises
     ------

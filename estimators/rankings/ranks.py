@@ -10,31 +10,17 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from estimators.arrays import BoolArray, FloatArray
 from estimators.errors import InputError, unknown_choice
-
-__all__ = [
-    "MATCHES",
-    "TIES",
-    "Match",
-    "Tie",
-    "check_k",
-    "checked_ranks",
-    "match_tokens",
-    "rank_at",
-    "ranks_among",
-    "ranks_from_logits",
-]
 
 Match = Literal["stripped", "exact", "id"]
 MATCHES: tuple[str, ...] = get_args(Match)
 Tie = Literal["listed", "best", "middle", "worst"]
 TIES: tuple[str, ...] = get_args(Tie)
 
-FloatArray = NDArray[np.float64]
 
-
-def match_tokens(reference: ArrayLike, ranked: ArrayLike, *, match: Match | str = "stripped") -> NDArray[np.bool_]:
-    """Find the reference token among the ranked tokens.
+def match_tokens(reference: ArrayLike, ranked: ArrayLike, *, match: Match | str = "stripped") -> BoolArray:
+    """Find the reference token among the ranked tokens, (token, rank).
 
     Parameters
     ----------
@@ -43,13 +29,8 @@ def match_tokens(reference: ArrayLike, ranked: ArrayLike, *, match: Match | str 
     ranked : array_like, shape (token, rank)
         Of the same kind, most probable first. ``None`` (strings) or a negative number (ids) where a list is shorter.
     match : {"stripped", "exact", "id"}
-        ``"stripped"`` compares strings without the white space around them, case-sensitive (the thesis: an answer in
-        a chat rarely begins with a space, the text's token does); several ranked tokens can then be the reference.
-        ``"exact"`` compares strings as they are, ``"id"`` ids, which is right where the tokenizer is known.
-
-    Returns
-    -------
-    ndarray of bool, shape (token, rank)
+        ``"stripped"`` compares strings without the white space around them, case-sensitive (the thesis); several ranked
+        tokens can then be the reference. ``"exact"`` compares strings as they are, ``"id"`` ids.
 
     Raises
     ------
@@ -75,12 +56,12 @@ def match_tokens(reference: ArrayLike, ranked: ArrayLike, *, match: Match | str 
         for name, values in (("reference", wanted), ("ranked", listed)):
             if values.dtype.kind not in "iu":
                 raise InputError(f"has dtype {values.dtype}, should be integer ids", field=name)
-        found: NDArray[np.bool_] = (listed == wanted[:, None]) & (listed >= 0)
+        found: BoolArray = (listed == wanted[:, None]) & (listed >= 0)
         return found
     if match == "stripped":
         wanted, listed = _stripped(wanted), _stripped(listed)
     is_there = np.array([isinstance(token, str) for token in listed.ravel()], dtype=bool).reshape(listed.shape)
-    equal: NDArray[np.bool_] = (listed == wanted[:, None]).astype(bool) & is_there
+    equal: BoolArray = (listed == wanted[:, None]).astype(bool) & is_there
     return equal
 
 
@@ -100,7 +81,7 @@ def ranks_among(
     hit : array_like of bool, shape (token, rank)
         From :func:`match_tokens`; the first hit counts.
     logprob : array_like, shape (token, rank), optional
-        Log-probabilities, nats, most probable first, NaN where a list is shorter; needed unless `tie` is "listed".
+        Nats, most probable first, NaN where a list is shorter; needed unless `tie` is "listed".
     tie : {"listed", "best", "middle", "worst"}
         What to do where other tokens are exactly as probable: take the place in the list (the thesis), or the best,
         middle or worst place that the tied tokens have among them. A list that ends within a tie may hide more.
@@ -152,13 +133,7 @@ def ranks_from_logits(
         Logits or log-probabilities: only their order matters, so that any positive temperature gives the same ranks.
     reference_id : array_like of int, shape (...)
     tie : {"best", "middle", "worst"}
-        Place among equally probable tokens. "listed" has no meaning without a list.
-    tolerance : float
-        Values at most this far apart are tied.
-
-    Returns
-    -------
-    ndarray of float, shape (...)
+        Place among tokens whose values are at most `tolerance` apart.
 
     Raises
     ------
@@ -168,8 +143,6 @@ def ranks_from_logits(
     Examples
     --------
     >>> from estimators import rankings
-    >>> rankings.ranks_from_logits([[2.0, 1.0, 1.0]], [2])
-    array([3.])
     >>> rankings.ranks_from_logits([[2.0, 1.0, 1.0]], [2], tie="middle")
     array([2.5])
     """
@@ -196,17 +169,6 @@ def _rank_by_value(values: NDArray[Any], own: NDArray[Any], tie: str, tolerance:
 
 def rank_at(rank: ArrayLike, k: int) -> FloatArray:
     """Ranks as a list of the `k` best tokens shows them: ``inf`` beyond `k`.
-
-    With it the ranks of a whole vocabulary become comparable with those of an API.
-
-    Parameters
-    ----------
-    rank, k
-        See :func:`linear_score`.
-
-    Returns
-    -------
-    ndarray of float, same shape as `rank`
 
     Examples
     --------

@@ -13,40 +13,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from estimators.arrays import FloatArray
 from estimators.errors import InputError
 from estimators.rankings.ranks import check_k, checked_ranks, rank_at
-
-__all__ = ["DECAYS", "average_score", "exponential_score", "linear_score", "reciprocal_score", "top_k_accuracy"]
 
 DECAYS = (0.1, 0.3)
 """Rates of the two exponential scores in the thesis."""
 
-FloatArray = NDArray[np.float64]
-
 
 def linear_score(rank: ArrayLike, k: int) -> FloatArray:
-    r"""Linear score :math:`(l - r + 1) / l` with `l` = `k` ranked tokens; 0 beyond.
+    """Linear score :math:`(k - r + 1) / k` of ranks with `k` ranked tokens; 0 beyond.
 
     With a whole vocabulary `k` is its size, and nearly every token scores nearly 1: keep `k` when comparing.
 
-    Parameters
-    ----------
-    rank : array_like of float, any shape
-        From 1; ``inf`` for a token that is not ranked.
-    k : int
-        Ranked tokens.
-
-    Returns
-    -------
-    ndarray of float, same shape as `rank`
-
     Examples
     --------
-    >>> import math
     >>> from estimators import rankings
-    >>> rankings.linear_score([1, 2, math.inf], k=20)
+    >>> rankings.linear_score([1, 2, np.inf], k=20)
     array([1.  , 0.95, 0.  ])
     """
     check_k(k)
@@ -57,39 +42,17 @@ def linear_score(rank: ArrayLike, k: int) -> FloatArray:
 def reciprocal_score(rank: ArrayLike) -> FloatArray:
     """Reciprocal score 1 / r; 0 for a token that is not ranked.
 
-    Parameters
-    ----------
-    rank
-        See :func:`linear_score`.
-
-    Returns
-    -------
-    ndarray of float, same shape as `rank`
-
     Examples
     --------
-    >>> import math
     >>> from estimators import rankings
-    >>> rankings.reciprocal_score([1, 2, math.inf])
+    >>> rankings.reciprocal_score([1, 2, np.inf])
     array([1. , 0.5, 0. ])
     """
-    score: FloatArray = 1.0 / checked_ranks(rank)
-    return score
+    return 1.0 / checked_ranks(rank)
 
 
 def exponential_score(rank: ArrayLike, decay: float) -> FloatArray:
-    r"""Exponential score :math:`e^{-a (r - 1)}` with `a` = `decay` > 0; 0 for a token that is not ranked.
-
-    Parameters
-    ----------
-    rank
-        See :func:`linear_score`.
-    decay : float
-        Above 0.
-
-    Returns
-    -------
-    ndarray of float, same shape as `rank`
+    """Exponential score :math:`e^{-a (r - 1)}` with `a` = `decay` > 0; 0 for a token that is not ranked.
 
     Raises
     ------
@@ -98,36 +61,22 @@ def exponential_score(rank: ArrayLike, decay: float) -> FloatArray:
 
     Examples
     --------
-    >>> import math
     >>> from estimators import rankings
-    >>> rankings.exponential_score([1, 2, math.inf], decay=0.1).round(3)
+    >>> rankings.exponential_score([1, 2, np.inf], decay=0.1).round(3)
     array([1.   , 0.905, 0.   ])
     """
     if not (np.isfinite(decay) and decay > 0):
         raise InputError(f"is {decay}, should be a positive number", field="decay")
-    score: FloatArray = np.exp(-decay * (checked_ranks(rank) - 1.0))
-    return score
+    return np.exp(-decay * (checked_ranks(rank) - 1.0))
 
 
 def average_score(rank: ArrayLike, k: int, decays: Sequence[float] = DECAYS) -> FloatArray:
     """Mean of the linear, the reciprocal and the exponential scores (four scores in the thesis, "AVG").
 
-    Parameters
-    ----------
-    rank, k
-        See :func:`linear_score`.
-    decays : sequence of float, optional
-        Of the exponential scores.
-
-    Returns
-    -------
-    ndarray of float, same shape as `rank`
-
     Examples
     --------
-    >>> import math
     >>> from estimators import rankings
-    >>> rankings.average_score([1, 2, math.inf], k=20).round(3)
+    >>> rankings.average_score([1, 2, np.inf], k=20).round(3)
     array([1.   , 0.774, 0.   ])
     """
     limited = rank_at(rank, k)
@@ -139,20 +88,10 @@ def average_score(rank: ArrayLike, k: int, decays: Sequence[float] = DECAYS) -> 
 def top_k_accuracy(rank: ArrayLike, k: int) -> FloatArray:
     """1 where the reference token is among the `k` most probable, else 0.
 
-    Parameters
-    ----------
-    rank, k
-        See :func:`linear_score`.
-
-    Returns
-    -------
-    ndarray of float, same shape as `rank`
-
     Examples
     --------
-    >>> import math
     >>> from estimators import rankings
-    >>> rankings.top_k_accuracy([1, 2, math.inf], k=1)
+    >>> rankings.top_k_accuracy([1, 2, np.inf], k=1)
     array([1., 0., 0.])
     """
     check_k(k)

@@ -22,8 +22,6 @@ from numpy.typing import ArrayLike
 from estimators.display import Result
 from estimators.errors import InputError
 
-__all__ = ["Separation", "paired_separation"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Separation(Result):
@@ -31,7 +29,6 @@ class Separation(Result):
 
     Attributes
     ----------
-    n_windows : int
     difference, se : float
         Mean of first minus second over windows, in the score's unit, and its standard error.
     sd : float
@@ -40,12 +37,6 @@ class Separation(Result):
         `difference` / `sd`; NaN where no window differs, infinite where all differ by the same.
     windows_needed : float
         For the power asked for; NaN where the models do not differ, at least 2.
-
-    Examples
-    --------
-    >>> from estimators import rankings
-    >>> rankings.paired_separation([0.5, 0.7, 0.6, 0.8], [0.4, 0.5, 0.5, 0.6])
-    Separation(n_windows=4, difference=0.15, se=0.02887, sd=0.05774, effect=2.598, windows_needed=2)
     """
 
     n_windows: int
@@ -65,10 +56,6 @@ def paired_separation(first: ArrayLike, second: ArrayLike, *, level: float = 0.0
         Mean scores; the same windows in the same order, at least 2.
     level, power : float
         Of the two-sided test whose windows are counted, inside (0, 1).
-
-    Returns
-    -------
-    Separation
 
     Raises
     ------

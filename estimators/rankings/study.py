@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.arrays import BoolArray, Dataset, FloatArray
 from estimators.display import Result
 from estimators.errors import InputError
 from estimators.rankings.perplexity import Censoring, reference_log_probability
@@ -21,23 +22,10 @@ from estimators.rankings.ranks import Match, Tie, match_tokens, rank_at, ranks_a
 from estimators.rankings.scores import DECAYS, exponential_score, linear_score, reciprocal_score
 from estimators.schema import Range, Schema, Variable
 
-if TYPE_CHECKING:
-    import xarray as xr
-
-__all__ = [
-    "RANKINGS",
-    "TokenScores",
-    "conditioned_on_other_text",
-    "match_in_study",
-    "score_study",
-    "validate_ranking_study",
-]
-
 _KEY = ("model", "text", "context_length", "window", "position")
 # APIs round log-probabilities, and float32 softmax can round a probability to a hair above one
 _SLACK_NATS = 1e-5
 
-FloatArray = NDArray[np.float64]
 
 RANKINGS = Schema(
     kind="ranking",
@@ -86,7 +74,7 @@ RANKINGS = Schema(
 
 
 @RANKINGS.documented
-def validate_ranking_study(study: xr.Dataset) -> xr.Dataset:
+def validate_ranking_study(study: Dataset) -> Dataset:
     """Check a ranking study and return it unchanged.
 
     Dimensions are ``token`` (one reference token scored by one model, in long form) and ``rank`` (the model's most
@@ -122,7 +110,7 @@ def validate_ranking_study(study: xr.Dataset) -> xr.Dataset:
     return study
 
 
-def _check_lists(study: xr.Dataset, source: str) -> None:
+def _check_lists(study: Dataset, source: str) -> None:
     logprob, token = study["ranked_logprob"].values, study["ranked_token"].values
     absent = np.isnan(logprob)
     wrong = absent[:, :1] | (absent[:, :-1] & ~absent[:, 1:]).any(axis=1, keepdims=True)
@@ -143,7 +131,7 @@ def _check_lists(study: xr.Dataset, source: str) -> None:
         )
 
 
-def _refuse(bad: NDArray[np.bool_], values: NDArray[Any], source: str, problem: str) -> None:
+def _refuse(bad: BoolArray, values: NDArray[Any], source: str, problem: str) -> None:
     if bad.any():
         row, rank = (int(at) for at in np.argwhere(bad)[0])
         raise InputError(
@@ -159,24 +147,11 @@ class TokenScores(Result):
     ----------
     rank : ndarray, shape (token,)
         From 1; ``inf`` where the reference token is not among the `k` ranked ones.
-    linear, reciprocal, average : ndarray, shape (token,)
     exponential : ndarray, shape (decay, token)
     logprob_nats : ndarray, shape (token,)
         Under the censoring policy.
     censored : ndarray of bool, shape (token,)
         Not among the ranked tokens, so that `logprob_nats` is the policy's and not the model's.
-    k : int
-        The `l` of the linear score.
-
-    Examples
-    --------
-    >>> from estimators import rankings
-    >>> from estimators.rankings.examples import ranking_study
-    >>> rankings.score_study(ranking_study()).summary()[["rank", "linear", "reciprocal"]].head(3)
-       rank    linear  reciprocal
-    0   3.0  0.333333    0.333333
-    1   inf  0.000000    0.000000
-    2   1.0  1.000000    1.000000
     """
 
     rank: FloatArray
@@ -185,20 +160,12 @@ class TokenScores(Result):
     exponential: FloatArray
     average: FloatArray
     logprob_nats: FloatArray
-    censored: NDArray[np.bool_]
+    censored: BoolArray
     k: int
 
 
-def match_in_study(study: xr.Dataset, match: Match | str = "stripped") -> NDArray[np.bool_]:
-    """Say where every reference token is in its ranking, (token, rank).
-
-    :func:`~estimators.rankings.ranks.match_tokens` does it for arrays.
-
-    Raises
-    ------
-    InputError
-        For ``match="id"`` in a study without ids, or an unknown `match`.
-    """
+def match_in_study(study: Dataset, match: Match | str = "stripped") -> BoolArray:
+    """Say where every reference token is in its ranking, (token, rank)."""
     RANKINGS.source(study)
     if match == "id":
         for name in ("reference_id", "ranked_id"):
@@ -209,7 +176,7 @@ def match_in_study(study: xr.Dataset, match: Match | str = "stripped") -> NDArra
 
 
 def score_study(
-    study: xr.Dataset,
+    study: Dataset,
     *,
     match: Match | str = "stripped",
     tie: Tie | str = "listed",
@@ -224,24 +191,15 @@ def score_study(
 
     Parameters
     ----------
-    study : xarray.Dataset
-        Passes :func:`validate_ranking_study`.
     match, tie
-        How the reference token is found (:func:`~estimators.rankings.ranks.match_tokens`), and what ranks tied tokens
-        have (:func:`~estimators.rankings.ranks.ranks_among`). Neither is used with `whole_vocabulary`.
+        See :func:`match_tokens` and :func:`ranks_among`. Neither is used with `whole_vocabulary`.
     top_k : int, optional
-        Look at the `top_k` best tokens only, and take it for the `l` of the linear score; by default all that are
+        Look at the `top_k` best tokens only, and take it for the `k` of the linear score; by default all that are
         listed.
-    decays : sequence of float
-        Of the exponential scores.
     whole_vocabulary : bool
         Take the ranks from ``reference_rank``, limited to `top_k`, which must then be given.
     censoring, offset_nats, vocab_size
-        See :func:`~estimators.rankings.perplexity.reference_log_probability`; "exact" takes ``reference_logprob``.
-
-    Returns
-    -------
-    TokenScores
+        See :func:`reference_log_probability`; "exact" takes ``reference_logprob``.
 
     Raises
     ------
@@ -296,8 +254,8 @@ def score_study(
     )
 
 
-def conditioned_on_other_text(study: xr.Dataset, match: Match | str = "stripped") -> NDArray[np.bool_]:
-    """Tokens whose ranking was, or may have been, made after another text than the reference.
+def conditioned_on_other_text(study: Dataset, match: Match | str = "stripped") -> BoolArray:
+    """Tokens, (token,), whose ranking was, or may have been, made after another text than the reference.
 
     A run that asks for several tokens at once goes on with the same completion while the TOP-RANKED token is the
     reference; where the SAMPLED token was another one, all that follows in that completion is conditioned on it.
@@ -308,10 +266,6 @@ def conditioned_on_other_text(study: xr.Dataset, match: Match | str = "stripped"
         With ``generated_token``; its run is taken to have reused completions as the thesis did.
     match : {"stripped", "exact"}
         When the sampled and the reference token are the same.
-
-    Returns
-    -------
-    ndarray of bool, shape (token,)
 
     Raises
     ------

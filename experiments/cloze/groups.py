@@ -12,8 +12,9 @@ import xarray as xr
 from matplotlib.figure import Figure
 
 from estimators.cloze import agreement_spread, group_distance, normalise_words
-from estimators.cloze.study import context_labels, item_positions
+from estimators.cloze.study import context_labels
 from estimators.errors import InputError
+from estimators.layout import item_positions
 from experiments.cloze.settings import ComparableSettings
 from experiments.harness.figures import STYLE, new_figure
 from experiments.harness.marks import light_grid, mark, named, titled

@@ -25,8 +25,9 @@ from estimators.cloze import (
     tvd_between_split_halves,
     tvd_to_split_halves,
 )
-from estimators.cloze.study import entry_positions, item_positions
+from estimators.cloze.study import entry_positions
 from estimators.errors import InputError
+from estimators.layout import item_positions
 from experiments.cloze.figures import colours, kernel_density, label
 from experiments.cloze.settings import ClozeSettings, chosen_models, groups_of, shared_contexts, words_of
 from experiments.harness.figures import STYLE, new_figure

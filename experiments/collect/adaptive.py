@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from estimators.comparison import TokenPool, question_state, scaled_bridge, study_pool
 from estimators.comparison.planning.adaptive import question_probabilities
-from estimators.comparison.study_tokens import candidate_tokens
+from estimators.comparison.study import candidate_tokens
 from estimators.documents.clusters import t_half_width
 from estimators.errors import InputError
 from estimators.layout import item_labels

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.comparison.rounding import RoundingScheme, report_boxes, rounding_scheme
-from estimators.comparison.study import COMPARISON
+from estimators.comparison.study import COMPARISON, candidate_tokens, compared_tokens
 from estimators.comparison.study_sources import (
     GENERATOR,
     NOT_A_CANDIDATE,
@@ -18,7 +18,6 @@ from estimators.comparison.study_sources import (
     candidate_sources,
     has_free_answers,
 )
-from estimators.comparison.study_tokens import candidate_tokens, compared_tokens
 from estimators.errors import InputError, unknown_choice
 from estimators.layout import item_labels, item_positions, response_positions
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from estimators import bets, cloze, comparison, documents, guesses
 from estimators.comparison.examples import comparison_study
 from estimators.comparison.gap import ESTIMATORS
-from estimators.comparison.pool_sums import pool_errors
+from estimators.comparison.scaled_bridge import pool_errors
 
 Numbers = Sequence[float]
 SIZES = st.lists(st.floats(-3, 3), min_size=2, max_size=9)

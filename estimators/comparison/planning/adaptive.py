@@ -20,16 +20,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.arrays import BoolArray, FloatArray, IntArray
 from estimators.comparison.scaled_bridge import FLATTER, scaled_bridge
 from estimators.comparison.simulation.settings import sigmoid
 from estimators.comparison.token_pool import TokenPool
 from estimators.display import Result
 from estimators.errors import InputError
-
-__all__ = ["FREE_ANSWER", "QuestionState", "next_question", "question_gains", "question_state"]
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 
 FREE_ANSWER = -2
 """Candidate of a question that asks for a free answer."""
@@ -51,34 +47,24 @@ class QuestionState(Result):
         Position of the item, rising from 0.
     offset_nats : ndarray, shape (token,)
         ln g(y|c) - ln g(x|c).
-    is_target : ndarray of bool, shape (token,)
-    n_drawn, n_answered, n_reports : ndarray of int, shape (token,)
+    is_target, n_drawn, n_answered, n_reports : ndarray, shape (token,)
     log_ratio : ndarray, shape (token,)
         Mean of the reports, nats; any number where there is none.
     gap_nats : ndarray, shape (item,)
         Present estimates, from which the gains' own start.
     inverse_slope : float
         1/k: the belief's log-ratio for one nat of report.
-    noise : float
-        Variance of a report, square nats.
-    spread : float
-        Variance of k D within an item around its line, square nats.
+    noise, spread : float
+        Variance of a report, and of k D within an item around its line, square nats.
     intercept, line : float
         Of that line: k D = intercept + line * offset_nats, over all items.
-
-    Examples
-    --------
-    >>> from estimators import comparison
-    >>> from estimators.comparison.examples import token_pool_example
-    >>> comparison.question_state(token_pool_example()).item.size
-    12
     """
 
     made_by = "question_state(pool)"
 
     item: IntArray
     offset_nats: FloatArray
-    is_target: NDArray[np.bool_]
+    is_target: BoolArray
     n_drawn: IntArray
     n_answered: IntArray
     n_reports: IntArray
@@ -103,14 +89,10 @@ def question_state(pool: TokenPool) -> QuestionState:
     pool : TokenPool
         With some answers and reports.
 
-    Returns
-    -------
-    QuestionState
-
     Raises
     ------
     InputError
-        Where :func:`~estimators.comparison.scaled_bridge.scaled_bridge` refuses the pool.
+        Where :func:`scaled_bridge` refuses the pool.
 
     Examples
     --------
@@ -151,33 +133,12 @@ def question_state(pool: TokenPool) -> QuestionState:
 
 
 def question_gains(state: QuestionState) -> tuple[FloatArray, FloatArray]:
-    """Expected reduction of the variance of the sum of all items' gaps.
-
-    Parameters
-    ----------
-    state : QuestionState
-
-    Returns
-    -------
-    comparison : ndarray, shape (token,)
-        By one more comparison of the token with its item's target, square nats; 0 for the target.
-    answer : ndarray, shape (item,)
-        By one more free answer, whose token is then compared where it is new.
-
-    Examples
-    --------
-    >>> from estimators import comparison
-    >>> from estimators.comparison.examples import token_pool_example
-    >>> gain, _ = comparison.question_gains(comparison.question_state(token_pool_example()))
-    >>> gain.shape, bool((gain >= 0).all())
-    ((12,), True)
-    """
+    """Expected fall of the variance of the sum of all gaps, by a comparison (token,) and an answer (item,); nats^2."""
     item, n_items, target = state.item, state.gap_nats.size, state.is_target
     m = np.where(target, 0, state.n_reports)
 
     def by_item(values: NDArray[np.floating]) -> FloatArray:
-        sums: FloatArray = np.bincount(item, values, minlength=n_items).astype(float)
-        return sums
+        return np.bincount(item, values, minlength=n_items).astype(float)
 
     # each item's own level, pulled towards the line of all as far as its reports are few
     fitted = state.intercept + state.line * state.offset_nats
@@ -231,11 +192,8 @@ def next_question(
 
     Parameters
     ----------
-    state : QuestionState
-    rng : numpy.random.Generator
     floor : float
         Share of the probability that is the same for every question; above 0 up to 1.
-    comparison_seconds : float
     answer_seconds : float, optional
         Of a free answer and the comparison of its token; by default none is asked for.
 
@@ -254,7 +212,6 @@ def next_question(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import comparison
     >>> from estimators.comparison.examples import token_pool_example
     >>> state = comparison.question_state(token_pool_example())

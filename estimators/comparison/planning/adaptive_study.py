@@ -8,9 +8,9 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.arrays import FloatArray, IntArray
 from estimators.comparison.planning.adaptive import question_probabilities, question_state
-from estimators.comparison.planning.contexts import KnownContexts
-from estimators.comparison.planning.questions import report_log_ratios
+from estimators.comparison.planning.questions import KnownContexts, report_log_ratios
 from estimators.comparison.rounding import RoundingScheme
 from estimators.comparison.scaled_bridge import ScaledBridge, scaled_bridge
 from estimators.comparison.simulation.participants import Participants, draw_participants
@@ -19,12 +19,6 @@ from estimators.comparison.token_pool import TokenPool
 from estimators.display import Result
 from estimators.documents.clusters import t_half_width
 from estimators.errors import InputError, unknown_choice
-
-__all__ = ["AdaptiveStudy", "QuestionPlan", "simulate_adaptive"]
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
-
 
 Rule = Literal["gain", "neyman", "fixed"]
 
@@ -39,24 +33,20 @@ class QuestionPlan:
     Parameters
     ----------
     n_draws : int
-        Draws of the generator an item.
+        Draws of the generator per item.
     n_answers, n_comparisons : int
-        Free answers and comparisons of every item at the start, before the first look.
+        Free answers and comparisons per item at the start, before the first look.
     questions_a_look : int
         Questions between two looks.
     rule : {"gain", "neyman", "fixed"}
-        ``gain``: each by what it is expected to say in its time (:func:`next_question`); ``neyman``: one free answer
-        and one more comparison of the items by how much their own variance would fall; ``fixed``: every item alike,
-        free answers and comparisons in the proportions of the start.
+        ``gain``: each by what it is expected to say in its time (:func:`next_question`); ``neyman``: a free answer and
+        a comparison of the items whose own variance would fall most; ``fixed``: every item alike, as at the start.
     floor : float
         Share of the probability that is the same for every question.
-    width_nats : float
-        Of the interval for the items asked; questions end at the second look in a row with at most this width.
-    interval : float
-        Stated coverage.
+    width_nats, interval : float
+        Questions end at the second look in a row whose interval of this coverage, for the items asked, is as narrow.
     max_minutes : float
         Of people's time, after which they end in any case.
-    comparison_seconds, answer_seconds : float
 
     Raises
     ------
@@ -109,23 +99,10 @@ class AdaptiveStudy(Result):
         Of the interval at the end.
     minutes : float
         People's time.
-    n_looks : int
     reached : bool
         Whether the width was reached.
     probability : ndarray, shape (question,)
         With which every question after the start was chosen; 1 in a fixed study.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from estimators import comparison
-    >>> known = comparison.known_contexts(np.log([[0.5, 0.3, 0.2]] * 9), np.log([[0.6, 0.2, 0.2]] * 9), [0, 1, 2] * 3)
-    >>> study = comparison.simulate_adaptive(
-    ...     known, np.arange(9), comparison.ParticipantPopulation(), comparison.QuestionPlan(max_minutes=60.0),
-    ...     n_people=20, rng=np.random.default_rng(0)
-    ... )
-    >>> study.minutes > 10, study.estimate.item.size
-    (True, 9)
     """
 
     made_by = "simulate_adaptive(...)"
@@ -177,8 +154,7 @@ class _Course:
         """People in turn: everybody is asked alike often."""
         turn = (self.turn + np.arange(n)) % self.n_people
         self.turn += n
-        found: IntArray = self.rng.permutation(turn).astype(np.intp)
-        return found
+        return self.rng.permutation(turn).astype(np.intp)
 
     def answer(self, item: IntArray) -> IntArray:
         token = self.known.draw("belief", self.context[item], 1, self.rng)[:, 0]
@@ -233,25 +209,14 @@ def simulate_adaptive(
 ) -> AdaptiveStudy:
     """Simulate a study that chooses its questions, or asks a fixed course of them, and stops at a width.
 
-    Between two looks, questions are drawn with the probabilities of
-    :func:`~estimators.comparison.planning.adaptive.next_question` at the last look, none twice. The width of the
-    interval decides when to stop, the estimate does not (Chow and Robbins 1965); that two looks in a row are asked for
-    keeps an error that is small by chance from ending the study.
+    Between two looks, questions are drawn with the probabilities of :func:`next_question` at the last look, none twice.
+    The width decides when to stop, the estimate does not (Chow and Robbins 1965); asking for two looks in a row keeps
+    an error that is small by chance from ending the study.
 
     Parameters
     ----------
-    known : KnownContexts
     context : ndarray of int, shape (item,)
         The contexts asked.
-    population : ParticipantPopulation
-    plan : QuestionPlan
-    n_people : int
-    scale : RoundingScheme or str
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    AdaptiveStudy
 
     Raises
     ------
@@ -260,7 +225,6 @@ def simulate_adaptive(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import comparison
     >>> known = comparison.known_contexts(np.log([[0.5, 0.3, 0.2]] * 9), np.log([[0.6, 0.2, 0.2]] * 9), [0, 1, 2] * 3)
     >>> plan = comparison.QuestionPlan(max_minutes=60.0, width_nats=5.0)

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from dataclasses import dataclass, field
 
-from estimators.comparison.planning.contexts import KnownContexts
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from estimators.arrays import FloatArray, IntArray
 from estimators.comparison.reports import log_ratio_from_report
 from estimators.comparison.rounding import RoundingScheme, rounding_scheme
 from estimators.comparison.simulation.participants import Participants, draw_participants, reports_of
 from estimators.comparison.simulation.settings import ParticipantPopulation
 from estimators.comparison.token_pool import TokenPool
+from estimators.display import Result
 from estimators.errors import InputError
-
-__all__ = ["report_log_ratios", "simulate_questions", "token_table"]
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 
 
 def simulate_questions(
@@ -33,26 +31,15 @@ def simulate_questions(
 ) -> TokenPool:
     """Simulate a study of one design, fast enough to be repeated thousands of times.
 
-    What :func:`~estimators.comparison.simulation.designed_study.simulate_designed_study` simulates without chains, as
-    arrays: an item's distinct tokens other than the target are compared with it, in random order and again from the
-    start; questions are dealt to people in turn.
+    What :func:`simulate_designed_study` simulates, as arrays: an item's distinct tokens other than the target are
+    compared with it, in random order and again from the start; questions are dealt to people in turn.
 
     Parameters
     ----------
-    known : KnownContexts
     context : ndarray of int, shape (item,)
         Positions of the contexts asked; one may be there more than once.
-    people : ParticipantPopulation
-    n_people : int
     n_draws, n_answers, n_comparisons : int
-        An item.
-    scale : RoundingScheme or str
-        On which people report.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    TokenPool
+        Per item.
 
     Raises
     ------
@@ -61,7 +48,6 @@ def simulate_questions(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import comparison
     >>> known = comparison.known_contexts(np.log([[0.5, 0.3, 0.2]] * 4), np.log([[0.6, 0.2, 0.2]] * 4), [0, 1, 2, 0])
     >>> comparison.simulate_questions(
@@ -118,19 +104,7 @@ def simulate_questions(
 
 
 def token_table(drawn: IntArray, answered: IntArray) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    """Distinct tokens of every item.
-
-    Parameters
-    ----------
-    drawn, answered : ndarray of int, shape (item, draw) and (item, answer)
-
-    Returns
-    -------
-    item, token : ndarray of int, shape (token,)
-        Sorted by both.
-    of_draw, of_answer : ndarray of int, shapes of `drawn` and `answered`
-        Row of each draw and answer in this table.
-    """
+    """Distinct tokens of every item."""
     both = np.concatenate([drawn, answered], axis=1)
     vocab = int(both.max()) + 1
     key, row = np.unique(np.arange(both.shape[0])[:, None] * vocab + both, return_inverse=True)
@@ -150,12 +124,160 @@ def report_log_ratios(
 ) -> FloatArray:
     """Reports on tokens against their contexts' targets, as log-ratios ln h(x)/h(y), nats; shape (report,)."""
     log_odds = known.belief[context, known.target[context]] - known.belief[context, token]
-    found: FloatArray = log_ratio_from_report(reports_of(people, who, log_odds, rounding_scheme(scale), rng))
-    return found
+    return log_ratio_from_report(reports_of(people, who, log_odds, rounding_scheme(scale), rng))
 
 
 def _dealt(n_items: int, n_questions: int, n_people: int, rng: np.random.Generator) -> IntArray:
     """Who is asked what, (item, question): in turn, in an order of each item's own."""
     turn = np.arange(n_items * n_questions).reshape(n_items, n_questions) % n_people
-    dealt: IntArray = rng.permuted(rng.permutation(n_people)[turn], axis=1)
-    return dealt
+    return rng.permuted(rng.permutation(n_people)[turn], axis=1)
+
+
+_MASS_TOLERANCE = 1e-3  # of the probabilities of 50,000 tokens in single precision
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class KnownContexts(Result):
+    """Contexts from which simulated studies take their items.
+
+    Attributes
+    ----------
+    generator, belief : ndarray, shape (context, token)
+        ln g and ln h, nats.
+    target : ndarray of int, shape (context,)
+    gap_nats : ndarray, shape (context,)
+        ln g(y) - ln h(y): people's loss less the generator's.
+    drawing : mapping of str to ndarray, shape (context * token,)
+        Cumulated probabilities plus the number of the context, of ``generator`` and ``belief``.
+    """
+
+    made_by = "known_contexts(generator_logprob, belief_logprob, target)"
+
+    generator: FloatArray
+    belief: FloatArray
+    target: IntArray
+    gap_nats: FloatArray
+    drawing: dict[str, FloatArray] = field(repr=False)
+
+    def headline(self) -> str:
+        """How many contexts and tokens, and people's gap."""
+        n, vocab = self.generator.shape
+        return f"{n} contexts, {vocab} tokens, mean gap {self.gap_nats.mean():.2f} nats"
+
+    def draw(self, what: str, context: IntArray, n: int, rng: np.random.Generator) -> IntArray:
+        """Draw `n` tokens of each context from ``generator`` or ``belief``, (context, n)."""
+        vocab = self.generator.shape[1]
+        place = rng.random((context.size, n)) + context[:, None]
+        found = np.searchsorted(self.drawing[what], place, side="right") - context[:, None] * vocab
+        # a sum that rounds to less than one leaves a hair above the last token
+        drawn: IntArray = np.clip(found, 0, vocab - 1).astype(np.intp)
+        return drawn
+
+
+def known_contexts(generator_logprob: ArrayLike, belief_logprob: ArrayLike, target: ArrayLike) -> KnownContexts:
+    """Check and prepare contexts in which everything is known.
+
+    Parameters
+    ----------
+    generator_logprob, belief_logprob : array_like, shape (context, token)
+        ln g and ln h, nats; normalised, and finite where the target is.
+    target : array_like of int, shape (context,)
+
+    Raises
+    ------
+    InputError
+        If shapes disagree, a distribution is not normalised, or a target is none.
+
+    Examples
+    --------
+    >>> from estimators import comparison
+    >>> comparison.known_contexts(np.log([[0.5, 0.5]]), np.log([[0.8, 0.2]]), [0])
+    KnownContexts(1 contexts, 2 tokens, mean gap -0.47 nats)
+    """
+    found = {}
+    for name, given in (("generator_logprob", generator_logprob), ("belief_logprob", belief_logprob)):
+        logprob = np.asarray(given, dtype=float)
+        if logprob.ndim != 2:
+            raise InputError(f"has shape {logprob.shape}, should be (context, token)", field=name)
+        mass = np.exp(logprob).sum(axis=1)
+        if not (np.abs(mass - 1) < _MASS_TOLERANCE).all():
+            worst = int(np.argmax(np.where(np.isfinite(mass), np.abs(mass - 1), np.inf)))
+            raise InputError(f"sums to {mass[worst]:.4g} in context {worst}, should be 1", field=name)
+        found[name.removesuffix("_logprob")] = logprob
+    generator, belief = found["generator"], found["belief"]
+    if belief.shape != generator.shape:
+        raise InputError(f"has shape {belief.shape}, the generator's is {generator.shape}", field="belief_logprob")
+    place = np.asarray(target)
+    n, vocab = generator.shape
+    if place.shape != (n,) or place.dtype.kind not in "iu" or not ((place >= 0) & (place < vocab)).all():
+        raise InputError(f"should be {n} whole numbers, 0 to {vocab - 1}", field="target")
+    row = np.arange(n)
+    gap = generator[row, place] - belief[row, place]
+    if not np.isfinite(gap).all():
+        raise InputError("has no probability in some context", field="target")
+    drawing = {}
+    for name, logprob in found.items():
+        cumulated = np.cumsum(np.exp(logprob), axis=1)
+        drawing[name] = (cumulated / cumulated[:, -1:] + row[:, None]).ravel()
+    return KnownContexts(generator, belief, place.astype(np.intp), gap, drawing)
+
+
+def assumed_belief(
+    generator_logprob: ArrayLike,
+    *,
+    exponent: float = 1.0,
+    unigram_share: float = 0.0,
+    noise_nats: float = 0.0,
+    rng: np.random.Generator | None = None,
+) -> FloatArray:
+    r"""What people might believe, made of what the generator believes.
+
+    .. math:: h(x|c) \propto (1 - w)\, g_s(x|c) + w\, \bar g(x), \qquad g_s \propto g^{s}\, e^{\sigma L_x}
+
+    with L standard Laplace (variance one), and :math:`\bar g` the mean of g over contexts.
+
+    Parameters
+    ----------
+    generator_logprob : array_like, shape (context, token)
+        ln g, nats.
+    exponent : float
+        s: above 1 people are surer than the generator, below 1 less sure.
+    unigram_share : float
+        w, from 0 to below 1.
+    noise_nats : float
+        sigma: how far people's log-probability of a token is from the generator's; needs `rng`.
+
+    Returns
+    -------
+    ndarray, shape (context, token)
+        ln h, nats.
+
+    Raises
+    ------
+    InputError
+        If a number is out of its range, or noise is asked for without random numbers.
+
+    Examples
+    --------
+    >>> from estimators import comparison
+    >>> np.exp(comparison.assumed_belief(np.log([[0.8, 0.2]]), exponent=0.5)).round(3)
+    array([[0.667, 0.333]])
+    """
+    for name, value, good, right in (
+        ("exponent", exponent, exponent > 0, "above 0"),
+        ("unigram_share", unigram_share, 0 <= unigram_share < 1, "from 0 to below 1"),
+        ("noise_nats", noise_nats, noise_nats >= 0, "0 or more"),
+    ):
+        if not (np.isfinite(value) and good):
+            raise InputError(f"is {value}, should be {right}", source="assumed belief", field=name)
+    g = np.asarray(generator_logprob, dtype=float)
+    h = exponent * g
+    if noise_nats > 0:
+        if rng is None:
+            raise InputError("is missing; noise is drawn", source="assumed belief", field="rng")
+        h = h + noise_nats * rng.laplace(scale=np.sqrt(0.5), size=g.shape)
+    h = h - np.logaddexp.reduce(h, axis=1, keepdims=True)
+    if unigram_share > 0:
+        unigram = np.log(np.exp(g).mean(axis=0))
+        h = np.logaddexp(np.log1p(-unigram_share) + h, np.log(unigram_share) + unigram)
+    return h - np.logaddexp.reduce(h, axis=1, keepdims=True)

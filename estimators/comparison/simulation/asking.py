@@ -7,17 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.arrays import FloatArray, IntArray
 from estimators.comparison.rounding import rounding_scheme
-from estimators.comparison.simulation.design import QuestionDesign
 from estimators.comparison.simulation.language import draw_tokens
 from estimators.comparison.simulation.players import Players, free_answers, report_comparisons
-from estimators.comparison.simulation.settings import random_stream
+from estimators.comparison.simulation.settings import QuestionDesign, random_stream
 from estimators.comparison.study_sources import ANSWER, GENERATOR, PADDING, TARGET_POSITION
-
-__all__ = ["NO_TOKEN", "Asked", "Cells", "ask_comparisons", "candidate_cells", "who_is_asked"]
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 
 NO_TOKEN = -1
 """Token of an empty cell."""
@@ -25,19 +20,7 @@ NO_TOKEN = -1
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Candidates and free answers of every item.
-
-    Attributes
-    ----------
-    token : ndarray of int, shape (item, candidate)
-        :data:`NO_TOKEN` in empty cells. First draws, then distinct answers that are not among them.
-    source : ndarray of str, shape (item, candidate)
-    batch : ndarray of int, shape (item, candidate)
-        Batch of answers after which the token was a candidate.
-    answer_batch : ndarray of int, shape (answer,)
-    answer_cell : ndarray of int, shape (item, answer)
-        Column of the token answered, -1 for the target.
-    """
+    """Candidates and free answers of every item."""
 
     token: IntArray
     source: NDArray[np.object_]
@@ -48,15 +31,7 @@ class Cells:
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """Comparisons, in long form; every array has shape (response,), in the order of asking.
-
-    Attributes
-    ----------
-    item, participant, candidate : ndarray of int
-        The candidate is a column of the cells.
-    report : ndarray of float
-        Probability given to the target.
-    """
+    """Comparisons, in long form; every array has shape (response,), in the order of asking."""
 
     item: IntArray
     participant: IntArray
@@ -65,20 +40,7 @@ class Asked:
 
 
 def who_is_asked(design: QuestionDesign, n_items: int, seed: int) -> tuple[IntArray, IntArray]:
-    """Choose who answers an item freely and who compares: different people where there are enough, all alike often.
-
-    Parameters
-    ----------
-    design : QuestionDesign
-    n_items : int
-    seed : int
-
-    Returns
-    -------
-    answering, comparing : ndarray of int, shape (item, n_answers) and (item, n_comparisons)
-        Participants: nobody answers an item twice, and everybody compares ``design.n_comparisons_each`` of its tokens
-        one after the other; how many items they compare differs by one at most.
-    """
+    """Choose who answers an item freely and who compares: different people where there are enough, all alike often."""
     rng = random_stream(seed, "who")
     n = design.n_participants
     turn = np.arange(n_items * design.n_comparing).reshape(n_items, -1) % n
@@ -96,21 +58,7 @@ def who_is_asked(design: QuestionDesign, n_items: int, seed: int) -> tuple[IntAr
 def candidate_cells(
     players: Players, target: IntArray, design: QuestionDesign, answering: IntArray, answer_exponent: float
 ) -> Cells:
-    """Draw candidates and free answers.
-
-    Parameters
-    ----------
-    players : Players
-    target : ndarray of int, shape (item,)
-    design : QuestionDesign
-    answering : ndarray of int, shape (item, answer)
-        Who answers freely.
-    answer_exponent : float
-
-    Returns
-    -------
-    Cells
-    """
+    """Draw candidates and free answers."""
     n_items, seed = target.size, players.seed
     drawn = draw_tokens(players.generator, design.n_draws, random_stream(seed, "candidate"))
     answer = free_answers(players, answering, answer_exponent)
@@ -136,21 +84,7 @@ def candidate_cells(
 def ask_comparisons(
     players: Players, target: IntArray, design: QuestionDesign, cells: Cells, comparing: IntArray
 ) -> Asked:
-    """Compare each item's tokens with its target, in random order and again from the start.
-
-    Parameters
-    ----------
-    players : Players
-    target : ndarray of int, shape (item,)
-    design : QuestionDesign
-    cells : Cells
-    comparing : ndarray of int, shape (item, comparison)
-        Who compares.
-
-    Returns
-    -------
-    Asked
-    """
+    """Compare each item's tokens with its target, in random order and again from the start."""
     scale, rng = rounding_scheme(design.scale), random_stream(players.seed, "order")
     item, at = np.arange(target.size), np.arange(design.n_comparisons)
     chosen = np.full(comparing.shape, TARGET_POSITION)

@@ -7,11 +7,12 @@ What people believe and report is :mod:`estimators.comparison.simulation.players
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from estimators.arrays import Dataset, IntArray
 from estimators.comparison.simulation.asking import (
     NO_TOKEN,
     Asked,
@@ -20,22 +21,21 @@ from estimators.comparison.simulation.asking import (
     candidate_cells,
     who_is_asked,
 )
-from estimators.comparison.simulation.design import QuestionDesign
 from estimators.comparison.simulation.language import divergence, looked_up
 from estimators.comparison.simulation.players import Mixture, Players, draw_players, own_losses
-from estimators.comparison.simulation.settings import ParticipantPopulation, check_count, check_number, check_switch
+from estimators.comparison.simulation.settings import (
+    ParticipantPopulation,
+    QuestionDesign,
+    check_count,
+    check_number,
+    check_switch,
+)
 from estimators.comparison.simulation.study import participant_names
 from estimators.comparison.study import validate_comparison_study
 from estimators.errors import InputError, unknown_choice
 from estimators.layout import add_note
 
-if TYPE_CHECKING:
-    import xarray as xr
-
-__all__ = ["Player", "simulate_designed_study"]
-
 FloatArray = NDArray[Any]
-IntArray = NDArray[np.intp]
 Player = Literal["belief", "equation_6"]
 
 _MASS_TOLERANCE = 1e-3  # of the probabilities of 50,000 tokens in single precision
@@ -58,7 +58,7 @@ def simulate_designed_study(
     player: Player = "belief",
     posterior_weight: float = 1.0,
     store_reference: bool = True,
-) -> xr.Dataset:
+) -> Dataset:
     r"""Simulate a comparison study of a given design, by people whose belief is given.
 
     Each participant is asked at most one comparison of an item, and others answer it freely as far as there are
@@ -76,10 +76,7 @@ def simulate_designed_study(
         ln g and ln h of every token, nats: finite and normalised. With `belief_weights` the belief has shape
         (component, item, vocab).
     target : array_like of int, shape (item,)
-        The item's target, a position along vocab.
-    design : QuestionDesign
-    people : ParticipantPopulation
-    seed : int
+        Position along vocab.
     belief_weights : array_like, shape (participant, component), optional
         Each participant believes, answers and reports a mixture of the components with these weights. The shared
         belief is the mixture with the mean weights.
@@ -92,22 +89,19 @@ def simulate_designed_study(
     bots : float
         Share of the participants who answer anything: any token, .5 or any value of the scale.
     player : {"belief", "equation_6"}
-        Whether people report their belief's h(y) / (h(y) + h(x)), or the posterior probability that y is the true
-        token and x a draw of the generator.
+        Whether people report h(y) / (h(y) + h(x)), or the posterior probability that y is the true token.
     posterior_weight : float
         Of ``equation_6``: 1 is the best report under the plain logarithmic score, 0 that under the proper one.
     store_reference : bool
-        Also store the generator's whole distribution (item x vocab, as precise as it is given): ``reference_logprob``
-        with the coordinate ``token``. Models of free answers need it.
+        Also store the generator's whole distribution, ``reference_logprob`` (item, token).
 
     Returns
     -------
     xarray.Dataset
-        Passes :func:`~estimators.comparison.study.validate_comparison_study`. In addition to the study's own
-        variables: ``human_target_logprob``, ``human_candidate_logprob``, ``human_kl_nats`` of the shared belief;
-        ``true_bias``, ``true_slope``, ``true_noise``, ``true_lapse`` and ``true_bot``, dim ``participant_truth``;
-        attributes ``design``, JSON, and ``true_private_variance_nats2``. Where beliefs differ also
-        ``human_mean_loss_nats`` (item), the mean over participants of -ln h_u(y).
+        Passes :func:`validate_comparison_study`. In addition ``human_target_logprob``, ``human_candidate_logprob``,
+        ``human_kl_nats`` of the shared belief; ``true_bias``, ``true_slope``, ``true_noise``, ``true_lapse`` and
+        ``true_bot`` (participant_truth); attributes ``design`` (JSON) and ``true_private_variance_nats2``. Where
+        beliefs differ also ``human_mean_loss_nats`` (item), the mean over participants of -ln h_u(y).
 
     Raises
     ------
@@ -116,7 +110,6 @@ def simulate_designed_study(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import comparison
     >>> logit = np.random.default_rng(0).normal(0, 2, (5, 40))
     >>> log_g = logit - np.logaddexp.reduce(logit, axis=1, keepdims=True)
@@ -176,7 +169,7 @@ def _dataset(
     *,
     answering: IntArray,
     tokens: NDArray[np.object_],
-) -> xr.Dataset:
+) -> Dataset:
     import xarray as xr  # noqa: PLC0415  (an import of estimators needs NumPy and SciPy only)
 
     n_items, n_people = target.size, players.bot.size

@@ -29,13 +29,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.arrays import FloatArray, IntArray
 from estimators.comparison.simulation.settings import SimulationSettings, random_stream, sigmoid
 from estimators.errors import InputError
 from estimators.layout import HUMAN
 
-__all__ = ["Language", "context_texts", "divergence", "draw_tokens", "looked_up", "simulate_language"]
-
-Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 
 # The texture of the language, matched to the real questions (see the module's docstring).
@@ -54,19 +52,7 @@ _CONTEXT_TOKENS = 12
 
 @dataclass(frozen=True)
 class Language:
-    """The true distributions and every player's view of them.
-
-    Attributes
-    ----------
-    vocabulary : ndarray of str, shape (vocab,)
-        Distinct tokens, from the most to the least frequent.
-    unigram_logprob : ndarray of float32, shape (vocab,)
-        The Zipf-Mandelbrot base, nats.
-    true_logprob : ndarray of float32, shape (item, vocab)
-        ln T(v|c), nats.
-    player_logprob : mapping of str to ndarray of float32, shape (item, vocab)
-        ln p(v|c) for each language model and ``human``, nats.
-    """
+    """The true distributions and every player's view of them."""
 
     vocabulary: NDArray[np.str_]
     unigram_logprob: Singles
@@ -75,21 +61,7 @@ class Language:
 
 
 def simulate_language(settings: SimulationSettings) -> Language:
-    """Draw the true distributions of all reference items and solve for every player's view of them.
-
-    Parameters
-    ----------
-    settings : SimulationSettings
-
-    Returns
-    -------
-    Language
-
-    Raises
-    ------
-    InputError
-        If the entropy or a player's excess loss cannot be reached on this vocabulary; names the range that can.
-    """
+    """Draw the true distributions of all reference items and solve for every player's view of them."""
     n_items, n_tokens = settings.n_reference_items, settings.vocab_size
     seed = settings.seed
     base = -np.log(np.arange(n_tokens) + 1 + _ZIPF_SHIFT)
@@ -106,10 +78,10 @@ def simulate_language(settings: SimulationSettings) -> Language:
     return Language(_vocabulary(n_tokens, random_stream(seed, "vocabulary")), unigram, true_logprob, players)
 
 
-def divergence(logprob: NDArray[np.floating], generator: NDArray[np.floating]) -> NDArray[np.float64]:
+def divergence(logprob: NDArray[np.floating], generator: NDArray[np.floating]) -> FloatArray:
     """KL(player || generator) of every item, nats; both of shape (item, token)."""
     # in float32 the sum of thousands of terms that cancel can come out a hair below zero
-    kl: NDArray[np.float64] = np.maximum(np.einsum("ij,ij->i", np.exp(logprob), logprob - generator), 0).astype(float)
+    kl: FloatArray = np.maximum(np.einsum("ij,ij->i", np.exp(logprob), logprob - generator), 0).astype(float)
     return kl
 
 
@@ -214,10 +186,7 @@ def _degraded_view(player: str, excess: float, true_logprob: Singles, direction:
 def _solve(
     function: Callable[[float], tuple[float, float]], target: float, *, start: float, low: float, high: float
 ) -> float | None:
-    """Where an increasing function equals `target`, by Newton steps inside a bracket; None if only beyond `high`.
-
-    The function returns its value and its derivative, and is below the target at `low`.
-    """
+    """Where an increasing function equals `target`, by Newton steps inside a bracket; None if only beyond `high`."""
     x, highest = start, high
     while True:
         value, slope = function(x)
@@ -257,7 +226,7 @@ def _log_normalised(logits: Singles) -> Singles:
     return logits
 
 
-def draw_tokens(logprob: NDArray[np.floating], n: int, rng: np.random.Generator) -> NDArray[np.intp]:
+def draw_tokens(logprob: NDArray[np.floating], n: int, rng: np.random.Generator) -> IntArray:
     """Draw `n` tokens for each row, (item, n)."""
     uniform = rng.random((logprob.shape[0], n))
     drawn = np.empty(uniform.shape, dtype=np.intp)
@@ -269,9 +238,7 @@ def draw_tokens(logprob: NDArray[np.floating], n: int, rng: np.random.Generator)
     return drawn
 
 
-def looked_up(
-    logprob: NDArray[np.floating], target: NDArray[np.intp], candidate: NDArray[np.intp]
-) -> tuple[Floats, Floats]:
+def looked_up(logprob: NDArray[np.floating], target: IntArray, candidate: IntArray) -> tuple[FloatArray, FloatArray]:
     """Log-probabilities of the target (item,) and of the candidates (item, candidate), at most 0."""
     of_target = np.take_along_axis(logprob, target, axis=1)[:, 0]
     of_candidate = np.take_along_axis(logprob, candidate, axis=1)
@@ -294,10 +261,7 @@ _KIND_PROBABILITIES = (0.68, 0.19, 0.09, 0.04)
 
 
 def _vocabulary(size: int, rng: np.random.Generator) -> NDArray[np.str_]:
-    """Distinct strings shaped like the tokens of a byte-pair encoding, shorter ones among the more frequent.
-
-    About 70% of the frequent ones are word tokens, as in the real questions; the others are marks, pieces and numbers.
-    """
+    """Distinct strings shaped like the tokens of a byte-pair encoding, shorter ones among the more frequent."""
     places = [int(place) for place in np.linspace(0, min(size, 200) - 1, min(len(_MARKS), size // 5))]
     marks = dict(zip(places, _MARKS, strict=False))
     taken = set(_MARKS)

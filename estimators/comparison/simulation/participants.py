@@ -8,13 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from estimators.arrays import FloatArray
 from estimators.comparison.rounding import RoundingScheme, round_reports
 from estimators.comparison.simulation.settings import ParticipantPopulation, random_stream, sigmoid
 from estimators.errors import InputError
-
-__all__ = ["LAPSE_REPORTS", "Participants", "draw_participants", "reports_of", "simulate_reports"]
-
-Floats = NDArray[np.float64]
 
 LAPSE_REPORTS = (0.01, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99)
 """The eleven boxes of the game: what a participant who clicks anywhere reports."""
@@ -22,22 +19,12 @@ LAPSE_REPORTS = (0.01, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99)
 
 @dataclass(frozen=True)
 class Participants:
-    """Parameters of simulated participants; every array has shape (participant,).
+    """Parameters of simulated participants; every array has shape (participant,)."""
 
-    Attributes
-    ----------
-    bias : ndarray of float
-        Bias towards the target, nats of log-odds.
-    slope : ndarray of float
-    noise_sd : ndarray of float
-        Nats of log-odds.
-    lapse_rate : ndarray of float
-    """
-
-    bias: Floats
-    slope: Floats
-    noise_sd: Floats
-    lapse_rate: Floats
+    bias: FloatArray
+    slope: FloatArray
+    noise_sd: FloatArray
+    lapse_rate: FloatArray
 
 
 def simulate_reports(
@@ -52,12 +39,12 @@ def simulate_reports(
     rounding: RoundingScheme | str = "interface",
     clicks: Sequence[float] = LAPSE_REPORTS,
     undecided_share: float = 0.5,
-) -> Floats:
+) -> FloatArray:
     """Report the probability of the target, as a participant with a given belief would.
 
-    The latent report is sigmoid(slope * (log_odds + bias) + noise), noise ~ Normal(0, noise_sd). A lapse
-    replaces it, half of the time by .5 and half of the time by one of `clicks`. The
-    report is then rounded; an automatic answer is exactly .5.
+    The latent report is sigmoid(slope * (log_odds + bias) + noise), noise ~ Normal(0, noise_sd). A lapse replaces it,
+    half of the time by .5 and half of the time by one of `clicks`. It is then rounded; an automatic answer is exactly
+    .5.
 
     Parameters
     ----------
@@ -68,9 +55,7 @@ def simulate_reports(
     bias, slope, noise_sd, lapse_rate : array_like of float, optional
         Broadcast against `log_odds`.
     automatic : array_like of bool, optional
-        Where the two tokens were the same and the site answered by itself; broadcast against `log_odds`.
-    rounding : RoundingScheme or str, optional
-        A scheme, or a name in :data:`estimators.comparison.rounding.SCHEMES`.
+        Where the two tokens were the same and the site answered by itself.
     clicks : sequence of float, optional
         What somebody who clicks anywhere reports.
     undecided_share : float, optional
@@ -79,18 +64,15 @@ def simulate_reports(
     Returns
     -------
     ndarray of float, shape of `log_odds`
-        In (0, 1): without rounding, a probability that floating point cannot tell from 0 or 1 becomes
-        the nearest one whose likelihood ratio is finite.
+        In (0, 1), so that likelihood ratios stay finite without rounding too.
 
     Raises
     ------
     InputError
-        If `log_odds` is not finite, a slope is not positive, a noise sd is negative, a lapse rate is outside
-        [0, 1], or the rounding is unknown.
+        If a parameter is out of its range, or the rounding is unknown.
 
     Examples
     --------
-    >>> import numpy as np
     >>> from estimators import comparison
     >>> comparison.simulate_reports(np.array([1.0, -1.0]), rng=np.random.default_rng(0), slope=0.5).round(3)
     array([0.6, 0.4])
@@ -129,32 +111,8 @@ def reports_of(
     log_odds: ArrayLike,
     scale: RoundingScheme,
     rng: np.random.Generator,
-) -> Floats:
-    """Report the probability of the target, each by a participant with the participant's own parameters.
-
-    Parameters
-    ----------
-    people : Participants
-    who : ndarray of int, shape (report,)
-    log_odds : array_like of float, shape (report,)
-        ln h(y) / h(x), nats.
-    scale : RoundingScheme
-        Who clicks anywhere clicks on one of its values; one without a middle cannot say that one is undecided.
-    rng : numpy.random.Generator
-
-    Returns
-    -------
-    ndarray of float, shape (report,)
-        In (0, 1).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from estimators.comparison import rounding_scheme
-    >>> sure = Participants(np.zeros(2), np.array([0.5, 1.0]), np.zeros(2), np.zeros(2))
-    >>> reports_of(sure, np.array([0, 1]), [1.0, 1.0], rounding_scheme("interface"), np.random.default_rng(0))
-    array([0.6, 0.7])
-    """
+) -> FloatArray:
+    """Report the probability of the target, each by a participant with the participant's own parameters."""
     return simulate_reports(
         log_odds,
         rng=rng,
@@ -169,18 +127,7 @@ def reports_of(
 
 
 def draw_participants(population: ParticipantPopulation, n_participants: int, seed: int) -> Participants:
-    """Draw participants; the first ones are the same however many are drawn.
-
-    Parameters
-    ----------
-    population : ParticipantPopulation
-    n_participants : int
-    seed : int
-
-    Returns
-    -------
-    Participants
-    """
+    """Draw participants; the first ones are the same however many are drawn."""
     mean, concentration = population.lapse_mean, population.lapse_concentration
     normal = np.empty((n_participants, 3))
     lapse = np.full(n_participants, mean, dtype=float)
@@ -200,7 +147,7 @@ def draw_participants(population: ParticipantPopulation, n_participants: int, se
     )
 
 
-def _broadcast(name: str, value: ArrayLike, shape: tuple[int, ...]) -> Floats:
+def _broadcast(name: str, value: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
     array = np.asarray(value, dtype=float)
     try:
         return np.broadcast_to(array, shape)

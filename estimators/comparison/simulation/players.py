@@ -8,29 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from estimators.arrays import BoolArray, FloatArray, IntArray
 from estimators.comparison.rounding import RoundingScheme
 from estimators.comparison.simulation.participants import Participants, draw_participants, reports_of
 from estimators.comparison.simulation.settings import ParticipantPopulation, random_stream
 
-__all__ = ["Mixture", "Players", "draw_players", "free_answers", "own_losses", "report_comparisons", "sample_rows"]
-
-FloatArray = NDArray[np.float64]
 Logprob = NDArray[np.floating]
-IntArray = NDArray[np.intp]
-BoolArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
-    """Beliefs that people mix, each with weights of the participant's own.
-
-    Attributes
-    ----------
-    logprob : ndarray, shape (component, item, vocab)
-        Nats.
-    weights : ndarray, shape (participant, component)
-        Of each participant, sum to 1.
-    """
+    """Beliefs that people mix, each with weights of the participant's own."""
 
     logprob: Logprob
     weights: FloatArray
@@ -62,24 +50,7 @@ def mixed(logprob: Logprob, weights: FloatArray) -> Logprob:
 
 @dataclass(frozen=True, eq=False)
 class Players:
-    """People who answer, and what they believe.
-
-    Attributes
-    ----------
-    people : Participants
-        Bots have a lapse rate of 1.
-    bot : ndarray of bool, shape (participant,)
-        Who answers anything.
-    belief, generator : ndarray, shape (item, vocab)
-        Shared belief ln h and ln g, nats.
-    private_sd_nats : float
-        Standard deviation of a participant's own ln h around the shared one.
-    posterior_weight : float
-        Share of ln g(candidate)/g(reference) in the reported log-odds: 0 for a player who reports the belief.
-    seed : int
-    mixture : Mixture, optional
-        What each participant believes instead of the shared belief.
-    """
+    """People who answer, and what they believe."""
 
     people: Participants
     bot: BoolArray
@@ -103,25 +74,7 @@ def draw_players(
     seed: int,
     mixture: Mixture | None = None,
 ) -> Players:
-    """Draw participants, and make a share of them bots.
-
-    Parameters
-    ----------
-    population : ParticipantPopulation
-    n_participants : int
-    belief, generator : ndarray, shape (item, vocab)
-        Nats.
-    bots : float
-        Share of the participants, rounded to whole people.
-    private_sd_nats, posterior_weight : float
-        See :class:`Players`.
-    seed : int
-    mixture : Mixture, optional
-
-    Returns
-    -------
-    Players
-    """
+    """Draw participants, and make a share of them bots."""
     people = draw_participants(population, n_participants, seed)
     order = random_stream(seed, "bot").permutation(n_participants)
     bot = np.zeros(n_participants, dtype=bool)
@@ -131,38 +84,12 @@ def draw_players(
 
 
 def sample_rows(logprob: Logprob, exponent: float, uniform: FloatArray) -> IntArray:
-    """Draw tokens with probabilities proportional to p^exponent, by inversion.
-
-    Parameters
-    ----------
-    logprob : ndarray, shape (item, vocab)
-        Log-probabilities, normalised or not.
-    exponent : float
-    uniform : ndarray, shape (item, draw)
-        In [0, 1).
-
-    Returns
-    -------
-    ndarray of int, shape (item, draw)
-    """
+    """Draw tokens with probabilities proportional to p^exponent, by inversion."""
     return np.stack([_sample(exponent * row, u) for row, u in zip(logprob, uniform, strict=True)])
 
 
 def free_answers(players: Players, who: IntArray, exponent: float) -> IntArray:
-    """Draw what participants answer freely: from h^exponent, each from the own h; a bot from all tokens alike.
-
-    Parameters
-    ----------
-    players : Players
-    who : ndarray of int, shape (item, answer)
-        Participants.
-    exponent : float
-
-    Returns
-    -------
-    ndarray of int, shape (item, answer)
-        Tokens.
-    """
+    """Draw what participants answer freely: from h^exponent, each from the own h; a bot from all tokens alike."""
     uniform = random_stream(players.seed, "answer").random(who.shape)
     if players.private_sd_nats == 0 and players.mixture is None:
         token = sample_rows(players.belief, exponent, uniform)
@@ -184,22 +111,7 @@ def report_comparisons(
     *,
     occasion: int,
 ) -> FloatArray:
-    """Report the probability of the reference, one comparison an item.
-
-    Parameters
-    ----------
-    players : Players
-    who, candidate, reference : ndarray of int, shape (item,)
-        Participants and tokens; where both tokens are the same, nothing was asked and the report says nothing.
-    scale : RoundingScheme
-    occasion : int
-        Number of the comparison within the item: its noise and lapses are the same whatever is compared.
-
-    Returns
-    -------
-    ndarray, shape (item,)
-        In (0, 1).
-    """
+    """Report the probability of the reference, one comparison an item."""
     row = np.arange(who.size)
     if players.mixture is None:
         log_odds = players.belief[row, reference].astype(float) - players.belief[row, candidate]

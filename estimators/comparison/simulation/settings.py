@@ -10,21 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.comparison.rounding import SCHEMES
+from estimators.comparison.rounding import SCHEMES, RoundingScheme, rounding_scheme
 from estimators.errors import InputError, unknown_choice
 from estimators.layout import HUMAN
-
-__all__ = [
-    "DEFAULT_EXCESS_NATS",
-    "LANGUAGE_MODELS",
-    "ParticipantPopulation",
-    "SimulationSettings",
-    "check_count",
-    "check_number",
-    "check_switch",
-    "random_stream",
-    "sigmoid",
-]
 
 LANGUAGE_MODELS = ("lm-weak", "lm-medium", "lm-strong")
 """The simulated language models, from the highest loss to the lowest."""
@@ -37,6 +25,7 @@ _PLAYERS = (*LANGUAGE_MODELS, HUMAN)
 
 # One independent stream per purpose, so that a change of one setting leaves everything drawn for another as it was.
 _STREAMS = ("vocabulary", "context", "signal", "shared", "target", "candidate", "participant", "shown", *_PLAYERS)
+
 # ... and those of a designed study, at the end: a stream is known by its position, one of which is free.
 _DESIGN_STREAMS = ("bot", "private", "answer", "free", "order", "who", "report")
 
@@ -60,8 +49,7 @@ class ParticipantPopulation:
     lapse_mean, lapse_concentration : float
         Probability of an answer that has nothing to do with the belief; the concentration is like a number of answers.
     bias, slope, noise, lapses : bool
-        Switches: off means bias 0, slope 1, noise 0, lapse rate 0. With all four off and no rounding the
-        reports are the exact h(y) / (h(y) + h(x)).
+        Switches: off means bias 0, slope 1, noise 0, lapse rate 0.
 
     Raises
     ------
@@ -106,28 +94,20 @@ class SimulationSettings:
 
     Parameters
     ----------
-    n_items : int
-        Items that are asked; the first ones of the reference items.
-    n_reference_items : int
-        Items in all; the reference loss L_G is a mean over all of them.
-    n_participants : int
+    n_items, n_reference_items : int
+        Items that are asked, the first ones of all; the reference loss L_G is a mean over all.
     n_candidates : int
-        Candidates drawn from the generator for an item, repeats kept. A participant sees the same position
-        along them on every item, and different participants different ones until all are used.
-    vocab_size : int
-    seed : int
+        Candidates drawn from the generator per item, repeats kept. A participant sees the same position along them on
+        every item, and different participants different ones until all are used.
     generator : str
         The language model that draws the candidates, one of :data:`LANGUAGE_MODELS`.
-    rounding : str
-        What reports are rounded to, one of :data:`estimators.comparison.rounding.SCHEMES`.
     entropy_nats : float
         Mean over items of the entropy of the true distribution: the loss that nobody can beat.
     excess_nats : mapping of str to float
-        Mean over items of KL(T || player) for each language model and ``human``. Players left out have
-        :data:`DEFAULT_EXCESS_NATS`.
+        Mean over items of KL(T || player) for each language model and ``human``; :data:`DEFAULT_EXCESS_NATS` for
+        others.
     store_reference : bool
         Also store the generator's whole distribution (n_reference_items x vocab_size float32).
-    participants : ParticipantPopulation
 
     Raises
     ------
@@ -242,3 +222,77 @@ def check_switch(name: str, value: object, source: str) -> None:
     """Refuse what is neither true nor false."""
     if not isinstance(value, bool):
         raise InputError(f"is {value!r}, should be true or false", source=source, field=name)
+
+
+@dataclass(frozen=True)
+class QuestionDesign:
+    """What people are asked about each item, and how they may answer.
+
+    Parameters
+    ----------
+    n_draws : int
+        Independent draws of the generator per item, repeats kept.
+    n_answers, n_batches : int
+        Free answers per item, each by another participant, and the batches, of nearly equal size, in which they come.
+    n_comparisons : int
+        Comparisons per item.
+    n_comparisons_each : int
+        Comparisons of an item in a row that are one participant's, of another token each. With 2, how far people's
+        beliefs differ can be told from noise (:func:`private_belief`).
+    scale : RoundingScheme or str
+        Values that can be reported.
+
+    Raises
+    ------
+    InputError
+        Names the field, its value and what would be right.
+
+    Examples
+    --------
+    >>> from estimators import comparison
+    >>> comparison.QuestionDesign(n_answers=0, scale="interface").n_comparisons
+    12
+    """
+
+    n_draws: int = 6
+    n_answers: int = 8
+    n_batches: int = 1
+    n_comparisons: int = 12
+    n_comparisons_each: int = 1
+    scale: RoundingScheme | str = "slider"
+    n_participants: int = 29
+
+    def __post_init__(self) -> None:
+        source = "question design"
+        for name in ("n_draws", "n_batches", "n_comparisons", "n_comparisons_each", "n_participants"):
+            check_count(name, getattr(self, name), source, at_least=1)
+        check_count("n_answers", self.n_answers, source, at_least=0)
+        if self.n_comparisons % self.n_comparisons_each:
+            raise InputError(
+                f"is {self.n_comparisons_each}, should divide n_comparisons ({self.n_comparisons})",
+                source=source,
+                field="n_comparisons_each",
+            )
+        for name, n_people in (("n_answers", self.n_answers), ("n_comparisons", self.n_comparing)):
+            if n_people > self.n_participants:
+                raise InputError(
+                    f"is {getattr(self, name)}, which needs {n_people} participants an item; n_participants is "
+                    f"{self.n_participants}",
+                    source=source,
+                    field=name,
+                )
+        if self.n_batches > max(self.n_answers, 1):
+            raise InputError(
+                f"is {self.n_batches}, should be at most n_answers ({self.n_answers})", source=source, field="n_batches"
+            )
+        _ = rounding_scheme(self.scale)
+
+    @property
+    def n_comparing(self) -> int:
+        """Participants who compare tokens of one item."""
+        return self.n_comparisons // self.n_comparisons_each
+
+    def to_json(self) -> str:
+        """Write the design as one JSON object; a scheme of one's own as an object in it."""
+        scale = self.scale if isinstance(self.scale, str) else asdict(self.scale)
+        return json.dumps({**{name: getattr(self, name) for name in self.__dataclass_fields__}, "scale": scale})

@@ -1,7 +1,7 @@
 """A simulated comparison study whose truth is known: true distributions, players at stated losses, noisy participants.
 
 The language and its players are :mod:`estimators.comparison.simulation.language`'s, what is drawn from it
-:mod:`estimators.comparison.simulation.items`'s, the participants
+:mod:`estimators.comparison.simulation.study`'s, the participants
 :mod:`estimators.comparison.simulation.participants`'s.
 """
 
@@ -9,53 +9,50 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.comparison.simulation.items import SimulatedItems, simulate_items
+from estimators.arrays import BoolArray, Dataset, FloatArray
+from estimators.comparison.simulation.language import (
+    context_texts,
+    divergence,
+    draw_tokens,
+    looked_up,
+    simulate_language,
+)
 from estimators.comparison.simulation.participants import draw_participants, simulate_reports
 from estimators.comparison.simulation.settings import LANGUAGE_MODELS, SimulationSettings, random_stream
 from estimators.comparison.study import validate_comparison_study
 from estimators.errors import check_memory
 from estimators.layout import HUMAN, add_note
 
-if TYPE_CHECKING:
-    import xarray as xr
-
-__all__ = ["participant_names", "simulate_comparison_study"]
-
 
 def simulate_comparison_study(
     settings: SimulationSettings | None = None, items: SimulatedItems | None = None
-) -> xr.Dataset:
+) -> Dataset:
     """Simulate a comparison study, as a loader would give it, together with the truth.
 
     Parameters
     ----------
-    settings : SimulationSettings, optional
-        The default settings if left out.
     items : SimulatedItems, optional
-        What :func:`~estimators.comparison.simulation.items.simulate_items` gave with these settings, where it is there
-        already.
+        What ``simulate_items`` gave with these settings, where it is there already.
 
     Returns
     -------
     xarray.Dataset
-        Passes :func:`~estimators.comparison.study.validate_comparison_study`. Items are labelled 0, 1, ...; the
-        asked ones come first and have ``item_set`` "asked". The context is text drawn from the unigram base, for show:
-        it does not determine the item's distribution. In addition to the study's own variables:
+        Passes :func:`validate_comparison_study`. Items are labelled 0, 1, ...; the asked ones come first and have
+        ``item_set`` "asked". The context is text drawn from the unigram base, for show. In addition:
 
         - ``human_target_logprob``, ``human_candidate_logprob``: the participants' shared belief h, nats;
         - ``kl_nats``, ``human_kl_nats``: KL(player || generator), nats;
-        - ``true_bias``, ``true_slope``, ``true_noise``, ``true_lapse``, dim ``participant_truth`` (names of
-          the participants): see :class:`Participants`;
-        - ``reference_logprob`` (item, token) if asked for, nats, with the tokens as coordinate;
+        - ``true_bias``, ``true_slope``, ``true_noise``, ``true_lapse`` (participant_truth);
+        - ``reference_logprob`` (item, token) if asked for, nats;
         - attribute ``settings``: the settings as JSON;
-        - attribute ``truth``: JSON with ``entropy_nats`` and ``expected_loss_nats`` of every player, means over
-          all items of H(T) and of H(T) + KL(T || player). The mean of -ln p(y|c) over the
-          sampled targets differs from it by sampling error.
+        - attribute ``truth``: JSON with ``entropy_nats`` and ``expected_loss_nats`` of every player, means over all
+          items
+          of H(T) and of H(T) + KL(T || player).
 
     Raises
     ------
@@ -69,8 +66,6 @@ def simulate_comparison_study(
     >>> study = comparison.simulate_comparison_study(settings)
     >>> dict(study.sizes)
     {'item': 8, 'candidate': 12, 'model': 3, 'response': 174, 'participant_truth': 29}
-    >>> study["model"].values.tolist()
-    ['lm-weak', 'lm-medium', 'lm-strong']
     """
     import xarray as xr  # noqa: PLC0415  (an import of estimators needs NumPy and SciPy only)
 
@@ -142,7 +137,7 @@ def simulate_comparison_study(
     return validate_comparison_study(study)
 
 
-def _by_model(found: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
+def _by_model(found: Mapping[str, FloatArray]) -> FloatArray:
     return np.stack([found[model] for model in LANGUAGE_MODELS])
 
 
@@ -154,3 +149,45 @@ def _shown_positions(settings: SimulationSettings) -> NDArray[np.int64]:
 def participant_names(n: int) -> NDArray[np.str_]:
     """Names of simulated participants."""
     return np.asarray([f"p{person:03d}" for person in range(n)])
+
+
+_NOT_OF_ITEMS = ("n_items", "n_participants", "rounding", "store_reference", "participants")
+
+ITEM_SETTINGS = tuple(each.name for each in fields(SimulationSettings) if each.name not in _NOT_OF_ITEMS)
+"""The fields of :class:`~estimators.comparison.simulation.settings.SimulationSettings` that decide the items."""
+
+
+@dataclass(frozen=True)
+class SimulatedItems:
+    """What is drawn before anybody is asked."""
+
+    context: NDArray[np.str_]
+    target_token: NDArray[np.str_]
+    candidate_token: NDArray[np.str_]
+    target_logprob: Mapping[str, FloatArray]
+    candidate_logprob: Mapping[str, FloatArray]
+    kl_nats: Mapping[str, FloatArray]
+    same: BoolArray
+    reference_logprob: NDArray[np.float32] | None = None
+    vocabulary: NDArray[np.str_] | None = None
+
+
+def simulate_items(settings: SimulationSettings) -> SimulatedItems:
+    """Draw targets and candidates from a simulated language and look up what every player gives to them."""
+    language = simulate_language(settings)
+    seed = settings.seed
+    generator = language.player_logprob[settings.generator]
+    target = draw_tokens(language.true_logprob, 1, random_stream(seed, "target"))
+    candidate = draw_tokens(generator, settings.n_candidates, random_stream(seed, "candidate"))
+    found = {player: looked_up(logprob, target, candidate) for player, logprob in language.player_logprob.items()}
+    return SimulatedItems(
+        context=context_texts(language, settings.n_reference_items, random_stream(seed, "context")),
+        target_token=language.vocabulary[target[:, 0]],
+        candidate_token=language.vocabulary[candidate],
+        target_logprob={player: pair[0] for player, pair in found.items()},
+        candidate_logprob={player: pair[1] for player, pair in found.items()},
+        kl_nats={player: divergence(logprob, generator) for player, logprob in language.player_logprob.items()},
+        same=candidate == target,
+        reference_logprob=np.minimum(generator, 0) if settings.store_reference else None,
+        vocabulary=language.vocabulary if settings.store_reference else None,
+    )

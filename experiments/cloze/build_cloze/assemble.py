@@ -8,8 +8,9 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from estimators.cloze.study import SAMPLES, item_positions, model_names
+from estimators.cloze.study import SAMPLES, model_names
 from estimators.errors import InputError
+from estimators.layout import item_positions
 from experiments.cloze.build_cloze.players import Player
 
 __all__ = ["add_players", "take_contexts", "without_models"]

@@ -10,8 +10,8 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from estimators.cloze import WordRules, normalise_words
-from estimators.cloze.study import item_positions
 from estimators.errors import InputError
+from estimators.layout import item_positions
 from experiments.cloze.live_words import is_word
 from experiments.cloze.settings import groups_of
 from inference.lm.answer_labels import LabelledContext, label_shares

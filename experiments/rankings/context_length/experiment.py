@@ -11,8 +11,7 @@ import xarray as xr
 from numpy.typing import NDArray
 from pydantic import Field
 
-from estimators.documents.corpus import ClusteredMean, clustered_mean
-from estimators.documents.units import unit_loss
+from estimators.documents.corpus import ClusteredMean, clustered_mean, unit_loss
 from estimators.errors import InputError
 from estimators.perplexity import perplexity_of_loss
 from estimators.rankings.perplexity import approximate_perplexity

@@ -33,7 +33,7 @@ __all__ = ["DesignedSettings", "designed_simulated"]
 _SOURCE = "study designed_simulated"
 
 Design = settings_of(QuestionDesign, "Design", base=Settings)
-"""What people are asked; the fields of :class:`~estimators.comparison.simulation.design.QuestionDesign`."""
+"""What people are asked; the fields of :class:`~estimators.comparison.simulation.settings.QuestionDesign`."""
 
 
 class DesignedSettings(Seeded):

@@ -1,6 +1,6 @@
 """Items of the simulated study with its default settings, kept in the package: to simulate them takes over a second.
 
-The file is a NumPy archive of what :func:`estimators.comparison.simulation.items.simulate_items` gives. A test compares
+The file is a NumPy archive of what :func:`estimators.comparison.simulation.study.simulate_items` gives. A test compares
 the two, and ``python -m experiments.studies.comparison.simulated_items`` writes the file anew after a change of the
 simulation.
 """
@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.comparison.simulation.items import ITEM_SETTINGS, SimulatedItems, simulate_items
 from estimators.comparison.simulation.settings import SimulationSettings
+from estimators.comparison.simulation.study import ITEM_SETTINGS, SimulatedItems, simulate_items
 
 __all__ = ["KEPT", "kept_items", "write_items"]
 

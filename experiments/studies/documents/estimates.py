@@ -53,7 +53,7 @@ def estimates(settings: EstimatesSettings) -> xr.Dataset:
     Returns
     -------
     xarray.Dataset
-        See :func:`estimators.documents.estimates.validate_estimates_study`; with groups, a source's name has its group.
+        See :func:`estimators.documents.pooled.validate_estimates_study`; with groups, a source's name has its group.
 
     Raises
     ------

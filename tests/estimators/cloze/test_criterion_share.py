@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from estimators.cloze import CRITERIA, criterion_distance, criterion_margin, criterion_share
+from estimators.cloze import CRITERIA, criterion_margin, criterion_share
+from estimators.cloze.criterion_share import criterion_distance
 from estimators.errors import InputError
 
 SETS = st.integers(2, 30).flatmap(

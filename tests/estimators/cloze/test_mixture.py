@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize
 
-from estimators.cloze import held_out_mixture, mixture_weights
+from estimators.cloze import held_out_mixture
+from estimators.cloze.mixture import mixture_weights
 from estimators.errors import InputError
 
 WORDS = st.lists(st.lists(st.floats(0.001, 1), min_size=3, max_size=3), min_size=2, max_size=20)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from estimators.cloze.calibration_error import expected_calibration_error, share_correct
+from estimators.cloze.criterion_share import needed_share
 from estimators.cloze.distributions import Distributions, WordCounts, count_words, top_words
-from estimators.cloze.needed_share import needed_share
 from estimators.cloze.split_halves import (
     SplitHalves,
     random_split_halves,

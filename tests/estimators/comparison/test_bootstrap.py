@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import tracemalloc
 from collections.abc import Callable
 from typing import Any
@@ -11,13 +10,10 @@ import numpy as np
 import pytest
 
 from estimators.comparison import bias_curve, bootstrap, cluster_bootstrap, estimate_gap, half_sample_bootstrap
-from estimators.comparison.bootstrap import _replicate
-from estimators.comparison.participant_table import participant_table
+from estimators.comparison.bootstrap import _replicate, participant_table
 from estimators.errors import InputError
 from tests.oracles.comparison_game import replicate_gap
 from tests.same import assert_same
-
-participant_table_module = sys.modules["estimators.comparison.participant_table"]
 
 
 def crossed(seed: int, people: int = 7, items: int = 5) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -216,23 +212,14 @@ def test_a_sparse_table_gives_the_dense_numbers(seed: int, function: Any, monkey
     term, item, person = np.append(term, term[:9] + 1), np.append(item, item[:9]), np.append(person, person[:9])
     keep = np.random.default_rng(seed).random(term.size) < 0.3
     arrays = term[keep], item[keep], person[keep]
-    assert not participant_table(*arrays).is_sparse
+    assert isinstance(participant_table(*arrays).total, np.ndarray)
     dense = function(*arrays, n_replicates=40, rng=np.random.default_rng(seed))
-    monkeypatch.setattr(participant_table_module, "_DENSE_BYTES", 1)
-    assert participant_table(*arrays).is_sparse
+    monkeypatch.setattr(bootstrap, "_DENSE_CELLS", 1)
+    assert not isinstance(participant_table(*arrays).total, np.ndarray)
     sparse = function(*arrays, n_replicates=40, rng=np.random.default_rng(seed))
     np.testing.assert_allclose(sparse.gap_nats, dense.gap_nats, rtol=0, atol=1e-12)
     assert (sparse.mean_items_lost, sparse.n_empty) == (dense.mean_items_lost, dense.n_empty)
     assert dense.mean_items_lost > 0
-
-
-def test_a_table_without_empty_cells_stays_dense(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The cells that have an answer would take more than all cells do."""
-    monkeypatch.setattr(participant_table_module, "_DENSE_BYTES", 1)
-    person, item = (grid.ravel() for grid in np.meshgrid(np.arange(6), np.arange(5)))
-    assert not participant_table(np.zeros(30), item, person).is_sparse
-    assert participant_table(np.zeros(30), item, person, sparse=True).is_sparse
-    assert participant_table(np.zeros(6), np.arange(6), np.arange(6)).is_sparse
 
 
 def test_a_study_whose_cells_do_not_fit() -> None:
@@ -247,7 +234,7 @@ def test_a_study_whose_cells_do_not_fit() -> None:
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert table.is_sparse
+    assert not isinstance(table.total, np.ndarray)
     np.testing.assert_allclose(found.gap_nats, 0.7, atol=1e-12)
     # each of an item's two answers is lost with probability 1/e, the item with about 1/e^2
     assert found.mean_items_lost == pytest.approx(50_000 * np.exp(-2), rel=0.03)

@@ -22,9 +22,9 @@ from estimators.comparison import (
     candidate_tokens,
     log_ratio_from_report,
     simulate_designed_study,
-    study_proposals,
     validate_comparison_study,
 )
+from estimators.comparison.importance import study_proposals
 from estimators.errors import InputError
 from tests.same import assert_same_study
 

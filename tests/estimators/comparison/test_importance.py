@@ -11,22 +11,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from estimators.comparison import (
-    balanced_log_terms,
     comparison_items,
     comparison_participants,
-    drawn_responses,
     estimate_perplexity,
     group_terms,
     log_terms,
-    mixture_logprob,
-    plain_log_mean,
     response_pairs,
     subsample_responses,
     validate_comparison_study,
 )
-from estimators.comparison.examples import answered_study
+from estimators.comparison.importance import balanced_logprob, drawn_responses, mixture_logprob
+from estimators.comparison.log_means import plain_log_mean
 from estimators.errors import InputError
-from tests.estimators.comparison.comparison_studies import draws, players, small_study, study_with_answers
+from tests.estimators.comparison.comparison_studies import (
+    answered_study,
+    draws,
+    players,
+    small_study,
+    study_with_answers,
+)
 from tests.oracles.bridge import balanced_mean
 from tests.same import assert_same
 
@@ -41,7 +44,7 @@ def estimate(tokens: list[int], source: list[int], *, known: bool = True) -> flo
     logprob = np.log(np.stack([G[tokens], P[tokens]]))
     if not known:
         logprob[1, np.array(source) == 0] = np.nan
-    terms = balanced_log_terms(np.log(R[tokens]), [0] * len(tokens), logprob, source)
+    terms = np.log(R[tokens]) - balanced_logprob(logprob, np.array(source), np.zeros(len(tokens), int))
     return float(np.exp(plain_log_mean(group_terms(terms, [0] * len(tokens))).value[0]))
 
 
@@ -75,7 +78,7 @@ def test_against_the_loop(sample: list[tuple[int, int]]) -> None:
 def test_one_proposal_is_importance_to_the_bit(ratio: list[float], logprob: list[float]) -> None:
     n = len(ratio)
     other = np.full(n, np.nan)
-    terms = balanced_log_terms(ratio, ["a"] * n, [logprob[:n], other], [0] * n)
+    terms = ratio - balanced_logprob(np.array([logprob[:n], other]), np.zeros(n, int), np.zeros(n, int))
     np.testing.assert_array_equal(terms, np.array(ratio) - np.array(logprob[:n]))
 
 
@@ -100,23 +103,14 @@ def test_distinct_draws_are_weighed_by_inclusion() -> None:
 
 
 def test_mixture_of_an_unused_proposal_is_exact_and_of_an_unknown_one_unknown() -> None:
-    found = mixture_logprob([[-1.1, -2.3], [np.nan, np.nan]], [[3, 1], [0, 1]])
+    found = mixture_logprob(np.array([[-1.1, -2.3], [np.nan, np.nan]]), np.array([[3, 1], [0, 1]]))
     assert found[0] == -1.1
     assert np.isnan(found[1])
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (([0.0], [0, 1], [[-1.0]], [0]), "log_ratio, item, proposal: have shapes"),
-        (([0.0], [0], [[-1.0, -1.0]], [0]), r"logprob: has shape \(1, 2\), should be \(proposal, 1\)"),
-        (([0.0], [0], [[-1.0]], [1]), "proposal: should be integers, 0 to 0"),
-        (([0.0, 1.0], [0, 0], [[-1.0, np.nan]], [0, 0]), r"logprob: is unknown \(NaN\) at draw 1"),
-    ],
-)
-def test_wrong_arrays(arguments: tuple[list[float], list[int], list[list[float]], list[int]], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        balanced_log_terms(*arguments)
+def test_a_draw_of_unknown_probability() -> None:
+    with pytest.raises(InputError, match=r"logprob: is unknown \(NaN\) at draw 1"):
+        balanced_logprob(np.array([[-1.0, np.nan]]), np.zeros(2, int), np.zeros(2, int))
 
 
 # --- studies -------------------------------------------------------------------------------------------------------
@@ -222,7 +216,7 @@ def test_a_mixture_starves_no_tail(player: str, most_left: float) -> None:
         several = np.hstack([draws(log_g, 10, rng), draws(hot, 5, rng), draws(base, 5, rng)]).ravel()
         for name, token, kind in (("g", one, 0 * source), ("mixture", several, source)):
             logprob = np.stack([log_g[at, token], hot[at, token], base[at, token]])
-            terms = balanced_log_terms(log_h[at, token] + truth[at], at, logprob, kind)
+            terms = log_h[at, token] + truth[at] - balanced_logprob(logprob, kind, at)
             bias[name].append(float(np.mean(plain_log_mean(group_terms(terms, at)).value - truth)))
     assert np.mean(bias["g"]) < -0.15
     assert abs(np.mean(bias["mixture"])) < most_left * abs(np.mean(bias["g"]))

@@ -18,13 +18,12 @@ from estimators.comparison import (
     assumed_belief,
     known_contexts,
     next_question,
-    question_gains,
     question_state,
     rounding_scheme,
     simulate_adaptive,
     simulate_questions,
 )
-from estimators.comparison.planning.adaptive import question_probabilities
+from estimators.comparison.planning.adaptive import question_gains, question_probabilities
 from estimators.comparison.planning.questions import token_table
 from estimators.errors import InputError
 

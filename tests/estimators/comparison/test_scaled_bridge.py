@@ -17,7 +17,7 @@ from estimators.comparison import (
     simulate_questions,
     token_pool,
 )
-from estimators.comparison.pool_sums import even_slopes, people_groups, pool_errors
+from estimators.comparison.scaled_bridge import even_slopes, people_groups, pool_errors
 from estimators.errors import InputError
 from tests.oracles.bridge import scaled_bridge_scores
 

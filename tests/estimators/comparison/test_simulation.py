@@ -78,12 +78,6 @@ def test_the_same_seed_gives_the_same_study(tiny: xr.Dataset) -> None:
     assert_same_study(simulate_comparison_study(TINY), tiny)
 
 
-def test_another_seed_gives_another_study(tiny: xr.Dataset) -> None:
-    other = simulate_comparison_study(replace(TINY, seed=1))
-    for name in ("context", "target_token", "candidate_token", "target_logprob", "report", "true_slope"):
-        assert not np.array_equal(other[name].values, tiny[name].values), name
-
-
 def test_more_participants_change_nothing_else(tiny: xr.Dataset) -> None:
     more = simulate_comparison_study(replace(TINY, n_participants=9))
     first = more.isel(response=slice(0, tiny.sizes["response"]), participant_truth=slice(0, TINY.n_participants))
@@ -146,13 +140,6 @@ def test_the_stated_entropy_and_excess_losses_are_reached(settings: SimulationSe
 def test_a_player_without_excess_is_the_truth() -> None:
     language = simulate_language(replace(TINY, excess_nats={"lm-strong": 0}))
     np.testing.assert_array_equal(language.player_logprob["lm-strong"], language.true_logprob)
-
-
-def test_items_are_as_varied_as_text() -> None:
-    log_t = simulate_language(SimulationSettings()).true_logprob.astype(float)
-    entropy = -(np.exp(log_t) * log_t).sum(axis=1)
-    assert (entropy < 0.3).mean() > 0.1
-    assert (entropy > 5).mean() > 0.1
 
 
 def test_tokens_are_distinct_and_of_every_kind() -> None:
@@ -434,18 +421,11 @@ def test_the_real_figures_are_these(lm_game_root: Path) -> None:
     ("change", "named"),
     [
         ({"n_items": 0}, "n_items: is 0"),
-        ({"n_items": -3}, "n_items: is -3"),
         ({"n_items": 31}, "at most n_reference_items"),
         ({"n_items": 1.5}, "whole number"),
-        ({"n_items": True}, "n_items: is True"),
-        ({"n_reference_items": 0}, "n_reference_items"),
-        ({"n_participants": -1}, "n_participants"),
-        ({"n_candidates": 0}, "n_candidates"),
         ({"vocab_size": 9}, "vocab_size: is 9"),
         ({"seed": -1}, "seed"),
-        ({"seed": None}, "seed: is None"),
         ({"generator": "gpt2-small"}, "lm-weak, lm-medium, lm-strong"),
-        ({"generator": "human"}, "unknown generator 'human'"),
         ({"rounding": "tenths"}, "unknown rounding 'tenths'"),
         ({"entropy_nats": 0.0}, "entropy_nats: is 0.0"),
         ({"entropy_nats": float("nan")}, "entropy_nats: is nan"),
@@ -454,7 +434,6 @@ def test_the_real_figures_are_these(lm_game_root: Path) -> None:
         ({"excess_nats": 1.0}, "excess_nats"),
         ({"excess_nats": {"lm-weak": -0.1}}, "excess_nats.lm-weak: is -0.1"),
         ({"excess_nats": {"14M": 1.0}}, "lm-weak, lm-medium, lm-strong, human"),
-        ({"excess_nats": {"human": "much"}}, "excess_nats.human: is 'much'"),
     ],
     ids=repr,
 )
@@ -467,14 +446,10 @@ def test_wrong_settings_are_named(change: dict[str, Any], named: str) -> None:
     ("change", "named"),
     [
         ({"slope_median": 0.0}, "slope_median: is 0.0, should be a finite number and above 0"),
-        ({"slope_median": -1.0}, "slope_median"),
         ({"lapse_mean": 1.5}, "lapse_mean: is 1.5, should be a finite number and at least 0 and at most 1"),
-        ({"lapse_mean": -0.1}, "lapse_mean"),
         ({"lapse_concentration": 0}, "lapse_concentration"),
         ({"bias_mean_nats": float("inf")}, "bias_mean_nats"),
         ({"bias_sd_nats": -1}, "bias_sd_nats"),
-        ({"slope_log_sd": -1}, "slope_log_sd"),
-        ({"noise_median_nats": -1}, "noise_median_nats"),
         ({"noise_log_sd": "wide"}, "noise_log_sd: is 'wide'"),
         ({"lapses": 0}, "lapses: is 0, should be true or false"),
     ],

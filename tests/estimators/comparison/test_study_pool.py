@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from estimators.comparison import scaled_bridge, study_pool
-from estimators.comparison.examples import answered_study, comparison_study, designed_study
+from estimators.comparison.examples import comparison_study, designed_study
 from estimators.errors import InputError
+from tests.estimators.comparison.comparison_studies import answered_study
 
 
 def test_tokens_are_those_of_loops() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from estimators.documents import chosen_context_terms, chosen_mean, context_choice
+from estimators.documents import chosen_context_terms, context_choice, crossed_mean
 from estimators.errors import InputError
 
 
@@ -62,7 +62,7 @@ def test_intervals_cover_where_a_study_stops_at_a_width() -> None:
             whole = np.full(20, predicted.mean())
             parts.append((value, probability[context], predicted[context], whole, person, context))
             x, p, m, w, who, where = (np.concatenate(each) for each in zip(*parts, strict=True))
-            found = chosen_mean(chosen_context_terms(x, p, m, w, 200), who, where)
+            found = crossed_mean(chosen_context_terms(x, p, m, w, 200), who, where)
             narrow = narrow + 1 if found.upper - found.lower < 0.5 else 0
             probability, predicted = context_choice(features, where, x)
         inside.append(found.lower <= truth.mean() <= found.upper)

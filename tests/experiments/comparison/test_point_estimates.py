@@ -12,13 +12,15 @@ import pytest
 import xarray as xr
 
 import experiments
-from estimators.comparison import ItemTerms, LogMeans, estimate_perplexity, jackknife_log_mean
-from estimators.comparison.examples import answered_study, comparison_study
+from estimators.comparison import ItemTerms, LogMeans, estimate_perplexity
+from estimators.comparison.examples import comparison_study
+from estimators.comparison.log_means import jackknife_log_mean
 from estimators.errors import InputError
 from experiments.comparison.estimates import TABLE_COLUMNS
 from experiments.comparison.perplexity import sampling_warnings
 from experiments.harness.outputs import write_outputs
 from experiments.harness.result import ExperimentResult
+from tests.estimators.comparison.comparison_studies import answered_study
 from tests.experiments.command import TINY, config, prepared, run_experiment
 from tests.oracles.comparison_game import gap_and_errors, nearest, round_half_even_tenths, terms_by_item
 from tests.oracles.lm_game import raw_answers

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from estimators.comparison import is_word_token, response_positions
-from estimators.comparison.simulation.items import simulate_items
 from estimators.comparison.simulation.settings import ParticipantPopulation, SimulationSettings
-from estimators.comparison.simulation.study import simulate_comparison_study
+from estimators.comparison.simulation.study import simulate_comparison_study, simulate_items
 from estimators.errors import InputError
 from estimators.layout import notes
 from experiments.harness.job import load_study

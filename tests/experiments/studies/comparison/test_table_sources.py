@@ -11,12 +11,11 @@ import pytest
 import xarray as xr
 
 from estimators.comparison import estimate_perplexity
-from estimators.comparison.examples import answered_study
 from estimators.errors import InputError
 from estimators.layout import notes
 from experiments.studies.comparison.table import comparison_study, comparison_table
 from experiments.studies.comparison.table_write import write_comparison_tables
-from tests.estimators.comparison.comparison_studies import put, study_with_answers
+from tests.estimators.comparison.comparison_studies import answered_study, put, study_with_answers
 
 Frames = dict[str, pd.DataFrame]
 Change = Callable[[Frames], object]
