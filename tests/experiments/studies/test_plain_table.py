@@ -22,8 +22,8 @@ ROWS = {
 }
 
 
-def named(optional: tuple[str, ...] = (), **changes: Any) -> Table:
-    return table_of(pd.DataFrame({**ROWS, **changes}), "mine", of="row").named(NAMES, SPEC, optional=optional)
+def named(**changes: Any) -> Table:
+    return table_of(pd.DataFrame({**ROWS, **changes}), "mine", of="row").named(NAMES, SPEC)
 
 
 def test_columns_have_the_loader_s_names_and_their_types() -> None:
