@@ -17,13 +17,13 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from estimators.errors import InputError
 from experiments.studies.parsing import some_of
 
 __all__ = [
     "MEMBER_LIMIT_BYTES",
+    "UNPACKING_ERRORS",
     "ArchiveFiles",
     "Files",
     "FolderFiles",
@@ -44,37 +44,10 @@ FILE_LIMIT_BYTES = 4 * 2**30
 MEMBER_LIMIT_BYTES = 256 * 2**20
 """An archive with a member larger than this when unpacked is refused; the largest real one is 1.4 MB."""
 
+UNPACKING_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError)
+"""What a damaged archive makes :mod:`zipfile` raise."""
+
 _TOTAL_LIMIT_BYTES = 8 * 2**30
-
-
-class MissingFilesError(InputError):
-    """Some of the files asked for are not there; the message names them and how many."""
-
-
-def regular_file(path: Path, *, field: str | None = None, limit_bytes: int = FILE_LIMIT_BYTES) -> os.stat_result:
-    """Look at a file before anything opens it: to open a pipe or a device can wait for ever.
-
-    Examples
-    --------
-    >>> regular_file(Path("answers.csv"))
-    Traceback (most recent call last):
-    experiments.studies.files.MissingFilesError: answers.csv: there is no such file
-    """
-    try:
-        status = path.stat()
-    except (FileNotFoundError, NotADirectoryError):
-        raise MissingFilesError("there is no such file", source=path, field=field) from None
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot be read: {_said(error)}", source=path, field=field) from error
-    if not stat.S_ISREG(status.st_mode):
-        found = _KINDS.get(stat.S_IFMT(status.st_mode), "something else")
-        raise InputError(f"is {found}, should be a regular file", source=path, field=field)
-    if status.st_size > limit_bytes:
-        problem = f"has {status.st_size:,} bytes, more than the {limit_bytes:,} that are read of such a file"
-        raise InputError(problem, source=path, field=field)
-    return status
-
-
 _KINDS = {
     stat.S_IFDIR: "a folder",
     stat.S_IFIFO: "a pipe",
@@ -84,45 +57,39 @@ _KINDS = {
 }
 
 
-def read_bytes(path: Path, *, field: str | None = None, limit_bytes: int = FILE_LIMIT_BYTES) -> bytes:
-    """Read a regular file; takes and raises what :func:`regular_file` does.
+class MissingFilesError(InputError):
+    """Some of the files asked for are not there; the message names them and how many."""
 
-    Examples
-    --------
-    >>> read_bytes(Path(__file__).parent)
-    Traceback (most recent call last):
-    estimators.errors.InputError: ...: is a folder, should be a regular file
-    """
+
+def regular_file(path: Path, *, field: str | None = None, limit_bytes: int = FILE_LIMIT_BYTES) -> os.stat_result:
+    """Look at a file before anything opens it: to open a pipe or a device can wait for ever."""
+    try:
+        status = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        raise MissingFilesError("there is no such file", source=path, field=field) from None
+    except (OSError, ValueError) as error:
+        raise _unreadable(error, path, field) from error
+    if not stat.S_ISREG(status.st_mode):
+        found = _KINDS.get(stat.S_IFMT(status.st_mode), "something else")
+        raise InputError(f"is {found}, should be a regular file", source=path, field=field)
+    if status.st_size > limit_bytes:
+        problem = f"has {status.st_size:,} bytes, more than the {limit_bytes:,} that are read of such a file"
+        raise InputError(problem, source=path, field=field)
+    return status
+
+
+def read_bytes(path: Path, *, field: str | None = None, limit_bytes: int = FILE_LIMIT_BYTES) -> bytes:
+    """Read a regular file; takes and raises what :func:`regular_file` does."""
     regular_file(path, field=field, limit_bytes=limit_bytes)
     try:
         return path.read_bytes()
     except OSError as error:
-        raise InputError(f"cannot be read: {_said(error)}", source=path, field=field) from error
+        raise _unreadable(error, path, field) from error
 
 
-def _said(error: Exception) -> str:
-    """What the system says of an error, without the path, which the message has already."""
-    return getattr(error, "strerror", None) or str(error)
-
-
-class Files(Protocol):
-    """What a loader may do with a study's files, wherever they are."""
-
-    @property
-    def label(self) -> str:
-        """The folder or archive, for messages."""
-
-    def where(self, name: str) -> str:
-        """The place of one file, for messages."""
-
-    def stamps(self, names: Sequence[str]) -> list[str]:
-        """Lines that change whenever one of the named files is changed or replaced, without reading them."""
-
-    def read(self, names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-        """Contents of the named files, in the order given; missing ones are an error before the first is read."""
-
-    def listed(self, folder: str) -> list[str]:
-        """Names of the files in one top folder, sorted."""
+def _unreadable(error: Exception, path: object, field: str | None = None) -> InputError:
+    # what the system says has the path in it, which the message has already
+    return InputError(f"cannot be read: {getattr(error, 'strerror', None) or error}", source=path, field=field)
 
 
 @dataclass(frozen=True)
@@ -133,17 +100,16 @@ class FolderFiles:
 
     @property
     def label(self) -> str:
-        """The folder or archive."""
+        """The folder or archive, for messages."""
         return str(self.root)
 
     def where(self, name: str) -> str:
-        """Path of one file."""
+        """The place of one file, for messages."""
         return str(self.root / name)
 
     def stamps(self, names: Sequence[str]) -> list[str]:
-        """Size, modification and change time of what holds the files."""
-        lines = []
-        missing = []
+        """Lines that change whenever one of the named files is changed or replaced, without reading them."""
+        lines, missing = [], []
         for name in names:
             try:
                 lines.append(f"{name} {_stamp(regular_file(self.root / name, limit_bytes=MEMBER_LIMIT_BYTES))}")
@@ -154,48 +120,47 @@ class FolderFiles:
         return lines
 
     def read(self, names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-        """Contents of the named files."""
+        """Contents of the named files, in the order given; missing ones are an error before the first is read."""
         self.stamps(names)
         for name in names:
             yield name, read_bytes(self.root / name, limit_bytes=MEMBER_LIMIT_BYTES)
 
     def listed(self, folder: str) -> list[str]:
-        """Names of the files in one folder, sorted."""
+        """Names of the files in one top folder, sorted."""
         try:
             return sorted(f"{folder}/{entry.name}" for entry in (self.root / folder).iterdir() if not entry.is_dir())
         except OSError as error:
-            raise InputError(f"cannot be read: {error.strerror}", source=self.where(folder)) from error
+            raise _unreadable(error, self.where(folder)) from error
 
 
 @dataclass(frozen=True)
 class ArchiveFiles:
     """Members of a zip archive, without the folder that the archive may put in front of all of them.
 
-    The prefix is found for each top folder by itself: that of the shallowest member path in which
-    the folder's name occurs.
+    The prefix is found for each top folder by itself: that of the shallowest member path in which the folder's name
+    occurs.
     """
 
     path: Path
 
     @property
     def label(self) -> str:
-        """The folder or archive."""
+        """See :class:`FolderFiles`, also for the methods."""
         return str(self.path)
 
     def where(self, name: str) -> str:
-        """Path of one file."""
+        """Place."""
         return f"{self.path}, member {name}"
 
     def stamps(self, names: Sequence[str]) -> list[str]:  # noqa: ARG002
-        """Size, modification and change time of the archive."""
-        # an archive changes as one file, and its own status is far cheaper than its list of members
+        """Size and times of the archive, which changes as one file."""
         try:
             return [f"{self.path.name} {_stamp(self.path.stat())}"]
         except OSError as error:
-            raise InputError(f"cannot be read: {error.strerror}", source=self.path) from error
+            raise _unreadable(error, self.path) from error
 
     def read(self, names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-        """Contents of the named files."""
+        """Contents."""
         with self._opened() as archive:
             members = checked_members(archive, self.path)
             prefixes = {folder: _prefix(folder, members, self.path) for folder in {n.split("/")[0] for n in names}}
@@ -203,18 +168,16 @@ class ArchiveFiles:
             missing = [name for name, place in places.items() if place not in members]
             if missing:
                 raise _missing(missing, len(names), self.label)
-            for name in names:
+            for name, place in places.items():
                 try:
-                    content = archive.read(members[places[name]])
-                except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError) as error:
-                    raise InputError(
-                        f"cannot be unpacked ({error}); the archive is damaged, fetch it again",
-                        source=self.where(places[name]),
-                    ) from error
+                    content = archive.read(members[place])
+                except UNPACKING_ERRORS as error:
+                    problem = f"cannot be unpacked ({error}); the archive is damaged, fetch it again"
+                    raise InputError(problem, source=self.where(place)) from error
                 yield name, content
 
     def listed(self, folder: str) -> list[str]:
-        """Names of the files in one top folder, sorted."""
+        """Names."""
         with self._opened() as archive:
             members = checked_members(archive, self.path)
         prefix = _prefix(folder, members, self.path)
@@ -233,67 +196,68 @@ class LayeredFiles:
     """Each top folder from a place of its own."""
 
     root: Path
-    layers: Mapping[str, Files]
+    layers: Mapping[str, FolderFiles | ArchiveFiles]
 
     @property
     def label(self) -> str:
-        """The folder or archive."""
+        """See :class:`FolderFiles`, also for the methods."""
         return str(self.root)
 
     def where(self, name: str) -> str:
-        """Path of one file."""
+        """Place."""
         return self._layer(name).where(name)
 
     def stamps(self, names: Sequence[str]) -> list[str]:
-        """Size, modification and change time of what holds the files."""
+        """Size and times."""
         return [line for layer, part in self._groups(names) for line in layer.stamps(part)]
 
     def read(self, names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-        """Contents of the named files."""
+        """Contents."""
         for layer, part in self._groups(names):
             yield from layer.read(part)
 
     def listed(self, folder: str) -> list[str]:
-        """Names of the files in one top folder, sorted."""
-        return self._layer(f"{folder}/").listed(folder)
+        """Names."""
+        return self._layer(folder).listed(folder)
 
-    def _layer(self, name: str) -> Files:
+    def _layer(self, name: str) -> FolderFiles | ArchiveFiles:
         return self.layers[name.split("/", maxsplit=1)[0]]
 
-    def _groups(self, names: Sequence[str]) -> list[tuple[Files, list[str]]]:
+    def _groups(self, names: Sequence[str]) -> list[tuple[FolderFiles | ArchiveFiles, list[str]]]:
         groups: dict[str, list[str]] = {}
         for name in names:
             groups.setdefault(name.split("/")[0], []).append(name)
         return [(self.layers[folder], part) for folder, part in groups.items()]
 
 
+Files = FolderFiles | ArchiveFiles | LayeredFiles
+"""What a loader may do with a study's files, wherever they are."""
+
+
 def open_files(root: Path, folders: Sequence[str], *, archive: str = "data.zip") -> Files:
     """View a study's folder, a folder with some of it in an archive, or an archive that holds it all."""
     try:
-        return _open(root, folders, archive)
+        if root.is_file():
+            return ArchiveFiles(root)
+        layers = {folder: _layer(root, folder, folders, archive) for folder in folders} if root.is_dir() else {}
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", source=root) from error
-
-
-def _open(root: Path, folders: Sequence[str], archive: str) -> Files:
-    if root.is_file():
-        return ArchiveFiles(root)
+        raise _unreadable(error, root) from error
     if not root.is_dir():
-        raise InputError(f"there is no such folder or zip archive; it should hold {_folder_list(folders)}", source=root)
-    layers: dict[str, Files] = {}
-    for folder in folders:
-        if (root / folder).is_dir():
-            layers[folder] = FolderFiles(root)
-        elif (root / archive).is_file():
-            layers[folder] = ArchiveFiles(root / archive)
-        else:
-            found = sorted(entry.name + ("/" if entry.is_dir() else "") for entry in root.iterdir())
-            raise InputError(
-                f"has no {folder}/ (and no {archive} that could hold it); the folder needed is the one with "
-                f"{_folder_list(folders)}; found here: {some_of(found) or 'nothing'}",
-                source=root,
-            )
+        raise InputError(f"there is no such folder or zip archive; it should hold {_list(folders)}", source=root)
     return LayeredFiles(root, layers)
+
+
+def _layer(root: Path, folder: str, folders: Sequence[str], archive: str) -> FolderFiles | ArchiveFiles:
+    if (root / folder).is_dir():
+        return FolderFiles(root)
+    if (root / archive).is_file():
+        return ArchiveFiles(root / archive)
+    found = sorted(entry.name + ("/" if entry.is_dir() else "") for entry in root.iterdir())
+    raise InputError(
+        f"has no {folder}/ (and no {archive} that could hold it); the folder needed is the one with {_list(folders)}; "
+        f"found here: {some_of(found) or 'nothing'}",
+        source=root,
+    )
 
 
 def read_manifest(path: Path) -> dict[str, str]:
@@ -313,11 +277,8 @@ def read_manifest(path: Path) -> dict[str, str]:
 
 def write_manifest(root: Path, names: Iterable[str], path: Path) -> None:
     """Write the manifest of the named files below `root`, sorted by name."""
-    with path.open("w", newline="", encoding="utf-8") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(("name", "sha256"))
-        for name in sorted(names):
-            writer.writerow((name, hashlib.sha256((root / name).read_bytes()).hexdigest()))
+    lines = [f"{name},{hashlib.sha256((root / name).read_bytes()).hexdigest()}\n" for name in sorted(names)]
+    path.write_text("name,sha256\n" + "".join(lines), encoding="utf-8", newline="")
 
 
 def check_hash(name: str, digest: str, manifest: Mapping[str, str], *, source: str) -> None:
@@ -325,10 +286,8 @@ def check_hash(name: str, digest: str, manifest: Mapping[str, str], *, source: s
     if name not in manifest:
         raise InputError("is not in the manifest of published files, so it cannot be verified", source=source)
     if manifest[name] != digest:
-        raise InputError(
-            f"has SHA-256 {digest}, the published file has {manifest[name]}; it was changed or damaged",
-            source=source,
-        )
+        problem = f"has SHA-256 {digest}, the published file has {manifest[name]}; it was changed or damaged"
+        raise InputError(problem, source=source)
 
 
 def _stamp(status: os.stat_result) -> str:
@@ -341,21 +300,17 @@ def checked_members(
 ) -> dict[str, zipfile.ZipInfo]:
     """Look at every member of an archive before any is read."""
     members: dict[str, zipfile.ZipInfo] = {}
-    total = 0
     for member in archive.infolist():
         # `filename` is already tidied up by zipfile; what the archive really says is in `orig_filename`
         name = member.orig_filename
-        problem = _member_problem(member, name, member_limit_bytes)
-        if problem is None and name in members:
-            problem = "is there twice"
+        problem = "is there twice" if name in members else _member_problem(member, name, member_limit_bytes)
         if problem is not None:
             raise InputError(f"member {name!r} {problem}; the archive is refused", source=source)
         members[name] = member
-        total += member.file_size
+    total = sum(member.file_size for member in members.values())
     if total > _TOTAL_LIMIT_BYTES:
-        raise InputError(
-            f"would unpack to {total} bytes, more than {_TOTAL_LIMIT_BYTES}; the archive is refused", source=source
-        )
+        problem = f"would unpack to {total} bytes, more than {_TOTAL_LIMIT_BYTES}; the archive is refused"
+        raise InputError(problem, source=source)
     return members
 
 
@@ -371,10 +326,7 @@ def _member_problem(member: zipfile.ZipInfo, name: str, limit: int) -> str | Non
         # zero: an archive made where there are no such kinds
         (kind not in (0, stat.S_IFREG, stat.S_IFDIR), "is not a plain file"),
         (member.flag_bits & 1, "is encrypted"),
-        (
-            member.file_size > limit,
-            f"would unpack to {member.file_size} bytes, more than {limit}",
-        ),
+        (member.file_size > limit, f"would unpack to {member.file_size} bytes, more than {limit}"),
     )
     return next((problem for found, problem in problems if found), None)
 
@@ -397,10 +349,9 @@ def _prefix(folder: str, members: Iterable[str], path: Path) -> str:
 
 
 def _missing(missing: Sequence[str], wanted: int, label: str) -> MissingFilesError:
-    return MissingFilesError(
-        f"{len(missing)} of the {wanted} files needed are missing: {some_of(missing)}", source=label
-    )
+    problem = f"{len(missing)} of the {wanted} files needed are missing: {some_of(missing)}"
+    return MissingFilesError(problem, source=label)
 
 
-def _folder_list(folders: Sequence[str]) -> str:
+def _list(folders: Sequence[str]) -> str:
     return " and ".join(f"{folder}/" for folder in folders)

@@ -17,18 +17,7 @@ __all__ = ["Kept", "first_of_key"]
 
 @dataclass
 class Kept:
-    """Rows that the filters have left, and what the filters noted.
-
-    Parameters
-    ----------
-    at : ndarray of int
-        Their positions in the file.
-    of : str
-        What the rows are: ``"answers"``.
-    source : str
-        The study, for messages.
-    notes : list of Note, optional
-    """
+    """Positions of the rows that the filters have left, what the rows are (``"answers"``), and what was noted."""
 
     at: NDArray[np.intp]
     of: str

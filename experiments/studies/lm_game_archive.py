@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, TypeAdapter
 
 from estimators.errors import InputError
 from experiments.studies.downloads import fetch_archive
@@ -26,7 +26,7 @@ from experiments.studies.files import (
     read_manifest,
     write_manifest,
 )
-from experiments.studies.parsing import Note, parse_json, shown
+from experiments.studies.parsing import Note, Text, checked, parse_json
 from experiments.studies.public_data import Address, Commit, PublicSettings, public_folder
 from inference.settings import UserPath
 
@@ -48,6 +48,7 @@ MANIFEST = Path(__file__).with_name("lm_game_manifest.csv")
 QUESTION_FOLDER = "multi_comparisons"
 DOCUMENT_FOLDER = "docs"
 RESULT_FOLDER = "results_raw"
+_TOKENS = TypeAdapter(list[Text])
 
 
 def _span(value: Any) -> Any:
@@ -79,17 +80,7 @@ class GameSettings(PublicSettings):
 
 @dataclass
 class GameFiles:
-    """Files of the archive; their hashes are kept as they are read, and those of a download are compared.
-
-    Parameters
-    ----------
-    settings : GameSettings
-    files : Files
-    manifest : mapping of str to str
-        SHA-256 of the published files by name.
-    digests : dict of str to str
-        SHA-256 of the files read so far by name.
-    """
+    """Files of the archive; their hashes are kept as they are read, and those of a download are compared."""
 
     settings: GameSettings
     files: Files
@@ -158,13 +149,7 @@ class GameFiles:
 
 def parse_document(content: bytes, source: str) -> list[str]:
     """Read the token strings of one document; InputError names the file and the place of what is no token."""
-    tokens = parse_json(content, source)
-    if not isinstance(tokens, list):
-        raise InputError(f"holds {shown(tokens)}, should be a list of the document's tokens", source=source)
-    bad = next((at for at, token in enumerate(tokens) if not isinstance(token, str)), None)
-    if bad is not None:
-        raise InputError(f"holds {shown(tokens[bad])} at [{bad}], should be a string", source=source)
-    return tokens
+    return checked(_TOKENS.validate_python, parse_json(content, source), source)
 
 
 def make_manifest(root: Path, path: Path = MANIFEST) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from reprlib import Repr
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import AllowInfNan, Field, Strict, ValidationError
 
 from estimators.errors import InputError
 from estimators.layout import add_note
@@ -20,8 +21,13 @@ if TYPE_CHECKING:
     import xarray as xr
 
 __all__ = [
+    "Name",
     "Note",
+    "Real",
+    "Text",
+    "Whole",
     "add_notes",
+    "checked",
     "is_number",
     "is_whole",
     "objects",
@@ -31,6 +37,13 @@ __all__ = [
     "utf8",
     "whole_characters",
 ]
+
+T = TypeVar("T")
+Real = Annotated[float, Strict(), AllowInfNan(False)]
+Whole = Annotated[int, Strict(), Field(ge=-(2**63), le=2**63 - 1)]
+Text = Annotated[str, Strict()]
+Name = Annotated[int, Strict()] | Annotated[str, Strict(), Field(min_length=1)]
+"""Types of JSON: a finite number, a 64-bit integer, a string, and a number or a name; true is no number."""
 
 _SHOWN = 80
 # a value of a file may be nested a thousand deep or have a million digits
@@ -72,16 +85,7 @@ def utf8(content: bytes, source: object, field: object = None) -> str:
 
 
 def parse_json(content: bytes | str, source: object, field: object = None, *, nan: bool = False) -> Any:
-    """Parse JSON as the standard has it: UTF-8, every key of an object once, no number that is none.
-
-    Examples
-    --------
-    >>> parse_json(b'{"count": 2}', "answers.json")
-    {'count': 2}
-    >>> parse_json(b'{"count": 2, "count": 3}', "answers.json")
-    Traceback (most recent call last):
-    estimators.errors.InputError: answers.json, count: is there twice in one object; which of the two holds is not known
-    """
+    """Parse JSON as the standard has it: UTF-8, every key of an object once, no number that is none."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
@@ -114,6 +118,26 @@ def parse_json(content: bytes | str, source: object, field: object = None, *, na
             raise InputError("holds a number of thousands of digits", source=source, field=field) from None
         problem = f"is not valid JSON ({error}); it has {len(content)} bytes and may be truncated"
         raise InputError(problem, source=source, field=field) from None
+
+
+def checked(read: Callable[[Any], T], data: Any, source: object, columns: Sequence[str] = ()) -> T:
+    """Read parsed JSON as a type of pydantic; InputError names the field, or the row and its column, and the value."""
+    try:
+        return read(data)
+    except ValidationError as error:
+        found = error.errors(include_url=False)[0]
+    place, field = list(found["loc"]), None
+    if place and isinstance(place[0], str):
+        field, at = place[0], "".join(f"[{part}]" for part in place[1:] if isinstance(part, int))
+    elif columns and place:
+        field = columns[int(place[1])] if len(place) > 1 and int(place[1]) < len(columns) else None
+        at = f"in row {place[0]}"
+    else:
+        at = "".join(f"[{part}]" for part in place)
+    where = f" {at if at.startswith('in') else f'at {at}'}" if at else ""
+    said = "is missing" if found["type"] == "missing" else f"is {shown(found['input'])}"
+    should = found["msg"].removeprefix("Input ")
+    raise InputError(said + where + ("" if said == "is missing" else f"; {should}"), source=source, field=field)
 
 
 def is_number(value: object) -> bool:

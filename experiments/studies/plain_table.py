@@ -1,4 +1,4 @@
-"""Plain tables, from a file or a DataFrame: a cell is the text that stands there, and a number where one is needed."""
+"""A table of a study, from a file or a DataFrame: its columns by the loader's own names, each read as its type."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import wraps
@@ -20,93 +20,215 @@ from numpy.typing import NDArray
 from estimators.errors import InputError
 from experiments.studies.cells import fold_names, folded, other_lead, read_numbers, without_lead
 from experiments.studies.parsing import Note, objects, shown, some_of, whole_characters
-from experiments.studies.text_rows import check_header, header_names
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["MOST", "Table", "cell_text", "finished", "in_notebook", "missing_column", "refuse_other_lead", "table_of"]
+__all__ = [
+    "MOST",
+    "MOST_COLUMNS",
+    "Groups",
+    "Table",
+    "cell_text",
+    "check_header",
+    "finished",
+    "header_names",
+    "in_notebook",
+    "specification",
+    "table_of",
+]
 
 MOST = 2**31 - 1
 """The largest count that a study holds."""
 
+MOST_COLUMNS = 10_000
+"""A table with more columns is refused before any row is read."""
+
 _COLUMNS_LISTED = 40
 _NEARLY = 0.87
+_HINT = "study.columns.{}=NAME says which one it is"
 _SETTING = re.compile(r"'?study\.(\w+)((?:\.\w+)*)=(\{[^}]*\}|\[[^]]*\]|\w+)'?")
-P = ParamSpec("P")
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f]")
 # float32 rounds a probability of nearly 1 to a hair above
 _LOG_SLACK = 1e-5
+P = ParamSpec("P")
 
 
-@dataclass(frozen=True)
+def specification(**columns: str) -> dict[str, str]:
+    """Type of each column: id, text, whole, number or logprob; one that ends in ``_or_empty`` may have empty cells."""
+    return {name: kind for kind, names in columns.items() for name in names.split()}
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """The group of each row of a table, and the first row of each group."""
+
+    table: Table
+    of_row: NDArray[np.intp]
+    first: NDArray[np.intp]
+    what: str
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def one(self, name: str, values: NDArray[Any] | None = None) -> NDArray[Any]:
+        """The value on which the rows of each group agree."""
+        values = self.table[name] if values is None else values
+        found: NDArray[Any] = values[self.first]
+        differs = (values != found[self.of_row]) & ~(pd.isna(values) & pd.isna(found)[self.of_row])
+        if differs.any():
+            row = int(np.flatnonzero(differs)[0])
+            here, there = shown(values[row]), shown(found[self.of_row[row]])
+            raise self.table.error(
+                f"is {here} in {self.table.where(row)}, but {there} in another row of the same {self.what}", name
+            )
+        return found
+
+
+@dataclass(frozen=True, eq=False)
 class Table:
-    """A table as it was given.
+    """A table as it was given, and later by the loader's own names (see :meth:`named`).
 
-    Parameters
-    ----------
-    cells : pandas.DataFrame
-        Strings only where the table is a file of text, any types where it is Parquet or a DataFrame.
-    source : Path or str
-        The file or the argument, for messages.
-    sha256 : str
-        Of the file, or of the cells.
-    hint : str
-        How to say that a column has another name; ``{}`` is the name that the loader has for it.
-    lines : ndarray of int, optional
-        Line of the file in which each row begins.
-    unit : {"line", "row"}, optional
-        What `lines` counts.
-    decimal : {"auto", "point", "comma"}, optional
-        See :class:`~experiments.studies.table_settings.TableFile`.
-    labels : dict of str to str, optional
-        What the export of a survey says of its columns.
-    notes : list of Note, optional
-        What reading the table noted.
+    Cells are strings where the table is a file of text, any type elsewhere. `place` is the line or the row in which
+    each row begins, `labels` what the export of a survey says of its columns.
     """
 
     cells: pd.DataFrame
     source: Path | str
     sha256: str
-    hint: str
-    lines: NDArray[np.int64] | None = None
-    unit: str = "line"
+    place: NDArray[np.int64]
+    unit: str = "row"
     decimal: str = "auto"
     labels: dict[str, str] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
+    given: Mapping[str, str] = field(default_factory=dict)
+    types: Mapping[str, str] = field(default_factory=dict)
+    _read: dict[str, NDArray[Any]] = field(default_factory=dict, init=False)
 
     @property
     def names(self) -> list[str]:
         """Names of the columns."""
         return list(map(str, self.cells.columns))
 
-    def where(self, row: int) -> str:
-        """Place of a row for messages: its line in a file of text, else its number, from 1."""
-        return f"row {row + 1}" if self.lines is None else f"{self.unit} {self.lines[row]}"
+    def __contains__(self, name: str) -> bool:
+        return name in self.cells
 
-    def check_column(self, column: str, what: str, hint: str | None = None) -> None:
+    def __len__(self) -> int:
+        return len(self.cells)
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        """Cells of a column as its type in the specification."""
+        if name not in self._read:
+            kind, _, empty = self.types[name].partition("_or_")
+            if kind == "text":
+                self._read[name] = self.texts(name) if empty else self.filled(name)
+            else:
+                read = {"id": self.ids, "whole": self.whole, "number": self.numbers, "logprob": self.logprobs}[kind]
+                self._read[name] = read(name, empty=bool(empty))
+        return self._read[name]
+
+    def where(self, row: int) -> str:
+        """Place of a row for messages."""
+        return f"{self.unit} {self.place[row]}"
+
+    def error(self, problem: str, column: str) -> InputError:
+        """Error about a column of this table."""
+        return InputError(problem, source=self.source, field=self.given.get(column, column))
+
+    def wrong(self, bad: NDArray[np.bool_], column: str, should: str) -> None:
+        """Refuse the first bad cell of a column."""
+        if bad.any():
+            row, number = int(np.flatnonzero(bad)[0]), int(bad.sum())
+            many = f" ({number} such rows)" if number > 1 else ""
+            problem = f"is {shown(self.texts(column)[row])} in {self.where(row)}{many}, should be {should}"
+            raise self.error(problem, column)
+
+    def named(
+        self,
+        columns: Mapping[str, str],
+        spec: Mapping[str, str],
+        *,
+        optional: Iterable[str] = (),
+        hint: str = _HINT,
+    ) -> Table:
+        """The table by the loader's own names of its columns, of which the specification says the types."""
+        optional = set(optional)
+        self.check_columns({what: name for what, name in columns.items() if what not in optional}, hint)
+        self.refuse_misspelt({what: columns[what] for what in columns if what in optional}, hint)
+        there = {what: name for what, name in columns.items() if name in self.cells}
+        cells = pd.DataFrame({what: self.cells[name] for what, name in there.items()}, index=self.cells.index)
+        return replace(self, cells=cells, given=there, types=spec)
+
+    def take(self, rows: NDArray[Any]) -> Table:
+        """Some rows of the table."""
+        return replace(self, cells=self.cells.iloc[rows], place=self.place[rows])
+
+    def blank(self, name: str) -> NDArray[np.bool_]:
+        """Which cells of a column are empty."""
+        cells = self.ids(name, empty=True) if self.types[name].startswith("id") else self.texts(name)
+        return np.asarray(cells == "", dtype=bool)
+
+    def without(
+        self, blank: Mapping[str, NDArray[np.bool_]], missing: str, *, of: str = "row", by: Sequence[str] = ()
+    ) -> Table:
+        """Rows without an empty cell; others are refused, or left out and counted, with all rows that agree in `by`."""
+        for name, empty in blank.items():
+            if empty.any() and missing == "error":
+                problem = f"is empty in {self.where(int(np.argmax(empty)))} ({int(empty.sum())} such rows)"
+                raise self.error(f"{problem}; fill it, or study.missing=drop leaves such {of}s out", name)
+        out = np.logical_or.reduce(list(blank.values()))
+        number = int(out.sum())
+        if by and number:
+            key = pd.MultiIndex.from_arrays([self.ids(name, empty=True) for name in by])
+            out = key.isin(key[out])
+            number = int(key[out].nunique())
+        if out.all():
+            raise InputError(f"holds no {of} without an empty cell", source=self.source)
+        if number:
+            self.notes.append(Note(f"{of}s left out: an empty cell (missing=drop)", number, "warning"))
+        return self.take(np.flatnonzero(~out))
+
+    def groups(self, *names: str, what: str, sort: bool = False) -> Groups:
+        """Rows that agree in some columns."""
+        keys = pd.DataFrame({name: self[name] for name in names})
+        of_row = np.asarray(keys.groupby(list(names), sort=sort).ngroup(), dtype=np.intp)
+        return Groups(self, of_row, np.unique(of_row, return_index=True)[1].astype(np.intp), what)
+
+    def check_column(self, column: str, what: str, hint: str = _HINT) -> None:
         """Refuse a table without a column, and list those it has; `what` is the loader's own name for it."""
         self.check_columns({what: column}, hint)
 
-    def check_columns(self, columns: Mapping[str, str], hint: str | None = None) -> None:
+    def check_columns(self, columns: Mapping[str, str], hint: str = _HINT) -> None:
         """Refuse a table without all of some columns, given by the loader's own names; the error names every one."""
         missing = {what: column for what, column in columns.items() if column not in self.cells.columns}
         if missing:
             what, column = next(iter(missing.items()))
-            others = [f"{other!r}{_meant(other, self.names)}" for other in list(missing.values())[1:]]
-            said = hint or self.hint.format(what)
-            said += f"; also missing: {', '.join(others)}" if others else ""
-            raise missing_column(column, self.names, source=self.source, hint=said)
+            others = [f"{other!r}{self._meant(other)}" for other in list(missing.values())[1:]]
+            raise self.missing(column, hint.format(what) + (f"; also missing: {', '.join(others)}" if others else ""))
 
-    def refuse_misspelt(self, optional: Mapping[str, str]) -> None:
+    def missing(self, column: str, hint: str) -> InputError:
+        """Error about a column that is not there: it lists those that are, and the one that may be meant."""
+        meant = self._meant(column).strip(" ()") or ""
+        return self.error(f"is missing; {meant}{' ' * bool(meant)}the table has {self._listed}; {hint}", column)
+
+    @property
+    def _listed(self) -> str:
+        return some_of(self.names, _COLUMNS_LISTED)
+
+    def _meant(self, column: str) -> str:
+        lower = {name.lower(): name for name in self.names}
+        near = get_close_matches(column.lower(), list(lower), n=1)
+        return f" (did you mean {lower[near[0]]!r}?)" if near else ""
+
+    def refuse_misspelt(self, optional: Mapping[str, str], hint: str = _HINT) -> None:
         """Refuse a column whose name is nearly that of an optional one that is not there: it would not be read."""
         lacking = {_letters(column): what for what, column in optional.items() if column not in self.names}
         for name in self.names:
             near = get_close_matches(_letters(name), list(lacking), n=1, cutoff=_NEARLY)
             if near and name not in optional.values():
                 what = lacking[near[0]]
-                hint = self.hint.format(what)
-                raise self.error(f"is nearly {optional[what]!r}, which is not there; rename it, or {hint}", name)
+                problem = f"is nearly {optional[what]!r}, which is not there; rename it, or {hint.format(what)}"
+                raise self.error(problem, name)
 
     def texts(self, column: str) -> NDArray[np.object_]:
         """Cells of a column as strings; an empty or missing one is "", a whole number has no decimal point."""
@@ -119,94 +241,92 @@ class Table:
             "".join(texts).encode()
         except UnicodeEncodeError:
             row = next(row for row, text in enumerate(texts) if whole_characters(text) != text)
-            raise self.error(
-                f"is {shown(texts[row])} in {self.where(row)}, half of a surrogate pair that no file can hold", column
-            ) from None
+            problem = f"is {shown(texts[row])} in {self.where(row)}, half of a surrogate pair that no file can hold"
+            raise self.error(problem, column) from None
         return objects(texts)
 
-    def ids(self, column: str, *, rows: NDArray[np.intp] | None = None, empty: bool = False) -> NDArray[np.object_]:
-        """Names in a column, or in some of its rows, folded; InputError names the first empty one unless it may be."""
-        found, notes = fold_names(self.texts(column), column)
-        self.notes.extend(note for note in notes if note not in self.notes)
+    def filled(self, column: str) -> NDArray[np.object_]:
+        """Cells of a column as strings, none of them empty."""
+        return self._filled(self.texts(column), column)
+
+    def ids(self, column: str, *, empty: bool = False) -> NDArray[np.object_]:
+        """Names in a column, folded; none is empty unless it may be."""
+        found, notes = fold_names(self.texts(column), self.given.get(column, column))
+        self._note(notes)
         row = next((row for row, text in enumerate(found.tolist()) if _CONTROL.search(text)), None)
         if row is not None:
             raise self.error(f"is {shown(found[row])} in {self.where(row)}, with a control character: damaged?", column)
-        found = found if rows is None else found[rows]
-        return found if empty else self._filled(found, column, rows)
+        return found if empty else self._filled(found, column)
 
-    def filled(self, column: str, *, rows: NDArray[np.intp] | None = None) -> NDArray[np.object_]:
-        """Cells of a column, or of some of its rows, as strings; InputError names the first empty one."""
-        found = self.texts(column)
-        return self._filled(found if rows is None else found[rows], column, rows)
-
-    def _filled(self, found: NDArray[np.object_], column: str, rows: NDArray[np.intp] | None) -> NDArray[np.object_]:
+    def _filled(self, found: NDArray[np.object_], column: str) -> NDArray[np.object_]:
         empty = np.flatnonzero(found == "")
         if empty.size:
-            row = int(empty[0] if rows is None else rows[empty[0]])
-            raise self.error(f"is empty in {self.where(row)} ({empty.size} such rows)", column)
+            raise self.error(f"is empty in {self.where(int(empty[0]))} ({empty.size} such rows)", column)
         return found
 
-    def numbers(
-        self, column: str, *, rows: NDArray[np.intp] | None = None, empty: bool = False, whole: bool = False
-    ) -> NDArray[np.float64]:
-        """Cells of a column, or of some of its rows, as finite numbers; NaN for an empty cell, where it may be."""
-        rows = np.arange(len(self.cells)) if rows is None else rows
+    def _note(self, notes: Iterable[Note]) -> None:
+        self.notes.extend(note for note in notes if note not in self.notes)
+
+    def numbers(self, column: str, *, empty: bool = False, whole: bool = False) -> NDArray[np.float64]:
+        """Cells of a column as finite numbers; NaN for an empty cell, where it may be."""
         cells = self.cells[column]
         if cells.dtype.kind in "iuf":
-            found = cells.to_numpy(dtype=float, na_value=np.nan)[rows]
+            found = cells.to_numpy(dtype=float, na_value=np.nan)
             if np.isfinite(found).all():
                 return found
-        return self._parsed(column, self.texts(column)[rows], rows, empty=empty, whole=whole)
+        return self._parsed(column, self.texts(column), empty=empty, whole=whole)
 
-    def shares(
-        self, column: str, *, percent: bool, rows: NDArray[np.intp] | None = None, empty: bool = False
+    def _parsed(
+        self, column: str, text: NDArray[np.object_], *, empty: bool, whole: bool = False
     ) -> NDArray[np.float64]:
-        """Cells of a column as shares: 0.25, or 25%, or 25 where all are percentages; the range is not looked at."""
-        rows = np.arange(len(self.cells)) if rows is None else rows
-        texts = self.texts(column)[rows]
+        found, read, problem = read_numbers(text, self.where, decimal=self.decimal, whole=whole)
+        bad = np.flatnonzero(~np.isfinite(found) & ~((text == "") & empty))
+        if problem is not None or bad.size:
+            at, said = problem or (int(bad[0]), ", should be a number")
+            # a DataFrame has no setting for it
+            said = said if isinstance(self.source, Path) else said.partition("; study.decimal")[0]
+            raise self.error(f"is {shown(text[at])} in {self.where(at)}{said}", column)
+        self._note(Note(f"{what} in column {self.given.get(column, column)}", count) for what, count in read)
+        return found
+
+    def shares(self, column: str, *, percent: bool, empty: bool = False) -> NDArray[np.float64]:
+        """Cells of a column as shares: 0.25, or 25%, or 25 where all are percentages; the range is not checked."""
+        texts = self.texts(column)
         signed = np.array([text.rstrip().endswith("%") for text in texts.tolist()], dtype=bool)
         if signed.any():
             bare = objects([text.rstrip().removesuffix("%").rstrip() for text in texts.tolist()])
-            found = self._parsed(column, bare, rows, empty=empty)
+            found = self._parsed(column, bare, empty=empty)
         else:
-            found = self.numbers(column, rows=rows, empty=empty)
+            found = self.numbers(column, empty=empty)
         plain = found[~signed & np.isfinite(found)]
         if percent and plain.size and plain.max() <= 1:
-            raise self.error(
-                f"is at most {plain.max():g}, but study.percent=true says that these are percentages; leave it out",
-                column,
-            )
+            problem = f"is at most {plain.max():g}, but study.percent=true says that these are percentages"
+            raise self.error(f"{problem}; leave it out", column)
         return np.where(signed | percent, found / 100, found)
 
-    def whole(self, column: str, *, rows: NDArray[np.intp] | None = None, empty: bool = False) -> NDArray[np.float64]:
-        """Cells of a column as whole numbers from 0 to :data:`MOST`; takes and raises what :meth:`numbers` does."""
-        rows = np.arange(len(self.cells)) if rows is None else rows
-        found = self.numbers(column, rows=rows, empty=empty, whole=True)
+    def whole(self, column: str, *, empty: bool = False) -> NDArray[np.float64]:
+        """Cells of a column as whole numbers from 0 to :data:`MOST`; NaN for an empty cell, where it may be."""
+        found = self.numbers(column, empty=empty, whole=True)
         bad = (found != np.rint(found)) & ~np.isnan(found) | (found < 0) | (found > MOST)
-        if bad.any():
-            at = int(np.flatnonzero(bad)[0])
-            text = self.texts(column)[rows[at]]
-            problem = f"is {shown(text)} in {self.where(rows[at])}, should be a whole number from 0 to {MOST:,}"
-            raise self.error(problem, column)
+        self.wrong(bad, column, f"a whole number from 0 to {MOST:,}")
         return found
 
     def logprobs(self, column: str, *, empty: bool = False) -> NDArray[np.float64]:
-        """Cells of a column as natural logarithms of probabilities; takes and raises what :meth:`numbers` does."""
+        """Cells of a column as natural logarithms of probabilities; NaN for an empty cell, where it may be."""
         found = self.numbers(column, empty=empty)
-        bad = found > _LOG_SLACK
-        if bad.any():
-            row = int(np.argmax(bad))
-            problem = f"is {shown(self.texts(column)[row])} in {self.where(row)} ({int(bad.sum())} such rows)"
-            raise self.error(f"{problem}, should be ln p, at most 0", column)
+        self.wrong(found > _LOG_SLACK, column, "ln p, at most 0")
         return found
 
     def repeated(self) -> str:
         """Say where a table stands twice in itself: every one of its rows is there more than once; else ""."""
         cells = self.cells
-        again = np.flatnonzero(_same_rows(cells))
-        if not again.size or not cells.astype(str).duplicated(keep=False).all():
+        again = np.arange(len(cells)) > 0
+        for name in cells.columns:
+            one = cell_text(cells[name].iloc[0])
+            again[again] = [cell_text(cell) == one for cell in cells[name].to_numpy()[again]]
+        if not again.any() or not cells.astype(str).duplicated(keep=False).all():
             return ""
-        return f"every row is there more than once, the first again in {self.where(int(again[0]))}"
+        return f"every row is there more than once, the first again in {self.where(int(np.argmax(again)))}"
 
     def refuse_repeated(self) -> None:
         """Refuse a table that stands twice in itself."""
@@ -214,59 +334,110 @@ class Table:
             problem = f"{said}; was the table pasted or exported twice? leave one of each row"
             raise InputError(problem, source=self.source)
 
-    def error(self, problem: str, column: str) -> InputError:
-        """Error about a column of this table."""
-        return InputError(problem, source=self.source, field=column)
+    def refuse_other_lead(self, column: str, given: NDArray[np.object_], tokens: NDArray[np.object_]) -> None:
+        """Refuse tokens that are others of their item but for a space before all of these, or all of those.
 
-    def _parsed(
-        self, column: str, text: NDArray[np.object_], rows: NDArray[np.intp], *, empty: bool, whole: bool = False
-    ) -> NDArray[np.float64]:
-        found, read, problem = read_numbers(text, lambda at: self.where(rows[at]), decimal=self.decimal, whole=whole)
-        bad = np.flatnonzero(~np.isfinite(found) & ~((text == "") & empty))
-        if problem is not None or bad.size:
-            at, said = problem or (int(bad[0]), ", should be a number")
-            # a DataFrame has no setting for it
-            said = said if isinstance(self.source, Path) else said.partition("; study.decimal")[0]
-            raise self.error(f"is {shown(text[at])} in {self.where(rows[at])}{said}", column)
-        notes = [Note(f"{what} in column {column}", count) for what, count in read]
-        self.notes.extend(note for note in notes if note not in self.notes)
-        return found
-
-
-def missing_column(column: str, names: Sequence[str], *, source: object, hint: str) -> InputError:
-    """Build the error about a column that is not there: it lists those that are, and the one that may be meant."""
-    near = _near(column, names)
-    meant = f"; did you mean {near!r}?" if near else ";"
-    listed = some_of(names, _COLUMNS_LISTED)
-    return InputError(f"is missing{meant} the table has {listed}; {hint}", source=source, field=column)
+        `tokens` has a row for each item, or answer; `given` broadcasts to it. One token may be another but for its
+        space.
+        """
+        if other_lead(given.ravel().tolist(), tokens.ravel().tolist(), share=0.4):
+            same = (without_lead(given) == without_lead(tokens)) & (given != tokens) & (given != "") & (tokens != "")
+            rows, columns = np.nonzero(same)
+            if len(set(rows.tolist())) > 1:
+                one, two = (shown(each[rows[0], min(columns[0], each.shape[1] - 1)]) for each in (given, tokens))
+                problem = f"is {one} where the same token is {two} ({len(rows)} such)"
+                raise self.error(
+                    f"{problem}; write both with the space before them that the language model has", column
+                )
 
 
 def _letters(name: str) -> str:
     return re.sub(r"[\W_]", "", name).casefold()
 
 
-def _near(column: str, names: Sequence[str]) -> str | None:
-    """Name that may be meant."""
-    lower = {name.lower(): name for name in names}
-    near = get_close_matches(column.lower(), list(lower), n=1)
-    return lower[near[0]] if near else None
+def header_names(names: Sequence[str]) -> list[str]:
+    """Names of columns; row names of R and pandas have none, nor have columns that a spreadsheet left."""
+    return [folded(name) or f"(column {at})" for at, name in enumerate(names, start=1)]
 
 
-def _meant(column: str, names: Sequence[str]) -> str:
-    near = _near(column, names)
-    return f" (did you mean {near!r}?)" if near else ""
+def check_header(names: Sequence[str], source: object) -> None:
+    """Refuse two columns of one name, and more columns than a table has."""
+    if len(names) > MOST_COLUMNS:
+        raise InputError(f"has {len(names):,} columns, more than {MOST_COLUMNS:,}", source=source)
+    twice = pd.Index(names)[pd.Index(names).duplicated()].unique().tolist()
+    if twice:
+        more = f" ({some_of(twice)})" if len(twice) > 1 else ""
+        raise InputError(f"is the name of more than one column{more}; rename one", source=source, field=twice[0])
 
 
 def table_of(given: object, name: str, *, of: str, needed: Sequence[str] = (), once: bool = True) -> Table:
     """Take a DataFrame as a table, see :func:`finished`; the error about another type lists the columns needed."""
     if not isinstance(given, pd.DataFrame):
         columns = f" and the columns {', '.join(needed)}" if needed else ""
-        raise InputError(
-            f"is a {type(given).__name__}, should be a pandas.DataFrame with one row a {of}{columns}", field=name
-        )
+        right = f"should be a pandas.DataFrame with one row a {of}{columns}"
+        raise InputError(f"is a {type(given).__name__}, {right}", field=name)
     cells = given.reset_index(drop=True).set_axis([str(column) for column in given.columns], axis=1)
     check_header(list(cells.columns), name)
-    return finished(Table(cells, name, _digest(cells), "study.columns.{}=NAME says which one it is"), of=of, once=once)
+    return finished(Table(cells, name, _digest(cells), np.arange(1, len(cells) + 1)), of=of, once=once)
+
+
+def finished(table: Table, *, of: str, once: bool = True) -> Table:
+    """Fold the names of columns, and leave out headers in the middle of a table; `of` says what a row is.
+
+    Refused are a table without rows and, where it is there `once`, one that stands twice in itself.
+    """
+    names = header_names(table.names)
+    check_header(names, table.source)
+    table = _without_headers(replace(table, cells=table.cells.set_axis(names, axis=1)))
+    if not len(table):
+        raise InputError(f"holds no {of}", source=table.source)
+    if once:
+        table.refuse_repeated()
+    return table
+
+
+def _without_headers(table: Table) -> Table:
+    """Tables that were put together by hand have the header once a part."""
+    cells, names = table.cells, table.names
+    # all cells of a column are looked at for one of them only
+    column = cells.iloc[:, 0].tolist() if len(names) > 1 else []
+    lower = [name.casefold() for name in names]
+    first = np.flatnonzero([isinstance(cell, str) and folded(cell).casefold() in lower for cell in column])
+    heads = []
+    for row in first.tolist():
+        said = [name.casefold() for name in header_names([cell_text(cell) for cell in cells.iloc[row].tolist()])]
+        if said == lower:
+            heads.append(row)
+        elif sorted(said) == sorted(lower):
+            problem = f"{table.where(row)} is a header with the columns in another order; read the two tables apart"
+            raise InputError(problem, source=table.source)
+    if not heads:
+        return table
+    where = some_of([table.where(row) for row in heads])
+    table.notes.append(Note(f"header lines in the middle of the table, left out: {where}", len(heads), "warning"))
+    kept = table.take(np.setdiff1d(np.arange(len(table)), heads))
+    return replace(kept, cells=kept.cells.reset_index(drop=True))
+
+
+def _digest(cells: pd.DataFrame) -> str:
+    """SHA-256 of names and cells; writing a CSV for it would take five times as long."""
+    digest = hashlib.sha256(json.dumps(list(cells.columns)).encode())
+    for name in cells.columns:
+        column = cells[name]
+        if column.dtype.kind in "biuf":
+            digest.update(column.to_numpy(dtype=float, na_value=np.nan).tobytes())
+        else:
+            digest.update(json.dumps([cell_text(value) for value in column.tolist()]).encode())
+    return digest.hexdigest()
+
+
+def cell_text(value: Any) -> str:
+    """Write a cell as a string: "" where it is missing, a whole number without a decimal point."""
+    if isinstance(value, str):
+        return value
+    if value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def in_notebook(function: Callable[P, xr.Dataset]) -> Callable[P, xr.Dataset]:
@@ -293,88 +464,3 @@ def _argument(found: re.Match[str]) -> str:
     for part in reversed(inner.split(".")[1:]):
         value = f"{{'{part}': {value}}}"
     return f"{name}={value}"
-
-
-def finished(table: Table, *, of: str, once: bool) -> Table:
-    """Leave header lines among the rows out, and refuse a table without rows, or twice in one where it is there once.
-
-    `of` says what a row is, for messages.
-    """
-    names = header_names(table.names)
-    check_header(names, table.source)
-    table = replace(table, cells=table.cells.set_axis(names, axis=1))
-    table = _without_headers(table)
-    if not len(table.cells):
-        raise InputError(f"holds no {of}", source=table.source)
-    if once:
-        table.refuse_repeated()
-    return table
-
-
-def _without_headers(table: Table) -> Table:
-    """Tables that were put together by hand have the header once a part."""
-    cells, names = table.cells, table.names
-    # all cells of a column are looked at for one of them only
-    column = cells.iloc[:, 0].tolist() if len(names) > 1 else []
-    lower = [name.casefold() for name in names]
-    first = np.flatnonzero([isinstance(cell, str) and folded(cell).casefold() in lower for cell in column])
-    heads = []
-    for row in first.tolist():
-        said = [name.casefold() for name in header_names([cell_text(cell) for cell in cells.iloc[row].tolist()])]
-        if said == lower:
-            heads.append(row)
-        elif sorted(said) == sorted(lower):
-            problem = f"{table.where(row)} is a header with the columns in another order; read the two tables apart"
-            raise InputError(problem, source=table.source)
-    if not heads:
-        return table
-    where = some_of([table.where(row) for row in heads])
-    table.notes.append(Note(f"header lines in the middle of the table, left out: {where}", len(heads), "warning"))
-    kept = np.setdiff1d(np.arange(len(cells)), heads)
-    lines = np.arange(1, len(cells) + 1) if table.lines is None else table.lines
-    unit = "row" if table.lines is None else table.unit
-    return replace(table, cells=cells.iloc[kept].reset_index(drop=True), lines=lines[kept], unit=unit)
-
-
-def _same_rows(cells: pd.DataFrame) -> NDArray[np.bool_]:
-    """Which rows are the first one again."""
-    same = np.arange(len(cells)) > 0
-    for name in cells.columns:
-        one = cell_text(cells[name].iloc[0])
-        same[same] = [cell_text(cell) == one for cell in cells[name].to_numpy()[same]]
-    return same
-
-
-def refuse_other_lead(table: Table, column: str, given: NDArray[np.object_], tokens: NDArray[np.object_]) -> None:
-    """Refuse tokens that are others of their item but for a space before all of these, or all of those.
-
-    `tokens` has a row for each item, or answer; `given` broadcasts to it. One token may be another but for its space.
-    """
-    if other_lead(given.ravel().tolist(), tokens.ravel().tolist(), share=0.4):
-        same = (without_lead(given) == without_lead(tokens)) & (given != tokens) & (given != "") & (tokens != "")
-        rows, columns = np.nonzero(same)
-        if len(set(rows.tolist())) > 1:
-            one, two = (shown(each[rows[0], min(columns[0], each.shape[1] - 1)]) for each in (given, tokens))
-            problem = f"is {one} where the same token is {two} ({len(rows)} such)"
-            raise table.error(f"{problem}; write both with the space before them that the language model has", column)
-
-
-def _digest(cells: pd.DataFrame) -> str:
-    """SHA-256 of names and cells; writing a CSV for it would take five times as long."""
-    digest = hashlib.sha256(json.dumps(list(cells.columns)).encode())
-    for name in cells.columns:
-        column = cells[name]
-        if column.dtype.kind in "biuf":
-            digest.update(column.to_numpy(dtype=float, na_value=np.nan).tobytes())
-        else:
-            digest.update(json.dumps([cell_text(value) for value in column.tolist()]).encode())
-    return digest.hexdigest()
-
-
-def cell_text(value: Any) -> str:
-    """Write a cell as a string: "" where it is missing, a whole number without a decimal point."""
-    if isinstance(value, str):
-        return value
-    if value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and math.isnan(value)):
-        return ""
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)

@@ -27,37 +27,35 @@ def check_scale(
     table: Table,
     column: str,
     values: NDArray[np.float64],
-    who: NDArray[np.object_],
     rows: NDArray[np.intp],
     *,
     top: float,
     cure: str,
     least: NDArray[np.float64] | None = None,
 ) -> None:
-    """Refuse values that are on another scale than from 0 to `top`."""
+    """Refuse values, in some rows of the table, that are on another scale than from 0 to `top`."""
     wide = top >= _SMALLEST_WIDE
-    unit = 1.0 if wide else top / 100
-    low = values <= unit * (1 + 1e-9)
+    right = f"should be on a scale from 0 to {top:g}; {cure}"
+    low = values <= (1.0 if wide else top / 100) * (1 + 1e-9)
     if low.all() and values.size >= ENOUGH and not wide and (values > 0).any():
-        raise table.error(f"is at most {values.max():g}, should be on a scale from 0 to {top:g}; {cure}", column)
+        raise table.error(f"is at most {values.max():g}, {right}", column)
     parts = values if least is None else least
     small = low & (parts > 0) & (parts < 1)
     if not wide or not small.any():
         return
-    names, code = np.unique(who.astype(str), return_inverse=True)
+    names, code = np.unique(table.texts("participant")[rows].astype(str), return_inverse=True)
     n = np.bincount(code)
     odd = (np.bincount(code, low) == n) & (np.bincount(code, small) > 0)
     sure = odd & (n >= ENOUGH)
     first = int(np.flatnonzero(small & sure[code] if sure.any() else small)[0])
+    where = table.where(rows[first])
     if sure.any() or small.mean() >= _PART:
         whose = f"none of the {n[code[first]]} of {shown(str(names[code[first]]))} is above 1"
         found = whose if sure.any() else f"{int(small.sum())} of {small.size} are below 1"
-        problem = f"is {parts[first]:g} in {table.where(rows[first])} ({found})"
-        raise table.error(f"{problem}, should be on a scale from 0 to {top:g}; {cure}", column)
+        raise table.error(f"is {parts[first]:g} in {where} ({found}), {right}", column)
     if odd.any():
         text = f"participants with too few values to tell, none above 1 on a scale from 0 to {top:g}; taken as they are"
         table.notes.append(Note(text, int(odd.sum()), "warning"))
-    if odd.any() or small.sum() == 1:
-        return
-    text = f"values of {column} between 0 and 1 on a scale from 0 to {top:g}, taken as they are (first: "
-    table.notes.append(Note(f"{text}{table.where(rows[first])})", int(small.sum()), "warning"))
+    elif small.sum() > 1:
+        text = f"values of {column} between 0 and 1 on a scale from 0 to {top:g}, taken as they are (first: {where})"
+        table.notes.append(Note(text, int(small.sum()), "warning"))

@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-import numpy as np
-
 from experiments.studies.parsing import Note
 from experiments.studies.plain_table import Table, cell_text
 
@@ -42,9 +40,8 @@ def without_survey_headers(table: Table) -> Table:
     else:
         return table
     labels = {} if questions is None else dict(zip(table.names, questions, strict=True))
-    lines, unit = (np.arange(1, len(table.cells) + 1), "row") if table.lines is None else (table.lines, table.unit)
     table.notes.append(Note("further header lines of a Qualtrics export, not taken for answers", n))
-    kept = replace(table, cells=table.cells.iloc[n:].reset_index(drop=True), lines=lines[n:], unit=unit, labels=labels)
+    kept = replace(table, cells=table.cells.iloc[n:].reset_index(drop=True), place=table.place[n:], labels=labels)
     for what, values, text in (
         ("status", _NOT_PEOPLE, "rows that Qualtrics marks as preview, test or spam (Status), kept; delete them"),
         ("distributionchannel", {"preview", "test"}, "rows of a preview (DistributionChannel), kept; delete them"),

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
+from estimators.content import file_sha256
 from estimators.errors import InputError, require_packages
 from experiments.harness.csv_tables import without_guard
 from experiments.studies.files import regular_file
 from experiments.studies.parsing import objects
-from experiments.studies.plain_table import Table, finished
+from experiments.studies.plain_table import Table, check_header, finished
 from experiments.studies.survey_export import without_survey_headers
 from experiments.studies.table_settings import TableFile
-from experiments.studies.text_rows import check_header
 from experiments.studies.text_table import read_text
 
-__all__ = ["file_sha256", "read_table"]
+__all__ = ["read_table"]
 
 _WORKBOOKS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")
 
@@ -34,14 +34,14 @@ def read_table(
     regular_file(path)
     if path.suffix.lower() in _WORKBOOKS:
         raise InputError("is a workbook; save its sheet as CSV", source=path)
-    hint = "study.columns.{}=NAME says which one it is"
     if path.suffix.lower() in (".parquet", ".pq"):
-        table = Table(_parquet(path), path, file_sha256(path), hint, decimal=how.decimal)
+        cells = _parquet(path)
+        table = Table(cells, path, file_sha256(path), np.arange(1, len(cells) + 1), decimal=how.decimal)
     else:
         text = read_text(path, how, wanted)
-        columns = without_guard(text.columns)
-        cells = pd.DataFrame({name: objects(column) for name, column in columns.items()}, dtype=object)
-        table = Table(cells, path, file_sha256(path), hint, text.lines, "line", how.decimal, notes=text.notes)
+        columns = {name: objects(column) for name, column in without_guard(text.columns).items()}
+        cells = pd.DataFrame(columns, dtype=object)
+        table = Table(cells, path, file_sha256(path), text.lines, "line", how.decimal, notes=text.notes)
     return finished(without_survey_headers(table), of=of, once=once)
 
 
@@ -61,9 +61,3 @@ def _parquet(path: Path) -> pd.DataFrame:
         said = " ".join(str(error).split())
         raise InputError(f"is no parquet file that can be read ({said})", source=path) from error
     return frame
-
-
-def file_sha256(path: Path) -> str:
-    """Hash a file, without all of it in memory."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -5,12 +5,11 @@ from __future__ import annotations
 import io
 import re
 import zipfile
-import zlib
 from typing import Any
 from xml.parsers import expat
 
 from estimators.errors import InputError
-from experiments.studies.files import checked_members
+from experiments.studies.files import UNPACKING_ERRORS, checked_members
 from experiments.studies.parsing import shown
 
 __all__ = ["WORKBOOK_LIMIT_BYTES", "read_sheet"]
@@ -35,7 +34,7 @@ def read_sheet(content: bytes, place: str) -> list[list[Any]]:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             for name, member in checked_members(archive, place, member_limit_bytes=WORKBOOK_LIMIT_BYTES).items():
                 _check_part(archive.read(member), name, f"{place}, {name}")
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError) as error:
+    except UNPACKING_ERRORS as error:
         raise InputError(f"is not a readable workbook ({error})", source=place) from error
     try:
         book = CalamineWorkbook.from_filelike(io.BytesIO(content))

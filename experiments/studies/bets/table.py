@@ -9,24 +9,89 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
+from pydantic import model_validator
 
 from estimators.bets import validate_bet_study
-from estimators.errors import InputError
+from estimators.bets.study import GENERATOR
+from estimators.errors import InputError, unknown_choice
 from estimators.layout import add_note
 from experiments.harness.result import loader
-from experiments.studies.bets.table_columns import BetColumns, BetLayout
-from experiments.studies.bets.table_items import ItemRows, with_models
-from experiments.studies.bets.table_stakes import shares_of_answers
 from experiments.studies.cells import bare, composed, same_words
 from experiments.studies.parsing import Note, add_notes, shown
-from experiments.studies.plain_table import Table, in_notebook, table_of
+from experiments.studies.plain_table import Groups, Table, in_notebook, specification, table_of
+from experiments.studies.scales import check_scale
 from experiments.studies.table_file import read_table
 from experiments.studies.table_settings import TableFile
-from inference.settings import UserPath
+from inference.settings import Positive, Settings, UserPath
 
 __all__ = ["BetTableSettings", "bet_study", "bet_table"]
 
+FloatArray = NDArray[np.float64]
+
 _NEEDED = ("participant", "item", "target", "word", "stake")
+_SPEC = specification(
+    id="participant item", text="target", text_or_empty="word context", number_or_empty="stake", number="other"
+)
+# percent that were rounded to whole ones add up to 99 or 101
+_SLACK = 0.015
+
+
+class BetColumns(Settings):
+    """Names of the table's columns."""
+
+    participant: str = "participant"
+    """Who bet."""
+    item: str = "item"
+    """The place of a text; any text names it."""
+    target: str = "target"
+    """The true next word, the same in every row of an item."""
+    word: str = "word"
+    """The word named; empty, with an empty stake, in the one row of an answer that names none."""
+    stake: str = "stake"
+    """What lies on it: chips, percent or shares, see `total`."""
+    other: str | None = None
+    """What lies on anything else, the same in every row of an answer; null: what the words leave of `total`."""
+    context: str | None = None
+    """The text before the target."""
+
+
+class BetModelColumns(Settings):
+    """Columns of a language model that scored the words: natural logarithms; an empty cell was not asked."""
+
+    target: str
+    """ln p(target | context), the same in every row of an item."""
+    word: str
+    """ln p(word named | context)."""
+
+
+class BetLayout(Settings):
+    """What the table means."""
+
+    columns: BetColumns = BetColumns()
+    """Names of the table's columns."""
+    total: Positive = 100.0
+    """What the stakes of an answer add up to, that on anything else among them: 100 chips or percent; 1 for shares.
+    Where it is 10 or more, shares are refused: a participant with three answers or more that stake at most 1 each and
+    less on some word, or a quarter of such answers."""
+    models: Mapping[str, BetModelColumns] = {}
+    """Language models that scored the words: NAME: {target: COLUMN, word: COLUMN}."""
+    generator: str | None = None
+    """Which of the models is the generator; null where there is none, or a single model, which it then is."""
+    match: Literal["exact", "folded"] = "exact"
+    """When word and target are the same: exact, or folded (without outer spaces and letter case)."""
+    extremes: Positive | None = None
+    """What a stake of 0 stands for, in the stakes' own unit: smaller stakes are raised to it, the answer is made a sum
+    of `total` again, and both are counted; null keeps zeros, which cost an infinite loss where they came."""
+    missing: Literal["error", "drop"] = "error"
+    """What to do with an answer that has an empty cell; drop leaves the whole answer out, counted."""
+
+    @model_validator(mode="after")
+    def _fits(self) -> BetLayout:
+        if self.generator is not None and self.generator not in self.models:
+            raise unknown_choice("generator", self.generator, self.models, source="settings")
+        if self.extremes is not None and self.extremes >= self.total / 10:
+            raise InputError(f"is {self.extremes:g}, should be below a tenth of {self.total:g}", field="extremes")
+        return self
 
 
 class BetTableSettings(BetLayout, TableFile):
@@ -89,7 +154,7 @@ def bet_study(
         Column of the DataFrame by the name above: ``{"participant": "worker"}``. Two more may be named: ``other``,
         what lies on anything else, and ``context``.
     total, models, generator, match, extremes, missing
-        See :class:`~experiments.studies.bets.table_columns.BetLayout`.
+        See :class:`~experiments.studies.bets.table.BetLayout`.
     name : str, optional
         Of the study.
 
@@ -127,92 +192,120 @@ def bet_study(
 
 
 def _study_of(table: Table, settings: BetLayout, *, name: str) -> xr.Dataset:
-    cells, rows = _complete(table, settings)
-    answers, answer = _numbered(cells, ["participant", "item"])
-    items, item_of_row = _numbered(cells, ["item"])
-    other, stake = shares_of_answers(table, answer, rows, (cells["word"] != "").to_numpy(), settings)
-    of = ItemRows(table, rows, item_of_row)
-    target = of.text(settings.columns.target)
-    is_bet = np.flatnonzero((cells["word"] != "").to_numpy())
-    word, of_bet = cells["word"].to_numpy(dtype=object)[is_bet], target[item_of_row[is_bet]]
-    _refuse_doubled(table, answer[is_bet], word, rows[is_bet], settings)
-    hit, notes = same_words(word, of_bet, settings.match)
+    n_rows = len(table)
+    table = _complete(_named(table, settings), settings)
+    answer = table.groups("participant", "item", what="answer")
+    of_item = table.groups("item", what="item")
+    other, stake = _shares(table, answer, settings)
+    target = of_item.one("target")
+    is_bet = np.flatnonzero(table["word"] != "")
+    word, bets = table["word"][is_bet], table.take(is_bet)
+    _refuse_doubled(bets, answer.of_row[is_bet], settings)
+    hit, notes = same_words(word, target[of_item.of_row[is_bet]], settings.match)
     table.notes.extend(notes)
     variables: dict[str, Any] = {
-        "item_id": ("item", items["item"].to_numpy(dtype=object)),
+        "item_id": ("item", table["item"][of_item.first]),
         "target": ("item", target),
-        "participant": ("response", answers["participant"].to_numpy(dtype=object)),
-        "response_item": ("response", item_of_row[np.unique(answer, return_index=True)[1]].astype(np.int64)),
+        "participant": ("response", table["participant"][answer.first]),
+        "response_item": ("response", of_item.of_row[answer.first].astype(np.int64)),
         "other_stake": ("response", other),
-        "bet_response": ("bet", answer[is_bet].astype(np.int64)),
+        "bet_response": ("bet", answer.of_row[is_bet].astype(np.int64)),
         "bet_word": ("bet", word),
         "bet_stake": ("bet", stake[is_bet]),
         "bet_hit": ("bet", hit),
-        "table_row": ("bet", rows[is_bet] + 1),
+        "table_row": ("bet", bets.cells.index.to_numpy() + 1),
     }
-    if settings.columns.context is not None:
-        variables["context"] = ("item", of.text(settings.columns.context))
-    study = xr.Dataset(
-        variables, coords={"item": np.arange(len(items))}, attrs={"name": name, "data_sha256": table.sha256}
-    )
-    study = with_models(study, of, is_bet, settings)
-    add_note(study, "rows in the table", count=len(table.cells))
+    if "context" in table:
+        variables["context"] = ("item", of_item.one("context"))
+    coords: dict[str, Any] = {"item": np.arange(len(of_item))}
+    attrs = {"name": name, "data_sha256": table.sha256}
+    if settings.models:
+        names = list(settings.models)
+        variables["target_logprob"] = (("model", "item"), np.stack([of_item.one(f"{each} target") for each in names]))
+        variables["bet_logprob"] = (("model", "bet"), np.stack([bets[f"{each} word"] for each in names]))
+        coords["model"] = np.array(names, dtype=object)
+        generator = settings.generator or (names[0] if len(names) == 1 else None)
+        attrs |= {} if generator is None else {GENERATOR: generator}
+    study = xr.Dataset(variables, coords=coords, attrs=attrs)
+    add_note(study, "rows in the table", count=n_rows)
     add_notes(study, table.notes)
-    empty = int(len(answers) - np.unique(answer[is_bet]).size)
-    if empty:
-        add_note(study, "answers that name no word", count=empty)
+    silent = len(answer) - np.unique(answer.of_row[is_bet]).size
+    if silent:
+        add_note(study, "answers that name no word", count=silent)
     return validate_bet_study(study)
 
 
-def _complete(table: Table, settings: BetLayout) -> tuple[pd.DataFrame, NDArray[np.intp]]:
-    """Cells as texts, and the rows of the table that they are of: those of answers without an empty cell."""
-    columns = {name: getattr(settings.columns, name) for name in BetColumns.model_fields}
-    columns = {name: column for name, column in columns.items() if column is not None}
+def _named(table: Table, settings: BetLayout) -> Table:
+    columns = {name: column for name, column in settings.columns if column is not None}
+    spec = dict(_SPEC)
     table.check_columns(columns)
-    names = ("participant", "item")
-    read = {what: table.ids(name, empty=True) if what in names else table.texts(name) for what, name in columns.items()}
-    cells = pd.DataFrame(read, dtype=object)
+    for model, its in settings.models.items():
+        own = {f"{model} {kind}": column for kind, column in its}
+        table.check_columns({column: column for column in own.values()}, hint=f"model {model!r} needs it")
+        columns, spec = columns | own, spec | dict.fromkeys(own, "logprob_or_empty")
+    return table.named(columns, spec)
+
+
+def _complete(table: Table, settings: BetLayout) -> Table:
+    """Rows of answers without an empty cell."""
+    blank = {name: table.blank(name) for name in _SPEC if name in table and name != "context"}
     # a row without word and stake says that its answer names no word
-    silent = (cells["word"] == "") & (cells["stake"] == "")
-    blank = cells == ""
-    blank["context"] = False
-    blank.loc[silent, ["word", "stake"]] = False
-    bad = blank.any(axis=1).to_numpy()
-    if not bad.any():
-        return cells, np.arange(len(cells))
-    row = int(np.flatnonzero(bad)[0])
-    if settings.missing == "error":
-        name = next(name for name in columns if blank[name].iloc[row])
-        raise table.error(
-            f"is empty in {table.where(row)} ({int(bad.sum())} such rows); fill it, or study.missing=drop leaves such "
-            "answers out",
-            columns[name],
-        )
-    key = pd.MultiIndex.from_frame(cells[["participant", "item"]])
-    out = key.isin(key[bad])
-    if out.all():
-        raise InputError("holds no answer without an empty cell", source=table.source)
-    text = "answers left out: an empty cell (missing=drop)"
-    table.notes.append(Note(text, int(key[out].nunique()), "warning"))
-    return cells[~out].reset_index(drop=True), np.flatnonzero(~out)
+    silent = blank["word"] & blank["stake"]
+    blank |= {name: blank[name] & ~silent for name in ("word", "stake")}
+    return table.without(blank, settings.missing, of="answer", by=("participant", "item"))
 
 
-def _numbered(cells: pd.DataFrame, key: list[str]) -> tuple[pd.DataFrame, NDArray[np.intp]]:
-    """Different values of some columns in the order of the table, and the number of each row's."""
-    number = cells.groupby(key, sort=False, dropna=False).ngroup().to_numpy()
-    return cells[key].drop_duplicates().reset_index(drop=True), number.astype(np.intp)
-
-
-def _refuse_doubled(
-    table: Table, answer: NDArray[np.intp], word: NDArray[np.object_], rows: NDArray[np.intp], settings: BetLayout
-) -> None:
+def _refuse_doubled(bets: Table, answer: NDArray[np.intp], settings: BetLayout) -> None:
     """Refuse a word that an answer names twice: whose stake counts is nothing to guess."""
+    word = bets["word"]
     named = pd.DataFrame({"answer": answer, "word": bare(word) if settings.match == "folded" else composed(word)})
     again = named.duplicated().to_numpy()
     if again.any():
-        row = int(np.flatnonzero(again)[0])
-        raise table.error(
-            f"is {shown(word[row])} in {table.where(rows[row])}, which the same participant has named for this item "
-            f"before ({int(again.sum())} such)",
-            settings.columns.word,
-        )
+        row = int(np.argmax(again))
+        said = "which the same participant has named for this item before"
+        problem = f"is {shown(word[row])} in {bets.where(row)}, {said} ({int(again.sum())} such)"
+        raise bets.error(problem, "word")
+
+
+def _shares(table: Table, answer: Groups, settings: BetLayout) -> tuple[FloatArray, FloatArray]:
+    """What lies on anything else, and on the words, as shares of each answer's total."""
+    total, stake = settings.total, np.nan_to_num(table["stake"])
+    table.wrong(stake < 0, "stake", "0 or more")
+    sums = np.bincount(answer.of_row, weights=stake).astype(np.float64)
+    _check_total(table, answer, stake, sums, settings)
+    if "other" in table:
+        table.wrong(table["other"] < 0, "other", "0 or more")
+        other: FloatArray = answer.one("other")
+        off = np.abs(sums + other - total)
+        _refuse_sum(table, answer, off > _SLACK * total, sums + other, f"should be {total:g}")
+        rounded = int((off > 1e-6 * total).sum())
+        if rounded:
+            table.notes.append(Note(f"answers that did not add up to {total:g} exactly; made to", rounded))
+    else:
+        other = total - sums
+        _refuse_sum(table, answer, other < -1e-9 * total, sums, f"should be at most {total:g}")
+        other = np.maximum(other, 0)
+    if settings.extremes is not None:
+        least, named = settings.extremes, table["word"] != ""
+        low = int((stake[named] < least).sum() + (other < least).sum())
+        stake, other = np.where(named, np.maximum(stake, least), stake), np.maximum(other, least)
+        if low:
+            table.notes.append(Note(f"stakes raised to {least:g} (extremes)", low, "warning"))
+    sums = np.bincount(answer.of_row, weights=stake) + other
+    return other / sums, stake / sums[answer.of_row]
+
+
+def _refuse_sum(table: Table, answer: Groups, bad: NDArray[np.bool_], sums: FloatArray, right: str) -> None:
+    if bad.any():
+        at = int(np.argmax(bad))
+        where = f"in the answer that begins in {table.where(answer.first[at])} ({int(bad.sum())} such)"
+        raise table.error(f"adds up to {sums[at]:g} {where}, {right}; study.total says what an answer has", "stake")
+
+
+def _check_total(table: Table, answer: Groups, stake: FloatArray, sums: FloatArray, settings: BetLayout) -> None:
+    """Refuse answers whose stakes are shares of 1 where the total is another, or the reverse."""
+    least = np.full(len(answer), np.inf)
+    np.minimum.at(least, answer.of_row, np.where(stake > 0, stake, np.inf))
+    staked, cure = sums > 0, "shares take study.total=1; a table has one scale"
+    rows = answer.first[staked]
+    check_scale(table, "stake", sums[staked], rows, top=settings.total, cure=cure, least=least[staked])

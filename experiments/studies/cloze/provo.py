@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import astuple
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -18,18 +18,19 @@ import xarray as xr
 from estimators.cloze import validate_cloze_study
 from estimators.errors import InputError
 from experiments.harness.result import loader
-from experiments.studies.cache import Cached, arrays_from_cached, cached_from_arrays, through_cache
+from experiments.studies.cache import through_cache
 from experiments.studies.cloze.provo_norms import NORMS_FILE, parse_norms
 from experiments.studies.cloze.provo_parse import HUMAN_FILES, MODEL_FILES, RESULT_FILES, TRAINING_FILES, parse
-from experiments.studies.cloze.rows import Parsed, cloze_dataset
+from experiments.studies.cloze.rows import cloze_dataset
 from experiments.studies.files import FolderFiles
-from experiments.studies.parsing import Note, add_notes
+from experiments.studies.parsing import add_notes
 from experiments.studies.public_data import CachedSettings, public_folder
 from inference.settings import UserPath
 
 __all__ = ["ProvoSettings", "provo"]
 
 _CACHE_FILE = "provo-{}.nc"
+_SHA256 = "files_sha256"
 
 
 class ProvoSettings(CachedSettings):
@@ -82,18 +83,24 @@ def provo(settings: ProvoSettings) -> xr.Dataset:
     array([16,  4], dtype=int32)
     """
     root, layout = _place(settings)
-    parsed, digest, cache_notes = _parsed(settings, root, layout)
-    study = cloze_dataset(
-        parsed.arrays,
-        {
-            "name": "provo",
-            "word_rules": "provo",
-            "data_sha256": digest,
-            "published": json.dumps(parsed.published, sort_keys=True),
-        },
-    )
-    add_notes(study, (*parsed.notes, *cache_notes))
+    files, names = _names(root, layout)
+    # the folder's own name is part of the key: two copies may have files of the same size and time
+    place = f"{layout} {root.resolve()}"
+    # named by the place alone: a file of other data or other code is replaced, and none pile up
+    path = settings.cache_folder / _CACHE_FILE.format(_sha256(place)[:16])
+    key = _sha256("\n".join([place, *files.stamps(names)]))
+
+    def read() -> xr.Dataset:
+        return _parsed(files, names, layout)
+
+    study, cache_notes = through_cache(path, key, read) if settings.cache else (read(), [])
+    study.attrs["data_sha256"] = study.attrs.pop(_SHA256)
+    add_notes(study, cache_notes)
     return validate_cloze_study(study)
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def _place(settings: ProvoSettings) -> tuple[Path, str]:
@@ -135,31 +142,12 @@ def _names(root: Path, layout: str) -> tuple[FolderFiles, list[str]]:
     return FolderFiles(root), names
 
 
-def _parsed(settings: ProvoSettings, root: Path, layout: str) -> tuple[Parsed, str, list[Note]]:
-    files, names = _names(root, layout)
-    # the folder's own name is part of the key: two copies may have files of the same size and time
-    place = f"{layout} {root.resolve()}"
-    lines = [place, *files.stamps(names)]
-    key, name = (
-        hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest() for text in ("\n".join(lines), place)
-    )
-    # named by the place alone: a file of other data or other code is replaced, and none pile up
-    path = settings.cache_folder / _CACHE_FILE.format(name[:16])
-
-    def read() -> Cached:
-        contents = dict(files.read(names))
-        digest = hashlib.sha256()
-        for name, content in contents.items():
-            digest.update(f"{name} {hashlib.sha256(content).hexdigest()}\n".encode("utf-8", "surrogateescape"))
-        parsed = parse_norms(contents[names[0]], files.where(names[0])) if layout == "norms" else parse(contents)
-        values = {
-            "notes": [astuple(note) for note in parsed.notes],
-            "published": parsed.published,
-            "data_sha256": digest.hexdigest(),
-        }
-        return cached_from_arrays(parsed.arrays, values)
-
-    cached, cache_notes = through_cache(path, key, read) if settings.cache else (read(), [])
-    values = cached.values
-    kept = [Note(text, count, level) for text, count, level in values["notes"]]
-    return Parsed(arrays_from_cached(cached), values["published"], kept), values["data_sha256"], cache_notes
+def _parsed(files: FolderFiles, names: Sequence[str], layout: str) -> xr.Dataset:
+    contents = dict(files.read(names))
+    lines = [f"{name} {hashlib.sha256(content).hexdigest()}\n" for name, content in contents.items()]
+    parsed = parse_norms(contents[names[0]], files.where(names[0])) if layout == "norms" else parse(contents)
+    published = json.dumps(parsed.published, sort_keys=True)
+    attrs = {"name": "provo", "word_rules": "provo", _SHA256: _sha256("".join(lines)), "published": published}
+    study = cloze_dataset(parsed.arrays, attrs)
+    add_notes(study, parsed.notes)
+    return study

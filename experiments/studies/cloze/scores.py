@@ -21,7 +21,6 @@ from typing import Any
 from unicodedata import normalize
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from estimators.errors import InputError
@@ -29,11 +28,14 @@ from experiments.studies.cells import folded
 from experiments.studies.cloze.table_columns import ScoreFile
 from experiments.studies.files import read_bytes
 from experiments.studies.parsing import Note, is_number, objects, parse_json, shown, utf8
-from experiments.studies.plain_table import Table, cell_text
+from experiments.studies.plain_table import Table, cell_text, specification
 from experiments.studies.table_file import read_table
 
-__all__ = ["Contexts", "key_part", "target_logprobs"]
+__all__ = ["Contexts", "key_parts", "target_logprobs"]
 
+_SPEC = specification(
+    text_or_empty="context word", id_or_empty="context_id text_id", whole_or_empty="word_num", number_or_empty="value"
+)
 _JSON_LINES = (".jsonl", ".ndjson")
 _NATS_PER_BIT = math.log(2)
 # R writes the first word of a sentence, of which nothing is known, like this
@@ -47,14 +49,8 @@ _EDGES = " \t\n.,;:!?\"'()[]\u2018\u2019\u201c\u201d\u2026"
 class Contexts:
     """What tells the contexts of a study apart.
 
-    Parameters
-    ----------
-    parts : mapping of str to str
-        What a column of the key is -> its name in the study's table.
-    keys : list of str
-        Key of each context; its parts are joined by U+001F.
-    texts, targets : sequence of str
-        Text before the word asked for, and the word; "" where it is not known.
+    `parts` are the columns of the key and their names in the study's table; the parts of each of `keys` are joined by
+    U+001F. `texts` and `targets` are "" where they are not known.
     """
 
     parts: Mapping[str, str]
@@ -119,30 +115,29 @@ def _bare(word: str) -> str:
     return normalize("NFC", word.translate(_PIECES)).strip(_EDGES).casefold()
 
 
-def key_part(table: Table, what: str, column: str) -> NDArray[np.object_]:
-    """A part of what names a context; a number is one however it is written."""
-    if what != "word_num":
-        return table.ids(column, empty=True)
-    return objects([cell_text(number) for number in table.whole(column, empty=True).tolist()])
+def key_parts(table: Table) -> dict[str, NDArray[np.object_]]:
+    """What names a context; a number is one however it is written."""
+    parts = {name: table[name] for name in ("context_id", "text_id", "word_num") if name in table}
+    if "word_num" in parts:
+        parts["word_num"] = objects([cell_text(number) for number in parts["word_num"].tolist()])
+    if "context" in table and not {"context_id", "word_num"} & set(parts):
+        parts = {"context": table.ids("context", empty=True), **parts}
+    return parts
 
 
 def _table(file: ScoreFile, contexts: Contexts) -> tuple[dict[str, list[tuple[str, float]]], list[Note]]:
-    own = {what: getattr(file.columns, what) or name for what, name in contexts.parts.items()}
-    wanted = [*own.values(), file.columns.word, file.columns.value]
-    table = read_table(file.path, of="word", how=file, wanted=wanted)
-    for what, column in {**own, "word": file.columns.word, "value": file.columns.value}.items():
-        table.check_column(column, what, hint=f"study.scores.NAME.columns.{what}=NAME says which one it is")
-    parts = [key_part(table, what, column).tolist() for what, column in own.items()]
-    values = _nats(_values(table, file.columns.value), file, table.where)
+    columns = {what: getattr(file.columns, what) or name for what, name in contexts.parts.items()}
+    columns |= {"word": file.columns.word, "value": file.columns.value}
+    table = read_table(file.path, of="word", how=file, wanted=list(columns.values()))
+    table = table.named(columns, _SPEC, hint="study.scores.NAME.columns.{}=NAME says which one it is")
+    known = ["" if text.strip() in _UNKNOWN else text for text in table.texts("value").tolist()]
+    table = replace(table, cells=table.cells.assign(value=objects(known)))
+    values = _nats(table["value"], file, table.where)
     rows: dict[str, list[tuple[str, float]]] = {}
-    for *key, word, value in zip(*parts, table.texts(file.columns.word).tolist(), values.tolist(), strict=True):
+    parts = (part.tolist() for part in key_parts(table).values())
+    for *key, word, value in zip(*parts, table["word"].tolist(), values.tolist(), strict=True):
         rows.setdefault("\x1f".join(key), []).append((word, value))
     return rows, table.notes
-
-
-def _values(table: Table, column: str) -> NDArray[np.float64]:
-    texts = ["" if text.strip() in _UNKNOWN else text for text in table.texts(column).tolist()]
-    return replace(table, cells=pd.DataFrame({column: objects(texts)})).numbers(column, empty=True)
 
 
 def _nats(values: NDArray[np.float64], file: ScoreFile, where: Any) -> NDArray[np.float64]:

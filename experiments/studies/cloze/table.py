@@ -13,8 +13,8 @@ import xarray as xr
 
 from estimators.errors import InputError
 from experiments.harness.result import loader
-from experiments.studies.cloze.table_columns import ClozeRowSettings, chosen_columns
-from experiments.studies.cloze.table_rows import RowsToStudy
+from experiments.studies.cloze.table_columns import ClozeRowSettings, named_columns
+from experiments.studies.cloze.table_rows import study_of_rows
 from experiments.studies.cloze.table_wide import long_table
 from experiments.studies.parsing import Note
 from experiments.studies.plain_table import Table, in_notebook, table_of
@@ -118,12 +118,9 @@ def _study(table: Table, settings: ClozeRowSettings, name: str) -> xr.Dataset:
     own, said = settings.columns, table.repeated()
     if settings.wide is not None:
         table, own = long_table(table, settings.wide, own)
-    columns, notes = chosen_columns(table, own)
-    if said and {"participant", "count", "proportion"} & set(columns):
+    found, notes = named_columns(table, own)
+    if said and {"participant", "count", "proportion"} & set(found.names):
         table.refuse_repeated()
     if said:
-        notes = [
-            *notes,
-            Note(f"{said}; kept, as people may answer alike", None, "warning"),
-        ]
-    return RowsToStudy(settings, table, columns).study(name=name, notes=notes)
+        notes.append(Note(f"{said}; kept, as people may answer alike", None, "warning"))
+    return study_of_rows(found, settings, name=name, notes=notes)

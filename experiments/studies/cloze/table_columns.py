@@ -10,11 +10,18 @@ from pydantic import Field, model_validator
 from estimators.errors import InputError
 from experiments.studies.cloze.rows import WordRulesName
 from experiments.studies.parsing import Note
-from experiments.studies.plain_table import Table, missing_column
+from experiments.studies.plain_table import Table, specification
 from experiments.studies.table_settings import CellTexts, TableFile
 from inference.settings import Count, Names, Settings, UserPath
 
-__all__ = ["ClozeColumns", "ClozeRowSettings", "ScoreFile", "WideColumns", "chosen_columns"]
+__all__ = ["ClozeColumns", "ClozeRowSettings", "ScoreFile", "WideColumns", "named_columns"]
+
+_SPEC = specification(
+    text_or_empty="context response target",
+    id_or_empty="context_id text_id participant participant_group model",
+    whole_or_empty="word_num count",
+    number_or_empty="proportion",
+)
 
 
 class ClozeColumns(Settings):
@@ -147,21 +154,19 @@ class ClozeRowSettings(Settings):
     """What makes this table's strings comparable (estimators.cloze.words.WORD_RULES)."""
 
 
-def chosen_columns(table: Table, columns: ClozeColumns | None) -> tuple[dict[str, str], list[Note]]:
-    """Find the columns that the settings name, or else those that bear the settings' names."""
-    found = (
-        {name: name for name in ClozeColumns.model_fields if name in table.cells} if columns is None else columns.given
-    )
-    hint = "name the columns: 'study.columns={context: COLUMN, response: COLUMN}'"
+def named_columns(table: Table, columns: ClozeColumns | None) -> tuple[Table, list[Note]]:
+    """The table by the columns that the settings name, or else by those that bear the settings' names."""
+    own = {name: name for name in ClozeColumns.model_fields}
+    found = {name: name for name in own if name in table} if columns is None else columns.given
     table.check_columns(found)
+    hint = "name the columns: 'study.columns={context: COLUMN, response: COLUMN}'"
     if "response" not in found:
-        raise missing_column("response", table.names, source=table.source, hint=hint)
+        raise table.missing("response", hint)
     if not {"context", "context_id", "word_num"} & set(found):
-        hint += ", or an id of it (context_id), or text_id and word_num"
-        raise missing_column("context", table.names, source=table.source, hint=hint)
+        raise table.missing("context", f"{hint}, or an id of it (context_id), or text_id and word_num")
     if columns is None:
-        table.refuse_misspelt({name: name for name in ClozeColumns.model_fields})
+        table.refuse_misspelt(own)
     unread = [name for name in table.names if name not in found.values()]
     # a model's rows are people's answers where the settings do not say which column names the model
     text = f"columns that study.columns does not name were not read: {', '.join(unread)}"
-    return found, [Note(text, None)] if unread else []
+    return table.named(found, _SPEC), [Note(text, None)] if unread else []

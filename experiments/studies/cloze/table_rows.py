@@ -3,324 +3,310 @@
 from __future__ import annotations
 
 import hashlib
-import math
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from estimators.cloze import validate_cloze_study
 from estimators.cloze.study import SAMPLES
+from estimators.content import file_sha256
 from estimators.errors import InputError
 from experiments.studies.cells import folded
 from experiments.studies.cloze.answers import answer_notes
-from experiments.studies.cloze.rows import ClozeRows, cloze_dataset
-from experiments.studies.cloze.scores import Contexts, key_part, target_logprobs
+from experiments.studies.cloze.rows import cloze_dataset
+from experiments.studies.cloze.scores import Contexts, key_parts, target_logprobs
 from experiments.studies.cloze.table_columns import ClozeRowSettings
 from experiments.studies.cloze.table_weights import SUM_SLACK, draws_of_shares, row_weights
 from experiments.studies.parsing import Note, add_notes, objects, shown
 from experiments.studies.plain_table import Table
-from experiments.studies.table_file import file_sha256
 
 if TYPE_CHECKING:
     import xarray as xr
     from numpy.typing import NDArray
 
-__all__ = ["RowsToStudy"]
+__all__ = ["study_of_rows"]
 
 # words that files only score stand under the same name in the published files
 _TARGETS = "corpus"
-# of a row: the text of its context, as what names it
-_KEY = "key"
+_JOIN = "\x1f"
+_BLANK = (
+    "blank answers (empty, null, or listed in study.missing), kept as blank strings; distributions leave them out "
+    "unless the word rules keep them (experiment.words.blank=keep)"
+)
+_SAME_ANSWER = ["item", "model", "participant_group", "response"]
 
 
-class RowsToStudy:
-    """Collect the rows of one table, and make a study of them.
+@dataclass(frozen=True, eq=False)
+class _Items:
+    """Contexts: the key of each, the item of each row, and their variables."""
 
-    Parameters
-    ----------
-    settings : ClozeRowSettings
-    table : Table
-    columns : mapping of str to str
-        What a column is -> its name in the table.
-    """
+    keys: list[str]
+    of_row: NDArray[np.intp]
+    arrays: dict[str, NDArray[Any]]
 
-    def __init__(self, settings: ClozeRowSettings, table: Table, columns: Mapping[str, str]) -> None:
-        if settings.n_answers is not None and "proportion" not in columns:
-            raise InputError("goes with a column of proportions", source=table.source, field="n_answers")
-        self._settings = settings
-        self._columns = columns
-        self._table = table
-        self._rows = ClozeRows()
-        self._items: dict[str, int] = {}
-        self._keys: dict[tuple[str, int], str] = {}
-        self._per_text: dict[str, int] = {}
-        self._same_context: dict[str, int] = {}
-        self._entries: dict[tuple[int, str], int] = {}
-        self._models: dict[str, int] = {}
-        self._seen: set[tuple[int, str]] = set()
-        self._weights: dict[tuple[int, str, str, str], tuple[float, int]] = {}
-        self._scored = False
-        self._blank = self._incomplete = self._repeats = 0
+    def __len__(self) -> int:
+        return len(self.keys)
 
-    def study(self, *, name: str, notes: Iterable[Note] = ()) -> xr.Dataset:
-        """Read every row."""
-        columns = {what: self._texts(what).tolist() for what in self._columns if what not in ("count", "proportion")}
-        if self._keyed_by_text:
-            columns[_KEY] = self._table.ids(self._columns["context"], empty=True).tolist()
-        weights = row_weights(self._table, self._columns, percent=self._settings.percent)
-        weight, is_share = weights.weight.tolist(), weights.is_share.tolist()
-        for row, values in enumerate(zip(*columns.values(), strict=True)):
-            self._read(dict(zip(columns, values, strict=True)), weight[row], is_share[row], row)
-        if not self._items:
-            raise InputError("holds no answer", source=self._table.source)
-        scored = self._add_scores()
-        arrays = self._rows.arrays()
-        if "response_item" not in arrays:
-            raise InputError("holds no human answer: every row names a model", source=self._table.source)
-        self._check_answered(arrays["response_item"])
-        shares = self._proportions(arrays) if "response_proportion" in arrays else []
-        found = [*self._table.notes, *notes, *shares, *self._model_shares(arrays), *scored]
-        arrays["item"] = np.arange(len(self._items))
-        if "item_id" in arrays and len(set(arrays["item_id"].tolist())) < len(self._items):
-            # ids that start anew in each text
-            arrays["item_id"] = objects([key.replace("\x1f", ":") for key in self._items])
-        if self._models:
-            arrays["model"] = np.array(list(self._models), dtype=object)
-            arrays["source"] = np.array([SAMPLES, *([_TARGETS] if scored else [])], dtype=object)
-        attrs = {"name": name, "word_rules": self._settings.word_rules, "data_sha256": self._sha256()}
-        study = cloze_dataset(arrays, attrs)
-        add_notes(study, (*found, *self._notes(arrays), *answer_notes(study)))
-        return validate_cloze_study(study)
 
-    def _sha256(self) -> str:
-        digests = [self._table.sha256, *(file_sha256(file.path) for file in self._settings.scores.values())]
-        return digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
+def study_of_rows(table: Table, settings: ClozeRowSettings, *, name: str, notes: Sequence[Note]) -> xr.Dataset:
+    """Make a study of the rows of a table, whose columns have the loader's own names."""
+    if settings.n_answers is not None and "proportion" not in table:
+        raise InputError("goes with a column of proportions", source=table.source, field="n_answers")
+    items, rows, incomplete = _complete_rows(table, settings)
+    blank = (rows["response"].str.strip() == "") | rows["response"].isin(settings.missing)
+    rows["word"], words = pd.factorize(rows["response"].where(~blank, ""))
+    people, of_models = rows[rows["model"] == ""], rows[rows["model"] != ""]
+    if not len(people):
+        raise InputError("holds no human answer: every row names a model", source=table.source)
+    arrays = _of_people(table, people)
+    answered = np.isin(np.arange(len(items)), arrays["response_item"])
+    if not answered.all():
+        first = items.keys[int(np.argmin(answered))]
+        problem = f"{int((~answered).sum())} contexts have no human answer, the first is {first[-60:]!r}"
+        raise InputError(f"{problem}; leave them out", source=table.source)
+    found = [*table.notes, *notes]
+    if "response_proportion" in arrays:
+        found += _proportions(table, arrays, items, settings)
+    samples = _samples(of_models, list(words))
+    scored = _score(samples, table, settings, items)
+    if samples.entries:
+        arrays |= samples.arrays()
+        arrays["source"] = np.array([SAMPLES, *([_TARGETS] if scored else [])], dtype=object)
+        if of_models["share"].any():
+            found.append(_model_shares(table, arrays, items, settings))
+        elif not settings.scores:
+            # without any probability none is known
+            del arrays["sample_logprob"]
+    arrays |= items.arrays | {"word_text": objects(samples.words), "item": np.arange(len(items))}
+    digests = [table.sha256, *(file_sha256(file.path) for file in settings.scores.values())]
+    sha256 = digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
+    study = cloze_dataset(arrays, {"name": name, "word_rules": settings.word_rules, "data_sha256": sha256})
+    repeats = int(people.duplicated(["item", "participant"]).sum()) if "participant" in table else 0
+    again = int(pd.Series(items.arrays["context"]).duplicated(keep=False).sum()) if "context" in table else 0
+    counted = (
+        Note(_BLANK, int(blank.sum())),
+        Note("rows without a context, a weight or a participant, left out", incomplete, "warning"),
+        Note("further answers of a participant to the same context, all kept", repeats, "warning"),
+        Note("contexts with the same text as another one and an id of their own, kept apart", again),
+    )
+    found += [*scored, Note("contexts", len(items)), Note("rows with a human answer", len(people))]
+    add_notes(study, (*found, *(note for note in counted if note.count), *answer_notes(study)))
+    return validate_cloze_study(study)
 
-    def _wrong(self, problem: str, field: str | None = None) -> InputError:
-        return InputError(problem, source=self._table.source, field=field)
 
-    def _texts(self, what: str) -> NDArray[np.object_]:
-        column = self._columns[what]
-        if what == "response" and self._table.cells[column].dtype.kind in "biufcO":
-            for row, value in enumerate(self._table.cells[column].tolist()):
-                if not isinstance(value, str) and not pd.isna(value):
-                    problem = f"{self._table.where(row)}: is {shown(value)}; answers have to be strings"
-                    raise self._wrong(f"{problem} (TRUE and 1.0 do not say what was typed)", column)
-        if what in ("context", "response", "target"):
-            return self._table.texts(column)
-        return key_part(self._table, what, column)
+def _complete_rows(table: Table, settings: ClozeRowSettings) -> tuple[_Items, pd.DataFrame, int]:
+    """The contexts, the rows that count, and how many are left out."""
+    _check_answers(table)
+    weights = row_weights(table, percent=settings.percent)
+    rows = pd.DataFrame({"response": table["response"], "weight": weights.weight, "share": weights.is_share})
+    nobody = objects([""] * len(table))
+    for what in ("model", "participant", "participant_group"):
+        rows[what] = table[what] if what in table.names else nobody
+    parts = key_parts(table)
 
-    @property
-    def _keyed_by_text(self) -> bool:
-        return "context" in self._columns and not {"context_id", "word_num"} & set(self._columns)
+    def complete(rows: pd.DataFrame, bad: NDArray[np.bool_], problem: str) -> pd.DataFrame:
+        if bad.any() and not settings.drop_incomplete:
+            where = table.where(int(rows.index[int(np.argmax(bad))]))
+            hint = "study.drop_incomplete=true leaves such rows out"
+            raise InputError(f"{where}: {problem}; {hint}", source=table.source)
+        return rows[~bad].copy()
 
-    def _read(self, values: Mapping[str, str], weight: float, is_share: bool, row: int) -> None:
-        item = self._item(values, row)
-        if item is None:
-            return
-        answer = values["response"]
-        if not answer.strip() or answer in self._settings.missing:
-            self._blank += 1
-            answer = ""
-        if math.isnan(weight):
-            self._leave_out(f"has no {' and no '.join({'count', 'proportion'} & set(self._columns))}", row)
-            return
-        model = values.get("model", "")
-        self._refuse_again(item, values, weight, row)
-        if model:
-            self._model_row(item, model, answer, weight, is_share=is_share)
-            return
-        who = values.get("participant")
-        if who == "":
-            self._leave_out("has no participant", row)
-            return
-        column = self._rows.column
-        if who is not None:
-            if weight != 1:
-                raise self._wrong(f"{self._table.where(row)}: has a participant and a count of {weight:g}", "count")
-            self._repeats += (item, who) in self._seen
-            self._seen.add((item, who))
-            column("participant").append(who)
-        if "participant_group" in values:
-            column("participant_group").append(values["participant_group"])
-        column("response_item").append(item)
-        column("response_word").append(self._rows.word(answer))
-        if is_share:
-            column("response_proportion").append(weight)
-        else:
-            column("response_count").append(int(weight))
+    nameless = np.logical_or.reduce([part == "" for part in parts.values()])
+    rows = complete(rows, nameless, "does not say which context")
+    if not len(rows):
+        raise InputError("holds no answer", source=table.source)
+    items = _items(table, parts, rows.index.to_numpy())
+    rows["item"] = items.of_row
+    weight = " and no ".join(name for name in ("count", "proportion") if name in table)
+    rows = complete(rows, rows["weight"].isna().to_numpy(), f"has no {weight}")
+    _refuse_again(table, rows)
+    if "participant" in table:
+        nameless = ((rows["participant"] == "") & (rows["model"] == "")).to_numpy()
+        rows = complete(rows, nameless, "has no participant")
+    return items, rows, len(table) - len(rows)
 
-    def _refuse_again(self, item: int, values: Mapping[str, str], weight: float, row: int) -> None:
-        """A count of each answer is there once; rows that count one each are answers, one by one."""
-        if "count" not in self._columns and "proportion" not in self._columns:
-            return
-        key = (item, values.get("model", ""), values.get("participant_group", ""), values["response"])
-        before = self._weights.setdefault(key, (weight, row))
-        if before[1] != row and (weight, before[0]) != (1, 1):
-            problem = f"{self._table.where(row)}: {shown(values['response'])} has a count or share already in "
-            raise self._wrong(
-                f"{problem}{self._table.where(before[1])}, for the same context; leave one of the rows (was the table "
-                "pasted twice?), add them up, or name the column that tells them apart",
-                self._columns["response"],
-            )
 
-    def _model_row(self, item: int, model: str, answer: str, weight: float, *, is_share: bool) -> None:
-        entry, word = self._entry(item, model), self._rows.word(answer)
-        if is_share:
-            self._scored = True
-        logprob = (math.log(weight) if weight else -math.inf) if is_share else math.nan
-        self._sample(entry, word, 0 if is_share else int(weight), logprob)
+def _check_answers(table: Table) -> None:
+    if table.cells["response"].dtype.kind in "biufcO":
+        cells = table.cells["response"].tolist()
+        row = next((row for row, cell in enumerate(cells) if not isinstance(cell, str) and not pd.isna(cell)), None)
+        if row is not None:
+            problem = f"is {shown(cells[row])} in {table.where(row)}; answers have to be strings"
+            raise table.error(f"{problem} (TRUE and 1.0 do not say what was typed)", "response")
 
-    def _entry(self, item: int, model: str) -> int:
-        if (item, model) not in self._entries:
-            self._entries[item, model] = len(self._entries)
-            self._rows.column("entry_item").append(item)
-            self._rows.column("entry_model").append(self._models.setdefault(model, len(self._models)))
-        return self._entries[item, model]
 
-    def _sample(self, entry: int, word: int, count: int, logprob: float, *, source: int = 0) -> None:
-        row = {"entry": entry, "word": word, "source": source, "count": count, "logprob": logprob}
-        for name, value in row.items():
-            self._rows.column(f"sample_{name}").append(value)
+def _items(table: Table, parts: Mapping[str, NDArray[np.object_]], rows: NDArray[np.intp]) -> _Items:
+    joined = [_JOIN.join(said) for said in zip(*(part[rows] for part in parts.values()), strict=True)]
+    of_row, keys = pd.factorize(objects(joined))
+    at = np.unique(of_row, return_index=True)[1]
+    first = rows[at]
+    arrays: dict[str, NDArray[Any]] = {name: objects([""] * len(keys)) for name in ("context", "target_word")}
+    for name, variable in (("context", "context"), ("target", "target_word")):
+        if name in table:
+            arrays[variable] = table[name][first]
+            _check_same(table, name, rows, arrays[variable][of_row])
+    text = table["text_id"][first] if "text_id" in table else objects([""] * len(keys))
+    arrays["text_id"] = objects([name or "1" for name in text.tolist()])
+    if "word_num" in table:
+        arrays["word_num"] = table["word_num"][first].astype(np.int32)
+    else:
+        number = pd.Series(arrays["text_id"]).groupby(arrays["text_id"]).cumcount() + 1
+        arrays["word_num"] = np.asarray(number, dtype=np.int32)
+    places = pd.DataFrame({"text": arrays["text_id"], "word": arrays["word_num"]})
+    twice = places.duplicated().to_numpy()
+    if twice.any():
+        one = int(np.argmax(twice))
+        before = keys[int(np.argmax((places == places.iloc[one]).all(axis=1)))].replace(_JOIN, " ")
+        problem = f"text {places['text'][one]}, word {places['word'][one]} is another context already ({before!r})"
+        hint = "leave columns.word_num or columns.context_id out"
+        raise InputError(f"{table.where(int(first[one]))}: {problem}; {hint}", source=table.source)
+    if "context_id" in table:
+        ids = table["context_id"][first]
+        # ids that start anew in each text
+        again = len(set(ids.tolist())) < len(ids)
+        arrays["item_id"] = objects([key.replace(_JOIN, ":") for key in keys]) if again else ids
+    return _Items(list(keys), of_row, arrays)
 
-    def _add_scores(self) -> list[Note]:
-        """Add log-probabilities of the targets from the files of other programs, as words that were never drawn."""
-        names = [name for name in ("context_id", "text_id", "word_num") if name in self._columns]
-        if "context" in self._columns and not {"context_id", "word_num"} & set(names):
-            names = ["context", *names]
-        column, notes = self._rows.column, []
-        for model, file in self._settings.scores.items():
-            parts = {name: self._columns[name] for name in names}
-            contexts = Contexts(parts, list(self._items), column("context"), column("target_word"))
-            logprob, said = target_logprobs(file, contexts, model)
-            notes += said
-            for item in np.flatnonzero(np.isfinite(logprob)).tolist():
-                word = self._rows.word(column("target_word")[item])
-                self._sample(self._entry(item, model), word, 0, float(logprob[item]), source=1)
-        return notes
 
-    def _leave_out(self, problem: str, row: int) -> None:
-        if not self._settings.drop_incomplete:
-            where = self._table.where(row)
-            raise self._wrong(f"{where}: {problem}; study.drop_incomplete=true leaves such rows out")
-        self._incomplete += 1
+def _check_same(table: Table, name: str, rows: NDArray[np.intp], before: NDArray[np.object_]) -> None:
+    """Refuse another text in a later row of a context; an empty cell says nothing."""
+    values = table[name][rows]
+    for at in np.flatnonzero((values != before) & (values != "")):
+        if folded(values[at]) != folded(before[at]):
+            problem = f"is {values[at][-60:]!r}, but an earlier row of the same context has {before[at][-60:]!r}"
+            raise table.error(f"{table.where(rows[at])}: {problem}", name)
 
-    def _item(self, values: Mapping[str, str], row: int) -> int | None:
-        context, text = values.get("context", ""), values.get("text_id", "")
-        said = [values[name] for name in (_KEY, "context_id", "text_id", "word_num") if name in values]
-        if not all(said):
-            self._leave_out("does not say which context", row)
-            return None
-        key = "\x1f".join(said)
-        if key in self._items:
-            item = self._items[key]
-            self._check_same(item, "context", context, row)
-            self._check_same(item, "target_word", values.get("target", ""), row)
-            return item
-        name = text or "1"
-        if "word_num" in values:
-            place = int(values["word_num"])
-        else:
-            place = self._per_text[name] = self._per_text.get(name, 0) + 1
-        if (name, place) in self._keys:
-            raise self._wrong(
-                f"{self._table.where(row)}: text {name}, word {place} is another context already "
-                f"({self._keys[name, place]!r}); leave columns.word_num or columns.context_id out"
-            )
-        item = self._items[key] = len(self._items)
-        self._keys[name, place] = key.replace("\x1f", " ")
-        if "context" in values:
-            self._same_context[context] = self._same_context.get(context, 0) + 1
-        contents = {"text_id": name, "word_num": place, "context": context, "target_word": values.get("target", "")}
-        if "context_id" in values:
-            contents["item_id"] = said[0]
-        for column, content in contents.items():
-            self._rows.column(column).append(content)
-        return item
 
-    def _check_same(self, item: int, name: str, value: str, row: int) -> None:
-        before = self._rows.column(name)[item]
-        # an empty cell says nothing
-        if value and before != value and folded(before) != folded(value):
-            where = self._table.where(row)
-            problem = f"{where}: is {value[-60:]!r}, but an earlier row of the same context has {before[-60:]!r}"
-            raise self._wrong(problem, name)
-
-    def _check_answered(self, response_item: NDArray[np.int32]) -> None:
-        answered = np.zeros(len(self._items), dtype=bool)
-        answered[response_item] = True
-        if not answered.all():
-            first = list(self._items)[int(np.argmin(answered))]
-            raise self._wrong(
-                f"{int((~answered).sum())} contexts have no human answer, the first is {first[-60:]!r}; leave them out"
-            )
-
-    def _proportions(self, arrays: dict[str, NDArray[np.generic]]) -> list[Note]:
-        """Check the sums; with a number of answers, make counts of the shares."""
-        settings, notes = self._settings, []
-        share, item = arrays["response_proportion"].astype(float), arrays["response_item"].astype(np.intp)
-        sums = np.bincount(item, weights=share, minlength=len(self._items))
-        fractions = np.abs(100 * sums - 1) <= SUM_SLACK
-        fractions &= np.bincount(item, weights=share > 0, minlength=len(self._items)) > 1
-        if settings.percent and fractions.any():
-            # 0.6 and 0.4 of a hundred; a single answer of 1 % may be what people gave
-            first = list(self._items)[int(np.argmax(fractions))]
-            problem = f"the percentages of {int(fractions.sum())} contexts sum to 1, the first is {first[-60:]!r}; are"
-            problem += " these fractions? write all proportions on one scale; study.percent=true reads percentages"
-            raise self._wrong(problem, self._columns["proportion"])
-        off = np.abs(sums - 1) > SUM_SLACK
-        if off.any():
-            worst = int(np.argmax(np.abs(sums - 1)))
-            text = f"{list(self._items)[worst][-60:]!r} sums to {sums[worst]:.4g}"
-            if settings.proportions == "refuse":
-                problem = f"the proportions of {int(off.sum())} contexts do not sum to 1, {text}"
-                raise self._wrong(f"{problem}; study.proportions=rescale keeps them", self._columns["proportion"])
-            text = f"contexts whose proportions do not sum to 1, rescaled by every analysis; {text}"
-            notes.append(Note(text, int(off.sum()), "warning"))
-        if settings.n_answers is not None:
-            counts = np.rint(share * settings.n_answers).astype(np.int64)
-            lost = (counts == 0) & (share > 0)
-            if lost.any():
-                text = f"answers whose share of {settings.n_answers} answers rounds to none, counted as one"
-                notes.append(Note(text, int(lost.sum()), "warning"))
-            del arrays["response_proportion"]
-            arrays["response_count"] = np.where(lost, 1, counts)
-        return notes
-
-    def _model_shares(self, arrays: dict[str, NDArray[np.generic]]) -> list[Note]:
-        """Turn the probabilities of models' words into draws; without any, log-probabilities are not known."""
-        if not self._scored:
-            if not self._settings.scores:
-                arrays.pop("sample_logprob", None)
-            return []
-        rows = np.flatnonzero(arrays["sample_source"].astype(int) == 0)
-        entry, logprob = arrays["sample_entry"].astype(np.intp)[rows], arrays["sample_logprob"].astype(float)[rows]
-        count = arrays["sample_count"].astype(np.int64)
-        items = list(self._items)
-        names = [f"{model} in {items[item][-60:]!r}" for item, model in self._entries]
-        try:
-            count[rows], note = draws_of_shares(
-                entry, count[rows], logprob, names=names, draws=self._settings.model_draws
-            )
-        except InputError as error:
-            raise self._wrong(str(error), self._columns["proportion"]) from None
-        arrays["sample_count"] = count
-        return [note]
-
-    def _notes(self, arrays: Mapping[str, NDArray[np.generic]]) -> list[Note]:
-        again = sum(times for times in self._same_context.values() if times > 1)
-        blank = (
-            "blank answers (empty, null, or listed in study.missing), kept as blank strings; distributions leave "
-            "them out unless the word rules keep them (experiment.words.blank=keep)"
+def _refuse_again(table: Table, rows: pd.DataFrame) -> None:
+    """A count of each answer is there once; rows that count one each are answers, one by one."""
+    if "count" not in table and "proportion" not in table:
+        return
+    first = rows.assign(row=rows.index).groupby(_SAME_ANSWER)[["row", "weight"]].transform("first")
+    bad = (first["row"] != rows.index) & ~((rows["weight"] == 1) & (first["weight"] == 1))
+    if bad.any():
+        row = int(rows.index[int(np.argmax(bad))])
+        problem = f"{table.where(row)}: {shown(rows['response'][row])} has a count or share already in "
+        raise table.error(
+            f"{problem}{table.where(int(first['row'][row]))}, for the same context; leave one of the rows (was the "
+            "table pasted twice?), add them up, or name the column that tells them apart",
+            "response",
         )
-        same = "contexts with the same text as another one and an id of their own, kept apart"
-        found = (
-            Note(blank, self._blank),
-            Note("rows without a context, a weight or a participant, left out", self._incomplete, "warning"),
-            Note("further answers of a participant to the same context, all kept", self._repeats, "warning"),
-            Note(same, again),
-        )
-        answers = Note("rows with a human answer", len(arrays["response_item"]))
-        return [Note("contexts", len(self._items)), answers, *(note for note in found if note.count)]
+
+
+def _of_people(table: Table, rows: pd.DataFrame) -> dict[str, NDArray[Any]]:
+    """Variables of people's answers."""
+    arrays = {f"response_{name}": rows[name].to_numpy(dtype=np.int32) for name in ("item", "word")}
+    weight = rows["weight"].to_numpy(dtype=float)
+    if rows["share"].any():
+        arrays["response_proportion"] = weight
+    else:
+        arrays["response_count"] = weight.astype(np.int32)
+    if "participant" in table and (weight != 1).any():
+        at = int(np.argmax(weight != 1))
+        problem = f"{table.where(int(rows.index[at]))}: has a participant and a count of {weight[at]:g}"
+        raise table.error(problem, "count")
+    named = [name for name in ("participant", "participant_group") if name in table]
+    return arrays | {name: rows[name].to_numpy(dtype=object) for name in named}
+
+
+@dataclass(frozen=True, eq=False)
+class _Samples:
+    """Columns of models' words, the number of each context and model, and all words."""
+
+    columns: dict[str, list[Any]]
+    entries: dict[tuple[int, str], int]
+    words: list[str]
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        models = list(dict.fromkeys(model for _, model in self.entries))
+        arrays: dict[str, NDArray[Any]] = {
+            f"sample_{name}": np.array(values, dtype=float if name == "logprob" else np.int32)
+            for name, values in self.columns.items()
+        }
+        arrays["entry_item"] = np.array([item for item, _ in self.entries], dtype=np.int32)
+        arrays["entry_model"] = np.array([models.index(model) for _, model in self.entries], dtype=np.int32)
+        return arrays | {"model": np.array(models, dtype=object)}
+
+
+def _samples(rows: pd.DataFrame, words: list[str]) -> _Samples:
+    entries: dict[tuple[int, str], int] = {}
+    asked = zip(rows["item"].tolist(), rows["model"].tolist(), strict=True)
+    entry = [entries.setdefault(pair, len(entries)) for pair in asked]
+    share, weight = rows["share"].to_numpy(dtype=bool), rows["weight"].to_numpy(dtype=float)
+    with np.errstate(divide="ignore"):
+        logprob = np.where(share, np.log(weight), np.nan).tolist()
+    count = np.where(share, 0, weight).astype(np.int64).tolist()
+    columns = {"entry": entry, "word": rows["word"].tolist(), "source": [0] * len(rows), "count": count}
+    return _Samples(columns | {"logprob": logprob}, entries, words)
+
+
+def _score(samples: _Samples, table: Table, settings: ClozeRowSettings, items: _Items) -> list[Note]:
+    """Add log-probabilities of the targets from the files of other programs, as words that were never drawn."""
+    code = {text: at for at, text in enumerate(samples.words)}
+    texts = (items.arrays[name].tolist() for name in ("context", "target_word"))
+    contexts = Contexts({name: table.given[name] for name in key_parts(table)}, items.keys, *texts)
+    notes: list[Note] = []
+    for model, file in settings.scores.items():
+        logprob, said = target_logprobs(file, contexts, model)
+        notes += said
+        for item in np.flatnonzero(np.isfinite(logprob)).tolist():
+            word = code.setdefault(contexts.targets[item], len(code))
+            entry = samples.entries.setdefault((item, model), len(samples.entries))
+            new = {"entry": entry, "word": word, "source": 1, "count": 0, "logprob": float(logprob[item])}
+            for name, value in new.items():
+                samples.columns[name].append(value)
+    samples.words[:] = list(code)
+    return notes
+
+
+def _proportions(
+    table: Table, arrays: dict[str, NDArray[Any]], items: _Items, settings: ClozeRowSettings
+) -> list[Note]:
+    """Check the sums; with a number of answers, make counts of the shares."""
+    notes: list[Note] = []
+    share, item = arrays["response_proportion"], arrays["response_item"].astype(np.intp)
+    sums = np.bincount(item, weights=share, minlength=len(items))
+    fractions = np.abs(100 * sums - 1) <= SUM_SLACK
+    fractions &= np.bincount(item, weights=share > 0, minlength=len(items)) > 1
+    if settings.percent and fractions.any():
+        # 0.6 and 0.4 of a hundred; a single answer of 1 % may be what people gave
+        first = items.keys[int(np.argmax(fractions))]
+        problem = f"the percentages of {int(fractions.sum())} contexts sum to 1, the first is {first[-60:]!r}; are"
+        problem += " these fractions? write all proportions on one scale; study.percent=true reads percentages"
+        raise table.error(problem, "proportion")
+    off = np.abs(sums - 1) > SUM_SLACK
+    if off.any():
+        worst = int(np.argmax(np.abs(sums - 1)))
+        text = f"{items.keys[worst][-60:]!r} sums to {sums[worst]:.4g}"
+        if settings.proportions == "refuse":
+            problem = f"the proportions of {int(off.sum())} contexts do not sum to 1, {text}"
+            raise table.error(f"{problem}; study.proportions=rescale keeps them", "proportion")
+        text = f"contexts whose proportions do not sum to 1, rescaled by every analysis; {text}"
+        notes.append(Note(text, int(off.sum()), "warning"))
+    if settings.n_answers is not None:
+        counts = np.rint(share * settings.n_answers).astype(np.int64)
+        lost = (counts == 0) & (share > 0)
+        if lost.any():
+            text = f"answers whose share of {settings.n_answers} answers rounds to none, counted as one"
+            notes.append(Note(text, int(lost.sum()), "warning"))
+        del arrays["response_proportion"]
+        arrays["response_count"] = np.where(lost, 1, counts)
+    return notes
+
+
+def _model_shares(table: Table, arrays: dict[str, NDArray[Any]], items: _Items, settings: ClozeRowSettings) -> Note:
+    """Turn the probabilities of models' words into draws."""
+    rows = np.flatnonzero(arrays["sample_source"] == 0)
+    count = arrays["sample_count"].astype(np.int64)
+    models = arrays["model"][arrays["entry_model"]]
+    names = [f"{model} in {items.keys[item][-60:]!r}" for model, item in zip(models, arrays["entry_item"], strict=True)]
+    entry, logprob = arrays["sample_entry"].astype(np.intp)[rows], arrays["sample_logprob"][rows]
+    try:
+        count[rows], note = draws_of_shares(entry, count[rows], logprob, names=names, draws=settings.model_draws)
+    except InputError as error:
+        raise table.error(str(error), "proportion") from None
+    arrays["sample_count"] = count
+    return note

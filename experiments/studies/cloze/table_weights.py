@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,81 +21,52 @@ SUM_SLACK = 0.02
 
 @dataclass(frozen=True, eq=False)
 class RowWeights:
-    """Weights of the rows of a table.
-
-    Parameters
-    ----------
-    weight : ndarray of float, shape (row,)
-        NaN where a row has none.
-    is_share : ndarray of bool, shape (row,)
-        Whether it is a share and not a count.
-    """
+    """Weights of the rows of a table, NaN where a row has none, and whether each is a share and not a count."""
 
     weight: NDArray[np.float64]
     is_share: NDArray[np.bool_]
 
 
-def row_weights(table: Table, columns: Mapping[str, str], *, percent: bool) -> RowWeights:
-    """Read counts and shares.
-
-    Models' rows may have probabilities where people's have counts, or are one answer each.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from experiments.studies.plain_table import table_of
-    >>> rows = pd.DataFrame({"by": ["", "", "gpt2"], "p": [None, None, 0.25]})
-    >>> row_weights(table_of(rows, "rows", of="answer"), {"model": "by", "proportion": "p"}, percent=False)
-    RowWeights(weight=array([1.  , 1.  , 0.25]), is_share=array([False, False,  True]))
-    """
-    nothing = np.full(len(table.cells), np.nan)
-    count = table.whole(columns["count"], empty=True) if "count" in columns else nothing
-    if "proportion" not in columns:
-        weight = count if "count" in columns else np.ones_like(nothing)
+def row_weights(table: Table, *, percent: bool) -> RowWeights:
+    """Read counts and shares; models' rows may have probabilities where people's have counts, or are one answer."""
+    has_count = "count" in table.names
+    if "proportion" not in table:
+        weight = table["count"] if has_count else np.ones(len(table))
         return RowWeights(weight, np.zeros(weight.shape, dtype=bool))
-    share = _shares(table, columns["proportion"], percent=percent)
-    if percent and "model" in columns:
-        _refuse_fractions_of_models(table, columns, share)
+    count = table["count"] if has_count else np.full(len(table), np.nan)
+    share = table.shares("proportion", percent=percent, empty=True)
+    beyond = (share < 0) | (share > 1)
+    hint = "; study.percent=true reads percentages" if ((share > 1) & (share <= 100)).any() else ""
+    table.wrong(beyond, "proportion", f"a share between 0 and 1{hint}")
     of_people = np.ones(share.shape, dtype=bool)
-    if "model" in columns:
-        of_people = table.ids(columns["model"], empty=True) == ""
-    _refuse_both(table, columns, ~np.isnan(count) & ~np.isnan(share), "has a count and a proportion; leave one empty")
-    if "count" in columns:
-        wrong = of_people & ~np.isnan(share)
-        _refuse_both(table, columns, wrong, "has a proportion, but people have counts in this table")
-    elif not of_people.all() and np.isnan(share[of_people]).all():
+    if "model" in table:
+        of_people = table["model"] == ""
+        if percent:
+            _refuse_fractions_of_models(table, share)
+    given = ~np.isnan(share)
+    _refuse_both(table, ~np.isnan(count) & given, "has a count and a proportion; leave one empty")
+    if has_count:
+        _refuse_both(table, of_people & given, "has a proportion, but people have counts in this table")
+    elif not of_people.all() and not given[of_people].any():
         count = np.where(of_people, 1.0, count)
-    is_share = np.isnan(count) & ~np.isnan(share)
+    is_share = np.isnan(count) & given
     return RowWeights(np.where(is_share, share, count), is_share)
 
 
-def _shares(table: Table, column: str, *, percent: bool) -> NDArray[np.float64]:
-    share = table.shares(column, percent=percent, empty=True)
-    bad = ~((share >= 0) & (share <= 1) | np.isnan(share))
-    if bad.any():
-        row = int(np.flatnonzero(bad)[0])
-        hint = "; study.percent=true reads percentages" if 1 < share[row] <= 100 else ""
-        text = shown(table.texts(column)[row])
-        problem = f"{table.where(row)}: is {text}, should be a share between 0 and 1{hint}"
-        raise table.error(problem, column)
-    return share
-
-
-def _refuse_fractions_of_models(table: Table, columns: Mapping[str, str], share: NDArray[np.float64]) -> None:
+def _refuse_fractions_of_models(table: Table, share: NDArray[np.float64]) -> None:
     """Refuse a model none of whose percentages is above 1, as probabilities beside people's percentages are."""
-    models = table.texts(columns["model"]).astype(str)
+    models = table["model"].astype(str)
     for model in np.unique(models[models != ""]):
         own = share[(models == model) & ~np.isnan(share)]
         if own.size >= ENOUGH and 0 < own.max() <= 1 / 100:
             problem = f"is at most {100 * own.max():g} for model {shown(str(model))}; write all on one scale: "
-            raise table.error(problem + "study.percent=true reads percentages", columns["proportion"])
+            raise table.error(problem + "study.percent=true reads percentages", "proportion")
 
 
-def _refuse_both(table: Table, columns: Mapping[str, str], bad: NDArray[np.bool_], problem: str) -> None:
+def _refuse_both(table: Table, bad: NDArray[np.bool_], problem: str) -> None:
     if bad.any():
-        row, number = int(np.flatnonzero(bad)[0]), int(bad.sum())
-        place = f"{table.where(row)}: {problem} ({number} such rows)"
-        raise InputError(place, source=table.source, field=columns["proportion"])
+        place = f"{table.where(int(np.argmax(bad)))}: {problem} ({int(bad.sum())} such rows)"
+        raise table.error(place, "proportion")
 
 
 def draws_of_shares(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from estimators.errors import InputError
 from experiments.studies.cloze.table_columns import ClozeColumns, WideColumns
 from experiments.studies.parsing import Note, objects
-from experiments.studies.plain_table import Table, missing_column
+from experiments.studies.plain_table import Table
 from experiments.studies.survey_export import is_own_column, respondent_column
 
 __all__ = ["long_table"]
@@ -23,19 +23,7 @@ _PIPED = re.compile(r"\$\{[a-z]+://|\[Field-")
 
 
 def long_table(table: Table, wide: WideColumns, columns: ClozeColumns | None) -> tuple[Table, ClozeColumns]:
-    """Make a table with one row an answer.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from experiments.studies.plain_table import table_of
-    >>> rows = pd.DataFrame({"text": ["The cat"], "A_1": ["sat"], "A_2": ["ran"], "n_1": [3], "n_2": [1]})
-    >>> made, columns = long_table(table_of(rows, "rows", of="context"), WideColumns(answers="A_*", counts="n_*"), None)
-    >>> made.cells
-          text  A_* n_*
-    0  The cat  sat   3
-    1  The cat  ran   1
-    """
+    """Make a table with one row an answer."""
     given = columns or ClozeColumns(**{name: name for name in ClozeColumns.model_fields if name in table.cells})
     return _of_participants(table, wide, given) if wide.items else _of_contexts(table, wide, given)
 
@@ -51,7 +39,7 @@ def _of_contexts(table: Table, wide: WideColumns, columns: ClozeColumns) -> tupl
                 if star not in found or star not in answers:
                     lacking = (pattern if star in answers else str(wide.answers)).replace("*", star)
                     hint = "every answer needs it, and an answer"
-                    raise missing_column(lacking, table.names, source=table.source, hint=hint)
+                    raise table.missing(lacking, hint)
             parts[pattern] = {star: found[star] for star in answers}
             changed[what] = pattern
     rows = np.repeat(np.arange(len(table.cells)), len(answers))
@@ -93,8 +81,7 @@ def _long(table: Table, cells: dict[str, NDArray[Any]], rows: NDArray[np.intp], 
     if empty.any():
         table.notes.append(Note("empty cells of the wide table, taken for questions not asked", int(empty.sum())))
     frame = pd.DataFrame({name: values[kept] for name, values in cells.items()}, dtype=object)
-    lines, unit = (np.arange(1, len(table.cells) + 1), "row") if table.lines is None else (table.lines, table.unit)
-    return replace(table, cells=frame, lines=lines[rows[kept]], unit=unit)
+    return replace(table, cells=frame, place=table.place[rows[kept]])
 
 
 def _matching(table: Table, pattern: str) -> dict[str, str]:
@@ -105,5 +92,5 @@ def _matching(table: Table, pattern: str) -> dict[str, str]:
     names = [name for name in table.names if not (star and table.labels and is_own_column(name))]
     found = {(match[1] if star else name): name for name in names if (match := fits.fullmatch(name))}
     if not found:
-        raise missing_column(pattern, table.names, source=table.source, hint="study.wide says which columns they are")
+        raise table.missing(pattern, "study.wide says which columns they are")
     return found

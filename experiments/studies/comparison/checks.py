@@ -21,18 +21,7 @@ _MANY = "\ufffd"
 
 
 def check_contradictions(study: xr.Dataset, source: object) -> xr.Dataset:
-    """Refuse a valid comparison study that cannot be, and return it unchanged otherwise.
-
-    Examples
-    --------
-    >>> from estimators.comparison.examples import comparison_study
-    >>> study = comparison_study()
-    >>> check_contradictions(study, "mine").sizes["item"] == study.sizes["item"]
-    True
-    >>> check_contradictions(study.assign(target_logprob=study["target_logprob"] * 0), "mine")
-    Traceback (most recent call last):
-    estimators.errors.InputError: mine, log-probabilities of lm-weak: item 0: ...
-    """
+    """Refuse a valid comparison study that cannot be, and return it unchanged otherwise."""
     candidate = study["candidate_token"].to_numpy()
     same = candidate == study["target_token"].to_numpy()[:, None]
     names = item_labels(study)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 
 from estimators.comparison import is_word_token, validate_comparison_study
 from estimators.errors import InputError
@@ -25,7 +24,7 @@ from experiments.studies.comparison.lm_game_parse import (
 from experiments.studies.comparison.lm_game_settings import LmGameSettings
 from experiments.studies.files import MissingFilesError
 from experiments.studies.lm_game_archive import QUESTION_FOLDER, RESULT_FOLDER, GameFiles
-from experiments.studies.parsing import Note, add_notes, whole_characters
+from experiments.studies.parsing import Note, add_notes
 from inference.progress import counted
 
 __all__ = ["lm_game"]
@@ -126,12 +125,7 @@ def _sha256(*lines: str) -> str:
 
 def _items(parsed: Parsed, settings: LmGameSettings) -> tuple[xr.Dataset, list[Note]]:
     models, notes = _models(parsed)
-    vocabulary, context = _encodable(parsed.vocabulary), _encodable(parsed.context)
-    repaired = int((vocabulary != parsed.vocabulary).sum() + (context != parsed.context).sum())
-    if repaired:
-        text = "strings with half of a surrogate pair, which no file can hold; shown as U+FFFD"
-        notes.append(Note(text, repaired))
-    target = vocabulary[parsed.target_code]
+    target = parsed.vocabulary[parsed.target_code]
     item_set = np.full(len(parsed.item), "", dtype=object)
     for name, questions in settings.questions_by_set.items():
         item_set[np.isin(parsed.item, questions)] = name
@@ -141,9 +135,9 @@ def _items(parsed: Parsed, settings: LmGameSettings) -> tuple[xr.Dataset, list[N
     nats = {"units": "nats"}
     study = xr.Dataset(
         {
-            "context": ("item", context),
+            "context": ("item", parsed.context),
             "target_token": ("item", target),
-            "candidate_token": (("item", "candidate"), vocabulary[parsed.candidate_code]),
+            "candidate_token": (("item", "candidate"), parsed.vocabulary[parsed.candidate_code]),
             "target_logprob": (("model", "item"), parsed.target_logprob, nats),
             "candidate_logprob": (("model", "item", "candidate"), parsed.candidate_logprob, nats),
             "item_set": ("item", item_set),
@@ -158,10 +152,6 @@ def _items(parsed: Parsed, settings: LmGameSettings) -> tuple[xr.Dataset, list[N
         },
     )
     return study, notes
-
-
-def _encodable(strings: NDArray[np.object_]) -> NDArray[np.object_]:
-    return np.array([whole_characters(text) for text in strings.tolist()], dtype=object)
 
 
 def _models(parsed: Parsed) -> tuple[list[str], list[Note]]:

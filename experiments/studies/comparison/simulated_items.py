@@ -23,16 +23,7 @@ KEPT = Path(__file__).with_name("simulated_items.npz")
 
 
 def kept_items(settings: SimulationSettings, path: Path = KEPT) -> SimulatedItems | None:
-    """Read the items of a simulated study from the file, if they are those of the default settings.
-
-    Examples
-    --------
-    >>> from estimators.comparison import SimulationSettings
-    >>> kept_items(SimulationSettings(n_participants=5)).candidate_token.shape
-    (1000, 400)
-    >>> kept_items(SimulationSettings(seed=1)) is None
-    True
-    """
+    """Read the items of a simulated study from the file, if they are those of the default settings."""
     default = SimulationSettings()
     if settings.store_reference or any(getattr(settings, name) != getattr(default, name) for name in ITEM_SETTINGS):
         return None

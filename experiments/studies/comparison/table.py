@@ -11,15 +11,15 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from estimators.comparison import validate_comparison_study
+from estimators.comparison import SOURCES, validate_comparison_study
+from estimators.errors import unknown_choice
 from estimators.layout import add_note
 from experiments.harness.result import loader
 from experiments.studies.comparison.checks import check_contradictions, string_contradictions
-from experiments.studies.comparison.table_answers import answers_of
+from experiments.studies.comparison.table_answers import ANSWERS, FREE_ANSWERS, Asked, answers_of, free_answers_of
 from experiments.studies.comparison.table_columns import ComparisonColumns, ComparisonLayout
-from experiments.studies.comparison.table_sources import FREE_ANSWERS, cells, free_answers_of, sources_of
 from experiments.studies.parsing import add_notes, shown
-from experiments.studies.plain_table import Table, in_notebook, missing_column, refuse_other_lead, table_of
+from experiments.studies.plain_table import Table, in_notebook, specification, table_of
 from experiments.studies.table_file import read_table
 from experiments.studies.table_settings import TableFile
 from inference.settings import UserPath
@@ -27,12 +27,19 @@ from inference.settings import UserPath
 __all__ = ["ComparisonTableSettings", "comparison_study", "comparison_table"]
 
 _PAIRS = ("item", "draw", "context", "target", "candidate")
-_LOGPROBS = ("proposal_logprob", "inclusion_logprob")
-_ANSWERS = ("item", "draw", "participant", "report")
+_SPEC = specification(
+    id="item draw source",
+    # a text may begin with the target: nothing stands before it
+    text_or_empty="context",
+    text="target candidate",
+    whole="batch",
+    logprob_or_empty="proposal_logprob inclusion_logprob",
+)
 TARGET, CANDIDATE = "target_logprob_", "candidate_logprob_"
 """What the columns of a language model begin with."""
 
 _ITEM_SET = "answered"
+_CELLS = ("item", "candidate")
 
 
 class ComparisonTableSettings(ComparisonLayout, TableFile):
@@ -79,15 +86,16 @@ def comparison_table(settings: ComparisonTableSettings) -> xr.Dataset:
     >>> perplexity(study).table  # doctest: +SKIP
     """
     columns = settings.columns
-    pairs = read_table(settings.pairs, of="pair", how=settings, wanted=[getattr(columns, name) for name in _PAIRS])
-    answers = None
+
+    def read(path: UserPath, of: str, wanted: Sequence[str]) -> Table:
+        return read_table(path, of=of, how=settings, wanted=wanted)
+
+    pairs = read(settings.pairs, "pair", [getattr(columns, name) for name in _PAIRS])
+    answers = free = None
     if settings.answers is not None:
-        wanted = [columns.of_answers(name) for name in _ANSWERS]
-        answers = read_table(settings.answers, of="answer", how=settings, wanted=wanted)
-    free = None
+        answers = read(settings.answers, "answer", [columns.of_answers(name) for name in ANSWERS])
     if settings.free_answers is not None:
-        wanted = [columns.of_free_answers(name) for name in FREE_ANSWERS]
-        free = read_table(settings.free_answers, of="free answer", how=settings, wanted=wanted)
+        free = read(settings.free_answers, "free answer", [columns.of_free_answers(name) for name in FREE_ANSWERS])
     return _study(answers, pairs, free, settings, name=settings.pairs.stem)
 
 
@@ -179,7 +187,7 @@ def comparison_study(
     given: dict[str, Any] = {} if columns is None else {"columns": columns}
     layout = ComparisonLayout(generator=generator, percent=percent, **given, **settings)
     asked = table_of(candidates, "candidates", of="candidate", needed=_PAIRS)
-    said = None if answers is None else table_of(answers, "answers", of="answer", needed=_ANSWERS)
+    said = None if answers is None else table_of(answers, "answers", of="answer", needed=ANSWERS)
     free = None if free_answers is None else table_of(free_answers, "free_answers", of="answer", needed=FREE_ANSWERS)
     return _study(said, asked, free, layout, name=name)
 
@@ -187,39 +195,28 @@ def comparison_study(
 def _study(
     answers: Table | None, pairs: Table, free: Table | None, settings: ComparisonLayout, *, name: str
 ) -> xr.Dataset:
-    columns = settings.columns
-    pairs.check_columns({each: getattr(columns, each) for each in _PAIRS})
-    pairs.refuse_misspelt({each: getattr(columns, each) for each in (*_PAIRS, *_LOGPROBS, "source", "batch")})
-    variables, names, draws, rows = _questions(pairs, columns)
-    models = _models(pairs, rows, names, variables)
-    answered = np.zeros(len(names), dtype=bool)
+    asked, variables, models = _questions(pairs, settings.columns)
+    answered = np.zeros(len(asked.names), dtype=bool)
     if answers is None:
-        variables |= _NO_ANSWERS
         answered[:] = True
+        variables |= {what: ("response", np.empty(0, dtype=kind)) for what, kind in _NO_ANSWERS.items()}
     else:
-        own = {f"answers.{each}" if each in _PAIRS else each: columns.of_answers(each) for each in _ANSWERS}
-        answers.check_columns(own)
-        answers.refuse_misspelt(own | {"reference": columns.reference})
-        variables |= answers_of(answers, names, draws, settings)
+        variables |= answers_of(answers, asked, settings)
         item, draw = variables["response_item"][1], variables["response_candidate"][1]
         answered[item] = True
-        same = variables["candidate_token"][1][item, draw] == variables["target_token"][1][item]
+        same = asked.candidate[item, draw] == asked.target[item]
         if "response_reference" in variables:
             same &= variables["response_reference"][1] == -1
         variables["automatic"] = ("response", same.astype(bool))
     if free is not None:
-        own = {
-            f"free_answers.{each}" if each != "answer" else each: columns.of_free_answers(each) for each in FREE_ANSWERS
-        }
-        free.check_columns(own)
-        variables |= free_answers_of(free, columns, names, variables)
+        variables |= free_answers_of(free, asked, settings.columns, variables)
         answered[variables["answer_item"][1]] = True
     variables["item_set"] = ("item", np.where(answered, _ITEM_SET, "").astype(object))
     given = [table for table in (pairs, answers, free) if table is not None]
     digests = "".join(table.sha256 for table in given)
     study = xr.Dataset(
         variables,
-        coords={"item": np.arange(len(names)), "model": np.array(models, dtype=object)},
+        coords={"item": np.arange(len(asked.names)), "model": np.array(models, dtype=object)},
         attrs={
             "name": name,
             "generator": settings.generator,
@@ -232,86 +229,95 @@ def _study(
     return check_contradictions(validate_comparison_study(study), pairs.source)
 
 
-def _questions(
-    pairs: Table, columns: ComparisonColumns
-) -> tuple[dict[str, Any], list[str], NDArray[np.object_], NDArray[np.intp]]:
-    """Variables of the candidates, names of the items, the table's name of each (item, candidate), and their rows."""
-    item, draw = pairs.ids(columns.item), pairs.ids(columns.draw)
+_NO_ANSWERS: Mapping[str, Any] = {
+    "participant": object,
+    "report": float,
+    "automatic": bool,
+    **dict.fromkeys(("response_item", "response_candidate"), np.int64),
+}
+
+
+def _questions(given: Table, columns: ComparisonColumns) -> tuple[Asked, dict[str, Any], list[str]]:
+    """What is asked, the variables of the candidates, and the names of the language models."""
+    given.check_columns({each: getattr(columns, each) for each in _PAIRS})
+    models = _models(given)
+    of_models = [prefix + model for model in models for prefix in (TARGET, CANDIDATE)]
+    pairs = given.named(
+        {name: getattr(columns, name) for name in _SPEC} | {name: name for name in of_models},
+        _SPEC | dict.fromkeys(of_models, "logprob"),
+        optional=set(_SPEC) - set(_PAIRS),
+    )
+    of = pairs.groups("item", what="item")
+    names = list(map(str, pairs["item"][of.first]))
+    _check_draws(pairs, of.of_row, names)
+    size = np.bincount(of.of_row)
+    rows = np.full((len(of), int(size.max())), -1)
+    rows[np.arange(size.max()) < size[:, None]] = np.argsort(of.of_row, kind="stable")
+
+    def cells(name: str, fill: object) -> NDArray[Any]:
+        found: NDArray[Any] = pairs[name][np.maximum(rows, 0)]
+        found[rows < 0] = fill
+        return found
+
+    asked = Asked(names, cells("draw", ""), of.one("target"), cells("candidate", ""))
+    nats = {"units": "nats"}
+    variables: dict[str, Any] = {
+        "context": ("item", of.one("context")),
+        "target_token": ("item", asked.target),
+        "candidate_token": (_CELLS, asked.candidate),
+        "item_id": ("item", np.array(names, dtype=object)),
+        **dict.fromkeys(("selected", "in_reference"), ("item", np.ones(len(of), dtype=bool))),
+    }
+    pairs.refuse_other_lead("candidate", asked.candidate, asked.target[:, None])
+    if "source" in pairs:
+        for row, value in enumerate(pairs["source"].tolist()):
+            # a row is no padding
+            if value not in SOURCES[:-1]:
+                raise unknown_choice(columns.source, value, SOURCES[:-1], source=f"{pairs.source}, {pairs.where(row)}")
+        variables["candidate_source"] = (_CELLS, cells("source", "padding"))
+    elif (rows < 0).any():
+        variables["candidate_source"] = (_CELLS, np.where(rows < 0, "padding", "generator").astype(object))
+    for name in ("proposal_logprob", "inclusion_logprob"):
+        if name in pairs:
+            variables[name] = (_CELLS, cells(name, np.nan), nats)
+    if "batch" in pairs:
+        variables["candidate_batch"] = (_CELLS, cells("batch", 0).astype(np.int64))
+    target = np.stack([of.one(TARGET + model) for model in models])
+    candidate = np.stack([cells(CANDIDATE + model, np.nan) for model in models])
+    variables["target_logprob"] = (("model", "item"), target, nats)
+    variables["candidate_logprob"] = (("model", *_CELLS), candidate, nats)
+    return asked, variables, models
+
+
+def _check_draws(pairs: Table, item: NDArray[np.intp], names: list[str]) -> None:
+    """Refuse a draw that an item has twice, and items with other numbers of draws where no column says why."""
+    draw = pairs["draw"]
     twice = pd.DataFrame({"item": item, "draw": draw}).duplicated().to_numpy()
     if twice.any():
-        row = int(np.flatnonzero(twice)[0])
-        raise pairs.error(
-            f"is {shown(draw[row])} in {pairs.where(row)}, which item {shown(item[row])} has before; number every "
-            "draw of an item, those that gave the same token too",
-            columns.draw,
-        )
-    code, uniques = pd.factorize(item)
-    names = list(map(str, uniques))
-    size = np.bincount(code)
-    if (size != size[0]).any() and columns.source not in pairs.names:
-        odd = int(np.flatnonzero(size != size[0])[0])
-        raise pairs.error(
-            f"{shown(names[odd])} has {size[odd]} candidates, {shown(names[0])} has {size[0]}; every item "
-            "needs as many, or a column that says where each comes from (source)",
-            columns.item,
-        )
-    order = np.argsort(code, kind="stable")
-    rows = np.full((len(names), int(size.max())), -1)
-    rows[np.arange(size.max()) < size[:, None]] = order
-    # a text may begin with the target: nothing stands before it
-    context, target = pairs.texts(columns.context), pairs.filled(columns.target)
-    everywhere = np.ones(len(names), dtype=bool)
-    variables: dict[str, Any] = {
-        "context": ("item", _of_item(pairs, context, rows, names, columns.context)),
-        "target_token": ("item", _of_item(pairs, target, rows, names, columns.target)),
-        "candidate_token": (("item", "candidate"), cells(pairs.filled(columns.candidate), rows, "")),
-        "item_id": ("item", np.array(names, dtype=object)),
-        "selected": ("item", everywhere),
-        "in_reference": ("item", everywhere),
+        row = int(np.argmax(twice))
+        problem = f"is {shown(draw[row])} in {pairs.where(row)}, which item {shown(names[item[row]])} has before"
+        raise pairs.error(f"{problem}; number every draw of an item, those that gave the same token too", "draw")
+    size = np.bincount(item)
+    if (size != size[0]).any() and "source" not in pairs:
+        odd = int(np.argmax(size != size[0]))
+        problem = f"{shown(names[odd])} has {size[odd]} candidates, {shown(names[0])} has {size[0]}"
+        right = "every item needs as many, or a column that says where each comes from (source)"
+        raise pairs.error(f"{problem}; {right}", "item")
+
+
+def _models(pairs: Table) -> list[str]:
+    """Names of the language models, each of which has both columns."""
+    found = {
+        prefix: [name.removeprefix(prefix) for name in pairs.names if name.startswith(prefix)]
+        for prefix in (TARGET, CANDIDATE)
     }
-    refuse_other_lead(pairs, columns.candidate, variables["candidate_token"][1], variables["target_token"][1][:, None])
-    variables |= sources_of(pairs, columns, rows)
-    return variables, names, cells(draw, rows, ""), rows
-
-
-def _of_item(
-    pairs: Table, values: NDArray[Any], rows: NDArray[np.intp], names: Sequence[str], column: str
-) -> NDArray[Any]:
-    """What the rows of an item agree on."""
-    found = values[np.maximum(rows, 0)]
-    differs = ((found != found[:, :1]) & (rows >= 0)).any(axis=1)
-    if differs.any():
-        raise pairs.error(f"differs between the rows of item {names[int(np.flatnonzero(differs)[0])]!r}", column)
-    first: NDArray[Any] = found[:, 0]
-    return first
-
-
-def _models(pairs: Table, rows: NDArray[np.intp], names: Sequence[str], variables: dict[str, Any]) -> list[str]:
-    """Add the log-probabilities of every model that has both columns; returns the models' names."""
-    present = pairs.names
-    targets = [name.removeprefix(TARGET) for name in present if name.startswith(TARGET)]
-    candidates = [name.removeprefix(CANDIDATE) for name in present if name.startswith(CANDIDATE)]
-    for model in dict.fromkeys((*targets, *candidates)):
-        for prefix, found in ((TARGET, targets), (CANDIDATE, candidates)):
-            if model not in found:
-                raise missing_column(prefix + model, present, source=pairs.source, hint=f"model {model!r} needs it")
-    if not targets:
+    for model in dict.fromkeys((*found[TARGET], *found[CANDIDATE])):
+        columns = {prefix + model: prefix + model for prefix in found}
+        pairs.check_columns(columns, hint=f"model {model!r} needs it")
+    if not found[TARGET]:
         hint = "it names no language model: the generator at least needs target_logprob_NAME and candidate_logprob_NAME"
-        raise missing_column(TARGET + "NAME", present, source=pairs.source, hint=hint)
-    target = [_of_item(pairs, pairs.logprobs(TARGET + name), rows, names, TARGET + name) for name in targets]
-    candidate = [cells(pairs.logprobs(CANDIDATE + name), rows, np.nan) for name in targets]
-    variables["target_logprob"] = (("model", "item"), np.stack(target), {"units": "nats"})
-    variables["candidate_logprob"] = (("model", "item", "candidate"), np.stack(candidate), {"units": "nats"})
-    return targets
-
-
-_NO_ANSWERS: Mapping[str, Any] = {
-    "participant": ("response", np.empty(0, dtype=object)),
-    "response_item": ("response", np.empty(0, dtype=np.int64)),
-    "response_candidate": ("response", np.empty(0, dtype=np.int64)),
-    "report": ("response", np.empty(0)),
-    "automatic": ("response", np.empty(0, dtype=bool)),
-}
+        raise pairs.missing(TARGET + "NAME", hint)
+    return found[TARGET]
 
 
 def _add_notes(study: xr.Dataset, answered: NDArray[np.bool_]) -> None:

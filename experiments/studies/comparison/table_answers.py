@@ -1,88 +1,82 @@
-"""People's answers from their table: which are left out, which candidate each is about, and what they report."""
+"""People's answers to a comparison study from their tables: reports on candidates, and free answers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.errors import InputError
-from experiments.studies.comparison.table_columns import ComparisonLayout
-from experiments.studies.comparison.table_sources import references_of
+from experiments.studies.comparison.table_columns import ComparisonColumns, ComparisonLayout
 from experiments.studies.parsing import Note, shown
-from experiments.studies.plain_table import Table
+from experiments.studies.plain_table import Table, specification
 from experiments.studies.scales import check_scale
 
-__all__ = ["answers_of"]
+__all__ = ["ANSWERS", "FREE_ANSWERS", "Asked", "answers_of", "free_answers_of"]
+
+ANSWERS = ("item", "draw", "participant", "report")
+"""Columns that a table of answers needs."""
+
+FREE_ANSWERS = ("item", "participant", "answer")
+"""Columns that a table of free answers needs."""
+
+_OF_BOTH = ("item", "draw")
+_ANSWER = specification(id="item draw participant", number="report", id_or_empty="reference")
+_FREE_ANSWER = specification(id="item participant", text="answer", whole="batch")
 
 
-def answers_of(
-    table: Table, names: Sequence[str], draws: NDArray[np.object_], settings: ComparisonLayout
-) -> dict[str, Any]:
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """The items by name; the name of each draw, (item, candidate); the targets; and the candidates."""
+
+    names: list[str]
+    draws: NDArray[np.object_]
+    target: NDArray[np.object_]
+    candidate: NDArray[np.object_]
+
+
+def answers_of(given: Table, asked: Asked, settings: ComparisonLayout) -> dict[str, Any]:
     """Make the variables of the responses from the table of answers; what is left out or moved is in its notes."""
-    columns = settings.columns
-    rows = _complete(table, settings)
-    item, draw = (table.ids(columns.of_answers(name), rows=rows) for name in ("item", "draw"))
-    place = {(name, each): (i, j) for i, name in enumerate(names) for j, each in enumerate(draws[i].tolist())}
-    found = [place.get(key, (-1, -1)) for key in zip(item.tolist(), draw.tolist(), strict=True)]
-    where = np.array(found, dtype=np.int64).reshape(-1, 2)
+    columns = {name: settings.columns.of_answers(name) for name in ANSWERS}
+    given.check_columns({f"answers.{name}" if name in _OF_BOTH else name: column for name, column in columns.items()})
+    columns["reference"] = settings.columns.reference
+    table = given.named(columns, _ANSWER, optional=["reference"])
+    table = table.without(
+        {name: table.blank(name) for name in ("report", "participant")}, settings.missing, of="answer"
+    )
+    place = {(name, draw): (i, j) for i, name in enumerate(asked.names) for j, draw in enumerate(asked.draws[i])}
+    pairs = list(zip(table["item"].tolist(), table["draw"].tolist(), strict=True))
+    where = np.array([place.get(pair, (-1, -1)) for pair in pairs], dtype=np.int64)
     if (where < 0).any():
-        at = int(np.flatnonzero(where[:, 0] < 0)[0])
-        raise table.error(
-            f"{table.where(rows[at])} answers draw {shown(draw[at])} of item {shown(item[at])}, which the pairs "
-            "do not have",
-            columns.of_answers("draw"),
-        )
-    item_of = where[:, 0]
-    return references_of(table, columns, rows, item_of, draws) | {
-        "participant": ("response", table.ids(columns.participant, rows=rows)),
-        "response_item": ("response", item_of),
+        row = int(np.argmax(where[:, 0] < 0))
+        item, draw = map(shown, pairs[row])
+        raise table.error(f"{table.where(row)} answers draw {draw} of item {item}, which the pairs do not have", "draw")
+    variables = {
+        "participant": ("response", table["participant"]),
+        "response_item": ("response", where[:, 0]),
         "response_candidate": ("response", where[:, 1]),
-        "report": ("response", _reports(table, rows, settings)),
+        "report": ("response", _reports(table, settings)),
     }
+    if "reference" in table:
+        # an empty cell is the target
+        reference = [
+            -1 if name == "" else place.get((item, name), (0, -2))[1]
+            for (item, _), name in zip(pairs, table["reference"].tolist(), strict=True)
+        ]
+        variables["response_reference"] = ("response", np.array(reference, dtype=np.int64))
+        table.wrong(np.array(reference) == -2, "reference", "a draw of the item, or empty for the target")
+    return variables
 
 
-def _complete(table: Table, settings: ComparisonLayout) -> NDArray[np.intp]:
-    """Rows with a report and a participant; that others are there is a mistake or noted."""
-    needed = (settings.columns.report, settings.columns.participant)
-    told = table.texts(needed[0]), table.ids(needed[1], empty=True)
-    if settings.missing == "error":
-        for column, said in zip(needed, told, strict=True):
-            empty = said == ""
-            if empty.any():
-                row, number = int(np.flatnonzero(empty)[0]), int(empty.sum())
-                problem = (
-                    f"is empty in {table.where(row)} ({number} such rows); study.missing=drop leaves such rows out"
-                )
-                raise table.error(problem, column)
-        return np.arange(len(table.cells))
-    empty = (told[0] == "") | (told[1] == "")
-    if empty.all():
-        raise InputError("holds no answer with a report and a participant", source=table.source)
-    if empty.any():
-        text = "answers left out: no report or no participant (missing=drop)"
-        table.notes.append(Note(text, int(empty.sum()), "warning"))
-    return np.flatnonzero(~empty)
-
-
-def _check_scale(
-    table: Table, column: str, report: NDArray[np.float64], rows: NDArray[np.intp], settings: ComparisonLayout
-) -> None:
-    """Refuse fractions among percentages; a cell with a percent sign says its scale itself."""
-    plain = np.array([not text.rstrip().endswith("%") for text in table.texts(column)[rows].tolist()], dtype=bool)
-    top = 100 if settings.percent else 1
-    who = table.texts(settings.columns.participant)[rows[plain]]
-    cure = "write all reports on one scale" + (": as probabilities, without study.percent" if settings.percent else "")
-    check_scale(table, column, report[plain] * top, who, rows[plain], top=top, cure=cure)
-
-
-def _reports(table: Table, rows: NDArray[np.intp], settings: ComparisonLayout) -> NDArray[np.float64]:
+def _reports(table: Table, settings: ComparisonLayout) -> NDArray[np.float64]:
     """Reports as probabilities strictly between 0 and 1."""
-    column, top = settings.columns.report, 100 if settings.percent else 1
-    report = table.shares(column, percent=settings.percent, rows=rows)
-    _check_scale(table, column, report, rows, settings)
+    percent, top = settings.percent, 100 if settings.percent else 1
+    report = table.shares("report", percent=percent)
+    # a cell with a percent sign says its scale itself
+    plain = np.flatnonzero([not text.rstrip().endswith("%") for text in table.texts("report").tolist()])
+    cure = "write all reports on one scale" + (": as probabilities, without study.percent" if percent else "")
+    check_scale(table, "report", report[plain] * top, plain, top=top, cure=cure)
     beyond = (report < 0) | (report > 1)
     if settings.extremes is not None and not beyond.any():
         low, high = (value / top for value in settings.extremes)
@@ -91,16 +85,44 @@ def _reports(table: Table, rows: NDArray[np.intp], settings: ComparisonLayout) -
         if moved:
             ends = " and ".join(f"{value:g}" for value in settings.extremes)
             table.notes.append(Note(f"reports moved to {ends}, which stand for 0 and {top} (extremes)", moved))
-    bad = (report <= 0) | (report >= 1)
-    if bad.any():
-        row = int(rows[np.flatnonzero(beyond if beyond.any() else bad)[0]])
-        should = f"a {'percentage' if settings.percent else 'probability'} strictly between 0 and {top}"
-        instead = "extremes=[1,99]" if settings.percent else "extremes=[.01,.99]"
-        hint = "" if settings.percent else "; study.percent=true reads percentages"
-        raise table.error(
-            f"is {shown(table.texts(column)[row])} in {table.where(row)} ({int(bad.sum())} such rows), should be "
-            f"{should}: 0 and {top} mean an infinite ratio, so say what stands for them, such as "
-            f"study.{instead}{hint}",
-            column,
-        )
+    instead = "extremes=[1,99]" if percent else "extremes=[.01,.99]"
+    should = f"a {'percentage' if percent else 'probability'} strictly between 0 and {top}: 0 and {top} mean an "
+    should += f"infinite ratio, so say what stands for them, such as study.{instead}"
+    should += "" if percent else "; study.percent=true reads percentages"
+    table.wrong(beyond if beyond.any() else (report <= 0) | (report >= 1), "report", should)
     return report
+
+
+def free_answers_of(
+    given: Table, asked: Asked, columns: ComparisonColumns, variables: dict[str, Any]
+) -> dict[str, Any]:
+    """Make the variables along ``answer``; a token is found among the target and the candidates by its string."""
+    own = {name: columns.of_free_answers(name) for name in FREE_ANSWERS}
+    given.check_columns({name if name == "answer" else f"free_answers.{name}": column for name, column in own.items()})
+    table = given.named(own | {"batch": columns.batch}, _FREE_ANSWER, optional=["batch"])
+    position = {name: at for at, name in enumerate(asked.names)}
+    at = np.array([position.get(name, -1) for name in table["item"].tolist()], dtype=np.int64)
+    table.wrong(at < 0, "item", "an item of the pairs")
+    answer = table["answer"]
+    table.refuse_other_lead("answer", answer[:, None], np.column_stack([asked.target, asked.candidate])[at])
+    made: dict[str, Any] = {}
+    if "candidate_batch" not in variables:
+        answered = variables["candidate_source"][1] == "answer" if "candidate_source" in variables else False
+        made["candidate_batch"] = (("item", "candidate"), np.zeros(asked.candidate.shape, dtype=np.int64) + answered)
+    batch = (made or variables)["candidate_batch"][1]
+    # of a token that is there twice, the cell that was there first
+    place: dict[tuple[int, str], int] = {}
+    for i, j in zip(*np.unravel_index(np.argsort(batch, axis=None, kind="stable"), batch.shape), strict=True):
+        place.setdefault((int(i), asked.candidate[i, j]), int(j))
+    found = np.array([place.get((int(i), text), -2) for i, text in zip(at, answer.tolist(), strict=True)])
+    found[answer == asked.target[at]] = -1
+    outside = int((found == -2).sum())
+    if outside:
+        text = "free answers that are neither the target nor a candidate: no report can value them"
+        table.notes.append(Note(text, outside, "warning"))
+    return made | {
+        "answer_item": ("answer", at),
+        "answer_participant": ("answer", table["participant"]),
+        "answer_candidate": ("answer", found),
+        "answer_batch": ("answer", table["batch"].astype(np.int64) if "batch" in table else np.ones_like(at)),
+    }

@@ -27,13 +27,7 @@ _PARQUET = ".parquet"
 
 
 class CorpusSampleSettings(Settings):
-    """Settings of :func:`corpus_sample`.
-
-    Raises
-    ------
-    InputError
-        If not exactly one of path and dataset is given, or a Hub's data set has no revision.
-    """
+    """Settings of :func:`corpus_sample`."""
 
     path: UserPath | None = None
     """A Parquet file, or a folder of them."""

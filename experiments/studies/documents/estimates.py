@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 import xarray as xr
 
 from estimators.documents import validate_estimates_study
 from experiments.harness.result import loader
 from experiments.studies.parsing import add_notes, objects
+from experiments.studies.plain_table import specification
 from experiments.studies.table_file import read_table
 from experiments.studies.table_settings import TableFile
 from inference.settings import Settings, Text, UserPath
@@ -15,6 +15,7 @@ from inference.settings import Settings, Text, UserPath
 __all__ = ["EstimatesSettings", "estimates"]
 
 ALL = "all"
+_SPEC = specification(id="source group", number="estimate se")
 
 
 class EstimatesColumns(Settings):
@@ -70,22 +71,16 @@ def estimates(settings: EstimatesSettings) -> xr.Dataset:
     ...     estimates(path=Path(folder) / "e.csv")["estimate"].values.tolist()
     [1.3, 1.2]
     """
-    columns = settings.columns
-    names = {"source": columns.source, "estimate": columns.estimate, "se": columns.se}
-    names |= {"group": columns.group} if columns.group else {}
-    table = read_table(settings.path, of="estimate", how=settings, wanted=list(names.values()))
-    for what, name in names.items():
-        table.check_column(name, what)
-    group = table.ids(columns.group) if columns.group else objects([ALL] * len(table.cells))
-    source = table.ids(columns.source)
-    labels = [f"{name}, {part}" for name, part in zip(source, group, strict=True)] if columns.group else source.tolist()
+    columns = {name: column for name, column in settings.columns if column}
+    table = read_table(settings.path, of="estimate", how=settings, wanted=list(columns.values()))
+    table = table.named(columns, _SPEC)
+    group = table["group"] if "group" in table else objects([ALL] * len(table))
+    labels = table["source"]
+    if "group" in table:
+        labels = objects([f"{name}, {part}" for name, part in zip(labels, group, strict=True)])
     study = xr.Dataset(
-        {
-            "estimate": ("source", table.numbers(columns.estimate)),
-            "se": ("source", table.numbers(columns.se)),
-            "group": ("source", group),
-        },
-        coords={"source": np.array(labels, dtype=object)},
+        {"estimate": ("source", table["estimate"]), "se": ("source", table["se"]), "group": ("source", group)},
+        coords={"source": labels},
         attrs={"name": settings.path.stem, "data_sha256": table.sha256, "units": settings.units},
     )
     add_notes(study, table.notes)

@@ -24,16 +24,7 @@ _LISTED = 3
 
 @dataclass(frozen=True)
 class Document:
-    """One document as read.
-
-    Parameters
-    ----------
-    name : str
-    text : str
-    split : str
-    tokens : tuple of str, optional
-        The text's tokens, where it came cut into them.
-    """
+    """One document as read, with its tokens where it came cut into them."""
 
     name: str
     text: str

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field, TypeAdapter
 
 from estimators.errors import InputError
 from experiments.studies.files import MissingFilesError
 from experiments.studies.lm_game_archive import DOCUMENT_FOLDER, RESULT_FOLDER, GameFiles, parse_document
-from experiments.studies.parsing import Note, is_whole, objects, parse_json, shown, whole_characters
+from experiments.studies.parsing import Name, Note, Real, Text, Whole, checked, objects, parse_json, whole_characters
 
 __all__ = [
     "N_DOCUMENTS",
@@ -29,6 +30,8 @@ RESPONSE_FILE = f"{RESULT_FOLDER}/res_accuracy_anonym.json"
 
 _ROW_FIELDS = ("row_id", "user", "guess", "answer", "guessed_token_idx", "doc_id")
 N_DOCUMENTS = 10_000  # the site's first training rounds had other texts, with numbers from here on
+_ROWS = TypeAdapter(list[tuple[Whole, Name, Text, Any, Whole, Whole]])
+_ACCURACIES = TypeAdapter(dict[str, Annotated[Real, Field(ge=0, le=1)]])
 _SAMPLED = 1000  # guesses on which the authors' script asked each language model
 # file -> which tokens it is of, and on how many guesses (0: unknown; those shares are of no round number)
 _STORED: Mapping[str, tuple[str, int]] = {
@@ -72,16 +75,10 @@ def read_documents(game: GameFiles, numbers: Sequence[int]) -> dict[int, list[st
 
 def parse_rows(content: bytes, source: str) -> tuple[Rows, list[Note]]:
     """Guesses of everybody, sorted by ``row_id``, and what is to be noted of them; InputError names row and field."""
-    data = parse_json(content, source)
-    wanted = f"[{', '.join(_ROW_FIELDS)}]"
-    if not isinstance(data, list) or not data:
-        raise InputError(f"holds {shown(data)}, should be a list of {wanted}, and not empty", source=source)
-    for number, row in enumerate(data):
-        if not isinstance(row, list) or len(row) != len(_ROW_FIELDS):
-            raise InputError(f"row {number} is {shown(row)}, should be {wanted}", source=source)
-        _check_row(row, number, source)
-    order = np.argsort(np.array([row[0] for row in data], dtype=np.int64), kind="stable")
-    rows = [data[at] for at in order]
+    data = checked(_ROWS.validate_python, parse_json(content, source), source, _ROW_FIELDS)
+    if not data:
+        raise InputError(f"is an empty list, should hold [{', '.join(_ROW_FIELDS)}]", source=source)
+    rows = sorted(data, key=lambda row: row[0])
     found = Rows(
         row_id=np.array([row[0] for row in rows], dtype=np.int64),
         participant=np.array([str(row[1]) for row in rows]),
@@ -97,17 +94,6 @@ def parse_rows(content: bytes, source: str) -> tuple[Rows, list[Note]]:
     return found, notes
 
 
-def _check_row(row: list[Any], number: int, source: str) -> None:
-    for name, at in (("row_id", 0), ("guessed_token_idx", 4), ("doc_id", 5)):
-        if not is_whole(row[at]):
-            raise InputError(f"is {shown(row[at])} in row {number}, should be an integer", source=source, field=name)
-    if type(row[1]) is not int and not (isinstance(row[1], str) and row[1]):
-        right = "should be an integer or a name"
-        raise InputError(f"is {shown(row[1])} in row {number}, {right}", source=source, field="user")
-    if not isinstance(row[2], str):
-        raise InputError(f"is {shown(row[2])} in row {number}, should be a string", source=source, field="guess")
-
-
 def read_stored(game: GameFiles) -> tuple[dict[str, Any], list[str]]:
     """Variables of the accuracies that the files hold, and the files that are not there."""
     entries: list[tuple[str, float, str, int, str]] = []
@@ -120,13 +106,8 @@ def read_stored(game: GameFiles) -> tuple[dict[str, Any], list[str]]:
             missing.append(name)
             continue
         source = game.where(path)
-        data = parse_json(content, source)
-        if not isinstance(data, dict):
-            raise InputError(f"holds {shown(data)}, should map models to accuracies", source=source)
-        for model, accuracy in data.items():
-            if type(accuracy) not in (int, float) or not 0 <= accuracy <= 1:
-                raise InputError(f"is {shown(accuracy)}, should be from 0 to 1", source=source, field=model)
-            entries.append((model, float(accuracy), tokens, n, name))
+        data = checked(_ACCURACIES.validate_python, parse_json(content, source), source)
+        entries += [(model, accuracy, tokens, n, name) for model, accuracy in data.items()]
     if not entries:
         return {}, missing
     model, accuracy, of, count, source_of = zip(*entries, strict=True)

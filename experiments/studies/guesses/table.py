@@ -9,20 +9,19 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
+from pydantic import model_validator
 
 from estimators.documents.tokens import is_word_token
 from estimators.errors import InputError
 from estimators.guesses.study import prior_guesses, repeated_guesses, validate_guess_study
 from estimators.layout import add_note
 from experiments.harness.result import loader
-from experiments.studies.cells import same_words
-from experiments.studies.guesses.table_checks import contradictions
-from experiments.studies.guesses.table_columns import GuessColumns, GuessLayout, ModelColumns
-from experiments.studies.parsing import add_notes, shown
-from experiments.studies.plain_table import Table, in_notebook, missing_column, table_of
+from experiments.studies.cells import bare, same_words
+from experiments.studies.parsing import Note, add_notes, shown
+from experiments.studies.plain_table import Table, in_notebook, specification, table_of
 from experiments.studies.table_file import read_table
 from experiments.studies.table_settings import TableFile
-from inference.settings import UserPath
+from inference.settings import Settings, UserPath
 
 __all__ = ["REPEATED", "GuessTableSettings", "guess_study", "guess_table"]
 
@@ -30,8 +29,59 @@ REPEATED = "guesses at a place at which the participant had guessed before; kept
 """Note on a table with several guesses of a person at a place."""
 
 _NEEDED = ("participant", "document", "position")
-_TRUE = ("1", "true", "yes", "1.0")
-_FALSE = ("0", "false", "no", "0.0")
+_SPEC = specification(id="participant document", whole="position", number="order", text_or_empty="target guess correct")
+_HINT = "study.columns.{}=NAME says which one it is; study.columns.correct=NAME one that says which guesses are right"
+_FLAGS = {"1": True, "true": True, "yes": True, "1.0": True, "0": False, "false": False, "no": False, "0.0": False}
+
+
+class GuessColumns(Settings):
+    """Names of the table's columns."""
+
+    participant: str = "participant"
+    """Who guessed."""
+    document: str = "document"
+    """Which text."""
+    position: str = "position"
+    """A whole number: words or tokens before the target, 0 for the first of the document."""
+    target: str | None = "target"
+    """The true next word; the table may lack it where `correct` is there."""
+    guess: str | None = "guess"
+    """What was guessed; the table may lack it where `correct` is there."""
+    correct: str | None = None
+    """1/0, true/false, yes/no; without it a guess is right where it is the target, see `match`."""
+    order: str | None = None
+    """A number that says when it was guessed: time, trial; without it the rows are in the order in which each
+    participant guessed."""
+
+
+class ModelColumns(Settings):
+    """Columns of a language model that played the same items; an empty cell is an item that was not asked."""
+
+    hit: str | None = None
+    """Whether its first guess was right."""
+    surprisal_nats: str | None = None
+    """-ln p(target)."""
+
+    @model_validator(mode="after")
+    def _one_of_them(self) -> ModelColumns:
+        if self.hit is None and self.surprisal_nats is None:
+            raise InputError("is empty, should be {hit: COLUMN, surprisal_nats: COLUMN}, or one of the two")
+        return self
+
+
+class GuessLayout(Settings):
+    """What the table means."""
+
+    columns: GuessColumns = GuessColumns()
+    """Names of the table's columns."""
+    models: Mapping[str, ModelColumns] = {}
+    """Language models that played the same items: NAME: {hit: COLUMN, surprisal_nats: COLUMN}, or one of the two."""
+    match: Literal["exact", "folded"] = "exact"
+    """When guess and target are the same: exact, or folded (without outer spaces and letter case)."""
+    words: Literal["all", "spaced"] = "all"
+    """Which targets are words: all, or spaced (a space and letters only, as tokens of language models are)."""
+    missing: Literal["error", "drop"] = "error"
+    """What to do with empty cells in the columns that are used; drop leaves the rows out, counted."""
 
 
 class GuessTableSettings(GuessLayout, TableFile):
@@ -140,159 +190,100 @@ def guess_study(
 
 
 def _study_of(table: Table, settings: GuessLayout, *, name: str) -> xr.Dataset:
-    columns = _present(table, settings)
-    used = [each for each in columns if each != "order"]
-    ids = ("participant", "document")
-    read = (table.ids(columns[each], empty=True) if each in ids else table.texts(columns[each]) for each in used)
-    cells = pd.DataFrame(dict(zip(used, read, strict=True)), dtype=object)
-    # a guess left blank is an answer, and a wrong one, where the column of right and wrong says so
-    needed = cells.drop(columns="guess") if {"guess", "correct"} <= set(used) else cells
-    empty = (needed == "").any(axis=1).to_numpy()
-    if empty.any() and settings.missing == "error":
-        row = int(np.flatnonzero(empty)[0])
-        blank = next(each for each in map(str, needed.columns) if needed[each].iloc[row] == "")
-        raise table.error(
-            f"is empty in {table.where(row)} ({int(empty.sum())} such rows); fill it, or study.missing=drop leaves "
-            "such rows out",
-            columns[blank],
-        )
-    if empty.all():
-        raise InputError("holds no guess", source=table.source)
-    order = table.numbers(columns["order"]) if "order" in columns else np.arange(len(cells), dtype=float)
-    by_time = np.argsort(order, kind="stable")
+    table = _named(table, settings)
+    n_rows = len(table)
+    if "order" in table:
+        table = table.take(np.argsort(table["order"], kind="stable"))
     # counted over all rows, those left out included
-    before = np.empty(len(cells), dtype=np.int64)
-    before[by_time] = prior_guesses(cells["participant"].to_numpy(dtype=str)[by_time])
-    taken = by_time[~empty[by_time]]
-    study = _study(table, cells.iloc[taken].reset_index(drop=True), taken, columns, settings)
-    study = study.assign(n_before=("response", before[taken]))
-    study = _with_models(study, table, taken, settings).assign_attrs(name=name, data_sha256=table.sha256)
-    add_note(study, "rows in the table", count=len(cells))
+    before = pd.Series(prior_guesses(table.ids("participant", empty=True).astype(str)), index=table.cells.index)
+    # a guess left blank is an answer, and a wrong one, where the column of right and wrong says so
+    may_be_blank = {"order", *({"guess"} if "correct" in table else ())}
+    needed = [name for name in _SPEC if name in table and name not in may_be_blank]
+    table = table.without({name: table.blank(name) for name in needed}, settings.missing)
+    of = table.groups("document", "position", what="item", sort=True)
+    position = table["position"].astype(np.int64)
+    variables: dict[str, Any] = {
+        "item_document": ("item", table["document"][of.first]),
+        "item_position": ("item", position[of.first]),
+        "word_token": ("item", np.ones(len(of), dtype=bool)),
+        "participant": ("response", table["participant"]),
+        "response_item": ("response", of.of_row.astype(np.int64)),
+        "correct": ("response", _correct(table, settings)),
+        "table_row": ("response", table.cells.index.to_numpy() + 1),
+        "n_before": ("response", before.loc[table.cells.index].to_numpy()),
+    }
+    if "target" in table:
+        variables["target_token"] = ("item", of.one("target"))
+    if settings.words == "spaced":
+        if "target" not in table:
+            raise InputError("is 'spaced', but the table has no targets", source=table.source, field="words")
+        words = list(map(is_word_token, variables["target_token"][1].tolist()))
+        variables["word_token"] = ("item", np.array(words, dtype=bool))
+    if "guess" in table:
+        variables["guess"] = ("response", table["guess"])
+    coords: dict[str, Any] = {"document": np.unique(table["document"].astype(str)).astype(object)}
+    if settings.models:
+        for variable, kind in (("model_hit", "hit"), ("target_surprisal_nats", "surprisal_nats")):
+            found = [
+                of.one(f"{model} {kind}") if f"{model} {kind}" in table else np.full(len(of), np.nan)
+                for model in settings.models
+            ]
+            variables[variable] = (("model", "item"), np.stack(found))
+        coords["model"] = np.array(list(settings.models), dtype=object)
+    study = xr.Dataset(
+        variables,
+        coords=coords | {"item": np.arange(len(of))},
+        attrs={"tokens": "all", "name": name, "data_sha256": table.sha256},
+    )
+    add_note(study, "rows in the table", count=n_rows)
     add_notes(study, table.notes)
-    if empty.any():
-        add_note(study, "rows left out: an empty cell (missing=drop)", count=int(empty.sum()), level="warning")
-    add_notes(study, contradictions(study, table, columns))
     again = int(repeated_guesses(study).sum())
     if again:
         add_note(study, REPEATED, count=again, level="warning")
     return validate_guess_study(study)
 
 
-def _present(table: Table, settings: GuessLayout) -> dict[str, str]:
-    """Column of the table for every field that it has."""
-    named = {name: getattr(settings.columns, name) for name in GuessColumns.model_fields}
-    named = {name: column for name, column in named.items() if column is not None}
-    found = {name: column for name, column in named.items() if column in table.cells}
+def _named(table: Table, settings: GuessLayout) -> Table:
+    """The columns that the table has, one of right and wrong or those from which it follows among them."""
+    columns = {name: column for name, column in settings.columns if column is not None}
     default = {name: field.default for name, field in GuessColumns.model_fields.items()}
-    table.check_columns({name: column for name, column in named.items() if name in _NEEDED or column != default[name]})
-    if "correct" not in found and not {"target", "guess"} <= set(found):
-        lacking = next(name for name in ("guess", "target") if name not in found)
-        hint = (
-            "it says nowhere which guesses are right: study.columns names a column `correct`, or `target` and `guess`"
-        )
-        raise missing_column(lacking, table.names, source=table.source, hint=hint)
-    return found
+    optional = {name for name, column in columns.items() if name not in _NEEDED and column == default[name]}
+    optional = optional if "correct" in columns else set()
+    spec = dict(_SPEC)
+    for model, its in settings.models.items():
+        own = {f"{model} {kind}": column for kind, column in its if column is not None}
+        table.check_columns({column: column for column in own.values()}, hint=f"model {model!r} needs it")
+        columns, spec = columns | own, spec | dict.fromkeys(own, "number_or_empty")
+    return table.named(columns, spec, optional=optional, hint=_HINT)
 
 
-def _study(
-    table: Table, cells: pd.DataFrame, taken: NDArray[np.intp], columns: Mapping[str, str], settings: GuessLayout
-) -> xr.Dataset:
-    position = table.whole(columns["position"], rows=taken).astype(np.int64)
-    place = pd.DataFrame({"document": cells["document"], "position": position})
-    response_item, items = _items(place)
-    n_items = len(items)
-    first = np.full(n_items, len(cells))
-    np.minimum.at(first, response_item, np.arange(len(cells)))
-    variables: dict[str, Any] = {
-        "item_document": ("item", items["document"].to_numpy(dtype=object)),
-        "item_position": ("item", items["position"].to_numpy(dtype=np.int64)),
-        "word_token": ("item", np.ones(n_items, dtype=bool)),
-        "participant": ("response", cells["participant"].to_numpy(dtype=object)),
-        "response_item": ("response", response_item),
-        "correct": ("response", _correct(table, cells, taken, columns, settings)),
-        "table_row": ("response", taken + 1),
-    }
-    if "target" in cells:
-        target = cells["target"].to_numpy(dtype=object)
-        two = target != target[first][response_item]
-        if two.any():
-            row = int(np.flatnonzero(two)[0])
-            other, document = target[first][response_item][row], cells["document"].iloc[row]
-            raise table.error(
-                f"is {shown(target[row])} in {table.where(taken[row])}, but {shown(other)} in another row of document "
-                f"{shown(document)}, position {position[row]}",
-                columns["target"],
-            )
-        variables["target_token"] = ("item", target[first])
-    if settings.words == "spaced":
-        if "target" not in cells:
-            raise InputError("is 'spaced', but the table has no targets", source=table.source, field="words")
-        words = [is_word_token(token) for token in variables["target_token"][1].tolist()]
-        variables["word_token"] = ("item", np.array(words, dtype=bool))
-    if "guess" in cells:
-        variables["guess"] = ("response", cells["guess"].to_numpy(dtype=object))
-    documents = np.unique(items["document"].to_numpy(dtype=str)).astype(object)
-    return xr.Dataset(variables, coords={"document": documents, "item": np.arange(n_items)}, attrs={"tokens": "all"})
-
-
-def _items(place: pd.DataFrame) -> tuple[NDArray[np.int64], pd.DataFrame]:
-    items = place.drop_duplicates().sort_values(["document", "position"]).reset_index(drop=True)
-    numbered = place.merge(items.assign(item=np.arange(len(items))), on=["document", "position"], how="left")
-    return numbered["item"].to_numpy(dtype=np.int64), items
-
-
-def _correct(
-    table: Table, cells: pd.DataFrame, taken: NDArray[np.intp], columns: Mapping[str, str], settings: GuessLayout
-) -> NDArray[np.bool_]:
-    if "correct" in cells:
-        said = cells["correct"].str.strip().str.lower()
-        bad = ~said.isin([*_TRUE, *_FALSE]).to_numpy()
-        if bad.any():
-            row = int(np.flatnonzero(bad)[0])
-            raise table.error(
-                f"is {shown(cells['correct'].iloc[row])} in {table.where(taken[row])}, should be 1 or 0, true or "
-                "false, yes or no",
-                columns["correct"],
-            )
-        return said.isin(_TRUE).to_numpy(dtype=bool)
-    correct, notes = same_words(cells["guess"].to_numpy(), cells["target"].to_numpy(), settings.match)
-    table.notes.extend(notes)
+def _correct(table: Table, settings: GuessLayout) -> NDArray[np.bool_]:
+    if "correct" not in table:
+        same, notes = same_words(table["guess"], table["target"], settings.match)
+        table.notes.extend(notes)
+        return same
+    said = [_FLAGS.get(text.strip().lower()) for text in table["correct"].tolist()]
+    table.wrong(np.array([flag is None for flag in said]), "correct", "1 or 0, true or false, yes or no")
+    correct = np.array(said, dtype=bool)
+    if "guess" in table and "target" in table:
+        _check_contradictions(table, correct)
     return correct
 
 
-def _with_models(study: xr.Dataset, table: Table, taken: NDArray[np.intp], settings: GuessLayout) -> xr.Dataset:
-    """Add the language models of the table; a model says one thing about an item, whoever guessed there."""
-    if not settings.models:
-        return study
-    named = {
-        kind: np.stack(
-            [_of_items(study, table, taken, model, getattr(its, kind)) for model, its in settings.models.items()]
-        )
-        for kind in ModelColumns.model_fields
-    }
-    return study.assign(
-        model_hit=(("model", "item"), named["hit"]),
-        target_surprisal_nats=(("model", "item"), named["surprisal_nats"]),
-    ).assign_coords(model=np.array(list(settings.models), dtype=object))
-
-
-def _of_items(
-    study: xr.Dataset, table: Table, taken: NDArray[np.intp], model: str, column: str | None
-) -> NDArray[np.float64]:
-    """What the rows of an item agree on; NaN where they say nothing, or there is no such column."""
-    values = np.full(study.sizes["item"], np.nan)
-    if column is None:
-        return values
-    table.check_column(column, column, hint=f"model {model!r} needs it")
-    item = study["response_item"].to_numpy()
-    cells = table.numbers(column, rows=taken, empty=True)
-    values[item] = cells
-    other = ~((values[item] == cells) | (np.isnan(values[item]) & np.isnan(cells)))
-    if other.any():
-        place = study.isel(item=int(item[np.flatnonzero(other)[0]]))
-        raise table.error(
-            f"differs between rows of one item (document {place['item_document'].item()!r}, position "
-            f"{place['item_position'].item()})",
-            column,
-        )
-    return values
+def _check_contradictions(table: Table, correct: NDArray[np.bool_]) -> None:
+    """Compare the column of right and wrong with guess and target; whoever scored may have let a spelling pass."""
+    guess, target = table["guess"], table["target"]
+    wrong = ~correct & (guess == target)
+    right = correct & (bare(guess) != bare(target))
+    number = int(wrong.sum() + right.sum())
+    if 2 * number > correct.size:
+        row = int(np.flatnonzero(wrong | right)[0])
+        said = f"{shown(guess[row])} for {shown(target[row])} is {'right' if correct[row] else 'wrong'}"
+        many = f"{number} of {correct.size} rows contradict guess and target"
+        raise table.error(f"says that {said} in {table.where(row)} ({many}); is it inverted?", "correct")
+    for text, rows, level in (
+        ("guesses that are the target and are wrong by the table; taken as wrong", wrong, "warning"),
+        ("guesses that are not the target and are right by the table; taken as right", right, "info"),
+    ):
+        if rows.any():
+            table.notes.append(Note(text, int(rows.sum()), "warning" if level == "warning" else "info"))

@@ -7,14 +7,13 @@ import io
 import re
 import warnings
 import zipfile
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from estimators.errors import InputError, require_packages, unknown_choice
-from experiments.studies.files import checked_members
+from experiments.studies.files import UNPACKING_ERRORS, checked_members
 from experiments.studies.parsing import is_number, shown
 from experiments.studies.workbooks import WORKBOOK_LIMIT_BYTES, read_sheet
 
@@ -92,7 +91,7 @@ def read_workbooks(archive: Archive, content: bytes, path: Path) -> Iterator[Wor
             place = f"{path}, member {name}"
             try:
                 book = outer.read(member)
-            except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError) as error:
+            except UNPACKING_ERRORS as error:
                 raise InputError(f"cannot be unpacked ({error}); fetch the archive again", source=place) from error
             yield _workbook(archive, name.rpartition("/")[2], place, book)
 

@@ -39,7 +39,7 @@ from estimators.rankings.study import validate_ranking_study
 from experiments.harness.csv_tables import write_csv
 from experiments.harness.result import loader
 from experiments.studies.parsing import add_notes, shown
-from experiments.studies.plain_table import Table, in_notebook, refuse_other_lead, table_of
+from experiments.studies.plain_table import Groups, Table, in_notebook, specification, table_of
 from experiments.studies.table_file import read_table
 from experiments.studies.table_settings import TableFile
 from inference.settings import UserPath
@@ -49,16 +49,18 @@ if TYPE_CHECKING:
 
 __all__ = ["RankingTableSettings", "ranking_study", "ranking_table", "write_ranking_table"]
 
-_KEY = ["model", "text", "context_length", "window", "position"]
-_TEXT = ("model", "text", "window", "reference_token", "token", "generated_token")
-_WHOLE = ("context_length", "position", "rank", "reference_id", "token_id")
-_REAL = ("logprob_nats", "reference_logprob_nats", "reference_rank")
+_KEY = ("model", "text", "context_length", "window", "position")
 _REQUIRED = (*_KEY, "reference_token", "rank", "token", "logprob_nats")
+_OPTIONAL = ("generated_token", "reference_id", "token_id", "reference_logprob_nats", "reference_rank")
+_SPEC = specification(
+    id="model text window",
+    whole="context_length position rank reference_id token_id",
+    text_or_empty="reference_token token generated_token",
+    logprob="logprob_nats reference_logprob_nats",
+    number="reference_rank",
+)
 # APIs round log-probabilities
 _SLACK = 0.01
-# numbers above are not all told apart
-_LARGEST = 2**53
-_OPTIONAL = ("generated_token", "reference_id", "token_id", "reference_logprob_nats", "reference_rank")
 # column of a reference token -> variable of the study
 _OF_TOKEN = {
     **{name: name for name in (*_KEY, "reference_token", "generated_token", "reference_id", "reference_rank")},
@@ -151,63 +153,78 @@ def ranking_study(ranks: pd.DataFrame, *, name: str = "ranking study") -> xr.Dat
 
 
 def _study(given: Table, name: str) -> xr.Dataset:
-    cells = _checked(given)
-    _check_lists(given, cells)
-    study = _of_rows(cells, given.source)
-    add_notes(study, given.notes)
-    extra = [column for column in given.names if column not in (*_REQUIRED, *_OPTIONAL)]
+    table = given.named({what: what for what in (*_REQUIRED, *_OPTIONAL)}, _SPEC, optional=_OPTIONAL, hint=_NEEDS)
+    if ("reference_id" in table) != ("token_id" in table):
+        raise InputError("reference_id and token_id go together", source=given.source, field="token_id")
+    for column in table.names:
+        # an empty token may be one
+        table.wrong(table.cells[column].isna().to_numpy(), column, "text or a number")
+    of = table.groups(*_KEY, what="reference token", sort=True)
+    _check_lists(table, of)
+    rank = _ranks(table, of)
+    shape = (len(of), int(rank.max()))
+    ranked: dict[str, tuple[str, NDArray[Any]]] = {
+        "ranked_token": ("token", np.full(shape, None, dtype=object)),
+        "ranked_logprob": ("logprob_nats", np.full(shape, np.nan)),
+    }
+    if "token_id" in table:
+        ranked["ranked_id"] = ("token_id", np.full(shape, -1, dtype=np.int64))
+    variables: dict[str, Any] = {}
+    for column, variable in _OF_TOKEN.items():
+        if column in table:
+            value = of.one(column)
+            variables[variable] = ("token", value.astype(np.int64) if _SPEC[column] == "whole" else value)
+    for variable, (column, values) in ranked.items():
+        values[of.of_row, rank - 1] = table[column]
+        units = {"units": "nats"} if column == "logprob_nats" else {}
+        variables[variable] = (("token", "rank"), values, units)
+    study = xr.Dataset(variables)
+    add_notes(study, table.notes)
+    extra = [column for column in given.names if column not in _SPEC]
     if extra:
         add_note(study, f"columns that are not used: {', '.join(extra)}", count=len(extra))
     return validate_ranking_study(study).assign_attrs(name=name, data_sha256=given.sha256)
 
 
-def _of_rows(table: pd.DataFrame, source: object) -> xr.Dataset:
-    table = table.sort_values([*_KEY, "rank"], kind="stable", ignore_index=True)
-    first = ~table.duplicated(_KEY).to_numpy()
-    owner = np.cumsum(first) - 1
-    heads = table[first].reset_index(drop=True)
-    rank = table["rank"].to_numpy()
-    starts = np.flatnonzero(first)
-    expected = np.arange(len(table)) - starts[owner] + 1
-    if (rank != expected).any():
-        row = int(np.argmax(rank != expected))
-        raise InputError(
-            f"is {rank[row]} where {expected[row]} should follow ({_place(table, row)}); ranks are 1, 2, 3, ... for "
-            "every reference token",
-            source=source,
-            field="rank",
-        )
-    for name in ("reference_token", *_OPTIONAL):
-        if name in table and name != "token_id":
-            same = table[name].to_numpy() == heads[name].to_numpy()[owner]
-            same |= table[name].isna().to_numpy() & heads[name].isna().to_numpy()[owner]
-            if not same.all():
-                row = int(np.argmin(same))
-                raise InputError(
-                    f"is {table[name].iloc[row]!r} and {heads[name].iloc[owner[row]]!r} for one reference token "
-                    f"({_place(table, row)})",
-                    source=source,
-                    field=name,
-                )
-    shape = (len(heads), int(rank.max()))
-    token = np.full(shape, None, dtype=object)
-    logprob = np.full(shape, np.nan)
-    token[owner, rank - 1] = table["token"].to_numpy(dtype=object)
-    logprob[owner, rank - 1] = table["logprob_nats"].to_numpy()
-    variables: dict[str, Any] = {
-        _OF_TOKEN[name]: ("token", heads[name].to_numpy(dtype=object if name in _TEXT else None))
-        for name in _OF_TOKEN
-        if name in heads
-    }
-    variables |= {
-        "ranked_token": (("token", "rank"), token),
-        "ranked_logprob": (("token", "rank"), logprob, {"units": "nats"}),
-    }
-    if "token_id" in table:
-        ids = np.full(shape, -1, dtype=np.int64)
-        ids[owner, rank - 1] = table["token_id"].to_numpy()
-        variables["ranked_id"] = (("token", "rank"), ids)
-    return xr.Dataset(variables)
+_NEEDS = f"it needs {', '.join(_REQUIRED)}"
+
+
+def _ranks(table: Table, of: Groups) -> NDArray[np.int64]:
+    """Ranks, which are 1, 2, 3, ... for every reference token."""
+    rank = table["rank"].astype(np.int64)
+    order = np.lexsort((rank, of.of_row))
+    expected = np.arange(len(table)) - np.unique(of.of_row[order], return_index=True)[1][of.of_row[order]] + 1
+    odd = rank[order] != expected
+    if odd.any():
+        row, should = int(order[np.argmax(odd)]), int(expected[np.argmax(odd)])
+        right = "ranks are 1, 2, 3, ... for every reference token"
+        problem = f"is {rank[row]} in {table.where(row)} where {should} should follow ({_place(table, row)}); {right}"
+        raise table.error(problem, "rank")
+    return rank
+
+
+def _check_lists(table: Table, of: Groups) -> None:
+    """Refuse a list with more than the whole probability, with one token twice, or whose tokens have another space."""
+    table.refuse_other_lead("token", table["token"][:, None], table["reference_token"][:, None])
+    total = np.bincount(of.of_row, weights=np.exp(table["logprob_nats"]))
+    if total.max() > 1 + _SLACK:
+        place = _place(table, int(of.first[np.argmax(total)]))
+        problem = f"the probabilities add up to {total.max():.3g} for one reference token ({place})"
+        raise table.error(f"{problem}; it should be ln p", "logprob_nats")
+    token = "token_id" if "token_id" in table else "token"
+    twice = pd.DataFrame({"of": of.of_row, "token": table[token]}).duplicated().to_numpy()
+    if token == "token":
+        # half of a character: many tokens are this string
+        twice = twice & np.array(["\ufffd" not in text for text in table["token"].tolist()])
+    if twice.any():
+        row = int(np.argmax(twice))
+        hint = "" if token == "token_id" else "; where different tokens are one string, give token_id and reference_id"
+        problem = f"is {shown(table.texts(token)[row])} again in {table.where(row)} for one reference token"
+        raise table.error(f"{problem} ({_place(table, row)}){hint}", token)
+
+
+def _place(table: Table, row: int) -> str:
+    return ", ".join(f"{name} {table.texts(name)[row]}" for name in _KEY)
 
 
 def write_ranking_table(study: xr.Dataset, path: Path) -> None:
@@ -232,62 +249,3 @@ def write_ranking_table(study: xr.Dataset, path: Path) -> None:
         write_csv(table, path, marked=True)
     else:
         raise InputError("should end in .parquet, .csv or .csv.gz", source=path)
-
-
-def _checked(given: Table) -> pd.DataFrame:
-    """Columns that are used, each of its type."""
-    given.check_columns({name: name for name in _REQUIRED}, hint=f"it needs {', '.join(_REQUIRED)}")
-    if ("reference_id" in given.cells) != ("token_id" in given.cells):
-        raise InputError("reference_id and token_id go together", source=given.source, field="token_id")
-    found: dict[str, Any] = {}
-    for name in (*_REQUIRED, *_OPTIONAL):
-        if name not in given.cells:
-            continue
-        missing = given.cells[name].isna().to_numpy()
-        if missing.any():
-            row = int(np.argmax(missing))
-            should = "text" if name in _TEXT else "a whole number" if name in _WHOLE else "a number"
-            raise given.error(f"is empty in {given.where(row)}, should be {should}", name)
-        whole = name in _WHOLE
-        found[name] = given.numbers(name, whole=whole) if name not in _TEXT else given.texts(name)
-        if name in ("model", "text", "window"):
-            found[name] = given.ids(name)
-        if name.endswith("logprob_nats"):
-            found[name] = given.logprobs(name)
-        if name in _WHOLE:
-            found[name] = _whole(given, name, found[name])
-    return pd.DataFrame(found)
-
-
-def _whole(given: Table, name: str, numbers: NDArray[np.float64]) -> NDArray[np.int64]:
-    bad = (numbers != np.rint(numbers)) | (np.abs(numbers) > _LARGEST)
-    if bad.any():
-        row = int(np.argmax(bad))
-        text = shown(given.texts(name)[row])
-        raise given.error(f"is {text} in {given.where(row)}, should be a whole number", name)
-    return numbers.astype(np.int64)
-
-
-def _check_lists(given: Table, cells: pd.DataFrame) -> None:
-    """Refuse a list with more than the whole probability, with one token twice, or whose tokens have another space."""
-    reference, listed = (cells[name].to_numpy()[:, None] for name in ("reference_token", "token"))
-    refuse_other_lead(given, "token", listed, reference)
-    total = np.exp(cells["logprob_nats"]).groupby([cells[name] for name in _KEY]).transform("sum").to_numpy()
-    row = int(np.argmax(total))
-    if total[row] > 1 + _SLACK:
-        problem = f"the probabilities add up to {total[row]:.3g} for one reference token ({_place(cells, row)})"
-        raise given.error(f"{problem}; it should be ln p", "logprob_nats")
-    token = "token_id" if "token_id" in cells else "token"
-    twice = cells.duplicated([*_KEY, token]).to_numpy()
-    if token == "token":
-        # half of a character: many tokens are this string
-        twice = twice & ~cells["token"].str.contains("\ufffd", regex=False).to_numpy(dtype=bool)
-    if twice.any():
-        row = int(np.argmax(twice))
-        hint = "" if token == "token_id" else "; where different tokens are one string, give token_id and reference_id"
-        problem = f"is {shown(cells[token].tolist()[row])} again in {given.where(row)} for one reference token"
-        raise given.error(f"{problem} ({_place(cells, row)}){hint}", token)
-
-
-def _place(table: pd.DataFrame, row: int) -> str:
-    return ", ".join(f"{name} {table[name].iloc[row]}" for name in _KEY)

@@ -23,7 +23,6 @@ RANKS = {
     "rank": [1], "token": ["a"], "logprob_nats": [-1.0],
 }  # fmt: skip
 CLOZE = {"context": ["a"], "response": ["b"]}
-SCORES = {"context_id": "context", "context": "context", "response": "response"}
 
 Make = Callable[[pd.DataFrame], Any]
 
@@ -34,10 +33,6 @@ def of_pairs(frame: pd.DataFrame) -> Any:
 
 def of_answers(frame: pd.DataFrame) -> Any:
     return comparison_study(frame, pd.DataFrame(PAIRS), generator="g")
-
-
-def wide(frame: pd.DataFrame) -> Any:
-    return cloze_study(frame.rename(columns={"response": "A_1"}), wide={"answers": "A_*", "counts": "N_*"})
 
 
 CASES: list[tuple[Make, dict[str, Any], str]] = [
@@ -62,23 +57,6 @@ def test_a_column_with_nearly_the_name_is_offered(make: Make, columns: dict[str,
     assert ", ".join(meant if column == name else column for column in columns) in message
 
 
-def test_without_any_that_is_near_all_are_listed() -> None:
-    with pytest.raises(InputError, match=r"N_\*: is missing; the table has context, A_1; wide says"):
-        wide(pd.DataFrame(CLOZE))
-    many = pd.DataFrame({f"x{at}": [1] for at in range(60)})
-    with pytest.raises(InputError, match=r"the table has x0, x1, .*x39 and 20 more; name the columns"):
-        cloze_study(many)
-    with pytest.raises(
-        InputError, match=r"target_logprob_NAME: is missing; did you mean 'target_logprob'\? .*it names no"
-    ):
-        of_pairs(pd.DataFrame(PAIRS).rename(columns=lambda name: name.replace("_g", "")))
-    renamed = pd.DataFrame(PAIRS).rename(columns={"candidate_logprob_g": "candidate_logprob_f"})
-    with pytest.raises(
-        InputError, match=r"candidate_logprob_g: is missing; did you mean 'candidate_logprob_f'\? .*'g'"
-    ):
-        of_pairs(renamed)
-
-
 @pytest.mark.parametrize(
     ("make", "columns", "gone"),
     [
@@ -101,8 +79,3 @@ def test_every_column_that_is_missing_is_named_at_once(make: Make, columns: dict
     for name in gone[1:-1]:
         assert f"{name!r}" in message.partition("also missing: ")[2]
     assert f"{gone[-1]!r} (did you mean {gone[-1].upper()!r}?)" in message
-
-
-def test_of_a_cloze_table_names_that_were_given_are_all_checked() -> None:
-    with pytest.raises(InputError, match=r"Satz: is missing; .*also missing: 'Antwort'"):
-        cloze_study(pd.DataFrame(CLOZE), columns={"context": "Satz", "response": "Antwort"})

@@ -22,9 +22,9 @@ WHOLE = st.integers(0, 100).map(float)
 def check(values: list[list[float]], top: float = 100) -> list[str]:
     """Check the values of some people; what was noted."""
     flat = [value for own in values for value in own]
-    table = table_of(pd.DataFrame({"x": flat}), "mine", of="answer", once=False)
-    who = np.array([f"p{at}" for at, own in enumerate(values) for _ in own], dtype=object)
-    check_scale(table, "x", np.array(flat), who, np.arange(len(flat)), top=top, cure="cure")
+    who = [f"p{at}" for at, own in enumerate(values) for _ in own]
+    table = table_of(pd.DataFrame({"x": flat, "participant": who}), "mine", of="answer", once=False)
+    check_scale(table, "x", np.array(flat), np.arange(len(flat)), top=top, cure="cure")
     return [note.text for note in table.notes]
 
 

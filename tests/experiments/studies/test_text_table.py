@@ -13,10 +13,9 @@ import pytest
 
 from estimators.errors import InputError
 from experiments.studies import text_table
-from experiments.studies.plain_table import Table, table_of
+from experiments.studies.plain_table import MOST_COLUMNS, Table, table_of
 from experiments.studies.table_file import read_table
 from experiments.studies.table_settings import TableFile
-from experiments.studies.text_rows import MOST_COLUMNS
 
 ROWS = "who,said,n\nann,dog,1\nbo,cat,2\nce,cow,3\n"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -106,54 +105,6 @@ def broken(change: str, tmp_path: Path) -> Path:
 def test_broken_files(change: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=message):
         provo(root=broken(change, tmp_path), cache=False)
-
-
-HUMAN, BLOOM = "TVD/GPT2_Temp/Generations/Paragraphs_temp-1-2.json", "TVD/BLOOM/Generations/processed_bloom.json"
-ORACLE = "TVD/Oracle/uncertainty_results/TVD_oracle.json"
-
-
-@pytest.mark.parametrize(
-    ("file", "place", "value", "message"),
-    [
-        (HUMAN, ("1", "2", "human", 0, "count"), 2.7, "passage 1, word 2, human, count: is 2.7, should be a whole"),
-        (HUMAN, ("1", "2", "human", 0, "count"), "3", "human, count: is '3', should be a whole number"),
-        (HUMAN, ("1", "2", "human", 0, "count"), True, "human, count: is True, should be a whole number"),
-        (HUMAN, ("1", "2", "human", 0, "count"), 3_000_000_000, "count: is 3000000000, should be a whole number of at"),
-        (HUMAN, ("1", "2", "human", 0, "count"), 10**400, "count: is 10{9}"),
-        (HUMAN, ("1", "2", "original", "pred"), 5, "original, pred: is 5, should be a string"),
-        (
-            HUMAN,
-            ("1", "2", "ancestral_samples", 0, "cond_log_prob"),
-            None,
-            "ancestral_samples, cond_log_prob: is None",
-        ),
-        (HUMAN, ("1", "2", "ancestral_samples", 0, "cond_log_prob"), "-1.5", "cond_log_prob: is '-1.5', should be a"),
-        (HUMAN, ("1", "2", "ancestral_samples", 0, "cond_log_prob"), float("nan"), "cond_log_prob: is nan, should be"),
-        (HUMAN, ("1", "2", "ancestral_samples", 0, "cond_log_prob"), 0.5, "cond_log_prob: is 0.5, should be a log-pr"),
-        (HUMAN, ("1", "1_0"), {}, "passage 1, word 1_0, key: is '1_0', should be a whole number"),
-        (HUMAN, ("\u0661",), {}, "'\u0661' should be a passage's number"),
-        (BLOOM, (0, 1, "word_num"), 2.9, "query 0, word_num: is 2.9, should be a whole number"),
-        (BLOOM, (0, 1, "word_num"), True, "query 0, word_num: is True, should be a whole number"),
-        (BLOOM, (0, 2), "abc", "query 0, words: is 'abc', should be a list"),
-        (ORACLE, ("tvd_oracle2_human",), "text", "TVD_oracle/tvd_oracle2_human: holds 'text', should hold numbers"),
-        (ORACLE, ("tvd_oracle2_human",), None, "holds None, should hold numbers"),
-        (ORACLE, ("tvd_oracle2_human",), [True], "holds True, should hold numbers"),
-        (ORACLE, ("tvd_oracle2_human",), [], r"holds \[\], should hold numbers"),
-        (ORACLE, ("tvd_oracle2_human",), [10**400], "holds 10{9}.*, should hold numbers"),
-    ],
-)
-def test_a_value_is_never_taken_for_another(
-    file: str, place: tuple[Any, ...], value: object, message: str, tmp_path: Path
-) -> None:
-    path = tiny_provo.write(tmp_path) / file
-    content = json.loads(path.read_text(encoding="utf-8"))
-    inner = content
-    for key in place[:-1]:
-        inner = inner[key]
-    inner[place[-1]] = value
-    path.write_text(json.dumps(content), encoding="utf-8")
-    with pytest.raises(InputError, match=rf"{path.name}[,:].*{message}"):
-        provo(root=tmp_path, cache=False)
 
 
 @pytest.mark.parametrize(

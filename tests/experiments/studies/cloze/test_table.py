@@ -118,7 +118,7 @@ def test_parquet(tmp_path: Path) -> None:
     study = cloze_table(path=path, columns=COUNTS)
     assert answers(study) == ["NA", ""]
     pq.write_table(pa.table({"id": [1], "text": ["Hi"], "resp": [True], "n": [3]}), path)
-    with pytest.raises(InputError, match=r"row 1: is True; answers have to be strings"):
+    with pytest.raises(InputError, match=r"is True in row 1; answers have to be strings"):
         cloze_table(path=path, columns=COUNTS)
     path.write_bytes(b"PAR1 no")
     with pytest.raises(InputError, match="is no parquet file"):
@@ -150,7 +150,7 @@ def test_missing_codes_and_incomplete_rows(tmp_path: Path) -> None:
         (
             "id,text,resp,n\n1,Hi,a,1\n1,Ho,a,1\n",
             {},
-            "context: line 3: is 'Ho', but an earlier row of the same context has 'Hi'",
+            "text: line 3: is 'Ho', but an earlier row of the same context has 'Hi'",
         ),
         ("id,text,resp,n\n1,Hi,a,0\n", {}, "has no answer"),
         ("id,resp,p\n1,a,30\n", {"columns": SHARES}, "study.percent=true reads percentages"),
@@ -175,7 +175,6 @@ def test_missing_codes_and_incomplete_rows(tmp_path: Path) -> None:
         ("id,text,resp,n\n1,Hi,a,1\n", {"separator": "dots"}, "unknown separator 'dots'"),
         ("id,text,resp,n\n1,Hi,a,1\n", {"n_answers": 40}, "goes with a column of proportions"),
         ("id,text,resp,n\n1,Hi,a,1\n", {"missing": "NA"}, "missing: is 'NA', should be a list, each a text"),
-        ("id,text,resp,n\n1,Hi,a,1\n", {"colums": {}}, "unknown setting 'colums'"),
         ("id,text,resp,n,by\n1,Hi,a,1,gpt\n", {"columns": {**COUNTS, "model": "by"}}, "every row names a model"),
         (
             "who,sentence,answer,word\n,Hi,a,b\n",
@@ -242,10 +241,9 @@ def test_a_dataframe_s_columns_are_found_by_their_names() -> None:
     [
         ({"a": ["x"]}, {}, "answers, response: is missing; the table has a; name"),
         ({"a": ["x"], "b": ["y"]}, {"columns": {"context": "a", "response": "c"}}, "c: is missing; the table has a, b"),
-        ({"context": ["x"], "response": [1.5]}, {}, "response: row 1: is 1.5; answers have to be strings"),
+        ({"context": ["x"], "response": [1.5]}, {}, "response: is 1.5 in row 1; answers have to be strings"),
         ({"context": ["x"], "response": ["y"], "count": [None]}, {}, "row 1: has no count"),
         ({"context": ["x"], "response": ["y"]}, {"word_rules": "cleen"}, "word_rules: unknown word rules 'cleen'"),
-        ({"context": ["x"], "response": ["y"]}, {"colums": {}}, "unknown setting 'colums'; did you mean 'columns'"),
     ],
 )
 def test_wrong_dataframes(frame: dict[str, list[Any]], settings: dict[str, Any], message: str) -> None:

@@ -104,21 +104,6 @@ def test_a_file_of_another_program_needs_no_mark_of_ours(tmp_path: Path) -> None
     assert load(tmp_path / "mine.nc").attrs["name"] == "mine"
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"paht": "x"}, "unknown setting 'paht'; did you mean 'path'"),
-        ({}, "path: has no value yet; give it one"),
-        ({"path": None}, "path: is None, should be a path"),
-        ({"path": ""}, "path: is '', should be a path"),
-        ({"path": "no.nc"}, "there is no such file"),
-    ],
-)
-def test_wrong_settings(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        comparison_file(**settings)
-
-
 def test_files_that_are_no_study_are_named(tmp_path: Path) -> None:
     path = tmp_path / "study.nc"
     path.write_bytes(b"not a netCDF file")

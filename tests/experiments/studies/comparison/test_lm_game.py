@@ -6,7 +6,6 @@ import gc
 import json
 import math
 import os
-import re
 import shutil
 import socket
 import threading
@@ -487,61 +486,30 @@ def no_result(change: Callable[[Any], Any]) -> Callable[[Any], None]:
 
 BAD_QUESTIONS: list[tuple[Callable[[Any], Any], str]] = [
     (lambda data: json.dumps(data).encode()[:200], r"is not valid JSON \(.*\); it has 200 bytes and may be truncated"),
-    (lambda _: b"\xff\xfe{", r"is not UTF-8: byte 0xff in line 1"),
-    (lambda data: json.dumps(data).encode("utf-16-le"), r"has [\d,]+ NUL bytes, which no text has"),
-    (lambda data: b"\0" * len(json.dumps(data)), r"has [\d,]+ NUL bytes, which no text has"),
     (lambda data: json.dumps(data)[:-1].encode() + b', "id": 100}', r"id: is there twice in one object"),
-    (lambda data: json.dumps(data).replace('"id": 101', '"id": 1' + "0" * 5000).encode(), r"number of thousands of"),
-    (lambda _: b"", r"is not valid JSON .* 0 bytes"),
-    (lambda _: b"[" * 100_000, r"is nested too deeply"),
-    (lambda _: [1, 2], r"holds a JSON array, should be an object"),
-    (lambda _: b"null", r"holds a JSON null, should be an object"),
+    (lambda _: [1, 2], r"is \[1, 2\]"),
     (put("id", 100), r"id: is 100, the file name says 101"),
-    (put("id", "101"), r"id: is '101', should be an integer"),
-    (put("input_str", None), r"input_str: is None, should be a string"),
-    (put("correct_token_str", 5), r"correct_token_str: is 5, should be a string"),
-    (put("generated_token_strs", []), r"generated_token_strs: is empty; at least one is needed"),
-    (put("generated_token_strs", "abc"), r"generated_token_strs: is 'abc', should be a list of strings"),
-    (put("generated_token_strs", 2, None), r"generated_token_strs: holds None at \[2\], should be a string"),
-    (popped("generated_token_strs"), r"generated_logprobss: has shape 3 x 5, should be 3 x 4 \(one list per"),
-    (popped("generated_logprobss"), r"generated_logprobss: has shape 2 x 5, should be 3 x 5"),
-    (popped("generated_logprobss", 1), r"generated_logprobss: has shape 3 x 4 or 5, should be 3 x 5"),
-    (popped("correct_logprobs"), r"correct_logprobs: has shape 2, should be 3 \(one number per generator_names\)"),
-    (popped("generation_probs"), r"generation_probs: has shape 4, should be 5"),
-    (put("generated_logprobss", None), r"generated_logprobss: has shape None, should be 3 x 5"),
-    (put("correct_logprobs", 1, math.nan), r"correct_logprobs: holds NaN, which is no number of JSON"),
-    (put("generated_logprobss", 0, 1, -math.inf), r"generated_logprobss: holds -Infinity, which is no number of JSON"),
-    (
-        lambda data: re.sub(r'(correct_logprobs": \[)[^,]*', r"\1-1e999", json.dumps(data)).encode(),
-        r"correct_logprobs: is -inf at \[0\] \(1 such\); a log-probability is finite",
-    ),
-    (put("correct_logprobs", 1, -(10**400)), r"correct_logprobs: holds -10{9}.*, should be numbers only"),
-    (put("correct_logprobs", 1, False), r"correct_logprobs: holds False, should be numbers only"),
-    (put("correct_logprobs", 0, 0.25), r"correct_logprobs: is 0\.25 at \[0\] \(1 such\).* at most 0"),
-    (put("generated_logprobss", 1, 4, "-1.5"), r"generated_logprobss: holds '-1\.5', should be numbers only"),
-    (put("correct_logprobs", [True, True, False]), r"correct_logprobs: holds True, should be numbers only"),
-    (put("correct_logprobs", 2, None), r"correct_logprobs: holds None, should be numbers only"),
+    (put("input_str", None), r"input_str: is None"),
+    (put("generated_token_strs", []), r"generated_token_strs: is \[\]"),
+    (put("generated_token_strs", 2, None), r"generated_token_strs: is None at \[2\]"),
+    (popped("generated_token_strs"), r"generated_logprobss: has lists of \[5, 5, 5\]"),
+    (popped("generated_logprobss", 1), r"generated_logprobss: has lists of \[5, 4, 5\]"),
+    (popped("correct_logprobs"), r"correct_logprobs: has 2 numbers"),
+    (popped("generation_probs"), r"generation_probs: has 4 numbers"),
+    (put("correct_logprobs", 1, -(10**400)), r"correct_logprobs: is -10{9}"),
+    (put("correct_logprobs", 0, 0.25), r"correct_logprobs: is 0\.25 at \[0\]"),
     (put("generator_index", 3), r"generator_index: is 3, should be 0 to 2"),
-    (put("generator_index", -1), r"generator_index: is -1, should be 0 to 2"),
-    (put("generator_index", True), r"generator_index: is True, should be an integer"),
     (put("generator_index", 2), r"generator_index: is 2, but 1 in .*doc100\.json; one study has"),
-    (put("generator_names", 0, "other"), r"generator_names: is \['other', .*, but \['gelu_two_layers/'"),
-    (put("generator_names", 0, "half \ud83d"), r"generator_names: holds 'half \\ud83d'; .* printable"),
     (put("generator_names", 0, "two\nlines"), r"generator_names: holds 'two\\nlines'; .* printable"),
     (put("generator_names", 0, "gelu_twelve_layers/"), r"generator_names: .* every model should be named once"),
-]
-BAD_QUESTIONS += [
-    (no_result(dropped(field)), rf"{field}: is missing") for field in question(100) if field != "generation_probs"
+    *((no_result(dropped(field)), rf"{field}: is missing") for field in question(100) if field != "generation_probs"),
 ]
 
 
 @pytest.mark.parametrize(("change", "problem"), BAD_QUESTIONS)
-@pytest.mark.parametrize("layout", ["folder", "archive"])
-def test_a_malformed_question(tmp_path: Path, change: Callable[[Any], Any], problem: str, layout: str) -> None:
-    data = broken(question_name(101), change)
-    root = write_folder(tmp_path, data) if layout == "folder" else write_archive(tmp_path / "a.zip", data, prefix="p/")
+def test_a_malformed_question(tmp_path: Path, change: Callable[[Any], Any], problem: str) -> None:
     with pytest.raises(InputError, match=rf"doc101\.json[:,] .*{problem}"):
-        tiny(root)
+        tiny(write_folder(tmp_path, broken(question_name(101), change)))
 
 
 def test_fewer_candidates_than_the_other_questions(tmp_path: Path) -> None:
@@ -571,30 +539,18 @@ def test_probabilities_may_be_absent(tmp_path: Path) -> None:
 
 
 BAD_RESPONSES: list[tuple[Callable[[Any], Any], str]] = [
-    (lambda data: json.dumps(data).encode()[:-3], r"is not valid JSON"),
-    (lambda _: {"rows": []}, r"holds a JSON object, should be a list of \[row_id, user, guess"),
+    (lambda _: {"rows": []}, r"is \{'rows': \[\]\}"),
     (lambda _: [], r"holds no answers"),
-    (put(1, [1, 2, 3, 4]), r"row 1 is \[1, 2, 3, 4\], should be \[row_id, user, guess, question_id, sample_index\]"),
-    (put(1, "row"), r"row 1 is 'row', should be"),
-    (put(2, 0, None), r"row_id: is None in row 2, should be a 64-bit integer"),
-    (put(2, 1, 1.5), r"user: is 1\.5 in row 2, should be an integer or a name"),
+    (put(1, [1, 2, 3, 4]), r"sample_index: is missing in row 1"),
+    (put(1, "row"), r"is 'row' in row 1"),
+    (put(2, 0, None), r"row_id: is None in row 2"),
     (put(2, 1, ""), r"user: is '' in row 2"),
-    (put(2, 2, "50"), r"guess: is '50' in row 2, should be a number \(percent\)"),
     (put(2, 2, True), r"guess: is True in row 2"),
-    (put(2, 3, "103"), r"question_id: is '103' in row 2, should be a 64-bit integer"),
+    (put(2, 2, 10**400), r"guess: is 10{9}.* in row 2"),
     (put(2, 3, 2**70), r"question_id: is 1180591620717411303424 in row 2"),
-    (put(2, 4, 1.0), r"sample_index: is 1\.0 in row 2"),
-    (
-        put(2, 2, 0),
-        r"guess: is 0\.0 in the row with row_id 2 \(participant -22, question 103; 1 such\); should be a perc",
-    ),
-    (put(2, 2, 100.0), r"guess: is 100\.0 in the row with row_id 2 .*strictly between 0 and 100"),
-    (put(2, 2, -5), r"guess: is -5\.0 in the row"),
+    (put(2, 2, 0), r"guess: is 0\.0 in the row with row_id 2 \(participant -22, question 103; 1 such\)"),
     (put(2, 2, 140), r"guess: is 140\.0 in the row"),
-    (put(2, 2, math.nan), r"holds NaN, which is no number of JSON"),
-    (put(2, 2, 10**400), r"guess: is 10{9}.* in row 2, should be a number"),
     (put(2, 2, 55.0), r"guess: is 55\.0 in the row with row_id 2 .*the game offers 1, 10, 20,.*study\.off_grid=keep"),
-    (put(2, 4, 5), r"sample_index: is 5 in the row with row_id 2 .*should be 0 to 4"),
     (put(2, 4, -1), r"sample_index: is -1 in the row with row_id 2 .*should be 0 to 4"),
 ]
 

@@ -201,14 +201,14 @@ def changed(table: pd.DataFrame, column: str, row: int, value: Any) -> pd.DataFr
         (lambda p, a: (p, a.drop(columns="report")), r"answers\.csv, report: is missing; .*columns\.report=NAME"),
         (lambda p, a: (p.iloc[1:], a), r"pairs\.csv, item: 'q1' has 5 candidates, 'q0' has 4; every item"),
         (lambda p, a: (changed(p, "draw", 1, 0), a), r"draw: is '0' in line 3, which item 'q0' has before"),
-        (lambda p, a: (changed(p, "target", 1, "x"), a), r"target: differs between the rows of item 'q0'"),
-        (lambda p, a: (changed(p, "target_logprob_lm-weak", 1, -1), a), r"target_logprob_lm-weak: differs between"),
+        (lambda p, a: (changed(p, "target", 1, "x"), a), r"target: is 'x' in line 3, but '.*' in another row"),
+        (lambda p, a: (changed(p, "target_logprob_lm-weak", 1, -1), a), r"_lm-weak: is .* in another row"),
         (lambda p, a: (changed(p, "candidate_logprob_lm-weak", 3, "x"), a), r"is 'x' in line 5, should be a number"),
-        (lambda p, a: (changed(p, "candidate_logprob_lm-weak", 3, 0.5), a), r"csv, .*is '0\.5' in line 5 .*ln p"),
+        (lambda p, a: (changed(p, "candidate_logprob_lm-weak", 3, 0.5), a), r"csv, .*is '0\.5' in line 5.*ln p"),
         (lambda p, a: (p.drop(columns="target_logprob_lm-weak"), a), r"b_lm-weak: is missing; did you mean .*; model"),
         (lambda p, a: (p.filter(regex="^(?!.*logprob)"), a), r"names no language model"),
         (lambda p, a: (changed(p, "candidate", 2, ""), a), r"candidate: is empty in line 4 \(1 such rows\)"),
-        (lambda p, a: (p, changed(a, "report", 0, 1)), r"report: is '1' in line 2 \(1 such rows\), should be a prob"),
+        (lambda p, a: (p, changed(a, "report", 0, 1)), r"report: is '1' in line 2, should be a prob"),
         (lambda p, a: (p, changed(a, "report", 0, "high")), r"report: is 'high' in line 2, should be a number"),
         (lambda p, a: (p, changed(a, "draw", 0, 77)), r"draw: line 2 answers draw '77' of item '\w+', which the pairs"),
         (lambda p, a: (p, changed(a, "participant", 0, "")), r"participant: is empty in line 2"),
@@ -218,24 +218,6 @@ def changed(table: pd.DataFrame, column: str, row: int, value: Any) -> pd.DataFr
 def test_bad_tables_are_named(study: xr.Dataset, tmp_path: Path, change: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         load(tmp_path, *change(*tables(study)))
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"paris": "x"}, "unknown setting 'paris'; did you mean 'pairs'"),
-        ({"pairs": None}, "pairs: is None, should be a path"),
-        ({"answers": 3}, "answers: is 3, should be a path or null"),
-        ({"percent": "yes"}, "percent: is 'yes', should be true or false"),
-        ({"columns": ["item"]}, "columns: is .*should be a mapping"),
-        ({"columns": {"word": "x"}}, "columns: unknown setting 'word'; choose one of: item, draw"),
-        ({"generator": "gpt9"}, "unknown generator 'gpt9'; choose one of: lm-weak"),
-        ({"pairs": "absent.csv"}, r"absent\.csv: there is no such file"),
-    ],
-)
-def test_wrong_settings(study: xr.Dataset, tmp_path: Path, settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        load(tmp_path, *tables(study), **settings)
 
 
 def test_the_hash_of_data_frames_follows_their_cells(study: xr.Dataset) -> None:
@@ -260,9 +242,7 @@ def test_reports_of_nothing_and_everything_stand_for_what_is_said(study: xr.Data
     ] == 3
     plain = comparison_study(changed(said, "report", 0, 1.0), asked, generator="lm-medium", extremes=[0.01, 0.99])
     assert plain["report"].item(0) == 0.99
-    with pytest.raises(
-        InputError, match=r"report: is '101' in row 1 \(.*should be a percentage strictly between 0 and"
-    ):
+    with pytest.raises(InputError, match=r"report: is '101' in row 1, should be a percentage strictly between 0 and"):
         comparison_study(changed(slider, "report", 0, 101), asked, generator="g", percent=True, extremes=[1, 99])
 
 
@@ -273,7 +253,7 @@ def test_answers_without_a_report_can_be_left_out(study: xr.Dataset) -> None:
     assert found.sizes["response"] == len(said) - 2
     (note,) = [entry for entry in notes(found) if "left out" in entry["text"]]
     assert (note["count"], note["level"]) == (2, "warning")
-    with pytest.raises(InputError, match="holds no answer with a report"):
+    with pytest.raises(InputError, match="holds no answer without an empty cell"):
         comparison_study(said.assign(report=np.nan), asked, generator="lm-medium", missing="drop")
 
 

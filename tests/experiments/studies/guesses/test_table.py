@@ -73,27 +73,21 @@ def test_words_by_their_space(tmp_path: Path) -> None:
     ("settings", "text", "part"),
     [
         ({}, TABLE, "guess: is empty in line 6 .1 such rows"),
-        ({"path": None}, TABLE, "path: is None, should be a path"),
         ({"columns": {"participant": "who"}}, TABLE, "who: is missing; the table has participant"),
-        ({"columns": {"person": "who"}}, TABLE, "columns: unknown setting 'person'; choose one of: participant"),
         ({"columns": {"correct": "right"}}, TABLE, "right: is missing"),
-        ({"columns": {"correct": "lm_nats"}, "missing": "drop"}, TABLE, "lm_nats: is '0.2' in line 2, should be 1"),
+        ({"columns": {"correct": "lm_nats"}, "missing": "drop"}, TABLE, "lm_nats: is '0.2' in line 2 .*should be 1"),
         ({"columns": {"order": "guess"}}, TABLE.replace(",null,,", ",null,x,"), "guess: is 'dog' in line 2"),
         ({"missing": "drop"}, TABLE.replace("ann,a,0", "ann,a,first"), "position: is 'first' in line 4"),
         ({"missing": "drop"}, TABLE.replace("ann,a,0", "ann,a,-1"), "position: is '-1' in line 4"),
         ({"missing": "drop"}, TABLE.replace("bo,a,1,cat", "bo,a,1,cut"), "target: is 'cut' in line 3, but 'cat'"),
         ({"missing": "drop", "models": {"lm": {"hit": "hits"}}}, TABLE, "hits: is missing; .*model 'lm' needs it"),
-        ({"missing": "drop", "models": {"lm": {"hits": "lm"}}}, TABLE, "models.lm: unknown setting 'hits'; did you"),
         ({"missing": "drop", "models": {"lm": {}}}, TABLE, "models.lm: is empty, should be {hit: COLUMN"),
         (
             {"missing": "drop", "models": {"lm": {"hit": "lm"}}},
             TABLE.replace("cat,cat,1,1", "cat,cat,1,0"),
-            "lm: differs between rows of one item .document 'a', position 1",
+            "lm: is .* in another row of the same item",
         ),
-        ({"match": "fuzzy"}, TABLE, "match: is 'fuzzy', should be one of exact, folded"),
-        ({"rows": 3}, TABLE, "unknown setting 'rows'"),
-        ({"models": 3}, TABLE, "models: is 3, should be a mapping"),
-        ({}, "participant,document,position\nann,a,0\n", "says nowhere which guesses are right"),
+        ({}, "participant,document,position\nann,a,0\n", "one that says which guesses are right"),
         ({}, "participant,document,position,guess,target\n", "holds no guess"),
         ({}, "", "is empty"),
         ({"words": "spaced", "columns": {"correct": "c"}}, "participant,document,position,c\na,b,0,1\n", "no targets"),
@@ -139,9 +133,7 @@ def test_names_of_any_type_survive() -> None:
         guess_study(pd.DataFrame(rows).rename(columns={"worker": "worker2"}), columns=columns)
     with pytest.raises(InputError, match=r"guesses: is a dict, should be a pandas\.DataFrame with one row a guess and"):
         guess_study(rows)  # type: ignore[arg-type]
-    with pytest.raises(
-        InputError, match=r"guess: is missing; the table has worker, text, at, right; it says nowhere which"
-    ):
+    with pytest.raises(InputError, match=r"target: is missing; .*the table has worker, text, at, right;"):
         guess_study(pd.DataFrame(rows), columns=columns | {"correct": None})
 
 

@@ -332,12 +332,12 @@ def test_odd_tokens_in_csv(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"rank": [1, 3, 1]}, "rank: is 3 where 2 should follow.*position 0"),
-        ({"rank": [1, 1, 1]}, "rank: is 1 where 2 should follow"),
+        ({"rank": [1, 3, 1]}, "rank: is 3 in .* where 2 should follow.*position 0"),
+        ({"rank": [1, 1, 1]}, "rank: is 1 in .* where 2 should follow"),
         ({"rank": [1, 2.5, 1]}, "rank: is '2.5' in line 3, should be a whole number"),
         (
             {"reference_token": [" NA", "other", "null"]},
-            "reference_token: is 'other' and ' NA' for one reference token",
+            "reference_token: is 'other' in .*, but ' NA' in another row of the same reference token",
         ),
         ({"logprob_nats": [-0.5, "low", -0.1]}, "logprob_nats: is 'low' in line 3"),
         ({"logprob_nats": [-1.5, -0.5, -0.1]}, "ranked_logprob: is -0.5"),
@@ -346,11 +346,11 @@ def test_odd_tokens_in_csv(tmp_path: Path) -> None:
             {"logprob_nats": [-0.1, -0.2, -0.1]},
             r"logprob_nats: the probabilities add up to 1\.72 for one reference token",
         ),
-        ({"logprob_nats": [1e9, -0.2, -0.1]}, r"is '1000000000\.0' in line 2 .1 such rows., should be ln p, at most 0"),
+        ({"logprob_nats": [1e9, -0.2, -0.1]}, r"is '1000000000\.0' in line 2, should be ln p, at most 0"),
         ({"token": ["a", "a", "b"]}, "token: is 'a' again in line 3 for one reference token .*give token_id and"),
         (
             {"token_id": [1, 1, 3], "reference_id": [1, 1, 2]},
-            "token_id: is 1 again in line 3 for one reference token",
+            "token_id: is '1' again in line 3 for one reference token",
         ),
         ({"token_id": [1, 2, 3]}, "token_id: reference_id and token_id go together"),
     ],
@@ -395,8 +395,8 @@ def test_a_data_frame_is_the_study_of_its_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"token": ["NA", None, "x"]}, "ranks, token: is empty in row 2, should be text"),
-        ({"rank": [1, np.nan, 1]}, "ranks, rank: is empty in row 2, should be a whole number"),
+        ({"token": ["NA", None, "x"]}, "ranks, token: is '' in row 2, should be text"),
+        ({"rank": [1, np.nan, 1]}, "ranks, rank: is '' in row 2, should be"),
         ({"window": None}, "ranks, window: is missing; the table has model, text, context_length"),
     ],
 )
