@@ -33,7 +33,7 @@ __all__ = ["Gaussian", "Program", "Spread", "Walk", "fit_gaussian", "nearby_mode
 
 FloatArray = NDArray[np.float64]
 
-_QUICK = Mode("vm", "fast_compile")
+_QUICK = Mode("cvm", "fast_compile")
 """Compiles in half of the time; a call takes as long where the likelihood is one operation."""
 _STEP = 1e-3
 _NEWTON = 3

@@ -125,8 +125,8 @@ def _report(out, row, people, reports, ratio, step):  # noqa: PLR0917
 
 
 @compiled
-def _report_gradient(d_report, product, row, people, reports, ratio, step, d_slope, d_bias, d_noise, d_slips):  # noqa: PLR0917
-    """Add to the gradients what one report gives; `d_report` is that by the product of the word's reports."""
+def _report_gradient(d_report, product, chance, row, people, reports, ratio, step, d_slope, d_bias, d_noise, d_slips):  # noqa: PLR0917
+    """Add to the gradients what a report of probability `chance` gives; `d_report` is by the product of its word."""
     slope, bias, noise, lapse, half = people
     _, participant, low, high, _, at_half, n_boxes = reports
     p = participant[row]
@@ -136,15 +136,14 @@ def _report_gradient(d_report, product, row, people, reports, ratio, step, d_slo
         off = bias[p] - ratio + v * step
         above = (high[row] - slope[p] * off) / noise[p]
         below = (low[row] - slope[p] * off) / noise[p]
-        inside = _cdf(above) - _cdf(below)
-        factor = d_report[v] * product[v] / ((1 - lapse) * inside + lapse * slip)
+        factor = d_report[v] * product[v] / chance[v]
         at_high, at_low = _pdf(above), _pdf(below)
         by_centre = factor * (1 - lapse) * (at_low - at_high) / noise[p]
         d_slope[p] += by_centre * off
         d_bias[p] += by_centre * slope[p]
         spread = (at_low * below if at_low > 0 else 0.0) - (at_high * above if at_high > 0 else 0.0)
         d_noise[p] += factor * (1 - lapse) * spread / noise[p]
-        d_slips[0] += factor * (slip - inside)
+        d_slips[0] += factor * (slip - chance[v]) / (1 - lapse)
         d_slips[1] += factor * lapse * by_half
 
 
@@ -168,7 +167,11 @@ def _likelihood(  # noqa: PLR0912, PLR0915, PLR0917
     product = np.empty((most, e_most + t_most))
     shifted = np.empty((most, e_most * t_most))
     inner = np.empty((most, z_most * t_most))
-    one, d_product = np.empty(e_most + t_most), np.empty(e_most + t_most)
+    d_product = np.empty(e_most + t_most)
+    most_rows = 1
+    for q in range(t_first.size):
+        most_rows = max(most_rows, report_first[word_first[q + 1]] - report_first[word_first[q]])
+    report = np.empty((most_rows, e_most + t_most))
     d_law[:] = 0.0
     d_target[:] = 0.0
     d_quiet[:] = 0.0
@@ -201,8 +204,9 @@ def _likelihood(  # noqa: PLR0912, PLR0915, PLR0917
                 product[k, :n_v] = 1.0
                 ratio = e_start - t_start + (e0 + n_e - 1 - t0) * step
                 for row in range(report_first[x], report_first[x + 1]):
-                    _report(one[:n_v], row, people, reports, ratio + log_g_ratio[row], step)
-                    product[k, :n_v] *= one[:n_v]
+                    one = report[row - report_first[first], :n_v]
+                    _report(one, row, people, reports, ratio + log_g_ratio[row], step)
+                    product[k, :n_v] *= one
                 matrix = shifted[k, : n_e * n_t].reshape(n_e, n_t)
                 for j in range(n_e):
                     matrix[j] = product[k, n_e - 1 - j : n_e - 1 - j + n_t]
@@ -244,6 +248,7 @@ def _likelihood(  # noqa: PLR0912, PLR0915, PLR0917
                     _report_gradient(
                         d_product[:n_v],
                         product[k],
+                        report[row - report_first[first]],
                         row,
                         people,
                         reports,
@@ -325,7 +330,7 @@ class LatentWords(Op):
         backward: bool = True,
     ) -> tuple[Any, ...]:
         """Log-likelihood and gradients by law, target, quiet, slope, bias, noise, (lapse, half)."""
-        given = [np.ascontiguousarray(x) for x in (law, target, quiet)]
+        given: Any = [np.ascontiguousarray(x) for x in (law, target, quiet)]
         d_given = [np.empty_like(x) for x in given]
         d_people = (*(np.zeros(np.shape(x)) for x in people[:3]), np.zeros(2))
         total = _likelihood(

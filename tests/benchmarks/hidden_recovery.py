@@ -28,6 +28,7 @@ import pandas as pd
 import xarray as xr
 
 from inference.comparison.participant_fit import Anchor, ParticipantFit, fit_participants
+from inference.posterior.thresholds import GateThresholds
 from models.comparison.participant_data import participant_data
 from models.comparison.participants import GRID
 
@@ -48,7 +49,9 @@ CELLS = (
     *(f"live:{belief}:{who}" for belief in ("hot", "noisy", "unigrams") for who in ("people", "exact", "rounded")),
 )
 TAIL = 0.05
-DRAWS, TUNE = 75, 50
+DRAWS, TUNE = 100, 40
+GATE = GateThresholds(r_hat=1.03, ess_bulk=150, ess_tail=100)
+"""For quantiles of one study among hundreds."""
 
 
 def study_of(cell: str, number: int, kept: Path, folder: Path) -> tuple[xr.Dataset, hidden.Truth, dict[str, Any]]:
@@ -79,8 +82,9 @@ def row(one: tuple[str, int], *, kept: Path, folder: Path, anchor: str | None, s
     data = participant_data(made, **reading)
     start = time.process_time()
     chosen = Anchor("assumed") if data.is_player else anchor and Anchor(anchor)
-    fit = fit_participants(data, anchor=chosen, sampler=sampler, draws=DRAWS, tune=TUNE, seed=one[1])
+    fit = fit_participants(data, anchor=chosen, sampler=sampler, draws=DRAWS, tune=TUNE, thresholds=GATE, seed=one[1])
     found = {"cell": one[0], "study": one[1], "anchor": fit.anchor.name, **compared(fit, truth)}
+    found |= {name: getattr(fit.convergence, name) for name in ("r_hat_max", "ess_bulk_min", "ess_tail_min")}
     return found | {"converged": fit.convergence.passed, "cpu_seconds": round(time.process_time() - start, 2)}
 
 
