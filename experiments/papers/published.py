@@ -39,7 +39,6 @@ _HERE = Path(__file__).parent
 _PROVO_COLUMNS = ("where", "quantity", "legacy", "paper", "tolerance", "expected", "reason", "note")
 _RANK_COLUMNS = (*("place", "text", "context_length", "window", "model", "quantity", "printed", "decimals", "source"),)
 _RANK_KEYS = _RANK_COLUMNS[:6]
-_MISPRINT = "misprint"
 
 Row = dict[str, str]
 
@@ -143,56 +142,42 @@ def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[Row]:
 
 def _provo(path: Path) -> Iterator[Row]:
     for row in _rows(path, _PROVO_COLUMNS):
-        ours = {
-            "paper": "provo",
-            "where": row["where"],
-            "unit": "",
-            "part": "tvd_legacy",
-            "table": "table.csv",
-            "select": f"quantity={row['quantity']}",
-            "column": "legacy",
+        quantity, note = row["quantity"], row["note"]
+        ours = {"paper": "provo", "where": row["where"], "unit": "", "part": "tvd_legacy", "table": "table.csv"}
+        ours |= {"select": f"quantity={quantity}", "column": "legacy"}
+        stored = {"tolerance": row["tolerance"], "expected": "", "reason": ""}
+        stored |= {"source": f"the authors' code on the public files; {note}"}
+        printed = {
+            "tolerance": "",
+            "expected": row["expected"],
+            "reason": row["reason"],
+            "source": f"the paper; {note}",
         }
         if row["legacy"]:
-            yield {
-                **ours,
-                "quantity": f"{row['quantity']}, the authors' code",
-                "printed": row["legacy"],
-                "tolerance": row["tolerance"],
-                "expected": "",
-                "reason": "",
-                "source": f"the authors' code on the public files; {row['note']}",
-            }
+            yield {**ours, **stored, "quantity": f"{quantity}, the authors' code", "printed": row["legacy"]}
         if row["paper"]:
-            yield {
-                **ours,
-                "quantity": f"{row['quantity']}, as printed",
-                "printed": row["paper"],
-                "tolerance": "",
-                "expected": row["expected"],
-                "reason": row["reason"],
-                "source": f"the paper; {row['note']}",
-            }
+            yield {**ours, **printed, "quantity": f"{quantity}, as printed", "printed": row["paper"]}
 
 
 def _ranks(path: Path) -> Iterator[Row]:
     for row in _rows(path, _RANK_COLUMNS):
-        place = [row["text"], f"{row['context_length']} tokens" if row["context_length"] else ""]
+        length = f"{row['context_length']} tokens" if row["context_length"] else ""
         window = "" if row["window"] == "main" else row["window"]
-        named = ", ".join(part for part in (*place, window, row["model"]) if part)
+        named = ", ".join(filter(None, (row["text"], length, window, row["model"])))
         quantity = row["quantity"].replace("_", " ")
-        misprint = _MISPRINT in row["source"]
+        misprint = "misprint" in row["source"]
         yield {
             "paper": "rank_perplexity",
             "where": row["place"],
-            "quantity": f"{named}: {quantity}" if named else quantity,
             "unit": "",
             "printed": row["printed"],
+            "quantity": f"{named}: {quantity}" if named else quantity,
             "tolerance": "",
             "expected": EXPLAINED if misprint else "",
             "reason": f"a misprint of the thesis; {row['source']}" if misprint else "",
             "part": "ranks",
             "table": "tables/published.csv",
-            "select": " | ".join(f"{key}={row[key]}" for key in _RANK_KEYS),
             "column": "ours",
             "source": row["source"],
+            "select": " | ".join(f"{key}={row[key]}" for key in _RANK_KEYS),
         }

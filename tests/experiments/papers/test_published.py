@@ -13,7 +13,7 @@ from estimators.errors import InputError
 from estimators.layout import notes
 from experiments.papers.published import COLUMNS, published
 from experiments.papers.published_study import EXPLAINED, NOT_REPRODUCIBLE, REPRODUCED, judge, number_of, parse_select
-from experiments.papers.rank_perplexity_published import read_published
+from experiments.papers.ranks_published import read_published
 from experiments.papers.reproduce.parts import ADDED, DATA, DISPLAYS, PAPERS, PARTS
 from tests.experiments.command import ROOT, config
 

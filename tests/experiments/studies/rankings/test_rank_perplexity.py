@@ -21,7 +21,7 @@ from estimators.errors import InputError
 from estimators.layout import notes
 from estimators.rankings.study import conditioned_on_other_text, score_study
 from experiments.harness.job import load_study
-from experiments.papers.rank_perplexity_published import PUBLISHED, as_printed, make_published, read_published
+from experiments.papers.ranks_published import PUBLISHED, as_printed, read_published
 from experiments.studies.rankings.rank_perplexity import rank_perplexity
 from experiments.studies.rankings.rank_perplexity_workbooks import ARCHIVES
 from experiments.studies.rankings.table import ranking_study, ranking_table, write_ranking_table
@@ -29,6 +29,7 @@ from tests.experiments.command import config
 from tests.experiments.studies.rankings import tiny_ranks
 from tests.oracles.rank_perplexity import perplexity
 from tests.oracles.rank_perplexity import scores as plain_scores
+from tests.oracles.rank_perplexity_published import make_published
 
 SCORES = ("linear", "reciprocal", "exponential_01", "exponential_03")
 
