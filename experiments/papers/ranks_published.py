@@ -18,6 +18,7 @@ from estimators.errors import InputError
 from experiments.harness.csv_tables import write_csv
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import rows_of
+from experiments.papers.published_study import decimals, parse_select
 from experiments.papers.rank_outliers import outlier_counts
 from experiments.rankings.ranks.experiment import ranks, token_scores
 from experiments.rankings.ranks.settings import RanksSettings
@@ -89,10 +90,15 @@ def as_printed(value: ArrayLike, decimals: ArrayLike) -> NDArray[np.float64]:
 
 
 def read_published() -> pd.DataFrame:
-    """Read the table of printed values; text columns that do not apply are empty."""
-    columns = dict.fromkeys(("place", "text", "window", "model", "quantity", "source"), str)
-    table = pd.read_csv(PUBLISHED, keep_default_na=False, na_values={"context_length": [""]}, dtype=columns)
-    return table.astype({"context_length": "Int64"})
+    """Read the printed values by place, text, length, window, model and quantity; what does not apply is empty."""
+    rows = pd.read_csv(PUBLISHED, dtype=str, keep_default_na=False)
+    table = pd.DataFrame([parse_select(text) for text in rows["select"]])
+    return table.assign(
+        context_length=pd.to_numeric(table["context_length"]).astype("Int64"),
+        printed=rows["printed"].astype(float),
+        decimals=rows["printed"].map(decimals),
+        source=rows["source"],
+    )
 
 
 def compare_with_published(windows: pd.DataFrame) -> pd.DataFrame:

@@ -30,7 +30,8 @@ __all__ = ["SHARES", "appendix_lists", "spread_of_oracles"]
 Lists = dict[str, tuple[Floats, Items]]
 """By the name of the stored list: one value a context, and the positions of the contexts."""
 
-_SIDES: tuple[Literal["first"], Literal["second"]] = ("first", "second")
+_FIRST: Literal["first"] = "first"
+_SECOND: Literal["second"] = "second"
 
 SHARES = (0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1)
 """Shares of contexts that are improved, as the stored lists name them."""
@@ -70,7 +71,7 @@ def _oracle_lists(study: xr.Dataset) -> Lists:
     stored, words = StoredLists(study), words_as_written(study)
     found: Lists = {}
     for kind in ("no_repl", "repl"):
-        for number, side in enumerate(_SIDES, start=1):
+        for number, side in ((1, _FIRST), (2, _SECOND)):
             name = f"cal_metrics_oracle/oracle{number}_{kind}_dict/TVD_per_instance"
             if name not in stored.names:
                 continue

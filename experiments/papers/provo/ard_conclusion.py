@@ -92,7 +92,7 @@ def _step_by_step(coefficient: pd.DataFrame) -> str:
         f"Step by step (scikit-learn): with the paper's settings its coefficient is {ours['legacy']:.4f} per unit of "
         f"TVD (largest: {predictor_label(top)}). Per standard deviation, on the same rows, it is "
         f"{ours['standardised']:.3f} (largest: {predictor_label(top_standard)}, "
-        f"{coefficient.loc[top_standard, 'standardised']:.3f})"
+        f"{coefficient['standardised'][top_standard]:.3f})"
         + "".join(f"; {text} {ours[step]:.3f}" for step, text in clean.items() if step in ours)
         + "."
     )

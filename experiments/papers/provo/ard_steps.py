@@ -99,4 +99,4 @@ def step_rows(steps: list[Step], tail: float) -> list[dict[str, Any]]:
             effect = {"": "coefficient", "_lower": "lower", "_upper": "upper"}
             table = table.assign(**{f"effect_tvd{end}": table[column] for end, column in effect.items()})
         tables.append(table)
-    return [row for table in tables for row in table.to_dict("records")]
+    return [{str(key): value for key, value in row.items()} for table in tables for row in table.to_dict("records")]

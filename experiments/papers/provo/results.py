@@ -39,7 +39,7 @@ from experiments.papers.provo.stored import Floats, Items, StoredLists, in_order
 __all__ = ["LegacyResults", "legacy_results", "published_table", "stored_comparison"]
 
 _TABLE = Path(__file__).parents[1] / "provo_published.csv"
-"""Values of the paper and of its stored results: quantity, legacy, paper, note."""
+"""Values of the paper and of its stored results."""
 
 GPT2_MODELS = ("gpt2", "gpt2-ft", "gpt2-t0.5")
 _SEEDS = tuple(range(20))
@@ -229,5 +229,14 @@ def stored_comparison(study: xr.Dataset, results: LegacyResults) -> pd.DataFrame
 
 def published_table() -> pd.DataFrame:
     """Published values: ``quantity``, ``legacy`` (of the paper's code, NaN if unknown), ``paper``, ``note``."""
-    table = pd.read_csv(_TABLE, dtype=str, keep_default_na=False)
-    return table.assign(**{column: pd.to_numeric(table[column]) for column in ("legacy", "paper")})
+    rows = pd.read_csv(_TABLE, dtype=str, keep_default_na=False)
+    printed, is_code = pd.to_numeric(rows["printed"]), rows["quantity"].str.endswith(", the authors' code")
+    table = pd.DataFrame(
+        {
+            "quantity": rows["select"].str.removeprefix("quantity="),
+            "legacy": printed.where(is_code),
+            "paper": printed.where(~is_code),
+            "note": rows["source"].str.partition("; ")[2],
+        }
+    )
+    return table.groupby("quantity", sort=False, as_index=False).first()
