@@ -165,12 +165,14 @@ def _methods(
     sizes = [f"{counted(len(people), 'person', 'people')}"] if people else []
     sizes += [counted(size, str(dim)) for dim, size in study.sizes.items()]
     named = f", experiment `{experiment}`" if experiment else ""
+    varying, constants = split_constants(shown)
     parts = [
         "# Methods",
         f"Study {markdown_plain(str(study.attrs.get('name', '')))}: {', '.join(sizes)}. "
         f"Analysis: Shannon game {package_version()}{named}; all settings are in `settings.yaml`.",
         "## Results",
-        markdown_table(shown.head(_LONGEST)),
+        *([f"In every row: {markdown_plain(constants)}."] if constants else []),
+        markdown_table(varying.head(_LONGEST)),
         *(["## To be said with them", "\n".join(f"- {markdown_plain(text)}" for text in warnings)] if warnings else []),
     ]
     return "\n\n".join(parts) + "\n"
