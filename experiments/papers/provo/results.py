@@ -228,7 +228,7 @@ def stored_comparison(study: xr.Dataset, results: LegacyResults) -> pd.DataFrame
 
 
 def published_table() -> pd.DataFrame:
-    """Published values: ``quantity``, ``legacy`` (of the paper's code, NaN if unknown), ``paper``, ``note``."""
+    """Published values: ``legacy`` is of the paper's code, NaN if unknown; `tolerance` is its own, as text."""
     rows = pd.read_csv(_TABLE, dtype=str, keep_default_na=False)
     printed, is_code = pd.to_numeric(rows["printed"]), rows["quantity"].str.endswith(", the authors' code")
     table = pd.DataFrame(
@@ -236,7 +236,9 @@ def published_table() -> pd.DataFrame:
             "quantity": rows["select"].str.removeprefix("quantity="),
             "legacy": printed.where(is_code),
             "paper": printed.where(~is_code),
+            "tolerance": rows["tolerance"],
+            "expected": rows["expected"].where(~is_code),
             "note": rows["source"].str.partition("; ")[2],
         }
     )
-    return table.groupby("quantity", sort=False, as_index=False).first()
+    return table.groupby("quantity", sort=False, as_index=False).first().fillna({"expected": ""})
