@@ -35,14 +35,7 @@ from .guesses.guess_bounds import guess_bounds as guess_bounds
 from .harness.bundle import bundle as bundle
 from .harness.explore import explore as explore
 from .harness.pseudonyms import pseudonymous as pseudonymous
-from .papers.provo.ard import ard_legacy as ard_legacy
-from .papers.provo.ard_conclusion import ard_conclusion as ard_conclusion
-from .papers.provo.distributions import distributions_legacy as distributions_legacy
-from .papers.provo.improve import improve_legacy as improve_legacy
-from .papers.provo.tvd import tvd_legacy as tvd_legacy
-from .papers.provo.tvd_sample_size import tvd_sample_size_legacy as tvd_sample_size_legacy
 from .papers.published import published as published
-from .papers.ranks_published import ranks_published as ranks_published
 from .papers.reproduce.experiment import reproduce as reproduce
 from .planning.experiment import design as design
 from .planning.question_worth import question_worth as question_worth

@@ -40,11 +40,11 @@ from experiments.harness.outputs import (
     read_result,
     report_of,
     status_folder,
-    warnings_of,
     write_outputs,
     write_status,
 )
 from experiments.harness.registry import to_plain
+from experiments.harness.report import warnings_of
 from experiments.harness.result import ExperimentResult
 from experiments.harness.resume import JobIdentity, clear_work, done_before, fits_folder, job_identity, take_over
 from experiments.harness.signals import Terminated, terminate_as_interrupt

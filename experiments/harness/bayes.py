@@ -26,27 +26,6 @@ if TYPE_CHECKING:
     from inference.posterior.convergence import Convergence
     from inference.posterior.sampling import CompiledModel
 
-__all__ = [
-    "CONVERGENCE_COLUMNS",
-    "FITS",
-    "KEPT",
-    "BayesianSettings",
-    "ChainSettings",
-    "Fit",
-    "PosteriorSettings",
-    "SamplerSettings",
-    "convergence_columns",
-    "draw_posterior",
-    "fit_model",
-    "gate_failed",
-    "interval_columns",
-    "sampler_seed",
-    "several_fits",
-    "timed",
-    "unconverged",
-    "with_all_groups",
-]
-
 log = logging.getLogger("shannon-game")
 
 CONVERGENCE_COLUMNS = ("r_hat_max", "ess_bulk_min", "ess_tail_min", "n_divergent", "bfmi_min", "converged")
@@ -70,7 +49,7 @@ class ChainSettings(Settings):
     chains: Count = 4
     """Chains."""
     target_accept: Probability = 0.9
-    """Steps of the integrator are made so short that this share of them is accepted."""
+    """Target acceptance rate of the integrator's steps."""
 
 
 class SamplerSettings(Group, ChainSettings):
@@ -122,13 +101,7 @@ class PosteriorSettings(BayesianSettings):
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """Draws from a posterior and the verdict on them.
-
-    Attributes
-    ----------
-    idata : InferenceData
-    convergence : Convergence
-    """
+    """Draws from a posterior and the verdict on them."""
 
     idata: InferenceData
     convergence: Convergence
@@ -199,13 +172,7 @@ def timed(what: str) -> Iterator[None]:
 
 
 def interval_columns(name: str, draws: ArrayLike, tail: float) -> dict[str, float]:
-    """Columns of a table: the median of some draws, and the ends of their interval with `tail` on either side.
-
-    Examples
-    --------
-    >>> interval_columns("gap", np.arange(101.0), 0.05)
-    {'gap_median': 50.0, 'gap_lower': 5.0, 'gap_upper': 95.0}
-    """
+    """Columns of a table: the median of some draws, and the ends of their interval with `tail` on either side."""
     median, lower, upper = np.quantile(np.asarray(draws, dtype=float), [0.5, tail, 1 - tail])
     return {f"{name}_median": float(median), f"{name}_lower": float(lower), f"{name}_upper": float(upper)}
 

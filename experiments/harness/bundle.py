@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import platform
+import re
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
@@ -15,14 +16,14 @@ import pandas as pd
 from omegaconf import OmegaConf
 
 from estimators.code_identity import code_hash, package_version
-from estimators.errors import InputError
+from estimators.errors import InputError, printable
 from experiments.harness.bundle_checks import Check, check_bundle, checks_page, without_texts
-from experiments.harness.bundle_methods import methods_paragraph
-from experiments.harness.csv_tables import csv_text, write_csv
-from experiments.harness.latex import latex_table
+from experiments.harness.csv_tables import csv_text, is_formula, write_csv
 from experiments.harness.pseudonyms import PEOPLE_SETTINGS, people_of
-from experiments.harness.tables import split_constants
+from experiments.harness.tables import cell_text, is_number, markdown_plain, markdown_table, split_constants
+from experiments.harness.templates import fill
 from inference.manifest import MANIFEST, replaced
+from inference.progress import counted
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -43,43 +44,6 @@ _PACKAGES = (
 _SHOWN = "shown"
 # zip cannot say an earlier time
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-
-_CITATION = """\
-cff-version: 1.2.0
-message: Fill in who made the study, then ask readers to cite it so.
-type: dataset
-title: "TITLE OF THE STUDY: data and results"
-authors:
-  - given-names: GIVEN NAMES
-    family-names: FAMILY NAMES
-references:
-  - type: software
-    title: Shannon game
-    version: {version}
-    license: Apache-2.0
-    authors:
-      - name: The Shannon game developers
-  - type: article
-    title: Language Models Are Better Than Humans at Next-token Prediction
-    authors:
-      - {{given-names: Buck, family-names: Shlegeris}}
-      - {{given-names: Fabien, family-names: Roger}}
-      - {{given-names: Lawrence, family-names: Chan}}
-      - {{given-names: Euan, family-names: McLean}}
-    year: 2022
-    url: https://arxiv.org/abs/2212.11281
-"""
-
-_ABOUT = {
-    "METHODS.md": "draft of a methods paragraph, and the main numbers",
-    "CHECKS.md": "what a program found of ids, addresses and licences",
-    "CITATION.cff": "how to cite; fill in the authors",
-    "settings.yaml": "all settings of the experiment, and what the command was given",
-    "versions.json": "Python, packages and the hash of the code",
-    "data.csv": "SHA-256 of the data that were read",
-    "figures/": "figures as PDF and SVG",
-    "tables/": "tables as CSV and, where a page can hold them, LaTeX (booktabs)",
-}
 
 
 def bundle(
@@ -173,9 +137,9 @@ def _write_bundle(
     given |= {"command": _without_ids(config)} if config else {}
     digests = {"study": str(study.attrs.get("data_sha256", "")), **(data or {})}
     texts = {
-        "METHODS.md": methods_paragraph(study, result, settings, experiment=experiment),
+        "METHODS.md": _methods(study, shown, result.warnings, people, experiment),
         "CHECKS.md": checks_page(checks),
-        "CITATION.cff": _CITATION.format(version=package_version()),
+        "CITATION.cff": fill("citation.cff", version=package_version()),
         "settings.yaml": OmegaConf.to_yaml(OmegaConf.create(_shareable(given))),
         "versions.json": json.dumps(_versions(), indent=2) + "\n",
         "data.csv": csv_text(pd.DataFrame(list(filter(all, digests.items())), columns=["data", "sha256"])),
@@ -194,6 +158,26 @@ def zip_folder(folder: Path, path: Path | IO[bytes]) -> None:
             packed.writestr(entry, file.read_bytes())
 
 
+def _methods(
+    study: xr.Dataset, shown: pd.DataFrame, warnings: Sequence[str], people: Sequence[str], experiment: str
+) -> str:
+    """What was analysed with what, and the main numbers; of texts of the study only those that may be shared."""
+    sizes = [f"{counted(len(people), 'person', 'people')}"] if people else []
+    sizes += [counted(size, str(dim)) for dim, size in study.sizes.items()]
+    named = f", experiment `{experiment}`" if experiment else ""
+    varying, constants = split_constants(shown)
+    parts = [
+        "# Methods",
+        f"Study {markdown_plain(str(study.attrs.get('name', '')))}: {', '.join(sizes)}. "
+        f"Analysis: Shannon game {package_version()}{named}; all settings are in `settings.yaml`.",
+        "## Results",
+        *([f"In every row: {markdown_plain(constants)}."] if constants else []),
+        markdown_table(varying.head(_LONGEST)),
+        *(["## To be said with them", "\n".join(f"- {markdown_plain(text)}" for text in warnings)] if warnings else []),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
 def _write_tables(folder: Path, tables: Mapping[str, pd.DataFrame], shown: pd.DataFrame, experiment: str) -> None:
     for name, table in tables.items():
         write_csv(table, folder / f"{name}.csv")
@@ -206,6 +190,25 @@ def _write_tables(folder: Path, tables: Mapping[str, pd.DataFrame], shown: pd.Da
             caption = f"{caption} ({constants})" if constants else caption
             text = latex_table(varying, caption=caption, label=f"tab:{name.replace('_', '-')}")
             (folder / f"{name}.tex").write_text(text, encoding="utf-8", newline="\n")
+
+
+def latex_table(table: pd.DataFrame, *, caption: str = "", label: str = "") -> str:
+    r"""Lay a table out with ``\usepackage{booktabs}``: five significant digits, empty where there is no value."""
+    sides = "".join("r" if is_number(column) else "l" for _, column in table.items())
+    shown = table.set_axis([printable(str(name)) for name in table.columns], axis=1).map(cell_text).map(printable)
+    style = shown.style.hide(axis="index").format_index(_braced, axis="columns", escape="latex")
+    # a caption is not escaped
+    plain = re.sub(r"[^\w .,:;()=+/-]", " ", caption).replace("_", r"\_")
+    style = style.format(_braced, escape="latex")
+    return style.to_latex(
+        hrules=True, column_format=sides, caption=plain or None, label=label or None, position_float="centering"
+    )
+
+
+def _braced(cell: object) -> str:
+    text = str(cell)
+    # "[" would be taken for an argument of the line end before it; nor is a formula one for what reads rows as a table
+    return f"{{{text}}}" if text.startswith("[") or is_formula(text) else text
 
 
 def _write_figures(folder: Path, result: ExperimentResult) -> None:
@@ -252,20 +255,7 @@ def _files(folder: Path) -> list[Path]:
 
 def _readme(folder: Path, study: str, experiment: str, checks: Sequence[Check]) -> str:
     """Write what is in the folder, with the SHA-256 of every file but this one."""
-    warned = [f"- {check.name}: {check.found}" for check in checks if check.verdict == "warn"]
-    manifest = [
-        f"| {file.relative_to(folder).as_posix()} | {file.stat().st_size:,} | "
-        f"`{hashlib.sha256(file.read_bytes()).hexdigest()}` |"
-        for file in _files(folder)
-    ]
-    parts = [
-        f"# {experiment or 'Results'}: {study}",
-        "Results of one analysis of next-word judgements, made with Shannon game.",
-        "## Before you share it" if warned else "",
-        "\n".join(warned),
-        "## What is here",
-        "\n".join(f"- `{path}`: {about}" for path, about in _ABOUT.items()),
-        "## Files",
-        "\n".join(["| file | bytes | SHA-256 |", "| --- | ---: | --- |", *manifest]),
-    ]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    contents = {file.relative_to(folder).as_posix(): file.read_bytes() for file in _files(folder)}
+    files = [(name, len(content), hashlib.sha256(content).hexdigest()) for name, content in contents.items()]
+    warned = [check for check in checks if check.verdict == "warn"]
+    return fill("bundle_readme.md", experiment=experiment or "Results", study=study, warned=warned, files=files)

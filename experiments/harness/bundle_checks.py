@@ -9,6 +9,8 @@ from typing import Literal
 
 import pandas as pd
 
+from experiments.harness.tables import markdown_table
+
 __all__ = ["Check", "check_bundle", "checks_page", "like_an_id", "without_texts"]
 
 _LIKE_AN_ID = {
@@ -39,11 +41,7 @@ class Check:
 
 
 def like_an_id(text: str) -> str | None:
-    """Say what a text looks like that would tell who somebody is; None for nothing.
-
-    >>> like_an_id("write to ann.lee@example.org"), like_an_id("5f3c1e2a9b8d7c6e5f4a3b2c"), like_an_id("P12")
-    ('an e-mail address', 'an id of Prolific', None)
-    """
+    """Say what a text looks like that would tell who somebody is; None for nothing."""
     return next((meaning for meaning, pattern in _LIKE_AN_ID.items() if pattern.search(text)), None)
 
 
@@ -120,16 +118,12 @@ def _people(table: pd.DataFrame) -> set[str]:
 
 
 def checks_page(checks: Sequence[Check]) -> str:
-    """Write CHECKS.md.
-
-    >>> print(checks_page([Check("ids of participants", "pass", "No table has participants.")]).splitlines()[-1])
-    | pass | ids of participants | No table has participants. |
-    """
-    cell = [[part.replace("|", "\\|").replace("\n", " ") for part in (c.verdict, c.name, c.found)] for c in checks]
+    """Write CHECKS.md."""
     n_warn = sum(check.verdict == "warn" for check in checks)
     said = f"{n_warn} of {len(checks)} need a person" if n_warn else "Nothing was found"
-    head = (
+    table = pd.DataFrame([(check.verdict, check.name, check.found) for check in checks])
+    return (
         f"# Checks before you share\n\n{said}. A program finds patterns, no meanings: read the tables once.\n\n"
-        "| verdict | what | found |\n| --- | --- | --- |\n"
+        + markdown_table(table.set_axis(["verdict", "what", "found"], axis=1))
+        + "\n"
     )
-    return head + "\n".join(f"| {' | '.join(parts)} |" for parts in cell) + "\n"

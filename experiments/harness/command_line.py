@@ -46,13 +46,7 @@ _HAS_STRUCTURE = re.compile(r"\s*[{\['\"]|.*\$\{", flags=re.DOTALL)
 
 
 def quoted(text: str) -> str:
-    r"""A string as Hydra's grammar of overrides reads it, whatever it holds.
-
-    Examples
-    --------
-    >>> quoted("data/game"), quoted("groß"), quoted("Antwort (getippt)"), quoted("don't")
-    ('data/game', "'groß'", "'Antwort (getippt)'", "'don\\'t'")
-    """
+    """A string as Hydra's grammar of overrides reads it, whatever it holds."""
     if _PLAIN.fullmatch(text):
         return text
     # a backslash counts only before a quote
@@ -64,11 +58,6 @@ def readable(text: str, *, multirun: bool) -> str:
     """Quote the value of a setting that Hydra cannot read, such as the name of a column with brackets.
 
     Outside a sweep, several values with a space between them are one text too: the shell was told to keep the space.
-
-    Examples
-    --------
-    >>> readable("study.columns.response=Antwort (getippt)", multirun=False)
-    "study.columns.response='Antwort (getippt)'"
     """
     parser = OverridesParser.create()
     key, equals, value = text.partition("=")

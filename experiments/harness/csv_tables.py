@@ -15,17 +15,6 @@ from inference.disk import refuse_other, whole, write_whole
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "GUARD_COLUMN",
-    "csv_text",
-    "guarded",
-    "is_formula",
-    "read_guarded_csv",
-    "unguarded",
-    "without_guard",
-    "write_csv",
-]
-
 GUARD_COLUMN = "guarded_by"
 """Last column of a guarded table of a study: it tells the readers of any CSV what to take off again."""
 
@@ -36,41 +25,22 @@ _NUMBER = re.compile(r"[+-](\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?|[+-](inf|nan)")
 
 
 def is_formula(text: str) -> bool:
-    """Whether a spreadsheet may run a text; a number with its sign is none.
-
-    >>> is_formula("=1+1"), is_formula("-1.5"), is_formula("-1.5+x")
-    (True, False, True)
-    """
+    """Whether a spreadsheet may run a text; a number with its sign is none."""
     return text.startswith(_FORMULA) and _NUMBER.fullmatch(text) is None
 
 
 def guarded(text: str) -> str:
-    """Put an apostrophe before a formula, and before an apostrophe, so that it can be undone.
-
-    >>> guarded("=1+1"), guarded("'tis"), guarded(" the"), guarded("-3.5")
-    ("'=1+1", "''tis", ' the', '-3.5')
-    """
+    """Put an apostrophe before a formula, and before an apostrophe, so that it can be undone."""
     return _GUARD + text if text.startswith(_GUARD) or is_formula(text) else text
 
 
 def unguarded(text: str) -> str:
-    """Undo :func:`guarded`.
-
-    >>> unguarded(guarded("=1+1")), unguarded(guarded("'tis")), unguarded("-3.5")
-    ('=1+1', "'tis", '-3.5')
-    """
+    """Undo :func:`guarded`."""
     return text.removeprefix(_GUARD)
 
 
 def csv_text(table: pd.DataFrame) -> str:
-    """Write a table as CSV with one header line; an empty cell where there is no value.
-
-    >>> import pandas as pd
-    >>> print(csv_text(pd.DataFrame({"word": ["=cmd", None], "points": [-1.5, 2.0]})), end="")
-    word,points
-    '=cmd,-1.5
-    ,2.0
-    """
+    """Write a table as CSV with one header line; an empty cell where there is no value."""
     return str(_guarded_table(table).to_csv(**_how(table)))
 
 

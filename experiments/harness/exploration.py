@@ -25,14 +25,7 @@ Cell = str | float | int | bool | None
 
 @dataclass(frozen=True)
 class ItemTable:
-    """One table about one item, such as what people answered.
-
-    Parameters
-    ----------
-    heading : str
-    columns : tuple of str
-    rows : list of list
-    """
+    """One table about one item, such as what people answered."""
 
     heading: str
     columns: tuple[str, ...]
@@ -41,65 +34,38 @@ class ItemTable:
 
 @dataclass(frozen=True, eq=False)
 class Exploration:
-    """Items of one study as a reader sees them.
-
-    Parameters
-    ----------
-    kind : str
-        Of the study.
-    items : pandas.DataFrame
-        One row an item. ``item`` is its name; ``context``, ``target`` and ``better``, where they are, are shown as
-        texts; numbers can be sorted and plotted.
-    tables : sequence of sequence of ItemTable
-        Of every row of `items`, in the same order.
-    labels : mapping of str to str
-        Column -> what it is, with its unit.
-    shown : tuple of str
-        Columns that stand in the list at first; the others can be chosen.
-    axes : tuple of str
-        Columns of the overview at first: across and up.
-    first : tuple of str and bool
-        Column by which the list is sorted at first, and whether the highest stands first.
-    answered : str
-        Column with the number of answers, where some items may have none: those are left out at first. "" shows all.
-    about : str
-        What ``better`` compares, in a sentence.
-    players : tuple of str
-        Who is compared; their colours are those of the figures.
-    """
+    """Items of one study as a reader sees them."""
 
     kind: str
+    """Of the study."""
     items: pd.DataFrame
+    """One row an item: ``item`` is its name; ``context``, ``target`` and ``better`` are texts where they are."""
     tables: Sequence[Sequence[ItemTable]]
+    """Of every row of `items`, in the same order."""
     labels: Mapping[str, str]
+    """Column -> what it is, with its unit."""
     shown: tuple[str, ...]
+    """Columns that stand in the list at first; the others can be chosen."""
     axes: tuple[str, str]
+    """Columns of the overview at first: across and up."""
     first: tuple[str, bool]
+    """Column by which the list is sorted at first, and whether the highest stands first."""
     answered: str = ""
+    """Column with the number of answers, where items without any are left out at first."""
     about: str = ""
+    """What ``better`` compares, in a sentence."""
     players: tuple[str, ...] = ()
+    """Who is compared; their colours are those of the figures."""
 
 
 def item_table(heading: str, columns: Mapping[str, ArrayLike]) -> ItemTable:
-    """Table of one item, from its columns.
-
-    Examples
-    --------
-    >>> item_table("Answers", {"word": ["cat", "dog"], "people": [3, 1]}).rows
-    [['cat', 3], ['dog', 1]]
-    """
+    """Table of one item, from its columns."""
     values = [np.asarray(column).tolist() for column in columns.values()]
     return ItemTable(heading, tuple(columns), [list(row) for row in zip(*values, strict=True)])
 
 
 def fill_labels(columns: Sequence[str], known: Mapping[str, str]) -> dict[str, str]:
-    """Label every column; a name that ends in ``_`` stands for one column a player.
-
-    Examples
-    --------
-    >>> fill_labels(["n", "loss_nats_gpt2-small"], {"n": "answers", "loss_nats_": "loss of {} (nats)"})
-    {'n': 'answers', 'loss_nats_gpt2-small': 'loss of GPT-2 small (nats)'}
-    """
+    """Label every column; a name that ends in ``_`` stands for one column a player."""
     found = {}
     for column in columns:
         prefix = next((name for name in known if name.endswith("_") and column.startswith(name)), None)
@@ -113,13 +79,7 @@ def fill_labels(columns: Sequence[str], known: Mapping[str, str]) -> dict[str, s
 
 
 def best_of(values: Mapping[str, ArrayLike], *, highest: bool = False) -> NDArray[Any]:
-    """Name the player with the best value in every row; ``tie`` where several have it, "" where nobody has any.
-
-    Examples
-    --------
-    >>> best_of({"human": [1.0, 2.0, 3.0], "gpt2-small": [2.0, 2.0, float("nan")]}).tolist()
-    ['humans', 'tie', '']
-    """
+    """Name the player with the best value in every row; ``tie`` where several have it, "" where nobody has any."""
     if len(values) < 2:
         return np.full(np.shape(next(iter(values.values()), ())), "", dtype=object)
     table = np.array([np.asarray(column, dtype=float) for column in values.values()])
@@ -135,13 +95,7 @@ def best_of(values: Mapping[str, ArrayLike], *, highest: bool = False) -> NDArra
 def items_of(
     result: ExperimentResult | None, n_items: int, column: str, make: Callable[[], pd.DataFrame]
 ) -> pd.DataFrame:
-    """Take the table of items that a run wrote, or make one where it wrote none of this study.
-
-    Examples
-    --------
-    >>> items_of(None, 1, "gap", lambda: pd.DataFrame({"item": ["a"]}))["item"].tolist()
-    ['a']
-    """
+    """Take the table of items that a run wrote, or make one where it wrote none of this study."""
     found = None if result is None else result.tables.get("items")
     usable = found is not None and column in found and len(found) == n_items
     return found.copy() if found is not None and usable else make()

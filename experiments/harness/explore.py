@@ -31,23 +31,14 @@ if TYPE_CHECKING:
 
 __all__ = ["EXPLORERS", "MAX_ITEMS", "check_explorer", "explore", "explorer_page"]
 
-EXPLORERS: Mapping[str, str] = {
-    "comparison": "experiments.comparison.explore.comparison_exploration",
-    "cloze": "experiments.cloze.explore.cloze_exploration",
-    "guess": "experiments.guesses.explore.guess_exploration",
-    "ranking": "experiments.rankings.explore.ranking_exploration",
-    "bet": "experiments.bets.explore.bet_exploration",
+EXPLORERS: Mapping[str, tuple[str, str, str]] = {
+    "comparison": ("experiments.comparison.explore.comparison_exploration", "report", "comparison study"),
+    "cloze": ("experiments.cloze.explore.cloze_exploration", "word_text", "cloze study"),
+    "guess": ("experiments.guesses.explore.guess_exploration", "correct", "study of guesses"),
+    "ranking": ("experiments.rankings.explore.ranking_exploration", "ranked_token", "ranking study"),
+    "bet": ("experiments.bets.explore.bet_exploration", "bet_hit", "study of bets"),
 }
-"""Kind of study -> what describes its items."""
-
-# a variable that every study of the kind has, and no other
-_VARIABLES = {
-    "comparison": "report",
-    "cloze": "word_text",
-    "guess": "correct",
-    "ranking": "ranked_token",
-    "bet": "bet_hit",
-}
+"""Kind of study -> what describes its items, a variable that no other kind has, its name in the page."""
 
 MAX_ITEMS = 5000
 """Items of one page; a browser on a phone cannot hold many more."""
@@ -56,14 +47,6 @@ _TEMPLATE = Path(__file__).with_name("explore_page.html")
 _SIGNIFICANT = 5
 # what could end the script that holds the data, or begin a comment in it; JSON reads the escapes as the characters
 _UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
-# of texts in the shell of the page
-_KINDS = {
-    "comparison": "comparison study",
-    "cloze": "cloze study",
-    "guess": "study of guesses",
-    "ranking": "ranking study",
-    "bet": "study of bets",
-}
 
 
 def check_explorer(study: xr.Dataset | None = None) -> None:
@@ -74,7 +57,7 @@ def check_explorer(study: xr.Dataset | None = None) -> None:
 
 
 def _kind_of(study: xr.Dataset) -> str:
-    for kind, variable in _VARIABLES.items():
+    for kind, (_, variable, _) in EXPLORERS.items():
         if variable in study:
             return kind
     raise InputError(
@@ -116,7 +99,7 @@ def explore(study: xr.Dataset, result: ExperimentResult | None, path: str | Path
     >>> explore(study, perplexity(study), "explore.html")  # doctest: +SKIP
     """
     check_explorer(study)
-    describe: Callable[..., Exploration] = get_object(EXPLORERS[_kind_of(study)])
+    describe: Callable[..., Exploration] = get_object(EXPLORERS[_kind_of(study)][0])
     found = describe(study, result)
     path = Path(path)
     refuse_other(path, lambda other: _GENERATOR in other.read_bytes()[:500], "page")
@@ -174,7 +157,7 @@ def _content(found: Exploration, name: str, result: ExperimentResult | None) -> 
     said = [] if len(items) == len(found.items) else [f"The first {MAX_ITEMS:,} of {len(found.items):,} are shown."]
     summary = None if result is None else result.summary()
     return {
-        "title": f"{name}: every item of a {_KINDS[found.kind]}",
+        "title": f"{name}: every item of a {EXPLORERS[found.kind][2]}",
         "about": " ".join([f"{counted(len(found.items), 'item')}.", *said, found.about]),
         "warnings": [] if result is None else list(result.warnings),
         "table": None

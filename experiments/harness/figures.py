@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import matplotlib as mpl
 import numpy as np
@@ -13,26 +14,12 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.text import Text
 from matplotlib.ticker import LogFormatter, NullFormatter
 from numpy.typing import ArrayLike, NDArray
 
 from estimators.layout import HUMAN
 from experiments.harness.marks import arms, light_grid, mark, number_ticks
-
-__all__ = [
-    "LOG_MARGIN",
-    "STYLE",
-    "TRUTH_ASKED",
-    "TRUTH_REFERENCE",
-    "Series",
-    "finite_range",
-    "forest",
-    "log_perplexity_axis",
-    "new_figure",
-    "plain_log",
-    "player_colours",
-    "player_label",
-]
 
 STYLE = {
     "font.size": 9,
@@ -81,6 +68,31 @@ def new_figure(width: float, height: float) -> Figure:
     """Empty figure in the house style, in inches; no pyplot, so nothing is kept in global state."""
     with mpl.rc_context(STYLE):
         return Figure(figsize=(width, height), layout="constrained")
+
+
+def legible(figure: Figure) -> Figure:
+    """Enlarge every text that would be below 5 points once its figure is in a journal's column of 85 mm."""
+    least = 5 * 25.4 / 85 * min(figure.get_figwidth(), 7.6)
+    for axis in cast("list[Axis]", figure.findobj(Axis)):
+        # ticks that a drawing makes later take this size too
+        if min((float(tick.label1.get_fontsize()) for tick in axis.get_major_ticks(1)), default=least) < least:
+            axis.set_tick_params(which="both", labelsize=least)
+    texts = cast("list[Text]", figure.findobj(Text))
+    for text in texts:
+        text.set_fontsize(max(float(text.get_fontsize()), least))
+    _break_lines(figure, [text for text in texts if len(text.get_text()) > 40])
+    return figure
+
+
+def _break_lines(figure: Figure, texts: Sequence[Text]) -> None:
+    """Break what ends beyond the figure: a figure made wider for it has smaller text."""
+    if texts:
+        figure.draw_without_rendering()
+    for text in texts:
+        lines, box = text.get_text().split("\n"), text.get_window_extent()
+        if box.x1 > figure.bbox.width:
+            most = int(0.97 * max(map(len, lines)) * (figure.bbox.width - box.x0) / box.width)
+            text.set_text("\n".join(textwrap.fill(line, max(most, 20)) for line in lines))
 
 
 def player_label(player: str) -> str:
@@ -138,23 +150,7 @@ def finite_range(*columns: ArrayLike) -> tuple[float, float]:
 class Series:
     """One mark that a forest plot shows in every row: the columns of the table that hold it, and its look.
 
-    Parameters
-    ----------
-    value : str
-        Column of the estimate, or of the truth. A row in which it is not finite has no such mark.
-    lower, upper : str, optional
-        Columns of the ends of the interval.
-    label : str
-        For the legend.
-    marker : str, optional
-        Of Matplotlib; None takes the row's.
-    colour : str, optional
-        None takes the row's.
-    hollow : bool
-        Whether the mark is empty inside, in every row.
-    size, alpha, capsize, linewidth : float
-    offset : float
-        How far above the middle of its row, which is 1 high.
+    A row in which `value` is not finite has no such mark; `offset` is the height above the middle of a row, 1 high.
     """
 
     value: str
@@ -192,16 +188,7 @@ class Series:
 def forest(
     axes: Axes, rows: pd.DataFrame, series: Sequence[Series], *, scale: Literal["linear", "log"] = "linear"
 ) -> NDArray[np.float64]:
-    """Draw estimates with their intervals one below the other.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> rows = pd.DataFrame({"label": ["humans", "model"], "loss": [4.2, 3.1], "low": [3.9, 3.0], "high": [4.6, 3.2]})
-    >>> figure = new_figure(5, 2)
-    >>> forest(figure.add_subplot(), rows, [Series("loss", "low", "high")])
-    array([ 0., -1.])
-    """
+    """Draw estimates with their intervals one below the other."""
     heights = _row_heights(rows)
     colours = rows.get("colour", pd.Series("#0072B2", rows.index))
     hollow = rows.get("hollow", pd.Series(False, rows.index))

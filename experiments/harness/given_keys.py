@@ -27,15 +27,7 @@ _PAIR = re.compile(r"(?<!\w)([A-Za-z_]\w*)\s*[=:]\s*([^\s,{}\[\]]*)")
 
 
 def refuse_keys(overrides: Iterable[str]) -> None:
-    """Refuse a key on the command line, before any file is made; no message repeats it.
-
-    Examples
-    --------
-    >>> refuse_keys(["+models.api.key_env=MY_KEY"])
-    >>> refuse_keys(["+models.api.api_key=sk-0123"])  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    estimators.errors.InputError: command line, api_key: a key is not given as a setting, where files ...
-    """
+    """Refuse a key on the command line, before any file is made; no message repeats it."""
     for text in overrides:
         # what a sweep lists stands without a name
         name, _, value = text.partition("=")

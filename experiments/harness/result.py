@@ -40,58 +40,40 @@ _LONGEST = 60
 
 @dataclass(frozen=True, repr=False, eq=False)
 class ExperimentResult:
-    """What an experiment found.
-
-    Parameters
-    ----------
-    table : pandas.DataFrame
-        Tidy: one row an estimate, units in the column names.
-    dataset : xarray.Dataset
-        Everything needed to draw the figures again.
-    figures : mapping of str to matplotlib.figure.Figure
-        By file name without extension, in the order of the report.
-    text : str
-        Markdown paragraphs for a reader; a report begins with the first that is a list or opens in bold (`answer`).
-    warnings : tuple of str
-        What the reader should doubt.
-    gate_failed : bool
-        A convergence check failed that the settings do not excuse: the outputs are written, the exit code is 3.
-    posteriors : mapping of str to InferenceData
-        By what follows ``posterior_`` in the name of the file, the main one first.
-    on_screen : pandas.DataFrame, optional
-        What readers see of the table (:meth:`summary`), where its first columns and all its rows are not the answer.
-    conclusion : tuple of str
-        Lines that the command prints under it.
-    tables : mapping of str to pandas.DataFrame
-        Further tables, one row an item or a participant; written as ``NAME.csv``.
-    files : mapping of str to callable
-        Other files or folders, ``study.nc``, ``lm_game`` or ``tables``: what writes them, given the path.
-    body : str, optional
-        Markdown that stands in the report in place of the table and the figures.
-    title : str, optional
-        Of the report, in place of the names of experiment and study.
-    verdicts : tuple of str
-        Cells of tables that the HTML page colours, from good to bad.
-    """
+    """What an experiment found."""
 
     table: pd.DataFrame
+    """Tidy: one row an estimate, units in the column names."""
     dataset: xr.Dataset
+    """Everything needed to draw the figures again."""
     figures: Mapping[str, Figure]
+    """By file name without extension, in the order of the report."""
     text: str
+    """Markdown paragraphs; a report begins with the first that is a list or opens in bold (`answer`)."""
     warnings: tuple[str, ...] = ()
+    """What the reader should doubt."""
     gate_failed: bool = False
+    """A convergence check failed that the settings do not excuse: exit code 3."""
     posteriors: Mapping[str, Any] = field(default_factory=dict)
+    """By what follows ``posterior_`` in the name of the file, the main one first."""
     on_screen: pd.DataFrame | None = None
+    """What readers see of the table (:meth:`summary`), where its first columns and all its rows are not the answer."""
     conclusion: tuple[str, ...] = ()
+    """Lines that the command prints under it."""
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    """Further tables, one row an item or a participant; written as ``NAME.csv``."""
     files: Mapping[str, Callable[[Path], object]] = field(default_factory=dict)
+    """Other files or folders: what writes them, given the path."""
     body: str | None = None
+    """Markdown that stands in the report in place of the table and the figures."""
     title: str | None = None
+    """Of the report, in place of the names of experiment and study."""
     verdicts: tuple[str, ...] = ()
+    """Cells of tables that the HTML page colours, from good to bad."""
 
     def __post_init__(self) -> None:
         if self.figures:
-            from experiments.harness.legible import legible  # noqa: PLC0415 - the help draws nothing
+            from experiments.harness.figures import legible  # noqa: PLC0415 - the help draws nothing
 
             for figure in self.figures.values():
                 legible(figure)
@@ -177,13 +159,7 @@ class Loader(Protocol[S]):
 
 
 def experiment(settings_class: type[S]) -> Callable[[Callable[[xr.Dataset, S], ExperimentResult]], Experiment[S]]:
-    """Let a function of a study and settings take the settings by name too, and say which class they are of.
-
-    Examples
-    --------
-    The function is then called ``perplexity(study)``, ``perplexity(study, n=10)`` or
-    ``perplexity(study, PerplexitySettings(n=10))``.
-    """
+    """Let a function of a study and settings take the settings by name too, and say which class they are of."""
 
     def decorate(function: Callable[[xr.Dataset, S], ExperimentResult]) -> Experiment[S]:
         @wraps(function)

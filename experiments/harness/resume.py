@@ -38,17 +38,7 @@ _WORK = (FITS, REPLICATES, PARTS)
 
 @dataclass(frozen=True)
 class JobIdentity:
-    """What decides a job's numbers.
-
-    Parameters
-    ----------
-    config_hash : str
-        See :func:`experiments.harness.outputs.config_hash`.
-    code_hash : str
-        See :func:`experiments.harness.outputs.job_code`.
-    data : mapping of str to str
-        Setting that names a file or folder -> :func:`content_hash` of it.
-    """
+    """What decides a job's numbers; `data` is the :func:`content_hash` of every file or folder that settings name."""
 
     config_hash: str
     code_hash: str

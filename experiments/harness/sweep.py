@@ -6,7 +6,6 @@ many sittings.
 
 from __future__ import annotations
 
-import csv
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +21,7 @@ from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 
 from estimators.errors import InputError
-from experiments.harness.csv_tables import unguarded, write_csv
+from experiments.harness.csv_tables import read_guarded_csv, write_csv
 from experiments.harness.outputs import broken_output, read_status, save_figures
 from experiments.harness.tables import for_readers, for_screen, markdown_table, print_table
 from inference.manifest import replaced
@@ -32,19 +31,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from hydra.core.override_parser.types import Override
     from matplotlib.figure import Figure
-
-__all__ = [
-    "SweepSummary",
-    "SweptJob",
-    "check_folder",
-    "collect",
-    "finish",
-    "refusal",
-    "settings_of",
-    "started",
-    "summary_table",
-    "write_summary",
-]
 
 _SAID = 300
 """Characters of a message of Slurm that are shown."""
@@ -57,30 +43,17 @@ _PRINTED_ROWS = 60
 
 @dataclass(frozen=True)
 class SweptJob:
-    """What one job of a sweep left behind.
-
-    Parameters
-    ----------
-    number : int
-        Name of its folder.
-    status : str
-        As in ``status.json``; "missing" if the folder has none, holds a job with other settings or lost an output.
-    overrides : mapping of str to str
-        Setting -> value as the user wrote it, ``resume`` and ``sweep`` left out.
-    error : str
-        Empty unless it failed.
-    columns : tuple of str
-        Header of ``table.csv``; empty unless the status is "ok".
-    rows : tuple of tuple of str
-        Cells of ``table.csv`` as they were written.
-    """
+    """What one job of a sweep left behind."""
 
     number: int
+    """Name of its folder."""
     status: str
+    """As in ``status.json``; "missing" if there is none, or of a job with other settings or without an output."""
     overrides: Mapping[str, str]
+    """Setting -> value as the user wrote it, ``resume`` and ``sweep`` left out."""
     error: str
-    columns: tuple[str, ...] = ()
-    rows: tuple[tuple[str, ...], ...] = ()
+    table: pd.DataFrame | None = None
+    """Cells of ``table.csv`` as they were written."""
 
 
 def settings_of(overrides: Sequence[str]) -> dict[str, str]:
@@ -116,9 +89,7 @@ def _read_job(folder: Path, number: int, planned: Mapping[str, str] | None) -> S
         return SweptJob(number, "missing", wanted, "")
     if status.status != "ok":
         return SweptJob(number, status.status, wanted, status.error or "")
-    with (folder / str(number) / "table.csv").open(encoding="utf-8", newline="") as file:
-        header, *rows = ([unguarded(cell) for cell in row] for row in csv.reader(file))
-    return SweptJob(number, "ok", wanted, "", tuple(header), tuple(tuple(row) for row in rows))
+    return SweptJob(number, "ok", wanted, "", read_guarded_csv(folder / str(number) / "table.csv"))
 
 
 def swept_settings(jobs: Sequence[SweptJob]) -> list[str]:
@@ -129,18 +100,17 @@ def swept_settings(jobs: Sequence[SweptJob]) -> list[str]:
 
 def summary_table(jobs: Sequence[SweptJob]) -> pd.DataFrame:
     """Put the tables of all jobs under each other, as text."""
-    swept = swept_settings(jobs)
-    columns = list(dict.fromkeys(column for job in jobs for column in job.columns))
-    records = []
-    for job in jobs:
-        start = {"job": str(job.number), "status": job.status}
-        start |= {f"sweep.{key}": job.overrides.get(key, "") for key in swept}
-        rows = [dict(zip(job.columns, row, strict=True)) for row in job.rows] or [{}]
-        records += [start | row | {"error": job.error} for row in rows]
-    names = ["job", "status", *(f"sweep.{key}" for key in swept), *columns, "error"]
     import pandas as pd  # noqa: PLC0415 - only the end of a sweep makes tables
 
-    return pd.DataFrame(records, columns=names).fillna("")
+    swept = {f"sweep.{key}": key for key in swept_settings(jobs)}
+    tables = [job.table if job.table is not None and len(job.table) else pd.DataFrame(index=[0]) for job in jobs]
+    names = ["job", "status", *swept, *dict.fromkeys(name for table in tables for name in table), "error"]
+    parts = [pd.DataFrame(columns=names, dtype=object)]
+    for job, table in zip(jobs, tables, strict=True):
+        own = {"job": str(job.number), "status": job.status, "error": job.error}
+        own |= {name: job.overrides.get(key, "") for name, key in swept.items()}
+        parts.append(table.assign(**own).reindex(columns=names, fill_value="").astype(object))
+    return pd.concat(parts, ignore_index=True)
 
 
 def write_summary(
@@ -164,9 +134,7 @@ def _as_numbers(text: pd.DataFrame) -> pd.DataFrame:
     import pandas as pd  # noqa: PLC0415
 
     table = text.copy()
-    for column in table.columns:
-        if column in ("status", "error"):
-            continue
+    for column in table.columns.difference(["status", "error"], sort=False):
         values = pd.to_numeric(table[column].replace("", None), errors="coerce")
         if values.notna().sum() == (table[column] != "").sum() > 0:
             table[column] = values.astype("Int64") if (values.dropna() % 1 == 0).all() else values
@@ -275,13 +243,7 @@ def finish() -> bool:
 
 
 def refusal(error: Exception) -> str:
-    """Say what Slurm answered where it is submitit that failed, and not this package; "" otherwise.
-
-    Examples
-    --------
-    >>> refusal(ValueError("our own mistake"))
-    ''
-    """
+    """Say what Slurm answered where it is submitit that failed, and not this package; "" otherwise."""
     frames = traceback.extract_tb(error.__traceback__)
     if not frames or "submitit" not in Path(frames[-1].filename).parts:
         return ""

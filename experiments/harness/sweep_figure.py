@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from experiments.harness.figures import (
@@ -41,15 +41,19 @@ def draw_summary(table: pd.DataFrame, value: str, title: str) -> Figure:
     swept = [name for name in map(str, table.columns) if name.startswith("sweep.")]
     table = table[np.isfinite(table[value].astype(float))]
     panel_key, across = _layout(table, swept)
-    panels = list(dict.fromkeys(table[panel_key])) if panel_key else [None]
     positions, labels, is_log = _horizontal(table, across)
-    table = table.assign(_x=positions)
-
-    players = list(dict.fromkeys(table["player"])) if "player" in table else []
-    colours = player_colours(players)
     style_key = _style_key(table, value)
-    styles = list(dict.fromkeys(table[style_key])) if style_key else [None]
-    series = [(player, style) for player in players or [None] for style in styles]
+    table = table.assign(
+        _x=positions,
+        _player=table.get("player", ""),
+        _style=table[style_key] if style_key else "",
+        _panel=table[panel_key] if panel_key else "",
+    ).sort_values("_x", kind="stable")
+    panels = list(dict.fromkeys(table["_panel"].sort_index()))
+    players, styles = (list(dict.fromkeys(table[name].sort_index())) for name in ("_player", "_style"))
+    colours = player_colours(players) if "player" in table else {"": "black"}
+    series = [(player, style) for player in players for style in styles]
+    spacing = _spacing(positions, is_log=is_log)
 
     columns = min(len(panels), _MAX_COLUMNS)
     rows = -(-len(panels) // columns)
@@ -58,24 +62,13 @@ def draw_summary(table: pd.DataFrame, value: str, title: str) -> Figure:
         figure = new_figure(2.2 + (5.2 if columns == 1 else 3.3 * columns), 0.7 + (2.9 + 0.6 * many_labels) * rows)
         grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
         for axes, panel in zip(grid.flat, panels, strict=False):
-            shown = table[table[panel_key] == panel] if panel_key else table
             for number, (player, style) in enumerate(series):
-                mask = np.ones(len(shown), dtype=bool)
-                if player is not None:
-                    mask &= (shown["player"] == player).to_numpy()
-                if style is not None:
-                    mask &= (shown[style_key] == style).to_numpy()
-                _draw_series(
-                    axes,
-                    shown[mask],
-                    value,
-                    colour=colours[player] if player is not None else "black",
-                    marker=_MARKERS[styles.index(style) % len(_MARKERS)],
-                    shift=(number - (len(series) - 1) / 2) / max(len(series), 1),
-                    is_log=is_log,
-                    spacing=_spacing(positions, is_log=is_log),
-                    connect=labels is None,
-                )
+                mine = (table["_panel"] == panel) & (table["_player"] == player) & (table["_style"] == style)
+                offset = 0.5 * spacing * (number - (len(series) - 1) / 2) / len(series)
+                x = table["_x"][mine].to_numpy()
+                x = x * np.exp(offset) if is_log else x + offset
+                look = _look(colours[player], styles.index(style), connect=labels is None)
+                _draw_series(axes, x, table[mine], value, look)
             if panel_key:
                 axes.set_title(f"{panel_key.removeprefix('sweep.')} = {panel}")
             _finish_axis(axes, labels, np.unique(positions), is_log=is_log, rotate=many_labels)
@@ -88,8 +81,23 @@ def draw_summary(table: pd.DataFrame, value: str, title: str) -> Figure:
         figure.supylabel(_UNITS.get(value, value), fontsize=9)
         figure.supxlabel(", ".join(name.removeprefix("sweep.") for name in across) or "job", fontsize=9)
         titled(figure, title, size=10)
-        figure.legend(handles=_legend(players, colours, styles, style_key), loc="outside right upper")
+        handles = [mark(player_label(name), colours[name], linewidth=3) for name in players if name]
+        handles += [
+            mark(
+                f"{style_key} {style}", marker=_MARKERS[at % len(_MARKERS)], hollow=at % len(_MARKERS) > 0, markersize=6
+            )
+            for at, style in enumerate(styles)
+            if style_key
+        ]
+        figure.legend(handles=handles, loc="outside right upper")
     return figure
+
+
+def _look(colour: str, style: int, *, connect: bool) -> dict[str, Any]:
+    """Arguments of Matplotlib for a series; the marks of the first style are filled."""
+    face = "white" if style % len(_MARKERS) else colour
+    line = "-" if connect else "none"
+    return {"color": colour, "marker": _MARKERS[style % len(_MARKERS)], "markerfacecolor": face, "linestyle": line}
 
 
 def _layout(table: pd.DataFrame, swept: Sequence[str]) -> tuple[str | None, list[str]]:
@@ -135,44 +143,14 @@ def _spacing(positions: NDArray[np.float64], *, is_log: bool) -> float:
     return float(np.diff(distinct).min()) if distinct.size > 1 else 1.0
 
 
-def _draw_series(
-    axes: Axes,
-    rows: pd.DataFrame,
-    value: str,
-    *,
-    colour: str,
-    marker: str,
-    shift: float,
-    is_log: bool,
-    spacing: float,
-    connect: bool,
-) -> None:
-    if rows.empty:
-        return
-    rows = rows.sort_values("_x", kind="stable")
-    offset = 0.5 * shift * spacing
-    x = rows["_x"].to_numpy()
-    x = x * np.exp(offset) if is_log else x + offset
+def _draw_series(axes: Axes, x: NDArray[np.float64], rows: pd.DataFrame, value: str, look: Mapping[str, Any]) -> None:
+    ends = [f"{value}_lower", value, f"{value}_upper"]
+    known = set(ends) <= set(rows)
+    bars = np.nan_to_num(arms(*(rows[name].to_numpy(dtype=float) for name in ends))) if known else None
+    # several values at one place are no line
+    alone = {} if len(np.unique(x)) == len(x) else {"linestyle": "none"}
     y = rows[value].to_numpy(dtype=float)
-    bars = None
-    if f"{value}_lower" in rows and f"{value}_upper" in rows:
-        lower = rows[f"{value}_lower"].to_numpy(dtype=float)
-        upper = rows[f"{value}_upper"].to_numpy(dtype=float)
-        bars = np.nan_to_num(arms(lower, y, upper))
-    single = connect and len(np.unique(x)) == len(x)
-    axes.errorbar(
-        x,
-        y,
-        yerr=bars,
-        color=colour,
-        marker=marker,
-        markersize=4.5,
-        markerfacecolor="white" if marker != _MARKERS[0] else colour,
-        linestyle="-" if single else "none",
-        linewidth=0.9,
-        elinewidth=1,
-        capsize=2,
-    )
+    axes.errorbar(x, y, yerr=bars, **{**look, **alone}, markersize=4.5, linewidth=0.9, elinewidth=1, capsize=2)
 
 
 def _finish_axis(
@@ -187,20 +165,3 @@ def _finish_axis(
         plain_log(axes.xaxis)
     if len(values) <= _MAX_TICKS:
         number_ticks(axes.xaxis, values)
-
-
-def _legend(
-    players: Sequence[str], colours: dict[str, str], styles: Sequence[str | None], style_key: str | None
-) -> list[Line2D]:
-    handles = [mark(player_label(name), colours[name], linewidth=3) for name in players]
-    if style_key is not None:
-        handles += [
-            mark(
-                f"{style_key} {style}",
-                marker=_MARKERS[place % len(_MARKERS)],
-                hollow=place % len(_MARKERS) > 0,
-                markersize=6,
-            )
-            for place, style in enumerate(styles)
-        ]
-    return handles

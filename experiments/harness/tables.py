@@ -17,20 +17,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.table import Table
 
-__all__ = [
-    "cell_text",
-    "for_readers",
-    "for_screen",
-    "is_number",
-    "markdown_plain",
-    "markdown_table",
-    "print_table",
-    "screen_table",
-    "short_names",
-    "split_constants",
-    "table_variables",
-]
-
 # characters that begin markup in a text that is none: "_" inside a word, "<" before a number and "[0, 1]" begin none
 _MARKUP = re.compile(r"[\\`*|]|(?<!\w)_|_(?!\w)|<(?=[A-Za-z/!?])|\](?=[(\[:])|&(?=#?\w+;)|~(?=~)")
 
@@ -50,15 +36,7 @@ _ALWAYS = ("converged", "verdict")
 
 
 def short_names(names: Iterable[str]) -> dict[str, str]:
-    """Name people so that a figure can be read: as they are called, or P1, P2, ... in the order of long names.
-
-    Examples
-    --------
-    >>> short_names(["Ben", "Ann"])
-    {'Ben': 'Ben', 'Ann': 'Ann'}
-    >>> short_names(["7513247084907933005", "-372181953"])
-    {'-372181953': 'P1', '7513247084907933005': 'P2'}
-    """
+    """Name people so that a figure can be read: as they are called, or P1, P2, ... in the order of long names."""
     known = list(dict.fromkeys(names))
     if max(map(len, known), default=0) <= _LONGEST_NAME:
         return {name: name for name in known}
@@ -66,15 +44,7 @@ def short_names(names: Iterable[str]) -> dict[str, str]:
 
 
 def table_variables(table: pd.DataFrame, dim: str, *, but: Collection[str] = ()) -> dict[str, tuple[str, NDArray[Any]]]:
-    """Columns of a table as variables that a file of results can hold: yes is 1, no is 0, a missing text is empty.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> table = pd.DataFrame({"player": ["a", None], "n": [1, 2], "converged": [True, False]})
-    >>> {name: values.tolist() for name, (_, values) in table_variables(table, "row").items()}
-    {'player': ['a', ''], 'n': [1, 2], 'converged': [1, 0]}
-    """
+    """Columns of a table as variables of a file of results: booleans are 1 and 0, a missing text is empty."""
     found = {}
     for name, column in table.drop(columns=list(but)).items():
         values = column.to_numpy()
@@ -117,13 +87,7 @@ def cell_text(value: object) -> str:
 
 
 def markdown_plain(text: str) -> str:
-    r"""Text that Markdown takes for nothing but text, as the name of a model has to be.
-
-    Examples
-    --------
-    >>> print(markdown_plain("a *big* model_2 [here](x)"))
-    a \*big\* model_2 [here\](x)
-    """
+    """Text that Markdown takes for nothing but text, as the name of a model has to be."""
     return _MARKUP.sub(lambda found: f"\\{found[0]}", printable(text))
 
 
@@ -154,13 +118,6 @@ def for_readers(table: pd.DataFrame) -> pd.DataFrame:
 
     Where there are more, counts and standard errors go first. What is the same in every row (:func:`split_constants`)
     does not count, and whether a number can be relied on stays.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> table = pd.DataFrame({"tvd": [0.5, 0.25], "tvd_lower": [0.4, 0.2], "tvd_upper": [0.6, 0.3]})
-    >>> for_readers(table)["tvd"].tolist()
-    ['0.5 [0.4, 0.6]', '0.25 [0.2, 0.3]']
     """
     table = _with_intervals(table.loc[:, [column.map(cell_text).any() for _, column in table.items()]])
     others = split_constants(table)[0].columns

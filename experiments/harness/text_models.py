@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from estimators.errors import InputError
-from experiments.harness.language_models import StoreSettings, Work, open_work
+from experiments.harness.language_models import StoreSettings, Work, by_name, open_work
 from inference.api.chat import ChatAnswer, ChatQuestion, ask_questions
 from inference.api.client import UnusableCallError
 from inference.api.settings import ApiSettings
@@ -27,18 +27,6 @@ from inference.progress import stage
 from inference.settings import Count, UserPath
 from inference.store.keys import OperationKey, context_seed, operation_key, result_key
 from inference.text.prompts import PromptSettings, Question
-
-__all__ = [
-    "OptionLogProbs",
-    "TextAnswers",
-    "TextModels",
-    "TextPlayer",
-    "TextSettings",
-    "ask_options",
-    "ask_texts",
-    "ask_values",
-    "text_players",
-]
 
 FloatArray = NDArray[np.float64]
 _Compute = Callable[[list[tuple[Question, str]]], Mapping[str, NDArray[Any]]]
@@ -54,18 +42,8 @@ def _named(given: Any) -> Any:
     }
 
 
-def _by_name(models: Mapping[str, ModelSettings | ApiSettings]) -> dict[str, ModelSettings | ApiSettings]:
-    named: dict[str, ModelSettings | ApiSettings] = {}
-    for key, its in models.items():
-        name = its.name if isinstance(its, ModelSettings) else key
-        if name in named:
-            raise InputError(f"{name!r} is the name of two models", field=f"{key}.name")
-        named[name] = its
-    return named
-
-
 _Either = Annotated[ModelSettings | ApiSettings, Field(discriminator="source")]
-TextModels = Annotated[Mapping[str, _Either], BeforeValidator(_named), AfterValidator(_by_name)]
+TextModels = Annotated[Mapping[str, _Either], BeforeValidator(_named), AfterValidator(by_name)]
 """Models that answer in text, by name."""
 
 
@@ -86,76 +64,38 @@ class TextSettings(StoreSettings):
 
 @dataclass(frozen=True, eq=False)
 class TextAnswers:
-    """What a model answered.
-
-    Attributes
-    ----------
-    text : list of str or None
-        By question; None where an endpoint gave no usable answer.
-    finished : ndarray of bool, shape (question,)
-        The model ended the answer.
-    said : str
-        For the report: what it cost, or nothing.
-    """
+    """What a model answered, by question; None where an endpoint gave no usable answer."""
 
     text: list[str | None]
     finished: NDArray[np.bool_]
+    """The model ended the answer."""
     said: str = ""
+    """For the report: what it cost, or nothing."""
 
 
 @dataclass(frozen=True, eq=False)
 class OptionLogProbs:
-    """How probable a model finds the options as first token of its answer.
-
-    Attributes
-    ----------
-    logprob : ndarray of float, shape (question, option)
-        Nats, not renormalised; NaN where an endpoint named none of the options.
-    said : str
-        For the report.
-    """
+    """How probable a model finds the options as first token of its answer."""
 
     logprob: FloatArray
+    """Shape (question, option): nats, not renormalised; NaN where an endpoint named none of the options."""
     said: str = ""
 
 
 @dataclass(frozen=True, eq=False)
 class TextPlayer:
-    """A model that is asked in text.
-
-    Attributes
-    ----------
-    name : str
-        In the settings' models.
-    settings : TextSettings
-    seed : int
-        Of the draws, above temperature 0.
-    work : Work
-        The store of what models that run here have answered.
-    model : LanguageModel or None
-        None for one behind an endpoint.
-    """
+    """A model that is asked in text; `model` is None for one behind an endpoint."""
 
     name: str
     settings: TextSettings
     seed: int
+    """Of the draws, above temperature 0."""
     work: Work
     model: LanguageModel | None
 
 
 def text_players(settings: TextSettings, seed: int) -> Iterator[TextPlayer]:
-    """Give the models of the settings, each loaded when it is its turn.
-
-    Parameters
-    ----------
-    settings : TextSettings
-    seed : int
-
-    Raises
-    ------
-    InputError
-        If no model is named, or one cannot be loaded.
-    """
+    """Give the models of the settings, each loaded when it is its turn."""
     if not settings.models:
         raise InputError("names none; choose some, such as model=[smollm2] or model=[api]", field="model")
     work = open_work(settings)

@@ -1,11 +1,7 @@
 """``study=published``: what the papers print, with the source of every number and where a run finds ours.
 
-Four tables beside this module, and any of the user's own in the format of the first:
-
-- ``published.csv`` and ``provo_published_lists.csv``: one row a value, the variables of
-  :func:`experiments.papers.published_study.validate_published_study` as columns;
-- ``provo_published.csv``: a row may hold two values, that of the authors' code and the one printed in the paper;
-- ``rank_perplexity_published.csv``: every cell of the thesis's tables.
+The rows stand in four tables beside this module, ``*published*.csv``, and in any of the user's own in their format: one
+row a value, the variables of :func:`experiments.papers.published_study.validate_published_study` as columns.
 """
 
 from __future__ import annotations
@@ -13,7 +9,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +18,7 @@ import xarray as xr
 from estimators.errors import InputError
 from estimators.layout import add_note
 from experiments.harness.result import loader
-from experiments.papers.published_study import EXPLAINED, check_value, validate_published_study
+from experiments.papers.published_study import check_value, validate_published_study
 from experiments.studies.files import read_bytes
 from experiments.studies.parsing import some_of
 from inference.settings import Settings, UserPath
@@ -36,11 +32,7 @@ COLUMNS = (
 """Header of a table of published values."""
 
 _HERE = Path(__file__).parent
-_PROVO_COLUMNS = ("where", "quantity", "legacy", "paper", "tolerance", "expected", "reason", "note")
-_RANK_COLUMNS = (*("place", "text", "context_length", "window", "model", "quantity", "printed", "decimals", "source"),)
-_RANK_KEYS = _RANK_COLUMNS[:6]
-_MISPRINT = "misprint"
-
+_TABLES = ("published.csv", "provo_published.csv", "provo_published_lists.csv", "rank_perplexity_published.csv")
 Row = dict[str, str]
 
 
@@ -76,20 +68,13 @@ def published(settings: PublishedSettings) -> xr.Dataset:
     >>> published().sizes["value"]
     1420
     """
-    read: list[tuple[Path, Callable[[Path], Iterator[Row]]]] = [
-        (_HERE / "published.csv", read_values),
-        (_HERE / "provo_published.csv", _provo),
-        (_HERE / "provo_published_lists.csv", read_values),
-        (_HERE / "rank_perplexity_published.csv", _ranks),
-        *((path, read_values) for path in settings.tables),
-    ]
     rows: list[Row] = []
-    counts: list[tuple[Path, int]] = []
+    counts: dict[Path, int] = {}
     digest = hashlib.sha256()
-    for path, reader in read:
-        before = len(rows)
-        rows += reader(path)
-        counts.append((path, len(rows) - before))
+    for path in (*(_HERE / name for name in _TABLES), *settings.tables):
+        own = list(read_values(path))
+        rows += own
+        counts[path] = len(own)
         digest.update(path.read_bytes())
     study = xr.Dataset(
         {
@@ -99,7 +84,7 @@ def published(settings: PublishedSettings) -> xr.Dataset:
         coords={"value": np.array([f"{row['paper']}/{row['where']}/{row['quantity']}" for row in rows], dtype=object)},
         attrs={"name": "published", "data_sha256": digest.hexdigest()},
     )
-    for path, number in counts:
+    for path, number in counts.items():
         add_note(study, f"published values in {path.name}", count=number)
     return validate_published_study(study)
 
@@ -112,87 +97,24 @@ def _strings(rows: list[Row], name: str) -> np.ndarray:
 
 def read_values(path: Path) -> Iterator[Row]:
     """Read a table of published values, :data:`COLUMNS`."""
-    for number, row in enumerate(_rows(path, COLUMNS), start=2):
-        check_value(f"{path}, row {number}", row, float(row["tolerance"] or "nan"))
-        yield row
-
-
-def _rows(path: Path, columns: tuple[str, ...]) -> Iterator[Row]:
     content = read_bytes(path)
     try:
         lines = list(csv.reader(io.StringIO(content.decode("utf-8"), newline=""), strict=True))
     except (UnicodeError, csv.Error) as error:
         raise InputError(f"cannot be read as CSV: {error}", source=path) from None
-    if not lines or tuple(lines[0]) != columns:
+    if not lines or tuple(lines[0]) != COLUMNS:
         found = some_of(lines[0], 20) if lines else "nothing"
-        raise InputError(f"is {found}; should be {', '.join(columns)}", source=path, field="header")
+        raise InputError(f"is {found}; should be {', '.join(COLUMNS)}", source=path, field="header")
     if len(lines) == 1:
         raise InputError("has a header and no row", source=path)
     for number, cells in enumerate(lines[1:], start=2):
-        if len(cells) != len(columns):
-            raise InputError(f"has {len(cells)} cells, should have {len(columns)}", source=path, field=f"row {number}")
-        row = dict(zip(columns, cells, strict=True))
+        if len(cells) != len(COLUMNS):
+            raise InputError(f"has {len(cells)} cells, should have {len(COLUMNS)}", source=path, field=f"row {number}")
+        row = dict(zip(COLUMNS, cells, strict=True))
         try:
-            float(row.get("tolerance") or "nan")
+            tolerance = float(row["tolerance"] or "nan")
         except ValueError:
-            raise InputError(
-                f"is {row['tolerance']!r}, should be a number or empty", source=path, field=f"row {number}, tolerance"
-            ) from None
+            problem = f"is {row['tolerance']!r}, should be a number or empty"
+            raise InputError(problem, source=path, field=f"row {number}, tolerance") from None
+        check_value(f"{path}, row {number}", row, tolerance)
         yield row
-
-
-def _provo(path: Path) -> Iterator[Row]:
-    for row in _rows(path, _PROVO_COLUMNS):
-        ours = {
-            "paper": "provo",
-            "where": row["where"],
-            "unit": "",
-            "part": "tvd_legacy",
-            "table": "table.csv",
-            "select": f"quantity={row['quantity']}",
-            "column": "legacy",
-        }
-        if row["legacy"]:
-            yield {
-                **ours,
-                "quantity": f"{row['quantity']}, the authors' code",
-                "printed": row["legacy"],
-                "tolerance": row["tolerance"],
-                "expected": "",
-                "reason": "",
-                "source": f"the authors' code on the public files; {row['note']}",
-            }
-        if row["paper"]:
-            yield {
-                **ours,
-                "quantity": f"{row['quantity']}, as printed",
-                "printed": row["paper"],
-                "tolerance": "",
-                "expected": row["expected"],
-                "reason": row["reason"],
-                "source": f"the paper; {row['note']}",
-            }
-
-
-def _ranks(path: Path) -> Iterator[Row]:
-    for row in _rows(path, _RANK_COLUMNS):
-        place = [row["text"], f"{row['context_length']} tokens" if row["context_length"] else ""]
-        window = "" if row["window"] == "main" else row["window"]
-        named = ", ".join(part for part in (*place, window, row["model"]) if part)
-        quantity = row["quantity"].replace("_", " ")
-        misprint = _MISPRINT in row["source"]
-        yield {
-            "paper": "rank_perplexity",
-            "where": row["place"],
-            "quantity": f"{named}: {quantity}" if named else quantity,
-            "unit": "",
-            "printed": row["printed"],
-            "tolerance": "",
-            "expected": EXPLAINED if misprint else "",
-            "reason": f"a misprint of the thesis; {row['source']}" if misprint else "",
-            "part": "ranks",
-            "table": "tables/published.csv",
-            "select": " | ".join(f"{key}={row[key]}" for key in _RANK_KEYS),
-            "column": "ours",
-            "source": row["source"],
-        }

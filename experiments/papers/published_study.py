@@ -9,37 +9,16 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections import Counter
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from estimators.errors import InputError
+from estimators.schema import Range, Schema, Variable
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = [
-    "DATA_MISSING",
-    "DIFFERS",
-    "EXPECTED",
-    "EXPLAINED",
-    "NOT_REPRODUCIBLE",
-    "NOT_RUN",
-    "NO_VALUE",
-    "PART_FAILED",
-    "REPRODUCED",
-    "UNEXPECTED",
-    "VERDICTS",
-    "WITHIN_TOLERANCE",
-    "check_value",
-    "decimals",
-    "judge",
-    "number_of",
-    "parse_select",
-    "validate_published_study",
-]
+__all__ = ["PUBLISHED", "VERDICTS", "check_value", "decimals", "judge", "number_of", "parse_select"]
 
 REPRODUCED = "reproduced to the digit"
 WITHIN_TOLERANCE = "within stated tolerance"
@@ -63,8 +42,35 @@ UNEXPECTED = frozenset({DIFFERS, NO_VALUE, PART_FAILED})
 EXPECTED = ("", NOT_REPRODUCIBLE, EXPLAINED)
 """What the table may say beforehand of a value that ours is not expected to equal; with a reason."""
 
-_TEXT = ("paper", "where", "quantity", "unit", "printed", "expected", "reason", "part", "table", "select", "column")
-_VARIABLES = (*_TEXT, "source")
+_MEANINGS = {
+    "paper": "which publication, a short name",
+    "where": "its table, figure or section",
+    "quantity": "what the number is; unique within its place",
+    "unit": "nats, guesses, ...; empty for pure numbers",
+    "printed": 'the number as printed: "0.50" has two digits after the point, and they count; or a bound, "<0.1"',
+    "expected": "empty, or the verdict where ours is not expected to agree (:data:`EXPECTED`)",
+    "reason": "why; with ``expected`` and only with it",
+    "part": "the part of ``+exp=reproduce`` that has our value; empty only if nothing public gives one",
+    "table": "CSV file in that part's folder",
+    "select": 'its row: "player=human | rounding=none" (:func:`parse_select`)',
+    "column": "its column",
+    "source": "where the number was taken from",
+}
+_TEXT = tuple(_MEANINGS)
+
+PUBLISHED = Schema(
+    "published",
+    "study=published makes one",
+    (
+        Variable("value", "value", "str", "name of the value"),
+        *(Variable(name, "value", "str", meaning) for name, meaning in _MEANINGS.items()),
+        Variable(
+            *("tolerance", "value", "float"),
+            "largest difference that counts as agreement, in the printed unit; NaN: printed digits only",
+            range=Range("larger than zero, or NaN", 0, open_ends=True, nan=True),
+        ),
+    ),
+)
 _PRINTED = re.compile(r"(?P<bound>[<>]=?)?(?P<number>[-+]?(\d+(\.\d*)?|\.\d+))")
 _KEEPS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 # a float may miss the half of a printed unit by a hair: 0.705 is stored as 0.70499999999999996
@@ -77,12 +83,9 @@ def number_of(printed: str) -> Decimal:
 
 
 def _matched(printed: str) -> re.Match[str]:
-    found = _PRINTED.fullmatch(printed)
-    if found is None:
-        raise InputError(
-            f"is {printed!r}, should be a plain number such as 0.50, or a bound such as <0.1", field="printed"
-        )
-    return found
+    if found := _PRINTED.fullmatch(printed):
+        return found
+    raise InputError(f"is {printed!r}, should be a plain number such as 0.50, or a bound such as <0.1", field="printed")
 
 
 def decimals(printed: str) -> int:
@@ -135,51 +138,18 @@ def parse_select(select: str) -> dict[str, str]:
     return found
 
 
+@PUBLISHED.documented
 def validate_published_study(study: xr.Dataset) -> xr.Dataset:
     """Check a published study and return it unchanged.
 
-    The one dimension is ``value``, with a unique name of every value (str) as its coordinate. All variables are str but
-    ``tolerance`` (float):
+    {variables}
 
-    =============  ====================================================================================================
-    variable       meaning
-    =============  ====================================================================================================
-    ``paper``      which publication, a short name
-    ``where``      its table, figure or section
-    ``quantity``   what the number is; unique within its place
-    ``unit``       nats, guesses, ...; empty for pure numbers
-    ``printed``    the number as printed: "0.50" has two digits after the point, and they count; or a bound, "<0.1"
-    ``tolerance``  largest difference that counts as agreement, in the printed unit; NaN: printed digits only
-    ``expected``   empty, or the verdict where ours is not expected to agree (:data:`EXPECTED`)
-    ``reason``     why; with ``expected`` and only with it
-    ``part``       the part of ``+exp=reproduce`` that has our value; empty only if nothing public gives one
-    ``table``      CSV file in that part's folder
-    ``select``     its row: "player=human | rounding=none" (:func:`parse_select`)
-    ``column``     its column
-    ``source``     where the number was taken from
-    =============  ====================================================================================================
+    {sections}
     """
-    source = str(study.attrs.get("name", "published study"))
-    if "value" not in study.dims or "value" not in study.coords:
-        raise InputError("is missing; a published study has the dimension and coordinate value", source=source)
-    for name in (*_VARIABLES, "tolerance"):
-        if name not in study or study[name].dims != ("value",):
-            raise InputError("should be a variable along value", source=source, field=name)
-    kind = study["tolerance"].dtype.kind
-    if kind != "f":
-        raise InputError(f"is of type {study['tolerance'].dtype}, should be float", source=source, field="tolerance")
-    names = study["value"].to_numpy().tolist()
-    columns = {name: study[name].to_numpy().tolist() for name in _VARIABLES}
-    for name, cells in columns.items():
-        if not all(isinstance(cell, str) for cell in cells):
-            raise InputError("should hold strings only", source=source, field=name)
-    twice = next((name for name, number in Counter(names).items() if number > 1), None)
-    if twice is not None:
-        raise InputError(f"{twice!r} is there twice; paper, where and quantity name a value", source=source)
-    tolerances = study["tolerance"].to_numpy()
-    for at, name in enumerate(names):
-        row = {key: cells[at] for key, cells in columns.items()}
-        check_value(f"{source}, {name}", row, float(tolerances[at]))
+    source = PUBLISHED.check(study)
+    for at, name in enumerate(study["value"].to_numpy().tolist()):
+        row = {key: str(study[key].values[at]) for key in _TEXT}
+        check_value(f"{source}, {name}", row, float(study["tolerance"].values[at]))
     return study
 
 
@@ -188,7 +158,7 @@ def check_value(source: str, row: dict[str, str], tolerance: float) -> None:
     for key in ("paper", "where", "quantity", "printed", "source"):
         if not row[key].strip():
             raise InputError("is empty", source=source, field=key)
-    if not (np.isnan(tolerance) or tolerance > 0):
+    if tolerance <= 0:
         raise InputError(f"is {tolerance}, should be larger than zero, or empty", source=source, field="tolerance")
     try:
         judge(row["printed"], None, expected=row["expected"], reason=row["reason"])

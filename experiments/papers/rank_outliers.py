@@ -18,14 +18,7 @@ Floats = NDArray[np.float64]
 
 
 def outliers_by_rule(length: Floats, value: Floats, spread: float) -> dict[str, NDArray[np.bool_]]:
-    """Say by every rule which of some values are outliers.
-
-    Examples
-    --------
-    >>> found = outliers_by_rule(np.arange(5.0), np.array([1.0, 2, 1, 2, 50]), spread=1.0)
-    >>> found["outside the fences of a box plot"].tolist()
-    [False, False, False, False, True]
-    """
+    """Say by every rule which of some values are outliers."""
     off_mean, off_median = np.abs(value - value.mean()), np.abs(value - np.median(value))
     off_line = np.abs(value - np.polyval(np.polyfit(length, value, 1), length))
     # a rounding error is no residual
@@ -51,15 +44,7 @@ def outliers_by_rule(length: Floats, value: Floats, spread: float) -> dict[str, 
 
 
 def outlier_counts(cells: pd.DataFrame, spread: Mapping[str, float]) -> pd.DataFrame:
-    """Count lengths that are outliers, by rule, score and text; a length's value is the mean over the models.
-
-    Examples
-    --------
-    >>> cells = pd.DataFrame({"text": "text 1", "context_length": [1, 2, 3, 4], "model": "m", "quantity": "average"})
-    >>> found = outlier_counts(cells.assign(value=[0.0, 0, 0, 1]), {"average": 0.5})
-    >>> int(found.set_index("rule").loc["more than 1 standard deviation from the mean", "text 1"])
-    1
-    """
+    """Count lengths that are outliers, by rule, score and text; a length's value is the mean over the models."""
     means = cells.groupby(["quantity", "text", "context_length"], sort=False)["value"].mean()
     counts: dict[tuple[str, str], dict[str, int]] = {}
     for quantity, its_spread in spread.items():

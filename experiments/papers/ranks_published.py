@@ -7,26 +7,32 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
+from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from estimators.errors import InputError
 from experiments.harness.csv_tables import write_csv
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import rows_of
+from experiments.papers.published_study import decimals, parse_select
 from experiments.papers.rank_outliers import outlier_counts
-from experiments.papers.rank_perplexity_published import MODELS, as_printed, read_published
 from experiments.rankings.ranks.experiment import ranks, token_scores
 from experiments.rankings.ranks.settings import RanksSettings
 from experiments.rankings.windows import scores_by_window
 
-__all__ = ["COMPARISON_COLUMNS", "compare_with_published", "fit_lines", "ranks_published"]
+__all__ = ["MODELS", "PUBLISHED", "as_printed", "compare_with_published", "ranks_published", "read_published"]
 
-COMPARISON_COLUMNS = (
+PUBLISHED = Path(__file__).with_name("rank_perplexity_published.csv")
+"""What the author's own workbooks store, at the precision of print, and the few numbers that only the text has."""
+
+MODELS = ("gpt-3.5-turbo", "gpt-4", "gpt-4-turbo", "gpt-4o")
+"""In the thesis's order."""
+
+_COLUMNS = (
     *("place", "text", "context_length", "window", "model", "quantity"),
     *("published", "decimals", "ours", "difference", "agrees", "unrounded", "source"),
 )
@@ -75,6 +81,26 @@ def ranks_published(study: xr.Dataset, settings: RanksPublishedSettings) -> Expe
     return replace(result, text=said, files={**result.files, "tables": write})
 
 
+def as_printed(value: ArrayLike, decimals: ArrayLike) -> NDArray[np.float64]:
+    """Round as the thesis does: halves up (0.705 is 0.71), also where a float falls short of the half by a hair."""
+    scale = 10.0 ** np.asarray(decimals)
+    scaled = np.asarray(value, dtype=float) * scale
+    rounded: NDArray[np.float64] = np.floor(scaled + 0.5 + 1e-9) / scale
+    return rounded
+
+
+def read_published() -> pd.DataFrame:
+    """Read the printed values by place, text, length, window, model and quantity; what does not apply is empty."""
+    rows = pd.read_csv(PUBLISHED, dtype=str, keep_default_na=False)
+    table = pd.DataFrame([parse_select(text) for text in rows["select"]])
+    return table.assign(
+        context_length=pd.to_numeric(table["context_length"]).astype("Int64"),
+        printed=rows["printed"].astype(float),
+        decimals=rows["printed"].map(decimals),
+        source=rows["source"],
+    )
+
+
 def compare_with_published(windows: pd.DataFrame) -> pd.DataFrame:
     """Put every printed number beside ours."""
     printed = read_published().rename(columns={"printed": "published"})
@@ -88,7 +114,7 @@ def compare_with_published(windows: pd.DataFrame) -> pd.DataFrame:
     rounded = as_printed(table["ours"].to_numpy(dtype=float), table["decimals"].to_numpy(dtype=int))
     published = as_printed(table["published"].to_numpy(dtype=float), table["decimals"].to_numpy(dtype=int))
     table["agrees"] = np.isclose(rounded, published, rtol=0, atol=1e-9)
-    return table[list(COMPARISON_COLUMNS)]
+    return table[list(_COLUMNS)]
 
 
 def _outliers(table: pd.DataFrame) -> pd.DataFrame:
@@ -154,30 +180,13 @@ def _appendix_c(main: pd.DataFrame) -> pd.DataFrame:
 
 
 def fit_lines(cells: pd.DataFrame) -> pd.DataFrame:
-    """Ordinary least squares of ``value`` on the raw length by model, quantity and text, and on both texts pooled."""
-    rows: list[dict[str, Any]] = []
-    for text in [*dict.fromkeys(cells["text"]), ""]:
-        for model in [name for name in MODELS if (cells["model"] == name).any()]:
-            for quantity in _FITTED:
-                mine = cells[
-                    (cells["model"] == model)
-                    & (cells["quantity"] == quantity)
-                    & ((cells["text"] == text) | (text == ""))
-                ]
-                fit = stats.linregress(
-                    mine["context_length"].to_numpy(dtype=float), mine["value"].to_numpy(dtype=float)
-                )
-                rows.append(
-                    {
-                        "text": text,
-                        "model": model,
-                        "quantity": quantity,
-                        "n": len(mine),
-                        "slope": float(fit.slope),
-                        "slope_se": float(fit.stderr),
-                        "p_value": float(fit.pvalue),
-                    }
-                )
+    """Ordinary least squares of ``value`` on the raw length by model, quantity and text; both texts pooled are ""."""
+    rows = []
+    keys = ["text", "model", "quantity"]
+    for key, mine in pd.concat([cells, cells.assign(text="")]).groupby(keys, sort=False):
+        fit = stats.linregress(mine["context_length"].to_numpy(dtype=float), mine["value"].to_numpy(dtype=float))
+        found = {"slope": float(fit.slope), "slope_se": float(fit.stderr), "p_value": float(fit.pvalue)}
+        rows.append(dict(zip(keys, key, strict=True)) | found)
     return pd.DataFrame(rows)
 
 

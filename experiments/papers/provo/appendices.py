@@ -3,34 +3,35 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 
-from estimators.cloze.distributions import Distributions, WordCounts, relative_frequencies
+from estimators.cloze.distributions import Distributions, relative_frequencies
 from estimators.cloze.renormalised import renormalised_distributions
-from estimators.cloze.split_halves import (
-    SplitHalves,
-    tvd_between_split_halves,
-    tvd_to_split_halves,
-)
+from estimators.cloze.split_halves import tvd_between_split_halves, tvd_to_split_halves
 from estimators.cloze.study import model_names
 from estimators.cloze.study_words import study_words
-from estimators.cloze.words import WORD_RULES
+from estimators.cloze.words import WORD_RULES, WordRules
 from experiments.papers.provo.quirks import (
     PUBLISHED,
+    appendix_halves,
     improved_legacy,
-    legacy_bootstrap_halves,
     legacy_split_halves,
+    words_as_written,
 )
+from experiments.papers.provo.stored import Floats, Items, StoredLists, in_order_of, without_word
 
 __all__ = ["SHARES", "appendix_lists", "spread_of_oracles"]
 
-Floats = NDArray[np.float64]
-Lists = dict[str, tuple[Floats, NDArray[np.intp]]]
+Lists = dict[str, tuple[Floats, Items]]
+"""By the name of the stored list: one value a context, and the positions of the contexts."""
+
+_FIRST: Literal["first"] = "first"
+_SECOND: Literal["second"] = "second"
 
 SHARES = (0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1)
 """Shares of contexts that are improved, as the stored lists name them."""
@@ -40,26 +41,17 @@ _MAIN = "cal_metrics_improved_model"
 _ORACLE = re.compile(r"cal_metrics_oracle/(?P<oracle>oracle\d)_(?P<kind>no_repl|repl)_dict/TVD_per_instance")
 
 
-def appendix_lists(study: xr.Dataset) -> tuple[dict[str, Floats], dict[str, NDArray[np.intp]]]:
+def appendix_lists(study: xr.Dataset) -> Lists:
     """Compute the lists of appendices A (oracles), E (improvement) and F (the same, by fold of passages)."""
-    names = study["result_name"].to_numpy().tolist()
-    lists: Lists = _oracle_lists(study, names)
+    lists = _oracle_lists(study)
     for model in ("gpt2", "gpt2-ft"):
         if model in model_names(study):
-            lists |= _improvement_lists(study, names, model)
-    return {name: values for name, (values, _) in lists.items()}, {name: items for name, (_, items) in lists.items()}
+            lists |= _improvement_lists(study, model)
+    return lists
 
 
 def spread_of_oracles(lists: Mapping[str, Floats]) -> dict[str, float]:
-    """Mean, population standard deviation and maximum of the lists of appendix A, which the code stores too.
-
-    Examples
-    --------
-    >>> spread_of_oracles({"cal_metrics_oracle/oracle1_repl_dict/TVD_per_instance": np.array([0.25, 0.75])})
-    ... # doctest: +NORMALIZE_WHITESPACE
-    {'tvd/appendix A/oracle1 with replacement/mean': 0.5, 'tvd/appendix A/oracle1 with replacement/sd': 0.25,
-     'tvd/appendix A/oracle1 with replacement/maximum': 0.75}
-    """
+    """Mean, population standard deviation and maximum of the lists of appendix A, which the code stores too."""
     found: dict[str, float] = {}
     for name, values in lists.items():
         match = _ORACLE.fullmatch(name)
@@ -74,89 +66,56 @@ def spread_of_oracles(lists: Mapping[str, Floats]) -> dict[str, float]:
     return found
 
 
-def _items(study: xr.Dataset, names: list[str], name: str) -> NDArray[np.intp]:
-    rows = study["result_list"].to_numpy() == names.index(name)
-    return np.asarray(study["result_item"].to_numpy()[rows], dtype=np.intp)
-
-
-def _oracle_lists(study: xr.Dataset, names: list[str]) -> Lists:
+def _oracle_lists(study: xr.Dataset) -> Lists:
     """Appendix A: two halves, and two draws with replacement, each against all answers."""
-    none = WORD_RULES["none"]
-    words = study_words(study, human=none, model=none, corpus=none, models=[])
-    answers = words.answers()
+    stored, words = StoredLists(study), words_as_written(study)
     found: Lists = {}
-    for which, kind in (("no_repl", "halves"), ("repl", "draws")):
-        for number, part in ((1, "first"), (2, "second")):
-            name = f"cal_metrics_oracle/oracle{number}_{which}_dict/TVD_per_instance"
-            if name not in names:
+    for kind in ("no_repl", "repl"):
+        for number, side in ((1, _FIRST), (2, _SECOND)):
+            name = f"cal_metrics_oracle/oracle{number}_{kind}_dict/TVD_per_instance"
+            if name not in stored.names:
                 continue
-            items = _items(study, names, name)
-            counts = answers.take(items)
-            split = (
-                legacy_split_halves(counts, [0], size="half", remove_odd=False)
-                if kind == "halves"
-                else legacy_bootstrap_halves(counts)
-            )
+            items = stored.items(name)
+            counts = words.answers().take(items)
             everyone = relative_frequencies(counts)
             # a blank answer is NaN there, which equals nothing: people's probability of it is lost
             kept = everyone.word != words.blank
             q = Distributions(
                 everyone.context[kept], everyone.word[kept], everyone.probability[kept], everyone.n_contexts
             )
-            side = "first" if part == "first" else "second"
-            values = tvd_to_split_halves(q, split, side, remaining=np.zeros(len(items)))[0]  # type: ignore[arg-type]
-            found[name] = values, items
+            split = appendix_halves(counts, with_replacement=kind == "repl")
+            found[name] = tvd_to_split_halves(q, split, side, remaining=np.zeros(len(items)))[0], items
     return found
 
 
-def _improvement_lists(study: xr.Dataset, names: list[str], model: str) -> Lists:
+def _improvement_lists(study: xr.Dataset, model: str) -> Lists:
     """Appendices E and F: TVDs to oracle 1, a share of them replaced by those between the oracles."""
     none = WORD_RULES["none"]
     found: Lists = {}
-    tuned = "_fine_tuned" if model == "gpt2-ft" else ""
     # appendix E drops failed samples and lower-cases; appendix F does neither
-    for base, rules in ((_MAIN, replace(PUBLISHED, failed="drop")), (f"{_MAIN}{tuned}_", none)):
-        folds = [base] if base == _MAIN else [base + fold for fold in _FOLDS]
-        if base == _MAIN and model != "gpt2":
+    if model == "gpt2":
+        found |= _improved(study, model, replace(PUBLISHED, failed="drop"), [_MAIN])
+    tuned = "_fine_tuned" if model == "gpt2-ft" else ""
+    return found | _improved(study, model, none, [f"{_MAIN}{tuned}_{fold}" for fold in _FOLDS])
+
+
+def _improved(study: xr.Dataset, model: str, rules: WordRules, folds: Sequence[str]) -> Lists:
+    stored, none = StoredLists(study), WORD_RULES["none"]
+    words = study_words(study, human=none, model=rules, corpus=none, models=[model], per="entry")
+    one = words.models[model]
+    answers = without_word(words.answers(), words.blank) if model == "gpt2-ft" else words.answers()
+    split = legacy_split_halves(answers.take(one.item), [0], size="half")
+    biased = renormalised_distributions(study, model, list(words.strings), none, same="last")
+    to_oracle = [tvd_to_split_halves(q, split)[0] for q in (biased, relative_frequencies(one.counts))]
+    found: Lists = {}
+    for fold in folds:
+        if f"{fold}/0/tvd_biased" not in stored.names:
             continue
-        words = study_words(study, human=none, model=rules, corpus=none, models=[model], per="entry")
-        one = words.models[model]
-        answers = words.answers()
-        if model == "gpt2-ft":
-            answers = _without(answers, words.blank)
-        split = legacy_split_halves(answers.take(one.item), [0], size="half")
-        biased = renormalised_distributions(study, model, list(words.strings), none, same="last")
-        to_biased = tvd_to_split_halves(biased, split)[0]
-        to_unbiased = tvd_to_split_halves(relative_frequencies(one.counts), split)[0]
-        for fold in folds:
-            if f"{fold}/0/tvd_biased" not in names:
-                continue
-            items = _items(study, names, f"{fold}/0/tvd_biased")
-            between = tvd_between_split_halves(_halves(answers, items))[0]
-            known = [_known(values, one.item, items) for values in (to_biased, to_unbiased)]
-            for share in SHARES:
-                for skip, kind in enumerate(("tvd_biased", "tvd_unbiased")):
-                    values = improved_legacy(known[skip], between, share, skip_draws=skip)
-                    found[f"{fold}/{share}/{kind}"] = values, items
+        items = stored.items(f"{fold}/0/tvd_biased")
+        between = tvd_between_split_halves(legacy_split_halves(answers.take(items), [0], size="half"))[0]
+        known = [in_order_of(items, values, one.item) for values in to_oracle]
+        for share in SHARES:
+            for skip, kind in enumerate(("tvd_biased", "tvd_unbiased")):
+                values = improved_legacy(known[skip], between, share, skip_draws=skip)
+                found[f"{fold}/{share}/{kind}"] = values, items
     return found
-
-
-def _halves(answers: WordCounts, items: NDArray[np.intp]) -> SplitHalves:
-    return legacy_split_halves(answers.take(items), [0], size="half")
-
-
-def _without(counts: WordCounts, word: int) -> WordCounts:
-    kept = counts.word != word
-    return WordCounts(counts.context[kept], counts.word[kept], counts.count[kept], counts.n_contexts)
-
-
-def _known(values: Floats, of_item: NDArray[np.intp], items: NDArray[np.intp]) -> Floats:
-    """Values in the order of a list; where a context has several entries they follow one another."""
-    found: dict[int, list[float]] = {}
-    for item, value in zip(of_item.tolist(), values.tolist(), strict=True):
-        found.setdefault(item, []).append(value)
-    taken = []
-    for item in items.tolist():
-        mine = found.get(item, [np.nan])
-        taken.append(mine.pop(0) if len(mine) > 1 else mine[0])
-    return np.array(taken)

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import re
 
 import matplotlib as mpl
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from experiments.harness.figures import STYLE, new_figure
 from experiments.harness.marks import light_grid, titled
+from experiments.papers.provo.stored import Floats, StoredLists, single_numbers
 
 __all__ = ["appendix_figures", "histogram_figure", "last_losses", "training_figure", "training_losses"]
-
-Floats = NDArray[np.float64]
 
 _ORACLES = "cal_metrics_oracle/oracle{}_no_repl_dict/TVD_per_instance"
 _TOKENS = "cal_metrics_bpe/TVD_per_instance/tvd_{}_human"
@@ -44,11 +41,9 @@ _COLOURS = ("#D55E00", "#0072B2", "#4A9BC8", "#009E73")
 
 def appendix_figures(study: xr.Dataset) -> dict[str, Figure]:
     """Draw those of figures 3, 10 and 15 that the stored files allow, by name."""
-    names = study["result_name"].to_numpy().tolist()
-    codes, values = study["result_list"].to_numpy(), study["result_value"].to_numpy()
-    found = {}
+    stored, found = StoredLists(study), {}
     for name, (title, lists) in _HISTOGRAMS.items():
-        own = {shown: values[codes == names.index(one)] for shown, one in lists.items() if one in names}
+        own = {shown: stored.values(one) for shown, one in lists.items() if one in stored.names}
         if len(own) == len(lists):
             found[name] = histogram_figure(own, title)
     losses = training_losses(study)
@@ -60,10 +55,10 @@ def histogram_figure(distances: dict[str, Floats], title: str) -> Figure:
     with mpl.rc_context(STYLE):
         fig = new_figure(6.4, 3.2)
         axes = fig.add_subplot()
+        bins = np.linspace(0, 1, 41).tolist()
         for (name, values), colour in zip(distances.items(), _COLOURS, strict=False):
-            shown = f"{name}, mean {values.mean():.3f}"
-            axes.hist(values, bins=np.linspace(0, 1, 41).tolist(), histtype="stepfilled", alpha=0.25, color=colour)
-            axes.hist(values, bins=np.linspace(0, 1, 41).tolist(), histtype="step", color=colour, label=shown)
+            axes.hist(values, bins=bins, histtype="stepfilled", alpha=0.25, color=colour)
+            axes.hist(values, bins=bins, histtype="step", color=colour, label=f"{name}, mean {values.mean():.3f}")
         axes.set_xlim(0, 1)
         axes.set_xlabel("distance (TVD) to people")
         axes.set_ylabel("contexts")
@@ -75,7 +70,7 @@ def histogram_figure(distances: dict[str, Floats], title: str) -> Figure:
 def training_losses(study: xr.Dataset) -> dict[str, dict[str, Floats]]:
     """Read the losses of fine-tuning: by fold of passages, ``training`` and ``validation``, shape (epoch,)."""
     stored: dict[str, dict[str, dict[int, float]]] = {}
-    for name, value in json.loads(study.attrs.get("published", "{}")).items():
+    for name, value in single_numbers(study).items():
         match = _LOSS.fullmatch(name)
         if match:
             what = "training" if match["what"].startswith("Training") else "validation"

@@ -38,37 +38,7 @@ class ArdLegacySettings(PredictorSettings):
 
 @experiment(ArdLegacySettings)
 def ard_legacy(study: xr.Dataset, settings: ArdLegacySettings) -> ExperimentResult:
-    """Regress the TVD between one model and people on properties of the context, as the paper's code does.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A cloze study with counts and models.
-    settings : ArdLegacySettings, optional
-        Or its fields by name.
-
-    Returns
-    -------
-    ExperimentResult
-        One row a predictor, in its own unit (``legacy``) and ``standardised``.
-
-    Raises
-    ------
-    InputError
-        If more than one model is asked for, or a context has no word or answer.
-
-    Examples
-    --------
-    >>> from experiments import ard_legacy, cloze_simulated
-    >>> study = cloze_simulated(n_items=24, vocab_size=60)
-    >>> found = ard_legacy(study, players="factors", predictors=["model_entropy", "oracle_tvd"])
-    >>> found.table[["fit", "predictor"]]
-                fit      predictor
-    0        legacy  model_entropy
-    1        legacy     oracle_tvd
-    2  standardised  model_entropy
-    3  standardised     oracle_tvd
-    """
+    """Regress the TVD between one model and people on properties of the context, as the paper's code does."""
     models = chosen_models(settings, study)
     if len(models) != 1:
         raise InputError(f"is {models}; ard_legacy is about one model: players=[gpt2]", field="players")
@@ -84,17 +54,18 @@ def ard_legacy(study: xr.Dataset, settings: ArdLegacySettings) -> ExperimentResu
     table = pd.DataFrame(rows)[[*_SHOWN, "published", "published_bar", "n_rows"]]
     # the regression's line for each predictor, the others at their means
     ends = np.stack([values.min(axis=0), values.max(axis=0)], axis=1)
-    slope, means = steps[0].coefficient[:, None], values.mean(axis=0)
-    others = float(means @ steps[0].coefficient) - means[:, None] * slope
+    first, means = steps[0].fit, values.mean(axis=0)
+    slope = first.coefficient[:, None]
+    others = float(means @ first.coefficient) - means[:, None] * slope
     dataset = xr.Dataset(
         {
             "target": ("row", columns.target),
             "predictor_value": (("row", "predictor"), values),
             "curve_at": (("predictor", "grid"), ends),
-            "curve_tvd": (("predictor", "quantile", "grid"), (steps[0].intercept + others + slope * ends)[:, None]),
-            "intercept": ("step", np.array([step.intercept for step in steps])),
-            "coefficient": (("step", "predictor"), np.stack([step.coefficient for step in steps])),
-            "sd": (("step", "predictor"), np.stack([step.sd for step in steps])),
+            "curve_tvd": (("predictor", "quantile", "grid"), (first.intercept + others + slope * ends)[:, None]),
+            "intercept": ("step", [step.fit.intercept for step in steps]),
+            "coefficient": (("step", "predictor"), np.stack([step.fit.coefficient for step in steps])),
+            "sd": (("step", "predictor"), np.stack([step.fit.sd for step in steps])),
         },
         coords={
             "predictor": list(columns.predictors),
@@ -128,19 +99,14 @@ def _legacy_text(table: pd.DataFrame) -> str:
         for name, row in raw.iterrows()
     )
     rescaled = "; ".join(f"{predictor_label(str(name))} {row['coefficient']:.3f}" for name, row in standard.iterrows())
-    first, second = (str(frame["coefficient"].abs().idxmax()) for frame in (raw, standard))
+    first, second = (predictor_label(str(frame["coefficient"].abs().idxmax())) for frame in (raw, standard))
+    fewer = "The paper's coefficients are from all 2,687 contexts; the model's samples are public for fewer. "
     return (
         f"scikit-learn's ARDRegression with the paper's settings, on {int(raw['n_rows'].iloc[0])} contexts: {given}. "
-        f"The largest is that of **{predictor_label(first)}**. These are changes of the TVD per unit of each predictor "
-        "(and units differ: a TVD between oracles moves within 0 and 1, an entropy over several nats). Per standard "
-        f"deviation they are: {rescaled}; the largest is that of **{predictor_label(second)}**.\n\n"
-        + (
-            "The paper's coefficients are from all 2,687 contexts, with terms for the part of speech; the model's "
-            "samples are public for fewer. "
-            if raw["published"].notna().any()
-            else ""
-        )
-        + "The paper's figure draws 2 / lambda around each coefficient, twice the variance of a prior; the "
-        "table has it as `published_bar` beside the posterior standard deviation `sd`. Oracle 1 is in the target and "
-        "in the TVD between oracles: `+exp=ard` takes other people for each."
+        f"The largest is that of **{first}**. These are changes of the TVD per unit of each predictor, and units "
+        f"differ. Per standard deviation they are: {rescaled}; the largest is that of **{second}**.\n\n"
+        + (fewer if raw["published"].notna().any() else "")
+        + "The paper's figure draws 2 / lambda around each coefficient, twice the variance of a prior "
+        "(`published_bar`); `sd` is the posterior standard deviation. Oracle 1 is in the target and in the TVD between "
+        "oracles: `+exp=ard` takes other people for each."
     )

@@ -36,23 +36,8 @@ class ArdConclusionSettings(ArdSettings):
 def ard_conclusion(study: xr.Dataset, settings: ArdConclusionSettings) -> ExperimentResult:
     """Ask how the paper's conclusion fares, "TVD between oracles matters most": from its regression to a clean one.
 
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A cloze study with counts and models.
-    settings : ArdConclusionSettings, optional
-        Or its fields by name.
-
-    Returns
-    -------
-    ExperimentResult
-        That of :func:`~experiments.cloze.ard.experiment.ard`, after the rows of scikit-learn's regressions: the paper's
-        (``legacy``), ``standardised``, and on clean words ``shared``, ``resplit``, ``disjoint``.
-
-    Examples
-    --------
-    >>> from experiments import ard_conclusion, provo
-    >>> ard_conclusion(provo(root="predict_next_word")).figures["conclusion"]  # doctest: +SKIP
+    The table is that of ``ard`` after the rows of scikit-learn's regressions: the paper's (``legacy``),
+    ``standardised``, and on clean words ``shared``, ``resplit``, ``disjoint``.
     """
     models = chosen_models(settings, study)
     steps = clean_steps(study, settings)
@@ -78,47 +63,50 @@ def _verdict(table: pd.DataFrame, dataset: xr.Dataset) -> str:
     main = table[table["fit"] == "main"].set_index("predictor")
     if "oracle_tvd" not in main.index or len(main) < 2:
         return ""
-    largest = {str(name): float(value) for name, value in main["p_largest"].items()}
-    probability, first = largest["oracle_tvd"], max(largest, key=lambda name: largest[name])
+    largest = main["p_largest"].astype(float)
+    probability, first = float(largest["oracle_tvd"]), str(largest.idxmax())
     word = "does not hold" if probability < 0.05 else "holds" if probability > 0.95 else "is open"
+    other = f"; that of {predictor_label(first)} is {largest[first]:.3f}" if first != "oracle_tvd" else ""
     said = [
         f'**The paper\'s conclusion "TVD between oracles matters most" {word}** on this model and these contexts: the '
-        f"probability that its standardised coefficient is the largest is {probability:.3f}"
-        + (f"; that of {predictor_label(first)} is {largest[first]:.3f}" if first != "oracle_tvd" else "")
-        + "."
+        f"probability that its standardised coefficient is the largest is {probability:.3f}{other}."
     ]
-    by_step: dict[str, dict[str, float]] = {
-        str(name): dict(zip(own["predictor"], own["coefficient"], strict=True)) for name, own in table.groupby("fit")
-    }
-    if {"legacy", "standardised"} <= by_step.keys():
-        raw, standard = by_step["legacy"], by_step["standardised"]
-        top, top_standard = (max(found, key=lambda name: abs(found[name])) for found in (raw, standard))
-        said.append(
-            f"Step by step (scikit-learn): with the paper's settings its coefficient is {raw['oracle_tvd']:.4f} per "
-            f"unit of TVD (largest: {predictor_label(str(top))}). Per standard deviation, on the same rows, it is "
-            f"{standard['oracle_tvd']:.3f} (largest: {predictor_label(str(top_standard))}, "
-            f"{standard[top_standard]:.3f})"
-            + "".join(
-                f"; {text} {by_step[name]['oracle_tvd']:.3f}"
-                for name, text in (
-                    ("shared", "with clean words and a shared oracle"),
-                    ("resplit", "over all splits of the same people"),
-                    ("disjoint", "with other people behind it"),
-                )
-                if name in by_step
-            )
-            + "."
-        )
+    by_step = table.pivot_table("coefficient", "predictor", "fit")
+    if {"legacy", "standardised"} <= set(by_step):
+        said.append(_step_by_step(by_step))
     if "human_entropy" in main.index:
-        draws = dataset["coefficient_draw"].sel(fit="main")
-        pair = draws.sel(predictor=["human_entropy", "oracle_tvd"]).to_numpy()
-        together = np.corrcoef(pair.T)[0, 1]
-        both = np.quantile(pair.sum(axis=1), [0.05, 0.5, 0.95])
-        values = dataset["predictor_value"].sel(predictor=["human_entropy", "oracle_tvd"]).to_numpy()
-        said.append(
-            "Human entropy and the TVD between oracles are two readings of the same thing, how much people disagree "
-            f"(correlation over contexts {np.corrcoef(values.T)[0, 1]:.2f}); the data hardly say which of them carries "
-            f"the effect (posterior correlation of the two coefficients {together:.2f}), but their sum is known: "
-            f"{both[1]:.2f} [{both[0]:.2f}, {both[2]:.2f}] (90%)."
-        )
+        said.append(_together(dataset))
     return "\n\n".join(said)
+
+
+def _step_by_step(coefficient: pd.DataFrame) -> str:
+    """Coefficients of the TVD between oracles by step: a row a predictor, a column a step."""
+    ours = coefficient.loc["oracle_tvd"]
+    top, top_standard = (str(coefficient[step].abs().idxmax()) for step in ("legacy", "standardised"))
+    clean = {
+        "shared": "with clean words and a shared oracle",
+        "resplit": "over all splits of the same people",
+        "disjoint": "with other people behind it",
+    }
+    return (
+        f"Step by step (scikit-learn): with the paper's settings its coefficient is {ours['legacy']:.4f} per unit of "
+        f"TVD (largest: {predictor_label(top)}). Per standard deviation, on the same rows, it is "
+        f"{ours['standardised']:.3f} (largest: {predictor_label(top_standard)}, "
+        f"{coefficient['standardised'][top_standard]:.3f})"
+        + "".join(f"; {text} {ours[step]:.3f}" for step, text in clean.items() if step in ours)
+        + "."
+    )
+
+
+def _together(dataset: xr.Dataset) -> str:
+    """Human entropy and the TVD between oracles: their correlations, and the sum of their coefficients."""
+    names = ["human_entropy", "oracle_tvd"]
+    pair = dataset["coefficient_draw"].sel(fit="main", predictor=names).to_numpy()
+    low, middle, high = np.quantile(pair.sum(axis=1), [0.05, 0.5, 0.95])
+    values = dataset["predictor_value"].sel(predictor=names).to_numpy()
+    return (
+        "Human entropy and the TVD between oracles are two readings of the same thing, how much people disagree "
+        f"(correlation over contexts {np.corrcoef(values.T)[0, 1]:.2f}). The data hardly say which of them carries the "
+        f"effect (posterior correlation of the two coefficients {np.corrcoef(pair.T)[0, 1]:.2f}), but their sum is "
+        f"known: {middle:.2f} [{low:.2f}, {high:.2f}] (90%)."
+    )

@@ -8,13 +8,14 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 from scipy.stats import norm
 
 from experiments.cloze.ard.settings import RelevanceSettings, design_columns
 from experiments.harness.bayes import convergence_columns
-from inference.cloze.ard import sklearn_ard
+from inference.cloze.ard import SklearnArd, sklearn_ard
 from models.cloze.ard_columns import ArdColumns
 
 __all__ = ["PUBLISHED", "Step", "clean_steps", "paper_steps", "step_rows"]
@@ -29,30 +30,15 @@ PUBLISHED: Mapping[str, float] = MappingProxyType(
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """One regression; coefficients of scikit-learn's fit.
-
-    Attributes
-    ----------
-    name : str
-    predictors : tuple of str
-    coefficient, sd, bar : ndarray, shape (predictor,)
-        Per standard deviation of the predictor where `standardised`; `bar` is 2 / lambda.
-    intercept : float
-    standardised : bool
-    n_rows : int
-    is_published : bool
-        The paper gives coefficients for this model and design (:data:`PUBLISHED`).
-    """
+    """One regression by scikit-learn, per standard deviation of the predictors where `standardised`."""
 
     name: str
     predictors: tuple[str, ...]
-    coefficient: Floats
-    sd: Floats
-    bar: Floats
-    intercept: float
+    fit: SklearnArd
     standardised: bool
     n_rows: int
     is_published: bool = False
+    """The paper gives coefficients for this model and design (:data:`PUBLISHED`)."""
 
 
 def paper_steps(study: xr.Dataset, model: str, columns: ArdColumns) -> list[Step]:
@@ -85,42 +71,32 @@ def _step(name: str, columns: ArdColumns, *, standardised: bool) -> Step:
     x = _matrix(columns)
     if standardised:
         x = (x - x.mean(axis=0)) / np.where(x.std(axis=0) > 0, x.std(axis=0), 1)
-    fit = sklearn_ard(x, columns.target)
-    return Step(
-        name=name,
-        predictors=tuple(columns.predictors),
-        coefficient=fit.coefficient,
-        sd=fit.sd,
-        bar=fit.two_over_precision,
-        intercept=fit.intercept,
-        standardised=standardised,
-        n_rows=columns.target.size,
-    )
+    return Step(name, tuple(columns.predictors), sklearn_ard(x, columns.target), standardised, columns.target.size)
 
 
 def step_rows(steps: list[Step], tail: float) -> list[dict[str, Any]]:
     """Rows of a table like that of ``ard``: one a step and predictor."""
     reach = float(norm.isf(tail))
-    rows = []
+    tables = []
     for step in steps:
-        for k, name in enumerate(step.predictors):
-            value, sd = float(step.coefficient[k]), float(step.sd[k])
-            ends = {"": value, "_lower": value - reach * sd, "_upper": value + reach * sd}
-            rows.append(
-                {
-                    "fit": step.name,
-                    "engine": "scikit-learn",
-                    "predictor": name,
-                    "unit": "TVD per sd" if step.standardised else "TVD per unit",
-                    "coefficient": value,
-                    "sd": sd,
-                    "lower": ends["_lower"],
-                    "upper": ends["_upper"],
-                    **({f"effect_tvd{end}": at for end, at in ends.items()} if step.standardised else {}),
-                    "published": PUBLISHED.get(name, np.nan) if step.is_published else np.nan,
-                    "published_bar": float(step.bar[k]),
-                    "n_rows": step.n_rows,
-                    **convergence_columns(None),
-                }
-            )
-    return rows
+        value, sd = step.fit.coefficient, step.fit.sd
+        table = pd.DataFrame(
+            {
+                "fit": step.name,
+                "engine": "scikit-learn",
+                "predictor": step.predictors,
+                "unit": "TVD per sd" if step.standardised else "TVD per unit",
+                "coefficient": value,
+                "sd": sd,
+                "lower": value - reach * sd,
+                "upper": value + reach * sd,
+                "published": [PUBLISHED.get(name, np.nan) if step.is_published else np.nan for name in step.predictors],
+                "published_bar": step.fit.two_over_precision,
+                "n_rows": step.n_rows,
+            }
+        ).assign(**convergence_columns(None))
+        if step.standardised:
+            effect = {"": "coefficient", "_lower": "lower", "_upper": "upper"}
+            table = table.assign(**{f"effect_tvd{end}": table[column] for end, column in effect.items()})
+        tables.append(table)
+    return [{str(key): value for key, value in row.items()} for table in tables for row in table.to_dict("records")]

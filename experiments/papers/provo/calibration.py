@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
 from estimators.cloze.calibration_error import expected_calibration_error
-from estimators.cloze.study_words import StudyWords, study_words
-from estimators.cloze.words import WORD_RULES
-from experiments.papers.provo.quirks import legacy_bootstrap_halves, legacy_split_halves
+from estimators.cloze.study_words import StudyWords
+from experiments.papers.provo.quirks import appendix_halves, words_as_written
+from experiments.papers.provo.stored import Items, StoredLists, single_numbers
 
 __all__ = ["appendix_calibration", "corpus_words"]
 
@@ -29,32 +27,25 @@ _PLAYERS = {
 def appendix_calibration(study: xr.Dataset) -> dict[str, float]:
     """Compute the calibration error of two samples of the people (appendix A), and read that of tokens (appendix D).
 
-    The samples of appendix A are two halves, and two draws with replacement.
-
     The samples of tokens are not public; their errors are single numbers that the authors stored.
     """
-    stored = json.loads(study.attrs.get("published", "{}"))
+    single = single_numbers(study)
     found = {
-        f"ece/appendix D/{player}/human, as stored": float(stored[_TOKENS + key])
+        f"ece/appendix D/{player}/human, as stored": float(single[_TOKENS + key])
         for key, player in _PLAYERS.items()
-        if _TOKENS + key in stored
+        if _TOKENS + key in single
     }
-    names = study["result_name"].to_numpy().tolist()
-    if _HALVES not in names:
+    stored = StoredLists(study)
+    if _HALVES not in stored.names:
         return found
-    rows = study["result_list"].to_numpy() == names.index(_HALVES)
-    items = np.asarray(study["result_item"].to_numpy()[rows], dtype=np.intp)
-    none = WORD_RULES["none"]
-    words = study_words(study, human=none, model=none, corpus=none, models=[])
+    items, words = stored.items(_HALVES), words_as_written(study)
     counts = words.answers().take(items)
     starts = np.searchsorted(counts.context, np.arange(counts.n_contexts))
     majority = counts.word[_first_largest(counts.count, starts)]
     # a blank answer is NaN there, which equals nothing
     gold = {"corpus": corpus_words(study, words, items), "human": np.where(majority == words.blank, -1, majority)}
-    for drawn, split in (
-        ("", legacy_split_halves(counts, [0], size="half", remove_odd=False)),
-        (" with replacement", legacy_bootstrap_halves(counts)),
-    ):
+    for drawn in ("", " with replacement"):
+        split = appendix_halves(counts, with_replacement=bool(drawn))
         for player, part in (("oracle1", split.first[0]), ("oracle2", split.second[0])):
             top = _first_largest(part, starts)
             sure = part[top] / np.add.reduceat(part, starts)
@@ -64,7 +55,7 @@ def appendix_calibration(study: xr.Dataset) -> dict[str, float]:
     return found
 
 
-def corpus_words(study: xr.Dataset, words: StudyWords, items: NDArray[np.intp]) -> NDArray[np.int64]:
+def corpus_words(study: xr.Dataset, words: StudyWords, items: Items) -> NDArray[np.int64]:
     """Codes of the corpus words of a stored list's contexts, shape (context,).
 
     Passage 36 has a lone dash where the list repeats a context: the word asked for was that dash, which nobody

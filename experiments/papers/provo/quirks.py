@@ -23,16 +23,20 @@ from estimators.cloze import (
     tvd_between_split_halves,
     tvd_to_split_halves,
 )
+from estimators.cloze.study_words import StudyWords
 from estimators.errors import InputError
+from experiments.papers.provo.stored import without_word
 from models.cloze.ard_columns import ArdColumns, columns_of, context_lengths
 
 __all__ = [
     "PUBLISHED",
     "PUBLISHED_RAW",
+    "appendix_halves",
     "improved_legacy",
     "legacy_bootstrap_halves",
     "legacy_columns",
     "legacy_split_halves",
+    "words_as_written",
 ]
 
 PUBLISHED = WordRules(
@@ -102,6 +106,19 @@ def legacy_bootstrap_halves(counts: WordCounts, seeds: tuple[int, int] = (0, 1))
     return SplitHalves(counts, parts[0], parts[1])
 
 
+def appendix_halves(counts: WordCounts, *, with_replacement: bool) -> SplitHalves:
+    """Split as appendix A does: two halves, or two draws with replacement."""
+    if with_replacement:
+        return legacy_bootstrap_halves(counts)
+    return legacy_split_halves(counts, [0], size="half", remove_odd=False)
+
+
+def words_as_written(study: xr.Dataset) -> StudyWords:
+    """People's words of a study with no rule applied."""
+    none = WORD_RULES["none"]
+    return study_words(study, human=none, model=none, corpus=none, models=[])
+
+
 @functools.lru_cache(maxsize=4096)
 def _positions(
     total: int, seed: int, size: int, removed_before: int | None, remove_odd: bool
@@ -148,10 +165,8 @@ def legacy_columns(study: xr.Dataset, model: str, predictors: Sequence[str], *, 
         given.context, np.where(given.word == words.blank, blank, given.word), given.count, given.n_contexts
     )
     oracles = legacy_split_halves(people, [seed], size="half")
-    rows = people.word != blank
-    answered = WordCounts(people.context[rows], people.word[rows], people.count[rows], people.n_contexts)
     made = {
-        "human_entropy": entropy_nats(relative_frequencies(answered)),
+        "human_entropy": entropy_nats(relative_frequencies(without_word(people, blank))),
         "model_entropy": entropy_nats(q),
         "oracle_tvd": tvd_between_split_halves(oracles)[0],
         "context_length": context_lengths(study)[found.item],

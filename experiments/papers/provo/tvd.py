@@ -17,39 +17,16 @@ from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.tables import markdown_table
 from experiments.papers.provo.appendix_figures import appendix_figures
 from experiments.papers.provo.results import LegacyResults, legacy_results, published_table, stored_comparison
+from experiments.papers.provo.stored import StoredLists
 
-__all__ = ["TvdLegacySettings", "tvd_legacy"]
-
-
-class TvdLegacySettings(OracleSettings):
-    """Settings of :func:`tvd_legacy`: those of the clean values, as the legacy ones have none."""
+__all__ = ["tvd_legacy"]
 
 
-@experiment(TvdLegacySettings)
-def tvd_legacy(study: xr.Dataset, settings: TvdLegacySettings) -> ExperimentResult:
+@experiment(OracleSettings)
+def tvd_legacy(study: xr.Dataset, settings: OracleSettings) -> ExperimentResult:
     """Give published, legacy and clean values side by side, and compare the stored lists element by element.
 
-    Parameters
-    ----------
-    study : xarray.Dataset
-        Of :func:`~experiments.studies.cloze.provo.provo`, in the layout of the public repository.
-    settings : TvdLegacySettings, optional
-        Or its fields by name.
-
-    Returns
-    -------
-    ExperimentResult
-        One row a quantity.
-
-    Raises
-    ------
-    InputError
-        If the study holds no stored results.
-
-    Examples
-    --------
-    >>> from experiments import provo, tvd_legacy
-    >>> tvd_legacy(provo(root="predict_next_word")).table[["quantity", "legacy", "paper"]]  # doctest: +SKIP
+    The study is the public repository; the settings are those of the clean values, as the legacy ones have none.
     """
     words = words_of(settings, study, chosen_models(settings, study, needed=False))
     clean, refused = players_tvd(study, words, settings)
@@ -112,15 +89,12 @@ def _distances(results: LegacyResults, players: list[PlayerTvd]) -> xr.Dataset:
 
 def stored_only(study: xr.Dataset, results: LegacyResults) -> pd.DataFrame:
     """Means of the stored lists that no public sample gives again; of the improved ones only those of share 0."""
-    values, which = study["result_value"].to_numpy(), study["result_list"].to_numpy()
-    rows = []
-    for code, name in enumerate(study["result_name"].to_numpy().tolist()):
-        computed = results.lists.get(name)
+    stored, rows = StoredLists(study), []
+    for name in stored.names:
         improved = name.startswith("cal_metrics_improved_model") and "/0/" not in name
-        if improved or (computed is not None and not np.isnan(computed).all()):
-            continue
-        mine = values[which == code]
-        rows.append({"list": name, "n_stored": len(mine), "mean": float(mine.mean())})
+        if not improved and np.isnan(results.lists.get(name, np.array([np.nan]))).all():
+            mine = stored.values(name)
+            rows.append({"list": name, "n_stored": len(mine), "mean": float(mine.mean())})
     return pd.DataFrame(rows, columns=["list", "n_stored", "mean"])
 
 
@@ -128,23 +102,18 @@ def legacy_table(results: LegacyResults, clean: list[PlayerTvd]) -> pd.DataFrame
     """``quantity``, ``legacy``, ``published_legacy``, ``difference``, ``paper``, ``clean``, ``note``."""
     published = published_table().set_index("quantity")
     known = {player.player: player for player in clean}
-    quantities = [*published.index, *(name for name in results.numbers if name not in published.index)]
-    rows = []
-    for name in quantities:
-        legacy = results.numbers.get(name, np.nan)
-        stated = published.loc[name] if name in published.index else None
-        rows.append(
-            {
-                "quantity": name,
-                "legacy": legacy,
-                "published_legacy": np.nan if stated is None else stated["legacy"],
-                "difference": np.nan if stated is None else legacy - stated["legacy"],
-                "paper": np.nan if stated is None else stated["paper"],
-                "clean": _clean_value(name, known),
-                "note": "" if stated is None else stated["note"],
-            }
-        )
-    return pd.DataFrame(rows)
+    table = published.reindex([*published.index, *(name for name in results.numbers if name not in published.index)])
+    ours = pd.Series(results.numbers, dtype=float).reindex(table.index)
+    return pd.DataFrame(
+        {
+            "legacy": ours,
+            "published_legacy": table["legacy"],
+            "difference": ours - table["legacy"],
+            "paper": table["paper"],
+            "clean": [_clean_value(str(name), known) for name in table.index],
+            "note": table["note"].fillna(""),
+        }
+    ).reset_index(names="quantity")
 
 
 def _clean_value(name: str, players: dict[str, PlayerTvd]) -> float:

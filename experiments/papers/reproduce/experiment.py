@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import matplotlib as mpl
@@ -22,7 +23,7 @@ from pydantic import model_validator
 from estimators.errors import InputError, unknown_choice
 from experiments.harness.csv_tables import read_guarded_csv
 from experiments.harness.figures import STYLE, new_figure
-from experiments.harness.marks import titled
+from experiments.harness.marks import percent, titled
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import Seeded, rows_of
 from experiments.papers.published_study import (
@@ -48,6 +49,7 @@ TABLE_COLUMNS = (
 )
 """One row a published value; ``published`` as printed."""
 
+_WITHOUT_OUTPUTS = {"data missing": DATA_MISSING, "not run": NOT_RUN, "failed": PART_FAILED}
 _COLOURS = ("#009E73", "#4A9BC8", "#939393", "#C38700", "#D55E00", "#CC79A7", "#B3261E", "#d9d9d9", "#f0f0f0")
 
 
@@ -148,7 +150,7 @@ def reproduce(study: xr.Dataset, settings: ReproduceSettings) -> ExperimentResul
     study = _of_papers(study, settings)
     outcomes = _outcomes(study, settings)
     table = judged_values(study, outcomes)
-    by_name = {outcome.planned.part.name: outcome for outcome in outcomes}
+    by_name = {outcome.name: outcome for outcome in outcomes}
     bad = table["verdict"].isin(UNEXPECTED)
     broken = [outcome for outcome in outcomes if outcome.state == "failed"]
     return ExperimentResult(
@@ -158,12 +160,12 @@ def reproduce(study: xr.Dataset, settings: ReproduceSettings) -> ExperimentResul
         text=summary(table, outcomes),
         warnings=(
             *_value_warnings(table[bad]),
-            *(f"part {one.planned.part.name} failed: {one.message}" for one in broken),
-            *(f"part {one.planned.part.name}: {one.message}" for one in outcomes if one.state == "data missing"),
-            *(f"part {one.planned.part.name}: a check failed (convergence)" for one in outcomes if one.gate_failed),
+            *(f"part {one.name} failed: {one.message}" for one in broken),
+            *(f"part {one.name}: {one.message}" for one in outcomes if one.state == "data missing"),
+            *(f"part {one.name}: a check failed (convergence)" for one in outcomes if one.gate_failed),
         ),
         gate_failed=bool(bad.any()) or bool(broken) or any(one.gate_failed for one in outcomes),
-        on_screen=_on_screen(table),
+        on_screen=counts(table).reset_index(),
         title="Published numbers, reproduced",
         body=report_body(table, by_name),
         verdicts=VERDICTS,
@@ -207,8 +209,8 @@ def _outcomes(study: xr.Dataset, settings: ReproduceSettings) -> list[Outcome]:
         extra=settings.overrides,
         why_not=settings.why_not,
     )
-    if not any(one.wanted and not one.problem for one in planned):
-        problems = "; ".join(dict.fromkeys(one.problem for one in planned if one.wanted and one.problem))
+    if not any(not one.unwanted and not one.problem for one in planned):
+        problems = "; ".join(dict.fromkeys(one.problem for one in planned if not one.unwanted and one.problem))
         raise InputError(problems or "names no part", source="nothing can be run", field="data")
     n_jobs = cores() if settings.n_jobs is None else settings.n_jobs
     return run_parts(planned, n_jobs=n_jobs, again=settings.named(settings.again))
@@ -216,55 +218,38 @@ def _outcomes(study: xr.Dataset, settings: ReproduceSettings) -> list[Outcome]:
 
 def judged_values(study: xr.Dataset, outcomes: Sequence[Outcome]) -> pd.DataFrame:
     """Put ours beside every published value, with its verdict."""
-    by_name = {outcome.planned.part.name: outcome for outcome in outcomes}
+    by_name = {outcome.name: outcome for outcome in outcomes}
     cache: dict[Path, pd.DataFrame | None] = {}
     records = []
     for row in rows_of(study.to_dataframe().reset_index()):
         outcome = by_name[row.part] if row.part else None
         ours: float | None = None
         reason = row.reason
-        if outcome is None or outcome.has_outputs:
+        if outcome is not None and not outcome.has_outputs:
+            verdict, reason = _WITHOUT_OUTPUTS[outcome.state], outcome.message
+        else:
             if outcome is not None:
                 path = outcome.planned.folder / row.table
                 if path not in cache:
-                    cache[path] = _read(path)
+                    # cells as they were written
+                    cache[path] = read_guarded_csv(path) if path.is_file() else None
                 ours, problem = value_of(cache[path], parse_select(row.select), row.column)
                 reason = reason or (f"{row.table}: {problem}" if problem else "")
             verdict = judge(row.printed, ours, tolerance=row.tolerance, expected=row.expected, reason=row.reason)
-        else:
-            verdict = {"data missing": DATA_MISSING, "not run": NOT_RUN, "failed": PART_FAILED}[outcome.state]
-            reason = outcome.message
-        records.append(
-            {
-                "paper": row.paper,
-                "where": row.where,
-                "quantity": row.quantity,
-                "unit": row.unit,
-                "published": row.printed,
-                "ours": np.nan if ours is None else ours,
-                "difference": np.nan if ours is None else ours - float(number_of(row.printed)),
-                "tolerance": row.tolerance,
-                "verdict": verdict,
-                "reason": reason,
-                "part": row.part,
-                "source": row.source,
-            }
-        )
+        found = {"ours": np.nan, "difference": np.nan}
+        if ours is not None:
+            found = {"ours": ours, "difference": ours - float(number_of(row.printed))}
+        records.append(row._asdict() | found | {"published": row.printed, "verdict": verdict, "reason": reason})
     return pd.DataFrame(records, columns=list(TABLE_COLUMNS))
-
-
-def _read(path: Path) -> pd.DataFrame | None:
-    """A part's table with its cells as they were written."""
-    return read_guarded_csv(path) if path.is_file() else None
 
 
 def value_of(table: pd.DataFrame | None, select: Mapping[str, str], column: str) -> tuple[float | None, str]:
     """Find one number in a part's table."""
     if table is None:
         return None, "is not there"
-    for name in (*select, column):
-        if name not in table.columns:
-            return None, f"has no column {name}"
+    missing = next((name for name in (*select, column) if name not in table), None)
+    if missing is not None:
+        return None, f"has no column {missing}"
     mine = table
     for name, cell in select.items():
         mine = mine[mine[name] == cell]
@@ -272,11 +257,10 @@ def value_of(table: pd.DataFrame | None, select: Mapping[str, str], column: str)
         said = " | ".join(f"{name}={cell}" for name, cell in select.items())
         return None, f"has {len(mine)} rows with {said}"
     cell = str(mine[column].iloc[0])
-    try:
-        value = float(cell)
-    except ValueError:
-        return None, f"has {cell!r} in {column}"
-    return (value, "") if math.isfinite(value) else (None, f"has {cell!r} in {column}")
+    with suppress(ValueError):
+        if math.isfinite(value := float(cell)):
+            return value, ""
+    return None, f"has {cell!r} in {column}"
 
 
 def _value_warnings(bad: pd.DataFrame) -> list[str]:
@@ -295,27 +279,14 @@ def counts(table: pd.DataFrame) -> pd.DataFrame:
     """Values of every paper by verdict: a row a paper, a column a verdict."""
     found = pd.crosstab(table["paper"], table["verdict"])
     papers = list(dict.fromkeys(table["paper"]))
-    return found.reindex(index=papers, columns=[name for name in VERDICTS if name in found], fill_value=0)
-
-
-def _on_screen(table: pd.DataFrame) -> pd.DataFrame:
-    found = counts(table).reset_index()
-    found.columns.name = None
-    return found
+    return found.reindex(index=papers, columns=[name for name in VERDICTS if name in found]).rename_axis(columns=None)
 
 
 def _dataset(table: pd.DataFrame) -> xr.Dataset:
-    numbers = {
-        "published": ("value", np.array([float(number_of(printed)) for printed in table["published"]])),
-        **{name: ("value", table[name].to_numpy(dtype=float)) for name in ("ours", "difference", "tolerance")},
-    }
-    words = {
-        name: ("value", table[name].to_numpy(dtype=object))
-        for name in TABLE_COLUMNS
-        if name not in ("published", "ours", "difference", "tolerance")
-    }
-    printed = ("value", table["published"].to_numpy(dtype=object))
-    return xr.Dataset({**numbers, **words, "printed": printed})
+    """The table as variables, its printed numbers as numbers too."""
+    columns: dict[str, object] = {str(name): column.to_numpy() for name, column in table.items()}
+    columns |= {"printed": columns["published"], "published": [float(number_of(text)) for text in table["published"]]}
+    return xr.Dataset({name: ("value", values) for name, values in columns.items()})
 
 
 def verdict_figure(table: pd.DataFrame) -> Figure:
@@ -325,22 +296,20 @@ def verdict_figure(table: pd.DataFrame) -> Figure:
         fig = new_figure(7.6, 1.2 + 0.6 * len(found))
         axes = fig.add_subplot()
         places = -np.arange(len(found))
-        left = np.zeros(len(found))
         total = found.sum(axis=1).to_numpy()
-        for verdict in found.columns:
-            share = found[verdict].to_numpy() / total
-            colour = _COLOURS[VERDICTS.index(str(verdict))]
-            axes.barh(places, share, left=left, color=colour, label=str(verdict), height=0.62)
-            for place, start, width, number in zip(places.tolist(), left, share, found[verdict].tolist(), strict=True):
-                if width > 0.03:
-                    axes.text(start + width / 2, place, f"{number}", ha="center", va="center", fontsize=8)
-            left += share
+        shares = found.div(total, axis=0)
+        for verdict, left in (shares.cumsum(axis=1) - shares).items():
+            share, label = shares[verdict], str(verdict)
+            colour = _COLOURS[VERDICTS.index(label)]
+            bars = axes.barh(places, share, left=left, color=colour, label=label, height=0.62)
+            numbers = [f"{n}" if width > 0.03 else "" for n, width in zip(found[verdict], share, strict=True)]
+            axes.bar_label(bars, numbers, label_type="center", fontsize=8)
         titles = [PAPERS.get(str(name), str(name)).split(" (")[0].split(":")[0] for name in found.index]
         labels = [f"{textwrap.fill(title, 36)}\n({n} values)" for title, n in zip(titles, total, strict=True)]
         axes.set_yticks(places, labels)
         axes.tick_params(axis="y", length=0)
         axes.set_xlim(0, 1)
-        axes.xaxis.set_major_formatter(mpl.ticker.PercentFormatter(1))
+        percent(axes.xaxis)
         axes.set_xlabel("share of the published values")
         fig.legend(loc="outside lower center", ncols=3)
         titled(fig, f"What became of {total.sum():,} published values")

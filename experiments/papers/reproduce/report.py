@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -60,9 +61,11 @@ def report_body(table: pd.DataFrame, outcomes: Mapping[str, Outcome]) -> str:
         _counts(table),
     ]
     present = list(dict.fromkeys(table["paper"]))
-    papers = [*(name for name in PAPERS if name in present), *(name for name in present if name not in PAPERS)]
-    for paper in papers:
-        sections += _paper(paper, table[table["paper"] == paper], outcomes)
+    for paper in sorted(present, key=lambda name: [*PAPERS, name].index(name)):
+        sections += [f"## {markdown_plain(PAPERS.get(paper, paper))}", PAPER_NOTES.get(paper, "")]
+        values = table[table["paper"] == paper]
+        for display in _displays(paper, list(values["where"])):
+            sections += _display(display, values[values["where"] == display.where], outcomes)
     sections += [
         "## What the toolkit adds",
         "What the papers do not have. The parts that sample from a posterior take minutes each and run with "
@@ -71,50 +74,35 @@ def report_body(table: pd.DataFrame, outcomes: Mapping[str, Outcome]) -> str:
     for addition in ADDED:
         if PARTS[addition.part].paper in present:
             sections += _addition(addition, outcomes.get(addition.part))
-    sections += ["## Parts", _parts(outcomes)]
-    return "\n\n".join(sections)
+    return "\n\n".join(filter(None, [*sections, "## Parts", _parts(outcomes)]))
 
 
 def _counts(table: pd.DataFrame) -> str:
     """Values by verdict and paper, as Markdown."""
-    found = pd.crosstab(table["verdict"], table["paper"])
-    found = found.reindex(index=[name for name in VERDICTS if name in found.index])
-    found = found[list(dict.fromkeys(table["paper"]))]
-    found["all"] = found.sum(axis=1)
-    found.loc["all"] = found.sum(axis=0)
-    return markdown_table(found.reset_index())
+    found = pd.crosstab(table["verdict"], table["paper"], margins=True, margins_name="all")
+    rows = [name for name in (*VERDICTS, "all") if name in found.index]
+    return markdown_table(found.loc[rows, [*dict.fromkeys(table["paper"]), "all"]].reset_index())
 
 
-def _paper(paper: str, table: pd.DataFrame, outcomes: Mapping[str, Outcome]) -> list[str]:
+def _displays(paper: str, places: Sequence[str]) -> list[Display]:
+    """What a paper shows, and then the places that only the tables of values name."""
     displays = [display for display in DISPLAYS if display.paper == paper]
     shown = {display.where for display in displays}
-    displays += [Display(paper, where, where) for where in dict.fromkeys(table["where"]) if where not in shown]
-    if not displays:
-        return []
-    sections = [
-        f"## {markdown_plain(PAPERS.get(paper, paper))}",
-        *([PAPER_NOTES[paper]] if paper in PAPER_NOTES else []),
-    ]
-    for display in displays:
-        sections += _display(display, table[table["where"] == display.where], outcomes)
-    return sections
+    return displays + [Display(paper, where, where) for where in dict.fromkeys(places) if where not in shown]
 
 
 def _display(display: Display, values: pd.DataFrame, outcomes: Mapping[str, Outcome]) -> list[str]:
-    sections = [f"### {markdown_plain(display.title)}"]
-    if display.text:
-        sections.append(display.text)
+    sections = [f"### {markdown_plain(display.title)}", display.text]
     outcome = outcomes.get(display.part)
     if outcome is not None:
-        sections += _trouble(outcome)
-        sections += _figures(outcome, display.figures, display.title)
+        sections += [*_trouble(outcome), *_figures(outcome, display.figures, display.title)]
     return [*sections, *_values(values, folded=display.folded)]
 
 
 def _trouble(outcome: Outcome) -> list[str]:
     if outcome.has_outputs:
         return ["**A convergence check failed; do not use these numbers.**"] if outcome.gate_failed else []
-    name = outcome.planned.part.name
+    name = outcome.name
     if outcome.state == "not run":
         return [f"*Not run: {markdown_plain(outcome.message)}.*"]
     label = "Data missing" if outcome.state == "data missing" else f"The part `{name}` failed"
@@ -123,19 +111,15 @@ def _trouble(outcome: Outcome) -> list[str]:
 
 def _figures(outcome: Outcome, names: Sequence[str], title: str) -> list[str]:
     """Images of a part, by paths from the report's folder."""
-    if not outcome.has_outputs:
-        return []
     folder = outcome.planned.folder
-    found = [
-        path
-        for name in names
-        for path in sorted((folder / "figures").glob(f"{name}.png"), key=lambda path: path.stat().st_mtime_ns)
-    ]
-    label = markdown_plain(title)
-    return [
-        f"![{label}: {path.stem.replace('_', ' ')}]({folder.parent.name}/{folder.name}/figures/{path.name})"
-        for path in found
-    ]
+    found = [path for name in names for path in sorted((folder / "figures").glob(f"{name}.png"), key=_written)]
+    place = f"{folder.parent.name}/{folder.name}/figures"
+    images = [f"![{markdown_plain(title)}: {at.stem.replace('_', ' ')}]({place}/{at.name})" for at in found]
+    return images if outcome.has_outputs else []
+
+
+def _written(path: Path) -> int:
+    return path.stat().st_mtime_ns
 
 
 def _values(values: pd.DataFrame, *, folded: bool) -> list[str]:
@@ -162,25 +146,23 @@ def _values(values: pd.DataFrame, *, folded: bool) -> list[str]:
 def _table(values: pd.DataFrame) -> list[str]:
     """Values for a reader, ours with two digits more than are printed; reasons stand once, below."""
     reasons = [text for text in dict.fromkeys(values["reason"]) if text]
-    columns = {
-        "quantity": [
-            f"{row.quantity} [{row.unit}]" if row.unit and row.unit not in row.quantity else row.quantity
-            for row in rows_of(values)
-        ],
-        "published": values["published"].to_list(),
-        "ours": [_number(row.ours, row.published) for row in rows_of(values)],
-        "difference": [_difference(value) for value in values["difference"]],
-        "verdict": values["verdict"].to_list(),
-        "note": [str(reasons.index(text) + 1) if text else "" for text in values["reason"]],
-    }
+    rows = [
+        {
+            "quantity": row.quantity if row.unit in row.quantity else f"{row.quantity} [{row.unit}]",
+            "published": row.published,
+            "ours": _number(row.ours, row.published),
+            "difference": _difference(row.difference),
+            "verdict": row.verdict,
+            "note": str(reasons.index(row.reason) + 1) if row.reason else "",
+        }
+        for row in rows_of(values)
+    ]
+    shown = pd.DataFrame(rows)
     # columns that say nothing about any of these values
-    for name in ("ours", "difference", "note"):
-        if not any(columns[name]):
-            del columns[name]
-    shown = markdown_table(pd.DataFrame(columns), right=("published", "ours", "difference"))
-    if not reasons:
-        return [shown]
-    return [shown, "\n".join(f"{number}. {markdown_plain(text)}." for number, text in enumerate(reasons, start=1))]
+    empty = [name for name in ("ours", "difference", "note") if not shown[name].any()]
+    numbered = [f"{number}. {markdown_plain(text)}." for number, text in enumerate(reasons, start=1)]
+    laid_out = markdown_table(shown.drop(columns=empty), right=("published", "ours", "difference"))
+    return [laid_out, *(["\n".join(numbered)] if numbered else [])]
 
 
 def _difference(value: float) -> str:
@@ -197,15 +179,11 @@ def _number(ours: float, printed: str) -> str:
 
 
 def _addition(addition: Addition, outcome: Outcome | None) -> list[str]:
-    sections = [f"### {addition.title}"]
-    if addition.text:
-        sections.append(addition.text)
+    sections = [f"### {addition.title}", addition.text]
     if outcome is None:
         return sections
-    sections += _trouble(outcome)
-    if outcome.has_outputs:
-        sections += [_summary_of(outcome), *_figures(outcome, addition.figures, addition.title)]
-    return sections
+    summary_of = [_summary_of(outcome)] if outcome.has_outputs else []
+    return [*sections, *_trouble(outcome), *summary_of, *_figures(outcome, addition.figures, addition.title)]
 
 
 def _summary_of(outcome: Outcome) -> str:

@@ -37,56 +37,38 @@ _POLL_SECONDS = 0.2
 
 @dataclass(frozen=True)
 class Planned:
-    """A part with everything it needs to run.
-
-    Parameters
-    ----------
-    part : Part
-    folder : Path
-    overrides : tuple of str
-        Arguments of the command, without the output folder.
-    problem : str
-        Why its data are not there, and what to do; empty if they are.
-    wanted : bool
-        Whether the settings ask for it.
-    unwanted : str
-        Why not, and which setting would; empty if they do.
-    may_download : bool
-        The study fetches its data, so that a failure of it may mean that there is no network.
-    """
+    """A part with everything it needs to run."""
 
     part: Part
     folder: Path
     overrides: tuple[str, ...]
+    """Arguments of the command, without the output folder."""
     problem: str
-    wanted: bool
+    """Why its data are not there, and what to do; empty if they are."""
     may_download: bool
+    """The study fetches its data, so that a failure of it may mean that there is no network."""
     unwanted: str = ""
+    """Why it is not asked for, and which setting would; empty if it is."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a part.
-
-    Parameters
-    ----------
-    planned : Planned
-    state : State
-    seconds : float
-        Of the run that made the outputs; NaN if there was none.
-    message : str
-        Error, or what to do.
-    warnings : tuple of str
-    gate_failed : bool
-        Its posterior did not converge.
-    """
+    """What became of a part."""
 
     planned: Planned
     state: State
     seconds: float = float("nan")
+    """Of the run that made the outputs; NaN if there was none."""
     message: str = ""
+    """Error, or what to do."""
     warnings: tuple[str, ...] = ()
     gate_failed: bool = False
+    """Its posterior did not converge."""
+
+    @property
+    def name(self) -> str:
+        """Name of the part."""
+        return self.planned.part.name
 
     @property
     def has_outputs(self) -> bool:
@@ -95,16 +77,14 @@ class Outcome:
 
 
 def data_root(data: Mapping[str, Path | str | None], group: str) -> tuple[str | None, str]:
-    """Find the folder of a group's data."""
+    """Find the folder of a group's data, and say what is wrong with it."""
     source = DATA[group]
     own, root = data[source.folder], data["root"]
     if own is None and root is None:
         own = public_folder(source.folder)
     if own is None and root is None:
-        if source.downloads:
-            return None, ""
-        said = f"set data.{source.folder}=FOLDER (or data.root, or SHANNON_DATA)"
-        return None, f"there is no download; get {source.what}, and {said}"
+        said = f"there is no download; get {source.what}, and set data.{source.folder}=FOLDER"
+        return None, "" if source.downloads else f"{said} (or data.root, or SHANNON_DATA)"
     path = Path(own or Path(str(root)) / source.folder).absolute()
     if path.is_file() or any((path / name).exists() for name in source.any_of):
         return str(path), ""
@@ -127,26 +107,16 @@ def plan(
     found = []
     for part in parts:
         root, problem = data_root(data, part.group)
-        overrides = [f"+exp={part.experiment}", f"study={DATA[part.group].study}"]
-        if root is not None:
-            overrides.append(f"study.root={quoted(root)}")
-        overrides += [
+        overrides = (
+            *(f"+exp={part.experiment}", f"study={DATA[part.group].study}"),
+            *([] if root is None else [f"study.root={quoted(root)}"]),
             *part.settings,
             *([f"seed={seed}"] if part.seeded else []),
             *common,
             *(extra or {}).get(part.name, ()),
-        ]
-        found.append(
-            Planned(
-                part=part,
-                folder=folder / part.name,
-                overrides=tuple(overrides),
-                problem=problem,
-                wanted=part.name in wanted,
-                may_download=root is None,
-                unwanted="" if part.name in wanted else why_not(part),
-            )
         )
+        unwanted = "" if part.name in wanted else why_not(part)
+        found.append(Planned(part, folder / part.name, overrides, problem, root is None, unwanted))
     return found
 
 
@@ -155,7 +125,7 @@ def run_parts(planned: Sequence[Planned], *, n_jobs: int, again: Sequence[str] =
     outcomes: dict[str, Outcome] = {}
     todo: list[Planned] = []
     for one in planned:
-        if not one.wanted:
+        if one.unwanted:
             outcomes[one.part.name] = Outcome(one, "not run", message=one.unwanted)
         elif one.problem:
             outcomes[one.part.name] = Outcome(one, "data missing", message=one.problem)
@@ -165,7 +135,7 @@ def run_parts(planned: Sequence[Planned], *, n_jobs: int, again: Sequence[str] =
             todo.append(one)
     if todo:
         n_before = sum(one.state == "done before" for one in outcomes.values())
-        outcomes |= {one.planned.part.name: one for one in _side_by_side(todo, n_jobs, n_before=n_before)}
+        outcomes |= {one.name: one for one in _side_by_side(todo, n_jobs, n_before=n_before)}
     return [outcomes[one.part.name] for one in planned]
 
 
@@ -221,7 +191,7 @@ def _seconds_left(todo: Sequence[Planned], found: Sequence[Outcome], elapsed: fl
 
 
 def _line(outcome: Outcome) -> str:
-    name = outcome.planned.part.name
+    name = outcome.name
     if not outcome.has_outputs:
         return f"{name}: {outcome.state}: {outcome.message}"
     return f"{name}: {outcome.seconds:.1f} s" + (", did not converge" if outcome.gate_failed else "")

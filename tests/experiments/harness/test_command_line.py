@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import re
 from pathlib import Path
 
@@ -108,7 +107,3 @@ def test_a_name_in_a_list_that_does_not_exist_is_looked_for_among_ours() -> None
     said = one_line(MissingConfigException("not there", "model/smolm2", []), [])
     assert said.startswith("unknown model 'smolm2'; did you mean 'smollm2'?")
     assert one_line(MissingConfigException("not there", "nowhere/x", []), []) == "not there"
-
-
-def test_the_examples_are_right() -> None:
-    assert doctest.testmod(command_line).failed == 0

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from experiments.harness import marks
-from experiments.harness.figures import Series, forest, new_figure
+from experiments.harness.figures import Series, forest, legible, new_figure
 from experiments.harness.tables import short_names
 
 ROWS = pd.DataFrame(
@@ -75,3 +75,13 @@ def test_long_names_are_numbered_in_one_order() -> None:
     assert short_names(long) == short_names(long[::-1]) == {"-372181953": "P1", "7513247084907933005": "P2"}
     assert short_names(["Ann", "participant"[:9]]) == {"Ann": "Ann", "participa": "participa"}
     assert short_names([]) == {}
+
+
+def test_no_text_is_too_small_for_a_column() -> None:
+    figure = new_figure(6.8, 3)
+    axes = figure.add_subplot()
+    axes.set_title("small", fontsize=6)
+    axes.tick_params(labelsize=5)
+    legible(figure).draw_without_rendering()
+    sizes = [axes.title.get_fontsize(), *(label.get_fontsize() for label in axes.get_xticklabels())]
+    assert min(sizes) * 85 / 25.4 / 6.8 >= 5 - 1e-9

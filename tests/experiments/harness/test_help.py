@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import doctest
 import subprocess
 import sys
 
 import pytest
 
-from experiments.harness import help as command_help_module
-from experiments.harness import stand_ins
 from experiments.harness.help import command_help
 from experiments.harness.registry import EXTRAS
 from tests.experiments.command import ROOT, environment
@@ -72,8 +69,3 @@ def test_help_of_every_experiment_and_study_prints_without_any_extra() -> None:
     assert "pip install -c constraints.txt '.[bayes]'\n" in done.stdout
     # what cannot run is refused as before
     assert done.stdout.splitlines()[-1] == "2"
-
-
-def test_the_examples_are_right() -> None:
-    assert doctest.testmod(command_help_module).failed == 0
-    assert doctest.testmod(stand_ins).failed == 0

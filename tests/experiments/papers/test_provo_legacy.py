@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from estimators.errors import InputError
-from experiments import ard_legacy, cloze_simulated
+from experiments import cloze_simulated
+from experiments.papers.provo.ard import ard_legacy
 from experiments.papers.provo.quirks import legacy_columns
 from models.cloze.ard_columns import PREDICTORS
 from tests.experiments.command import prepared, run_experiment

@@ -1,4 +1,4 @@
-"""``+exp=tvd_sample_size_legacy``: a smaller sample of the model, as the code of appendix C took it (figure 8)."""
+"""What repeats single figures of "Predict the Next Word" by its authors' own code: words, stored lists, samples."""
 
 from __future__ import annotations
 
@@ -11,45 +11,57 @@ from numpy.typing import NDArray
 
 from estimators.cloze import WORD_RULES, count_words, relative_frequencies, study_words, tvd_to_split_halves
 from estimators.errors import InputError
+from experiments.cloze.distributions import ItemNames, ItemSettings, distributions_result
+from experiments.cloze.improve import Curves, Distances, ShareSettings, share_result
+from experiments.cloze.settings import PlayerSettings, chosen_models, groups_of
 from experiments.cloze.tvd_sample_size import SampleSizeSettings, SizeDistances, large_enough, size_result
 from experiments.harness.result import ExperimentResult, experiment
-from experiments.papers.provo.quirks import PUBLISHED, legacy_split_halves
+from experiments.papers.provo.quirks import PUBLISHED, PUBLISHED_RAW, legacy_split_halves
+from experiments.papers.provo.stored import StoredLists
 
-__all__ = ["TvdSampleSizeLegacySettings", "tvd_sample_size_legacy"]
-
-
-class TvdSampleSizeLegacySettings(SampleSizeSettings):
-    """Settings of :func:`tvd_sample_size_legacy`."""
+__all__ = ["distributions_legacy", "improve_legacy", "tvd_sample_size_legacy"]
 
 
-@experiment(TvdSampleSizeLegacySettings)
-def tvd_sample_size_legacy(study: xr.Dataset, settings: TvdSampleSizeLegacySettings) -> ExperimentResult:
+class DistributionsLegacySettings(ItemSettings, PlayerSettings):
+    """Settings of :func:`distributions_legacy`."""
+
+    item: ItemNames | None = ("1:2", "1:10", "2:20")
+    """Contexts: "TEXT:WORD", "TEXT" for every context of a text, or a list of them; null takes the three on which
+    people disagree most."""
+
+
+@experiment(DistributionsLegacySettings)
+def distributions_legacy(study: xr.Dataset, settings: DistributionsLegacySettings) -> ExperimentResult:
+    """Show people's and models' most probable words side by side, words as the paper's code takes them."""
+    models = chosen_models(settings, study, needed=False)
+    by_model = {name: PUBLISHED if name.startswith("gpt2") else PUBLISHED_RAW for name in models}
+    words = study_words(study, human=PUBLISHED, model=by_model, corpus=WORD_RULES["none"], models=models)
+    return distributions_result(study, words, settings)
+
+
+@experiment(ShareSettings)
+def improve_legacy(study: xr.Dataset, settings: ShareSettings) -> ExperimentResult:
+    """Find the share of contexts that GPT-2 has to answer like a person, from the stored lists of appendix E.
+
+    They are of all 2,687 contexts, of which 798 can be computed again.
+    """
+    stored = StoredLists(study)
+    found: Curves = {}
+    for kind in ("unbiased", "biased"):
+        lists = [f"cal_metrics_improved_model/{share}/tvd_{kind}" for share in (0, 1)]
+        if not {*lists} <= {*stored.names}:
+            raise InputError(f"has no list {lists[0]}; improve works for every cloze study", field="study")
+        model, oracle = map(stored.values, lists)
+        found["gpt2", kind] = Distances(model, oracle, groups_of(study, stored.items(lists[0])))
+    return share_result(found, settings)
+
+
+@experiment(SampleSizeSettings)
+def tvd_sample_size_legacy(study: xr.Dataset, settings: SampleSizeSettings) -> ExperimentResult:
     """Compare the TVD of n of a model's samples with that of all of them, as appendix C's code does.
 
     One shuffle a context is cut into pieces of these sizes, each against one half of people. That code seeds NumPy and
     shuffles with ``random``, so that its own numbers cannot be had again; the shuffle here has the run's seed.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        Of :func:`~experiments.studies.cloze.provo.provo`.
-    settings : TvdSampleSizeLegacySettings, optional
-        Or its fields by name.
-
-    Returns
-    -------
-    ExperimentResult
-        One row a model and size.
-
-    Raises
-    ------
-    InputError
-        If no model has twice the largest number of samples, or the sizes together are more than there are.
-
-    Examples
-    --------
-    >>> from experiments import provo, tvd_sample_size_legacy
-    >>> tvd_sample_size_legacy(provo(root="predict_next_word")).table  # doctest: +SKIP
     """
     found = {name: _distances(study, settings, name) for name in large_enough(study, settings)}
     return size_result(study, settings, found)

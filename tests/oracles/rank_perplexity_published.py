@@ -1,9 +1,4 @@
-"""What the thesis on rank-based perplexity prints, as a table with the source of every number.
-
-The table is ``rank_perplexity_published.csv`` beside this module. Its numbers are those that the author's own
-workbooks store, at the precision of print (two decimals, halves up), and the few that only the thesis's text has.
-:func:`make_published` makes it again from the archives.
-"""
+"""The table of the thesis's printed values (rank_perplexity_published.csv), made again from the author's workbooks."""
 
 from __future__ import annotations
 
@@ -11,23 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
 
+from experiments.papers.ranks_published import MODELS, as_printed
 from experiments.studies.rankings.rank_perplexity_workbooks import ARCHIVES, Archive, Workbook, read_workbooks
-
-__all__ = ["MODELS", "PUBLISHED", "QUANTITIES", "as_printed", "make_published", "read_published"]
-
-PUBLISHED = Path(__file__).with_name("rank_perplexity_published.csv")
-"""Columns: ``place`` in the thesis, ``text``, ``context_length``, ``window``, ``model``, ``quantity``, ``printed``,
-``decimals``, ``source``."""
-
-MODELS = ("gpt-3.5-turbo", "gpt-4", "gpt-4-turbo", "gpt-4o")
-"""In the thesis's order."""
-
-QUANTITIES = ("linear", "reciprocal", "perplexity", "exponential_01", "exponential_03", "average")
-"""Rows of appendices A and B; ``average`` is of the four scores."""
 
 _AVERAGES_ROWS = ("linear", "reciprocal", "perplexity", "exponential_01", "exponential_03", "average")
 _APPENDIX = {"text 1": "appendix A", "text 2": "appendix B"}
@@ -60,28 +42,8 @@ _FROM_TEXT = (
 )
 
 
-def as_printed(value: ArrayLike, decimals: ArrayLike) -> NDArray[np.float64]:
-    """Round as the thesis does: halves up (0.705 is 0.71), also where a float falls short of the half by a hair."""
-    scale = 10.0 ** np.asarray(decimals)
-    scaled = np.asarray(value, dtype=float) * scale
-    rounded: NDArray[np.float64] = np.floor(scaled + 0.5 + 1e-9) / scale
-    return rounded
-
-
-def read_published() -> pd.DataFrame:
-    """Read the table of printed values; text columns that do not apply are empty."""
-    columns = dict.fromkeys(("place", "text", "window", "model", "quantity", "source"), str)
-    return pd.read_csv(PUBLISHED, keep_default_na=False, na_values={"context_length": [""]}, dtype=columns).astype(
-        {"context_length": "Int64"}
-    )
-
-
-def make_published(root: Path, path: Path = PUBLISHED) -> None:
-    """Write the table of printed values from a folder with the four archives.
-
-    Run ``python -c "from pathlib import Path; from experiments.papers.rank_perplexity_published import
-    make_published; make_published(Path('FOLDER'))"``.
-    """
+def make_published(root: Path, path: Path) -> None:
+    """Write the table of printed values from a folder with the four archives."""
     rows = [row for archive in ARCHIVES for row in _rows_of(archive, root)]
     for place, quantity, model, printed, decimals in _FROM_TEXT:
         rows.append(_row(place, ("", None, "", model), quantity, printed, "the thesis's text", decimals=decimals))
@@ -110,7 +72,7 @@ def _rows_of(archive: Archive, root: Path) -> list[dict[str, Any]]:
         }
         for model in MODELS:
             key = (archive.text, book.length, "main", model)
-            for quantity in QUANTITIES:
+            for quantity in _AVERAGES_ROWS:
                 is_perplexity = quantity == "perplexity" or (archive.text, book.length, quantity) == _MISPRINT
                 # the averages' own row of perplexities is of an earlier run
                 value = perplexity[book.length, model] if is_perplexity else scores[quantity, model]

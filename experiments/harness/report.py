@@ -1,0 +1,69 @@
+"""The report of a run in Markdown, from a template."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from omegaconf import DictConfig, OmegaConf
+
+from estimators.code_identity import package_version
+from estimators.layout import notes
+from experiments.harness.result import ExperimentResult, table_sections
+from experiments.harness.templates import fill
+from inference.progress import counted
+from inference.settings import Settings
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+__all__ = ["report", "warnings_of"]
+
+_PACKAGES = ("shannon-game", "numpy", "xarray", "pandas", "h5netcdf", "matplotlib", "hydra-core")
+
+
+def report(
+    cfg: DictConfig,
+    study: xr.Dataset,
+    result: ExperimentResult,
+    *,
+    config_hash: str,
+    settings: Settings | None,
+    overrides: Sequence[str],
+    timings: Mapping[str, float],
+) -> str:
+    """Write the answer, what to doubt, the table and figures, and what was run."""
+    name = str(study.attrs.get("name", "unnamed study"))
+    yaml = {"Config": OmegaConf.to_yaml(cfg, resolve=True).strip()}
+    if settings is not None:
+        own = OmegaConf.create(settings.model_dump(mode="json"))
+        yaml["All settings of the experiment"] = OmegaConf.to_yaml(own).strip()
+    return fill(
+        "report.md",
+        title=result.title or f"{cfg.experiment.name}: {name}",
+        answer=result.answer,
+        doubts=warnings_of(study, result),
+        body=result.body,
+        table="" if result.body is not None else "\n\n".join(table_sections(result)),
+        tables=[f"`{key}.csv` ({counted(len(table), 'row')})" for key, table in result.tables.items()],
+        figures=list(result.figures),
+        study=name,
+        digest=study.attrs.get("data_sha256"),
+        overrides=overrides,
+        config_hash=config_hash,
+        versions=[f"Python {platform.python_version()}", *(f"{each} {package_version(each)}" for each in _PACKAGES)],
+        timings=[f"{stage} {seconds:.2f} s" for stage, seconds in timings.items()],
+        notes=notes(study),
+        settings=yaml,
+    )
+
+
+def warnings_of(study: xr.Dataset, result: ExperimentResult) -> tuple[str, ...]:
+    """Collect the warnings of the loader and of the experiment, in this order."""
+    noted = [
+        (f"{entry['count']:,} x " if entry["count"] is not None else "") + entry["text"]
+        for entry in notes(study)
+        if entry["level"] == "warning"
+    ]
+    return (*noted, *result.warnings)
