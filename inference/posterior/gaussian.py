@@ -314,9 +314,10 @@ def _path(
         momentum = momentum + step / 2 * ahead[1]
         y = y + step * momentum
         ahead = at(y)
+        if not ahead[0] > energy - _DIVERGENT_NATS:
+            return z, here, -np.inf
         momentum = momentum + step / 2 * ahead[1]
     gain = float(ahead[0] - momentum @ momentum / 2 - energy)
-    gain = gain if np.isfinite(gain) else -np.inf
     return (y, ahead, gain) if np.log(rng.random()) < gain else (z, here, gain)
 
 

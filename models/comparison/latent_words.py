@@ -330,10 +330,10 @@ class LatentWords(Op):
         backward: bool = True,
     ) -> tuple[Any, ...]:
         """Log-likelihood and gradients by law, target, quiet, slope, bias, noise, (lapse, half)."""
-        given: Any = [np.ascontiguousarray(x) for x in (law, target, quiet)]
-        d_given = [np.empty_like(x) for x in given]
+        given = [np.ascontiguousarray(x) for x in (law, target, quiet)]
+        d_given: Any = [np.empty_like(x) for x in given]
         d_people = (*(np.zeros(np.shape(x)) for x in people[:3]), np.zeros(2))
-        total = _likelihood(
+        total = _likelihood(  # type: ignore[call-arg]
             *given,
             _plain(people),
             _parts(self.words),

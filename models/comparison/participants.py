@@ -381,7 +381,7 @@ class _Table:
 
         both = [key(data.token_log_g, data.token_item), key(data.rest_log_g, data.rest_item)]
         found, place = np.unique(np.concatenate(both), return_inverse=True)
-        bin_log_g: FloatArray = (found // entropy.size + 0.5) * _LAW_BIN_NATS
+        bin_log_g = np.asarray((found // entropy.size + 0.5) * _LAW_BIN_NATS, dtype=float)
         token_bin, rest_bin = place[: data.token_item.size], place[data.token_item.size :]
         # a bin's tokens stand at its middle, with the mass that they have
         alike = data.rest_count * np.exp(data.rest_log_g - bin_log_g[rest_bin])

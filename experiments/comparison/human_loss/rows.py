@@ -44,7 +44,7 @@ __all__ = ["BRIDGE", "PEOPLE", "PLAYERS", "PRIOR_FACTORS", "STEP", "WITHOUT_ONE"
 
 FloatArray = NDArray[np.float64]
 
-PLAYERS, PEOPLE, STEP, BRIDGE = "model of players", "model of people", "one Newton step", "scaled bridge"
+PLAYERS, PEOPLE, STEP, BRIDGE = "model of players", "model of people", "mode without one", "scaled bridge"
 EVERYONE, OUTCOMES, WITHOUT_ONE = "everyone", "outcomes", "without one"
 """What the column ``method`` says."""
 PRIOR_FACTORS = {"narrow": 0.5, "wide": 2.0}
