@@ -82,7 +82,7 @@ class HumanLossSettings(ComparisonSettings, PosteriorSettings):
     curve: CurveSettings = CurveSettings()
     """Assumed scales for which the gap is drawn."""
     sensitivity: bool = True
-    """Leave out every single participant by importance weights, and halve and double the scales of the priors."""
+    """Leave out every single participant, and halve and double the standard deviations of the priors."""
     priors: Annotated[ParticipantPriors, numbers_of(ParticipantPriors)] = ParticipantPriors()
     """Weak priors, only those to change (:class:`~models.comparison.participants.ParticipantPriors`)."""
 
