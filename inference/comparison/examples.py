@@ -15,7 +15,7 @@ __all__ = ["participant_fit", "people_belief"]
 @cache
 def participant_fit() -> ParticipantFit:
     """A posterior of 40 draws of the participant model."""
-    return fit_participants(models.participant_data(comparison_study()), anchor=Anchor("assumed"), draws=40)
+    return fit_participants(models.participant_data(comparison_study()), anchor=Anchor("assumed"), draws=10, tune=10)
 
 
 def people_belief() -> SharedBelief:

@@ -303,7 +303,7 @@ def fit_participants(
     >>> import inference, models
     >>> from estimators.comparison.examples import comparison_study
     >>> data = models.participant_data(comparison_study())
-    >>> fit = inference.fit_participants(data, draws=40)
+    >>> fit = inference.fit_participants(data, draws=10, tune=10)
     >>> fit.item_gap_nats.shape, list(fit.summary().index)
     ((40, 6), ['gap_nats', 'k0', 'temperature'])
     """

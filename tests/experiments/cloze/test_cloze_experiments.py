@@ -180,7 +180,7 @@ def test_people_have_to_have_answered_two_contexts_twice(rows: str, tmp_path: Pa
     [
         (["+exp=tvd", "+experiment.mode=legacy", *SIMULATED], "unknown setting 'mode'"),
         (["+exp=tvd_legacy", *SIMULATED], "holds no stored results"),
-        (["+exp=improve_legacy", *SIMULATED], "holds no stored results"),
+        (["+exp=improve_legacy", *SIMULATED], "study: has no list"),
         (["+exp=tvd", "players=[gpt9]", *SIMULATED], "unknown model 'gpt9'; choose one of: mixture, factors"),
         (
             ["+exp=tvd", "experiment.words.rules=cleen", *SIMULATED],
