@@ -55,7 +55,7 @@ class CurveSettings(Settings):
 class HumanLossSettings(ComparisonSettings, PosteriorSettings):
     """Settings of :func:`~experiments.comparison.human_loss.experiment.human_loss`."""
 
-    sampler: SamplerSettings = SamplerSettings(name="hmc", draws=150, tune=60, target_accept=0.7)
+    sampler: SamplerSettings = SamplerSettings(name="hmc", draws=250, tune=100, target_accept=0.7)
     """What draws from the posteriors; pymc checks it in an hour."""
     gate: Annotated[GateThresholds, numbers_of(GateThresholds)] = REPORTED
     """What the gap and k0 must reach; the run ends with exit code 3 where a fit misses it (r_hat, ess_bulk, ess_tail,

@@ -26,7 +26,7 @@ from inference.posterior.arviz_adapter import group
 from inference.posterior.storage import load_posterior
 from tests.experiments.command import TINY, config, prepared, run_experiment
 
-FEW: dict[str, Any] = {"sampler": {"draws": 100}, "curve": {"points": 3}}
+FEW: dict[str, Any] = {"sampler": {"draws": 30, "tune": 30}, "curve": {"points": 3}}
 DESIGN = {"n_draws": 4, "n_answers": 6, "n_comparisons": 8, "n_participants": 9}
 ENDS = ("lower", "median", "upper")
 

@@ -18,7 +18,7 @@ from experiments.harness.result import ExperimentResult
 from tests.estimators.comparison.comparison_studies import small_study
 from tests.experiments.command import TINY, run, run_experiment
 
-QUICK = (*TINY, "sampler.draws=80")
+QUICK = (*TINY, "sampler.draws=25", "sampler.tune=20")
 SMALL = (*QUICK, "experiment.n_items=10", "n=5")
 
 

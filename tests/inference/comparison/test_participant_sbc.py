@@ -39,7 +39,7 @@ def test_a_world_is_a_belief_within_the_grids() -> None:
 @pytest.mark.mcmc
 def test_ranks_of_the_gap_and_of_the_scale_are_uniform(seed_offset: int) -> None:
     """Together (Bonferroni), a right posterior fails once in 1,000 seeds."""
-    rows = pd.DataFrame([ranked(1000 * seed_offset + number, TINY, draws=200) for number in range(20)])
+    rows = pd.DataFrame([ranked(1000 * seed_offset + number, TINY, draws=60, tune=40) for number in range(20)])
     assert rows[[name for name in rows if name.endswith("_rank")]].max().max() <= N_RANKED
     found = judged(rows).loc[["k0", "gap", "target_mean", "log_noise"], "p_value"]
     assert found.min() > 0.001 / len(found), found

@@ -21,12 +21,12 @@ def fit() -> ParticipantFit:
     study = believers(20, n_comparisons=8, n_answers=8, n_participants=16, people=ParticipantPopulation(lapses=False))
     data = participant_data(study, "slider")
     flipped = len(data.box_edges) - 1 - data.row_box
-    return fit_participants(with_reports(data, np.where(data.row_participant == 3, flipped, data.row_box)), draws=400)
+    return fit_participants(with_reports(data, np.where(data.row_participant == 3, flipped, data.row_box)), draws=100)
 
 
 @pytest.mark.slow
 def test_everybody_is_left_out_once_and_the_fit_stays() -> None:
-    fit = fit_participants(participant_data(comparison_study()), anchor=Anchor("assumed"), draws=80)
+    fit = fit_participants(participant_data(comparison_study()), anchor=Anchor("assumed"), draws=20, tune=20)
     top = fit.compiled.program.density(fit.compiled.gaussian.mode)[0]
     left = list(leave_one_out(fit, np.random.default_rng(0), n_draws=20))
     assert [one.participant for one in left] == fit.data.participant.tolist()
@@ -40,7 +40,7 @@ def test_who_is_left_out_is_left_out_of_a_refit(fit: ParticipantFit) -> None:
     sd = fit.item_gap_nats.mean(axis=1).std()
     for number in (3, 5, 7):
         name = str(fit.data.participant[number])
-        refit = fit_participants(without_participants(fit.data, [name]), draws=400)
+        refit = fit_participants(without_participants(fit.data, [name]), draws=100)
         found = np.median(left[name].gap_nats) - np.median(fit.gap_nats)
         wanted = np.median(refit.item_gap_nats.mean(axis=1)) - np.median(fit.item_gap_nats.mean(axis=1))
         assert found == pytest.approx(wanted, abs=0.5 * sd)
@@ -50,7 +50,7 @@ def test_who_is_left_out_is_left_out_of_a_refit(fit: ParticipantFit) -> None:
 def test_nobody_is_left_without_one_participant() -> None:
     data = participant_data(comparison_study(), player="lm-weak")
     with pytest.raises(InputError, match="one participant"):
-        next(leave_one_out(fit_participants(data, draws=8), np.random.default_rng(0)))
+        next(leave_one_out(fit_participants(data, draws=8, tune=8), np.random.default_rng(0)))
 
 
 def test_unusual_participants_live_at_the_ends_alone() -> None:
