@@ -46,6 +46,8 @@ share = (np.where(rng.random(ratio.shape) < lapse[:, None], slipped, report)[...
 
 figure = Figure(figsize=(11, 3.4), layout="constrained")
 left, middle, right = figure.subplots(1, 3)
+middling = model.table.bin_class == 1  # of three classes of items by entropy
+law, log_g = law[:, middling], log_g[middling]
 median = e[(law.cumsum(axis=2) < 0.5).sum(axis=2)]
 left.plot(log_g, median[:60].T, color="tab:blue", alpha=0.15, lw=0.8)
 ends = [e[(law.mean(axis=0).cumsum(axis=1) < at).sum(axis=1)] for at in (0.05, 0.95)]
