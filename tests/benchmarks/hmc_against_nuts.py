@@ -1,6 +1,6 @@
-"""Compare the Gaussian around the mode with NUTS on the same model, on studies of people whose belief is known.
+"""Compare Hamiltonian Monte Carlo in the directions of a Gaussian with NUTS on the same model, on studies of people whose belief is known.
 
-Usage: python tests/benchmarks/gaussian_against_nuts.py FOLDER BELIEFS.npz RESULT.csv [BELIEFS] [DRAWS]
+Usage: python tests/benchmarks/hmc_against_nuts.py FOLDER BELIEFS.npz RESULT.csv [BELIEFS] [DRAWS]
 
 Adds one row per study and sampler: the gap with its 90% interval, without discrepancies, and processor seconds.
 """
