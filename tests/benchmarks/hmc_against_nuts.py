@@ -1,4 +1,4 @@
-"""Compare Hamiltonian Monte Carlo in the directions of a Gaussian with NUTS on the same model, on studies of people whose belief is known.
+"""Compare Hamiltonian Monte Carlo in the directions of a Gaussian with NUTS, on studies of people of known belief.
 
 Usage: python tests/benchmarks/hmc_against_nuts.py FOLDER BELIEFS.npz RESULT.csv [BELIEFS] [DRAWS]
 
