@@ -130,17 +130,14 @@ def _begins_as_database(path: Path) -> bool:
 
 
 def write_ahead(connection: sqlite3.Connection, busy_seconds: float) -> None:
-    """Switch an SQLite file to a write-ahead log, while other processes may do the same; its owner alone reads it.
-
-    SQLite refuses the switch at once where another connection makes it or closes the file: the connection's own time to
-    wait holds for transactions only. New files of the log get the mode of the database.
-    """
+    """Switch an SQLite file to a write-ahead log, while other processes may do the same; its owner alone reads it."""
     for _, _, file in connection.execute("PRAGMA database_list").fetchall():
         # what is no database is the user's, and stays as it is
         if file and _begins_as_database(Path(file)):
             for name in (file, f"{file}-wal", f"{file}-shm", f"{file}-journal"):
                 if Path(name).exists():
                     make_private(Path(name))
+    # a connection's own time to wait holds for transactions, not for this switch
     deadline = time.monotonic() + busy_seconds
     while True:
         try:

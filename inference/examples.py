@@ -35,10 +35,8 @@ def stand_in_posterior(model: pm.Model, *, n_draws: int = 8, seed: int = 0) -> I
 
     Parameters
     ----------
-    model : pymc.Model
     n_draws : int
         Of each chain.
-    seed : int
 
     Returns
     -------

@@ -14,12 +14,7 @@ _EVERY_SECONDS = 1.0
 
 @cache
 def end_with(parent: int) -> None:
-    """End this process soon after its parent: a parent that is killed outright cannot end its children.
-
-    Examples
-    --------
-    >>> end_with(-1)
-    """
+    """End this process soon after its parent: a parent that is killed outright cannot end its children."""
     if os.getppid() == parent:
         threading.Thread(target=_watch, args=(parent,), daemon=True, name=f"ends with {parent}").start()
 

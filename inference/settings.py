@@ -97,27 +97,7 @@ UserPath = Annotated[Path, BeforeValidator(_user_path)]
 
 
 class Settings(BaseModel):
-    """Base of all settings: frozen, strict, no unknown names; the string under a field says what it means.
-
-    Raises
-    ------
-    InputError
-        Where a name is unknown or a value wrong; the message says the place, the value and what would be right.
-
-    Examples
-    --------
-    >>> class Coin(Settings):
-    ...     n_tosses: Count = 10
-    ...     '''How often it is tossed.'''
-    >>> Coin(n_tosses=3)
-    Coin(n_tosses=3)
-    >>> Coin(n_toses=3)
-    Traceback (most recent call last):
-    estimators.errors.InputError: unknown setting 'n_toses'; did you mean 'n_tosses'? choose one of: n_tosses
-    >>> Coin(n_tosses=0)
-    Traceback (most recent call last):
-    estimators.errors.InputError: n_tosses: is 0, should be a whole number, 1 or larger
-    """
+    """Base of all settings: frozen, strict, no unknown names; the string under a field says what it means."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -237,18 +217,7 @@ def _parameter_meanings(doc: str) -> dict[str, str]:
 
 
 def numbers_of(kind: type[Any]) -> BeforeValidator:
-    """Let a mapping that names some numbers of a dataclass stand for the dataclass, as for the scales of priors.
-
-    Examples
-    --------
-    >>> from dataclasses import dataclass
-    >>> @dataclass(frozen=True)
-    ... class Priors:
-    ...     sigma: float = 1.0
-    >>> from pydantic import TypeAdapter
-    >>> TypeAdapter(Annotated[Priors, numbers_of(Priors)]).validate_python({"sigma": 2.0})
-    Priors(sigma=2.0)
-    """
+    """Let a mapping that names some numbers of a dataclass stand for the dataclass, as for the scales of priors."""
     return BeforeValidator(lambda value: from_numbers(kind, value) if isinstance(value, Mapping) else value)
 
 

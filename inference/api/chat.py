@@ -59,7 +59,6 @@ class ChatAnswer:
 
     Attributes
     ----------
-    text : str
     finished : bool
         The model ended its answer; otherwise it was cut off.
     first : Position or None
@@ -73,15 +72,6 @@ class ChatAnswer:
 
 def chat_call(settings: ApiSettings, question: ChatQuestion) -> Call:
     """Build the call of a question.
-
-    Parameters
-    ----------
-    settings : ApiSettings
-    question : ChatQuestion
-
-    Returns
-    -------
-    Call
 
     Raises
     ------
@@ -144,11 +134,6 @@ def answer_reader(settings: ApiSettings) -> Callable[[Any], ChatAnswer]:
 def most_cost_usd(questions: Sequence[ChatQuestion], settings: ApiSettings) -> float:
     """Compute the most that questions can cost: every byte a token, every answer as long as it may be.
 
-    Parameters
-    ----------
-    questions : sequence of ChatQuestion
-    settings : ApiSettings
-
     Returns
     -------
     float
@@ -181,7 +166,6 @@ def ask_questions(
     ----------
     questions : sequence of ChatQuestion
         Equal ones are asked once.
-    settings : ApiSettings
     store : Path
         SQLite file of :class:`~inference.api.store.AnswerStore`.
     progress : callable, optional

@@ -63,21 +63,7 @@ class _KeyInAnswerError(WrongAnswerError):
 
 
 class ApiClient(Generic[Found]):
-    """An endpoint with a store; an asynchronous context manager.
-
-    Parameters
-    ----------
-    settings : ApiSettings
-    store : AnswerStore
-    read : callable
-        Takes an answer's JSON, gives what is wanted of it: :func:`~inference.api.calls.positions_of`, say. It raises
-        :class:`~inference.api.calls.UnusableAnswerError` where the answer has not got it.
-
-    Raises
-    ------
-    InputError
-        If a package of the extra ``api`` or the key is missing.
-    """
+    """An endpoint with a store; an asynchronous context manager."""
 
     def __init__(self, settings: ApiSettings, store: AnswerStore, read: Callable[[Any], Found]) -> None:
         require_packages(("httpx", "tenacity"), "api", source="the client of the endpoint")

@@ -15,11 +15,7 @@ __all__ = ["body_of", "connection"]
 
 
 def connection(settings: ApiSettings, key: str) -> httpx.AsyncClient:
-    """Connect to an endpoint, with its key in the headers; who calls keeps the time.
-
-    Every call has a connection of its own. httpx takes what a server sends after an answer, in the same packet, for the
-    answer to the next call on that connection.
-    """
+    """Connect to an endpoint, with its key in the headers; who calls keeps the time."""
     import httpx  # noqa: PLC0415 - only this needs it
 
     # they write down what the endpoint says in its status line and headers, which may be the key
@@ -28,6 +24,7 @@ def connection(settings: ApiSettings, key: str) -> httpx.AsyncClient:
     # what comes compressed can be a thousand times longer than it looks
     headers = {"Accept-Encoding": "identity", "Connection": "close", "Cache-Control": "no-store"}
     headers |= {"Authorization": f"Bearer {key}"} if key else {}
+    # one connection a call: what a server sends after an answer would be taken for the answer to the next call
     limits = httpx.Limits(max_connections=settings.concurrency, max_keepalive_connections=0)
     try:
         # redirects are not followed: the key is for this host; nor does a proxy see what stays on this machine

@@ -15,13 +15,7 @@ def this_owner() -> str:
 
 
 def has_ended(owner: str) -> bool:
-    """Tell whether an owner's process has ended; of those on other machines, and on Windows, nothing is known.
-
-    Examples
-    --------
-    >>> has_ended(this_owner())
-    False
-    """
+    """Tell whether an owner's process has ended; of those on other machines, and on Windows, nothing is known."""
     host, number, _ = owner.rsplit(" ", 2)
     if os.name != "posix" or host != socket.gethostname():
         return False

@@ -45,11 +45,6 @@ class CostEstimate:
 def estimate_cost(windows: Sequence[TextWindow], settings: ApiSettings) -> CostEstimate:
     """Estimate calls and price; nothing is asked.
 
-    Parameters
-    ----------
-    windows : sequence of TextWindow
-    settings : ApiSettings
-
     Returns
     -------
     CostEstimate
@@ -92,7 +87,6 @@ def score_windows(
     ----------
     windows : sequence of TextWindow
         No two of the same text, context length and name.
-    settings : ApiSettings
     store : Path
         SQLite file of :class:`~inference.api.store.AnswerStore`.
     before : callable, optional

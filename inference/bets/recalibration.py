@@ -106,10 +106,6 @@ def held_out_losses(idata: InferenceData, data: RecalibrationData) -> HeldOutLos
     data : RecalibrationData
         What it was fitted to.
 
-    Returns
-    -------
-    HeldOutLosses
-
     Raises
     ------
     InputError

@@ -58,7 +58,6 @@ class SklearnArd(Result):
         ``lambda_``, of the prior of each coefficient.
     covariance : ndarray, shape (kept, kept)
         ``sigma_``.
-    noise_precision, intercept : float
     """
 
     coefficient: Floats
@@ -85,10 +84,6 @@ def sklearn_ard(x: ArrayLike, target: ArrayLike) -> SklearnArd:
     ----------
     x : array_like, shape (row, predictor)
     target : array_like, shape (row,)
-
-    Returns
-    -------
-    SklearnArd
 
     Raises
     ------
@@ -138,7 +133,6 @@ def expected_target(eta: ArrayLike, posterior: xr.Dataset, likelihood: str) -> F
         Draws of all chains, one after the other.
     posterior : xarray.Dataset
         The same draws.
-    likelihood : str
 
     Returns
     -------
@@ -275,10 +269,6 @@ def loo_of_targets(posterior: xr.Dataset, data: ArdData, likelihood: str) -> Loo
     likelihood : {"beta", "logit_normal", "gaussian"}
         The model's.
 
-    Returns
-    -------
-    LooByGroup
-
     Examples
     --------
     >>> import inference, models
@@ -366,11 +356,8 @@ def predictive_checks(drawn: Floats, data: ArdData, *, tail: float) -> pd.DataFr
 
 
 def comparable(likelihoods: Mapping[str, str], target: Floats) -> list[str]:
-    """Models whose predictive densities of the targets can be compared.
-
-    A Gaussian gives no mass to the single values 0 and 1, the other likelihoods do: where a target has such a value,
-    densities and probabilities would be compared, and models with a Gaussian are left out.
-    """
+    """Models whose predictive densities of the targets can be compared."""
+    # a Gaussian gives no mass to the single values 0 and 1, the other likelihoods do
     at_ends = bool(((target <= 0) | (target >= 1)).any())
     return [name for name, likelihood in likelihoods.items() if not (at_ends and likelihood == "gaussian")]
 

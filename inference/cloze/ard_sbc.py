@@ -24,10 +24,8 @@ def ard_sbc(
 
     Parameters
     ----------
-    data : ArdData
     prior : {"ard", "horseshoe", "normal"}
     likelihood : {"beta", "logit_normal", "gaussian"}
-    priors : ArdPriors, optional
 
     Returns
     -------
@@ -70,7 +68,6 @@ def interval_coverage(ranks: pd.DataFrame, n_ranked: int, probability: float) ->
         Columns ``quantity`` and ``rank``, a row for each fit and quantity.
     n_ranked : int
         L; (L + 1) times half of the probability outside has to be whole.
-    probability : float
 
     Returns
     -------

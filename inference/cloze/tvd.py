@@ -94,13 +94,8 @@ def tvd_posterior(idata: InferenceData, data: WordPairData, *, rng: np.random.Ge
     ----------
     idata : arviz.InferenceData
         Fit of :func:`models.cloze.tvd.word_pair_model` to `data`.
-    data : WordPairData
     rng : numpy.random.Generator
         The distance is random given the parameters.
-
-    Returns
-    -------
-    TvdPosterior
 
     Examples
     --------
@@ -151,10 +146,7 @@ def _parts(theta: Floats) -> _Parts:
 
 
 def _word_terms(parts: _Parts, sigma: Floats, log_u: Floats, data: WordPairData) -> tuple[Floats, Floats, Floats]:
-    """Log-likelihood of each row as a shared word on a grid of x, as a word of one side (-inf: both have it); the grid.
-
-    The grid lies where the counts of the row put x: see :func:`models.cloze.tvd.word_pair_model`.
-    """
+    """Log-likelihood of each row as a shared word on a grid, as a word of one side (-inf: both have it); half of it."""
     context, a, b, n = data.context, data.a, data.b, data.a + data.b
     sigma = sigma[context]
     information = sigma**2 * (a + 0.5) * (b + 0.5) / (n + 1)
@@ -174,10 +166,7 @@ def _word_terms(parts: _Parts, sigma: Floats, log_u: Floats, data: WordPairData)
 
 
 def _draw_tvd(theta: Floats, log_times: float, data: WordPairData, rng: np.random.Generator) -> Floats:
-    """One draw of every context's distance, given its parameters and that the distributions differ.
-
-    `log_times` says how many times as different the words are that were never seen.
-    """
+    """Draw every context's distance, given its parameters, that it is not 0, and how different unseen words are."""
     parts = _parts(theta)
     shared, exclusive, half = _word_terms(parts, np.exp(theta[5]), theta[6:8], data)
     terms = np.concatenate([shared, exclusive[:, None]], axis=1)

@@ -92,7 +92,6 @@ def predicted_reports(
         Of :func:`models.comparison.report_process.report_model`.
     data : ReportData
         What it was fitted to.
-    rng : numpy.random.Generator
     n_draws : int
         Posterior draws used, evenly spaced; all of them if there are fewer.
 

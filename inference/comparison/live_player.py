@@ -29,10 +29,7 @@ def play(
     rounding: RoundingScheme | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> NDArray[np.float64]:
-    r"""Report the probability that the next token is the target and not the other one.
-
-    .. math:: p = \frac{q(y \mid c)}{q(y \mid c) + q(x \mid c)}
-    """
+    """Report the probability that the next token is the target and not the other one."""
     scored = next_token_distributions(
         model, contexts, probed=[[y, x] for y, x in zip(targets, others, strict=True)], progress=progress
     )

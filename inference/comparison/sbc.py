@@ -20,10 +20,7 @@ __all__ = ["calibration_sbc", "report_sbc", "small_study"]
 
 
 def small_study(study: xr.Dataset, n_items: int, n_participants: int) -> xr.Dataset:
-    """Keep the responses of the `n_participants` participants who gave the most, on the `n_items` most asked items.
-
-    Of equally many, the first. Fewer are kept where the study has fewer.
-    """
+    """Keep the responses of the `n_participants` participants who gave the most, on the `n_items` most asked items."""
     who, item = study["participant"].values.astype(str), study["response_item"].values
     people = _most_frequent(who, n_participants)
     mine = np.isin(who, people)

@@ -51,11 +51,8 @@ class ModelGuesses(Result):
 
     Attributes
     ----------
-    model : str
     n_guesses : int
         Guesses of people at items that the model played; an item counts as often as people guessed there.
-    n_items : int
-    accuracy : float
     human_accuracy : float
         Of the same guesses.
     draws : ndarray, shape (draw,)
@@ -132,8 +129,6 @@ def population_draws(posterior: xr.Dataset, data: AccuracyData, n_before: int) -
     ----------
     posterior : xarray.Dataset
         Of :func:`models.guesses.accuracy.accuracy_model`.
-    data : AccuracyData
-    n_before : int
 
     Returns
     -------
@@ -172,7 +167,6 @@ def practice_change(posterior: xr.Dataset, data: AccuracyData, n_guesses: int = 
         Of :func:`models.guesses.accuracy.accuracy_model`.
     data : AccuracyData
         What it was fitted to.
-    n_guesses : int
 
     Returns
     -------
@@ -273,15 +267,8 @@ def model_guesses(
     ----------
     study : xarray.Dataset
         A guess study with ``model_hit``.
-    model : str
-    n_draws : int
-    rng : numpy.random.Generator
     responses : array_like of bool, shape (response,), optional
         Which guesses of people; by default all.
-
-    Returns
-    -------
-    ModelGuesses
 
     Raises
     ------

@@ -47,11 +47,7 @@ def accuracy_sbc(data: AccuracyData, priors: AccuracyPriors | None = None) -> Sb
 
 
 def small_accuracy_design(n_participants: int, n_documents: int, n_guesses: int) -> AccuracyData:
-    """Guesses of an imagined study, all wrong: everybody reads every second document, and gives `n_guesses` in each.
-
-    Along its documents a participant's practice goes from the first guess to the 1,500th, and contexts through four
-    lengths; surprisals are spread like a normal of standard deviation 1.
-    """
+    """Guesses of an imagined study, all wrong: everybody reads every second document, and gives `n_guesses` in each."""
     for name, value in (("n_participants", n_participants), ("n_items", n_documents), ("n_pairs", n_guesses)):
         if value < 1:
             raise InputError(f"is {value}, should be at least 1", source="accuracy design", field=name)

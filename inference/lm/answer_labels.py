@@ -38,17 +38,7 @@ _NO_LIMIT = 1 << 30
 
 @dataclass(frozen=True)
 class LabelledContext:
-    """A context and the words that may follow it.
-
-    Parameters
-    ----------
-    tokens : tuple of int
-        Of the context, BOS token included.
-    words : tuple of tuple of int
-        Tokens of each word, with the space before it.
-    shares : tuple of float
-        Label of each word; they sum to one.
-    """
+    """Tokens of a context with BOS, of the words that may follow it with their space, and shares that sum to 1."""
 
     tokens: tuple[int, ...]
     words: tuple[tuple[int, ...], ...]
@@ -56,15 +46,7 @@ class LabelledContext:
 
 
 def label_shares(counts: Mapping[str, float], labels: str, rng: np.random.Generator) -> dict[str, float]:
-    """Turn people's answers in a context into a label.
-
-    Examples
-    --------
-    >>> label_shares({"on": 3, "in": 1}, "soft", np.random.default_rng(0))
-    {'in': 0.25, 'on': 0.75}
-    >>> label_shares({"on": 3, "in": 1}, "majority", np.random.default_rng(0))
-    {'on': 1.0}
-    """
+    """Turn people's answers in a context into a label."""
     if labels not in LABELS:
         raise unknown_choice("labels", labels, LABELS)
     if not counts or min(counts.values()) <= 0:

@@ -36,7 +36,6 @@ def continuation_log_probs(
 
     Parameters
     ----------
-    model : LanguageModel
     contexts : sequence of sequence of int
         The model's own tokens of each context, without BOS; or prompts, which have it.
     continuations : sequence of sequence of str, shape (context,)

@@ -89,17 +89,7 @@ class Decoding:
 
 
 def decoded_probabilities(log_probs: torch.Tensor, decoding: Decoding) -> torch.Tensor:
-    """Turn log-probabilities into weights of the tokens that a decoder draws from.
-
-    Examples
-    --------
-    >>> import torch
-    >>> row = torch.tensor([[0.5, 0.25, 0.2, 0.05]]).log()
-    >>> decoded_probabilities(row, Decoding(top_p=0.6)).round(decimals=2).tolist()
-    [[0.5, 0.25, 0.0, 0.0]]
-    >>> decoded_probabilities(row, Decoding(greedy=True)).round(decimals=2).tolist()
-    [[0.5, 0.0, 0.0, 0.0]]
-    """
+    """Turn log-probabilities into weights of the tokens that a decoder draws from."""
     exact = log_probs.double()
     if decoding.temperature != 1:
         exact = exact / decoding.temperature

@@ -44,16 +44,10 @@ _PASSES_A_BATCH = 16
 
 @dataclass(frozen=True, eq=False)
 class TokenTree:
-    """Sequences that begin alike, each token once.
-
-    Parameters
-    ----------
-    tokens : ndarray of int, shape (node,)
-    parents : ndarray of int, shape (node,)
-        Position of the token before; -1 for the first, always an earlier position otherwise.
-    """
+    """Sequences that begin alike, each token once."""
 
     tokens: NDArray[np.int64]
+    # position of the token before; -1 for the first
     parents: NDArray[np.int64]
 
     @property
@@ -78,16 +72,10 @@ class TokenTree:
 
 @dataclass(frozen=True, eq=False)
 class TreePlace:
-    """Where sequences lie in trees.
-
-    Parameters
-    ----------
-    tree : ndarray of int, shape (sequence,)
-    path : list of ndarray of int, each of shape (token of the sequence,)
-        Nodes of the sequence's tokens.
-    """
+    """Where sequences lie in trees."""
 
     tree: NDArray[np.intp]
+    # nodes of each sequence's tokens
     path: list[NDArray[np.intp]]
 
 
@@ -118,10 +106,7 @@ def with_bos(model: LanguageModel, sequences: Sequence[Sequence[int]], *, source
 def plant_trees(
     sequences: Sequence[Sequence[int]], *, branching: bool, largest: int = LARGEST_TREE
 ) -> tuple[list[TokenTree], TreePlace]:
-    """Lay sequences, none of which is empty, out in few tokens: sequences that have half in common form a tree.
-
-    Without ``branching`` only a sequence that another one begins with shares its tokens, and every tree is a chain.
-    """
+    """Lay sequences, none of which is empty, out in few tokens: sequences that have half in common form a tree."""
     trees: list[TokenTree] = []
     of_tree = np.zeros(len(sequences), dtype=np.intp)
     paths: list[NDArray[np.intp]] = [np.zeros(0, dtype=np.intp)] * len(sequences)
@@ -172,12 +157,7 @@ def reduce_log_probs(
     *,
     progress: Callable[[int], None] | None = None,
 ) -> None:
-    """Compute the next-token distribution at nodes of trees and hand it to a function, block by block.
-
-    The vocabulary-sized rows are never kept: ``reduce`` takes from them what it needs on the device. It is told their
-    numbers, counted over the wanted nodes of all trees, and float32 nats, shape (row in block, token). Every row comes
-    exactly once, unless a block did not fit in memory while it was being reduced.
-    """
+    """Hand the next-token distributions at nodes of trees to `reduce`: row numbers, and nats of shape (row, token)."""
     import torch  # noqa: PLC0415 - importing this module does not need it
 
     first_row = np.concatenate([[0], np.cumsum([len(nodes) for nodes in wanted])]).astype(np.intp)

@@ -57,10 +57,8 @@ def generate(
 
     Parameters
     ----------
-    model : LanguageModel
     prompts : sequence of sequence of int
         With the BOS token (:func:`~inference.lm.prompting.prompt_tokens`).
-    max_tokens : int
     temperature : float
         0 takes the most probable token every time; otherwise tokens are drawn from the distribution to the power of
         1 / temperature.
@@ -68,10 +66,6 @@ def generate(
         Of the draws; needed above temperature 0.
     progress : callable, optional
         Takes the number of prompts done since its last call.
-
-    Returns
-    -------
-    Generated
 
     Raises
     ------
@@ -153,10 +147,7 @@ def _decoded(model: LanguageModel, tokens: Sequence[int]) -> str:
 
 
 class _Passes:
-    """Distributions after one sequence after the other; what the next one begins with alike is kept, if that is right.
-
-    Models may not say that they keep nothing, or count positions anew: each way to go on is tried against a whole pass.
-    """
+    """Distributions after sequences; states of a shared beginning are kept where they prove right."""
 
     def __init__(self, model: LanguageModel) -> None:
         from transformers import DynamicCache  # noqa: PLC0415
@@ -219,7 +210,6 @@ def option_log_probs(
 
     Parameters
     ----------
-    model : LanguageModel
     prompts : sequence of sequence of int
         With the BOS token (:func:`~inference.lm.prompting.prompt_tokens`).
     options : sequence of str

@@ -24,17 +24,7 @@ _DEEPEST_ARRAY = 4
 
 @dataclass(frozen=True)
 class GgufHeader:
-    """What a GGUF file says of itself.
-
-    Parameters
-    ----------
-    numbers : dict of str to number
-        Single numbers of its metadata.
-    n_tensors : int
-        Weights.
-    n_elements : int
-        Numbers in the weights.
-    """
+    """What a GGUF file says of itself."""
 
     numbers: dict[str, int | float] = field(default_factory=dict)
     n_tensors: int = 0
@@ -42,16 +32,7 @@ class GgufHeader:
 
 
 def read_gguf_header(path: Path) -> GgufHeader:
-    """Read the header of a GGUF file.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> read_gguf_header(Path("tiny/config.json"))
-    Traceback (most recent call last):
-        ...
-    estimators.errors.InputError: tiny/config.json: is no GGUF file: it does not begin with GGUF
-    """
+    """Read the header of a GGUF file."""
     if not path.is_file() or not path.stat().st_size:
         raise InputError("is not a file with anything in it", source=path)
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:

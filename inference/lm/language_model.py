@@ -23,11 +23,8 @@ class LanguageModel:
 
     Parameters
     ----------
-    settings : ModelSettings
     module : transformers.PreTrainedModel
         In evaluation mode, on ``device``.
-    tokenizer : transformers.PreTrainedTokenizerBase
-    device : torch.device
     bos_id : int, optional
         Put before every context; None where there is none.
     max_tokens : int
@@ -82,14 +79,8 @@ def encode(model: LanguageModel, texts: Sequence[str], *, source: object = None)
 
     Parameters
     ----------
-    model : LanguageModel
-    texts : sequence of str
     source : object, optional
         Named in the error.
-
-    Returns
-    -------
-    list of list of int
 
     Raises
     ------
@@ -117,15 +108,6 @@ def encode(model: LanguageModel, texts: Sequence[str], *, source: object = None)
 def token_strings(model: LanguageModel, ids: Sequence[int]) -> list[str]:
     """Decode tokens one by one; a token that is part of a character gives U+FFFD, as in the public game data.
 
-    Parameters
-    ----------
-    model : LanguageModel
-    ids : sequence of int
-
-    Returns
-    -------
-    list of str
-
     Examples
     --------
     >>> from inference import lm
@@ -148,14 +130,6 @@ def token_strings(model: LanguageModel, ids: Sequence[int]) -> list[str]:
 
 def model_record(model: LanguageModel) -> dict[str, Any]:
     """Everything that should stand in an output made with this model: plain values for attributes or JSON.
-
-    Parameters
-    ----------
-    model : LanguageModel
-
-    Returns
-    -------
-    dict of str to object
 
     Examples
     --------

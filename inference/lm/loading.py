@@ -60,14 +60,6 @@ _UNBOUNDED = 1 << 30
 def load_language_model(settings: ModelSettings) -> LanguageModel:
     """Load the model that the settings name.
 
-    Parameters
-    ----------
-    settings : ModelSettings
-
-    Returns
-    -------
-    LanguageModel
-
     Raises
     ------
     InputError

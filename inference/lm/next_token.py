@@ -62,13 +62,11 @@ def next_token_distributions(
 
     Parameters
     ----------
-    model : LanguageModel
     contexts : sequence of sequence of int
         Tokens of each context, without BOS. Empty contexts need a model with a BOS token.
     targets : sequence of int, shape (context,), optional
     probed : sequence of sequence of int, shape (context, probe), optional
         Tokens whose log-probabilities are wanted as well: the candidates that another model drew.
-    top_k : int
     n_candidates : int
         Tokens to draw from each distribution.
     replace : bool

@@ -19,7 +19,6 @@ def prompt_tokens(model: LanguageModel, prompts: Sequence[tuple[str, str]]) -> l
 
     Parameters
     ----------
-    model : LanguageModel
     prompts : sequence of (str, str)
         What the system and the user say; an empty text is left out.
 
@@ -71,14 +70,6 @@ def _chat(model: LanguageModel, system: str, user: str) -> str:
 def end_tokens(model: LanguageModel) -> frozenset[int]:
     """Tokens with which the model ends an answer.
 
-    Parameters
-    ----------
-    model : LanguageModel
-
-    Returns
-    -------
-    frozenset of int
-
     Examples
     --------
     >>> from inference import lm
@@ -99,13 +90,8 @@ def option_tokens(model: LanguageModel, option: str) -> list[int]:
 
     Parameters
     ----------
-    model : LanguageModel
     option : str
         Such as "A".
-
-    Returns
-    -------
-    list of int
 
     Raises
     ------

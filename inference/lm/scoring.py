@@ -53,7 +53,6 @@ def score_documents(
 
     Parameters
     ----------
-    model : LanguageModel
     documents : sequence of sequence of int
         Tokens of each document, without BOS. A document without a token to score gives none.
     window : int, optional

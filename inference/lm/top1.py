@@ -48,7 +48,6 @@ def play_top1(
 
     Parameters
     ----------
-    model : LanguageModel
     contexts : sequence of sequence of int
         The model's own tokens of the text before each target, without BOS. Prefixes of one text share its pass.
     targets : sequence of str, shape (context,)

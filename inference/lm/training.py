@@ -46,16 +46,7 @@ _CURVE_COLUMNS = {
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """What a model is trained on, in no order of its own.
-
-    Parameters
-    ----------
-    items : sequence
-    collate : callable
-        Takes a list of items, gives what the module's ``forward`` takes and ``labels``.
-    loss : callable, optional
-        Takes logits and ``labels``, gives the mean loss of a batch, nats; None is the module's own next-token loss.
-    """
+    """What a model is trained on, in no order of its own."""
 
     items: Sequence[Any]
     collate: Callable[[list[Any]], dict[str, Any]]
@@ -64,19 +55,7 @@ class Examples:
 
 @dataclass(frozen=True, repr=False)
 class TrainedModel(Result):
-    """A model that was trained, on disk.
-
-    Parameters
-    ----------
-    folder : Path
-        Safetensors, configuration and tokenizer: what ``source=folder`` loads.
-    curves : tuple of mapping
-        Points of the loss curves: ``step``, ``loss_nats`` (mean since the point before), ``held_out_loss_nats``,
-        ``learning_rate``, ``gradient_norm``, as far as a point has them.
-    n_steps, n_steps_now : int
-        Steps in all, and those that this call made.
-    precision, device : str
-    """
+    """A model that was trained, on disk."""
 
     folder: Path
     curves: tuple[Mapping[str, float], ...]
@@ -87,13 +66,7 @@ class TrainedModel(Result):
 
 
 def training_key(**content: Any) -> str:
-    """Name what a training run depends on: its content, this code, and the versions of torch and transformers.
-
-    Examples
-    --------
-    >>> training_key(seed=1) == training_key(seed=1), training_key(seed=1) == training_key(seed=2)
-    (True, False)
-    """
+    """Name what a training run depends on: its content, this code, and the versions of torch and transformers."""
     return result_key(canonical_json({"content": content, "code": code_hash(*_CODE), "versions": model_versions()}))
 
 
@@ -122,16 +95,7 @@ def train_model(
     held_out: Sequence[Any] = (),
     what: str = "training",
 ) -> TrainedModel:
-    """Train a model, go on with a run that was stopped, or take one that is finished.
-
-    On a CPU a run that was killed and goes on gives the same weights and curves, up to rounding, as one that was never
-    stopped.
-
-    Examples
-    --------
-    >>> train_model(make, tokenizer, examples, TrainingSettings(n_steps=100), Path("run"), seed=1)  # doctest: +SKIP
-    TrainedModel(...)
-    """
+    """Train a model, go on with a run that was stopped, or take one that is finished."""
     finished = _finished(folder)
     if finished is not None:
         return finished

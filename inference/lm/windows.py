@@ -55,14 +55,8 @@ def score_windows(
         All of one length, above ``context_length``.
     context_length : int
         Tokens, at least 1.
-    sliding : bool
-    top_k : int
     temperatures : sequence of float
         On top of the model's own.
-
-    Returns
-    -------
-    xarray.Dataset
 
     Raises
     ------

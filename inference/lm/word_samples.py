@@ -32,7 +32,6 @@ class SampledWords:
         The draws that gave a word, in order.
     draws : tuple of int
         Which draw gave each of them, from 0.
-    n_samples : int
     n_no_start : int
         Draws that did not begin a word: the last word went on, or punctuation or the end of the text followed.
     n_too_long : int
@@ -65,7 +64,6 @@ def sample_words(
 
     Parameters
     ----------
-    model : LanguageModel
     contexts : sequence of sequence of int
         Tokens of each context, without BOS.
     n_samples : int
@@ -80,10 +78,6 @@ def sample_words(
         A context's random numbers come from it and from its own tokens.
     progress : callable, optional
         Takes the number of contexts done since its last call.
-
-    Returns
-    -------
-    list of SampledWords, by context
 
     Raises
     ------

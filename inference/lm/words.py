@@ -59,7 +59,6 @@ def word_log_probs(
 
     Parameters
     ----------
-    model : LanguageModel
     contexts : sequence of sequence of int
         Tokens of each context, without BOS, not ending in a space.
     words : sequence of sequence of str, by context
@@ -148,10 +147,8 @@ class _Task:
 
 
 def word_tokens(model: LanguageModel, text: str) -> list[int]:
-    """Tokenise the continuation of a context: a space and a word.
-
-    A SentencePiece tokenizer puts a space of its own before a text, so that the word is written after a letter.
-    """
+    """Tokenise the continuation of a context: a space and a word."""
+    # a SentencePiece tokenizer puts a space of its own before a text: the word is written after a letter
     vocab = vocabulary(model)
     anchor = encode(model, ["a", "a" + text])
     if anchor[1][: len(anchor[0])] == anchor[0]:
@@ -165,11 +162,7 @@ def word_tokens(model: LanguageModel, text: str) -> list[int]:
 
 
 def can_write(model: LanguageModel, texts: Sequence[str]) -> list[bool]:
-    """Say which continuations of a context the model has tokens for.
-
-    A byte-level vocabulary may lack control characters, and a small one whole scripts: what it cannot write has
-    probability 0.
-    """
+    """Say which continuations of a context the model has tokens for."""
     vocab = vocabulary(model)
     # every byte alone is a token: nothing to look for
     complete = {byte for byte in range(256) if bytes([byte]) in vocab.by_bytes}

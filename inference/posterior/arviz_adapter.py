@@ -58,13 +58,7 @@ def _gives_trees() -> bool:
 
 
 def from_groups(groups: Mapping[str, xr.Dataset]) -> InferenceData:
-    """Build a posterior from its groups, of the type that the installed ArviZ uses.
-
-    Examples
-    --------
-    >>> group_names(from_groups({"posterior": xr.Dataset({"x": (("chain", "draw"), [[0.1, 0.2, 0.3]])})}))
-    ('posterior',)
-    """
+    """Build a posterior from its groups, of the type that the installed ArviZ uses."""
     if _gives_trees():
         return xr.DataTree.from_dict(dict(groups))
     import arviz as az  # noqa: PLC0415 - seconds that only a fit should cost
@@ -99,14 +93,7 @@ def add_groups(idata: InferenceData, groups: Mapping[str, xr.Dataset]) -> Infere
 
 
 def with_labels(idata: InferenceData, dim: str, labels: ArrayLike) -> InferenceData:
-    """Name the entries along a dimension, in every group that has it.
-
-    Examples
-    --------
-    >>> idata = from_groups({"posterior": xr.Dataset({"x": (("chain", "draw", "item"), [[[0.1, 0.2]]])})})
-    >>> group(with_labels(idata, "item", ["S1", "S7"]), "posterior")["item"].to_numpy().tolist()
-    ['S1', 'S7']
-    """
+    """Name the entries along a dimension, in every group that has it."""
     groups = {name: group(idata, name) for name in group_names(idata)}
     there = {name: dataset for name, dataset in groups.items() if dim in dataset.dims}
     return add_groups(idata, {name: one.assign_coords({dim: np.asarray(labels)}) for name, one in there.items()})
@@ -128,10 +115,7 @@ def add_model_data(idata: InferenceData, model: pm.Model) -> InferenceData:
 
 
 def common_stats(idata: InferenceData) -> InferenceData:
-    """Give the statistics of a draw one name each, whatever the sampler calls them.
-
-    The names are PyMC's: ``diverging``, ``energy``, ``lp``, ``tree_depth``, ``n_steps``, ``acceptance_rate``.
-    """
+    """Give the statistics of a draw one name each, whatever the sampler calls them."""
     stats = group(idata, "sample_stats")
     known = {old: new for old, new in _STATS.items() if old in stats and new not in stats}
     return add_groups(idata, {"sample_stats": stats.rename(known)})

@@ -21,12 +21,10 @@ class Convergence(Result):
 
     Attributes
     ----------
-    passed : bool
     reasons : tuple of str
         What failed; empty if nothing did.
     r_hat_max, ess_bulk_min, ess_tail_min, bfmi_min : float
         NaN where a value could not be computed (a single chain has an R-hat of NaN, which fails).
-    n_divergent : int
     """
 
     passed: bool
@@ -51,13 +49,8 @@ def check_convergence(
     ----------
     idata : arviz.InferenceData
         With ``posterior`` and ``sample_stats``.
-    thresholds : GateThresholds, optional
     fixed : collection of str
         Variables that are one number in every draw by the model itself, and so have no R-hat; they are not judged.
-
-    Returns
-    -------
-    Convergence
 
     Examples
     --------

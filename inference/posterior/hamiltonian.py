@@ -204,11 +204,7 @@ def chain(
 def _program(
     density: Any, arguments: tuple[Any, ...], rng: np.random.Generator, moves: Any = None
 ) -> Callable[..., None]:
-    """:func:`_walk` for every density, and moves, that take such arguments, given by their addresses.
-
-    Were the density a constant of the program, as Numba makes of a compiled function that is handed on, the program
-    would be another one for each density, and Numba could not keep it on disk.
-    """
+    """Compile :func:`_walk` with densities given by address: as constants, each would need another program on disk."""
     vector, matrix, taken = types.float64[::1], types.float64[:, ::1], typeof(arguments)
     call = types.float64(vector, vector, *taken.types)
     density.compile(call.args)

@@ -26,16 +26,7 @@ _ALIKE = 1e-15
 
 
 def mixing(draws: ArrayLike, *, tail: float = 0.1) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Judge how well chains have mixed, by every number that was drawn.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> draws = np.random.default_rng(0).normal(size=(4, 500, 2))
-    >>> r_hat, ess_bulk, ess_tail = mixing(draws)
-    >>> r_hat.round(2), bool((ess_bulk > 1500).all() and (ess_tail > 1500).all())
-    (array([1., 1.]), True)
-    """
+    """Judge how well chains have mixed, by every number that was drawn."""
     values = np.asarray(draws, dtype=float)
     if values.ndim != 3:
         raise InputError(f"has shape {values.shape}, should be (chain, draw, scalar)", field="draws")

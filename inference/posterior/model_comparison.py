@@ -105,10 +105,6 @@ def loo_by(idata: InferenceData, by: ArrayLike | str, *, variable: str | None = 
     variable : str, optional
         Of the log-likelihood; needed where there is more than one.
 
-    Returns
-    -------
-    LooByGroup
-
     Raises
     ------
     InputError
@@ -172,10 +168,6 @@ def compare(models: Mapping[str, InferenceData], by: ArrayLike | str, *, variabl
         Of the same rows.
     by, variable
         See :func:`loo_by`.
-
-    Returns
-    -------
-    pandas.DataFrame
 
     Examples
     --------

@@ -29,18 +29,7 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class LogLikelihood:
-    """Log-likelihood of every row of a model's data, compiled; it reads the values that the model's data have now.
-
-    Attributes
-    ----------
-    inputs : tuple of str
-        Names of the parameters it needs, on their own scale.
-    outputs : tuple of str
-        Names of the observed variables, and of potentials with named dims (such as the log-probability of a box).
-    dims : mapping of str to tuple of str
-        Dims of each output.
-    function : callable
-    """
+    """Log-likelihood of every row of the data that the model has now, compiled, by parameters on their own scale."""
 
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
@@ -75,14 +64,6 @@ def log_likelihood(model: pm.Model | CompiledModel) -> LogLikelihood:
     """Compile the log-likelihood of a model's rows.
 
     A potential counts as data where it has named dims, one row an entry; a scalar one (a soft constraint) does not.
-
-    Parameters
-    ----------
-    model : pymc.Model or CompiledModel
-
-    Returns
-    -------
-    LogLikelihood
 
     Raises
     ------
@@ -144,15 +125,7 @@ def _rows_of_potentials(model: pm.Model) -> list[Any]:
 
 @dataclass(frozen=True, eq=False)
 class PriorSimulator:
-    """One joint draw of parameters and data from the prior, compiled.
-
-    Attributes
-    ----------
-    names : tuple of str
-    function : callable
-    rngs : tuple
-        The random states that it uses.
-    """
+    """One joint draw of parameters and data from the prior, compiled."""
 
     names: tuple[str, ...]
     function: Any
@@ -200,7 +173,6 @@ def complete(
         As :func:`inference.posterior.sampling.sample` gives it.
     model : pymc.Model or CompiledModel
         What was sampled; its data have the values they had then.
-    seed : int
     n_prior : int
         Draws of the prior.
     n_predictive : int
@@ -209,7 +181,6 @@ def complete(
         The model with an observed variable in the place of each potential, where `model` has potentials and no
         :class:`~models.outside.OutsideLikelihood` says what they are. Its free parameters are among those of the
         posterior.
-    progress : bool
 
     Returns
     -------

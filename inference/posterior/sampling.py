@@ -56,7 +56,6 @@ class CompiledModel:
 
     Attributes
     ----------
-    model : pymc.Model
     program : object, optional
         What nutpie made of it.
     density : WrittenDensity, optional
@@ -76,15 +75,10 @@ def compile_model(model: pm.Model, *, jitter: bool = True, start: Mapping[str, A
 
     Parameters
     ----------
-    model : pymc.Model
     jitter : bool
         Start every chain at a random distance from the model's support point, instead of next to it.
     start : mapping of str to float or ndarray, optional
         Values by name next to which chains start; other parameters start at their support point.
-
-    Returns
-    -------
-    CompiledModel
 
     Raises
     ------
@@ -123,7 +117,6 @@ def written_model(model: pm.Model, density: WrittenDensity) -> CompiledModel:
     ----------
     model : pymc.Model
         Says what the density is; its data, dims and coordinates are used.
-    density : WrittenDensity
 
     Returns
     -------
@@ -189,7 +182,6 @@ def sample(
     cores : int, optional
         Chains at a time; by default all of them that the machine has cores for. numpyro and blackjax run all chains
         as one vectorised program and leave the cores to JAX.
-    target_accept : float
     seed : int
         The same seed gives the same draws with the same sampler, whatever the cores.
     progress : bool
@@ -262,11 +254,7 @@ def sample(
 
 @contextmanager
 def whole_or_not_at_all() -> Iterator[None]:
-    """Let Ctrl-C end the block with ``KeyboardInterrupt``, whatever the samplers inside make of it.
-
-    nutpie and PyMC take an interrupt as the wish to have the draws made so far, and return them like a whole posterior.
-    The same holds for SIGTERM where the caller has it raise a kind of ``KeyboardInterrupt``.
-    """
+    """Let Ctrl-C or SIGTERM end the block, where samplers would return the draws made so far."""
     # Python hands no signal to other threads; a process in the background may have been told to ignore Ctrl-C
     in_main = threading.current_thread() is threading.main_thread()
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}

@@ -64,7 +64,6 @@ class SbcModel:
 
     Attributes
     ----------
-    name : str
     build : callable
         Makes the PyMC model, with priors that generate plausible data and any answers of the right shape.
     quantities : tuple of str
@@ -145,15 +144,8 @@ def run_sbc(
 
     Parameters
     ----------
-    model : SbcModel
-    n_fits : int
     path : Path or str
         See :func:`inference.posterior.replicates.run_replicates`.
-    seed : int
-    settings : SbcSettings, optional
-    n_jobs : int
-    progress : callable, optional
-    set_aside : bool
 
     Returns
     -------

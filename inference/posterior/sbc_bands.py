@@ -57,15 +57,6 @@ def ecdf_band(n_fits: int, n_ranked: int, probability: float = 0.95) -> EcdfBand
     asked for. That probability is exact, not simulated: the counts are those of a Poisson process given its
     total, so that they follow from i to i + 1 by one convolution.
 
-    Parameters
-    ----------
-    n_fits, n_ranked : int
-    probability : float
-
-    Returns
-    -------
-    EcdfBand
-
     Raises
     ------
     InputError
@@ -140,7 +131,6 @@ class SbcVerdict(Result):
 
     Attributes
     ----------
-    n_fits : int
     rank_mean : float
         Mean of rank / n_ranked, 0.5 if uniform; above, the truth tends to be larger than the posterior.
     deviation : float
@@ -148,7 +138,6 @@ class SbcVerdict(Result):
         outside.
     p_value : float
         Probability that uniform ranks stray as far, over all points together.
-    inside : bool
     """
 
     n_fits: int
@@ -170,13 +159,8 @@ def judge_ranks(ranks: ArrayLike, n_ranked: int, probability: float = 0.95) -> S
     ----------
     ranks : array_like of int, shape (fit,)
         From 0 to `n_ranked`.
-    n_ranked : int
     probability : float
         That uniform ranks are inside the band.
-
-    Returns
-    -------
-    SbcVerdict
 
     Raises
     ------

@@ -19,7 +19,6 @@ def save_posterior(idata: InferenceData, path: Path | str) -> Path:
 
     Parameters
     ----------
-    idata : arviz.InferenceData
     path : Path or str
         Ends in ``.nc``; its folder exists.
 
@@ -56,14 +55,6 @@ def save_posterior(idata: InferenceData, path: Path | str) -> Path:
 
 def load_posterior(path: Path | str) -> InferenceData:
     """Read what :func:`save_posterior` wrote, every number as it was.
-
-    Parameters
-    ----------
-    path : Path or str
-
-    Returns
-    -------
-    arviz.InferenceData
 
     Raises
     ------

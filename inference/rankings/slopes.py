@@ -74,10 +74,6 @@ def rank_draws(posterior: xr.Dataset, n_draws: int | None = None) -> RankDraws:
     n_draws : int, optional
         At most as many draws are taken; by default all.
 
-    Returns
-    -------
-    RankDraws
-
     Examples
     --------
     >>> import inference
@@ -111,8 +107,6 @@ def expected_scores(draws: RankDraws, data: RankData, score: ArrayLike, length: 
 
     Parameters
     ----------
-    draws : RankDraws
-    data : RankData
     score : array_like, shape (category,)
         The score of every category (see ``data.category_rank``).
     length : array_like, shape (length,)
@@ -205,16 +199,7 @@ def replicated_counts(draws: RankDraws, data: RankData, rng: np.random.Generator
 
 @dataclass(frozen=True)
 class PredictiveCheck:
-    """One statistic of the data beside its posterior predictive distribution.
-
-    Attributes
-    ----------
-    statistic : str
-    observed, median, lower, upper : float
-        Observed, and predicted (central interval).
-    p_value : float
-        Two-sided; small where the data are unlike what the model predicts.
-    """
+    """One statistic of the data beside its posterior predictive distribution."""
 
     statistic: str
     observed: float
@@ -287,7 +272,7 @@ def power_to_tell_apart(
     rng: np.random.Generator,
     level: float = 0.05,
 ) -> dict[str, FloatArray]:
-    r"""Probability that a new study tells two models apart, by its number of windows.
+    """Probability that a new study tells two models apart, by its number of windows.
 
     A study scores the same windows with both models, as many at every length of this study, fits a least-squares line
     on log2 length to the differences of window means, and tests its height at the mean log2 length, or its slope. For
@@ -296,14 +281,11 @@ def power_to_tell_apart(
 
     Parameters
     ----------
-    draws : RankDraws
-    data : RankData
     score : array_like, shape (category,)
     n_windows : array_like of int, shape (number,)
         Windows of the new study, in all.
     n_tokens : int
         Tokens a window.
-    rng : numpy.random.Generator
     level : float
         Of the test.
 

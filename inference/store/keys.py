@@ -61,14 +61,7 @@ def _sha256(text: str) -> str:
 
 @dataclass(frozen=True)
 class OperationKey:
-    """What was done by which model: results of two operations never mix. Made by :func:`operation_key`.
-
-    Parameters
-    ----------
-    name : str
-    description : str
-        Canonical JSON of name, model, parameters and code; equal descriptions are the same operation.
-    """
+    """What was done by which model: results of two operations never mix. Made by :func:`operation_key`."""
 
     name: str
     description: str
@@ -110,10 +103,7 @@ def result_key(*content: Any) -> str:
 
 
 def context_seed(seed: int, key: str) -> int:
-    """Seed for the random numbers of one context: 64 bits of SHA-256 over the run's seed and the key.
-
-    The same context gets the same candidates, whatever stands before it, in whichever batch or shard it is.
-    """
+    """Seed for the random numbers of one context: 64 bits of SHA-256 over the run's seed and the key."""
     return int(_sha256(canonical_json(["seed", int(seed), key]))[:16], 16)
 
 

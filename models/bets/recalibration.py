@@ -31,11 +31,6 @@ def recalibration_model(data: RecalibrationData, priors: RecalibrationPriors | N
     participant did not know. Where the target was not named, the back-off's share of it among unnamed words is a
     constant, and no part of the likelihood. Stakes as they are have k = 1 and :math:`\varepsilon = 0`.
 
-    Parameters
-    ----------
-    data : RecalibrationData
-    priors : RecalibrationPriors, optional
-
     Returns
     -------
     pymc.Model

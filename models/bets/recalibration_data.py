@@ -47,8 +47,6 @@ class RecalibrationData:
         Responses of the study.
     item : ndarray, shape (A,)
         What its owner calls the item of each.
-    back_off : str
-    mix : str
     n_unasked : int
         Responses left out: the back-off was not asked.
     """
@@ -80,10 +78,6 @@ def recalibration_data(
     mix : {"cells", "back_off"}, optional
         What stakes are mixed with: the same for every cell of an answer, which knows nothing; or what the back-off
         gives to the cells. With a language model the latter is the loss of people and the model together.
-
-    Returns
-    -------
-    RecalibrationData
 
     Raises
     ------

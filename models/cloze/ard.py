@@ -61,10 +61,8 @@ def ard_model(
 
     Parameters
     ----------
-    data : ArdData
     prior : {"ard", "horseshoe", "normal", "fixed"}
     likelihood : {"beta", "logit_normal", "gaussian"}
-    priors : ArdPriors, optional
     fixed : FixedScales, optional
         For the prior "fixed", whose likelihood is Gaussian.
 

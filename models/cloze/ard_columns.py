@@ -130,18 +130,12 @@ def clean_columns(
         A cloze study with counts.
     models : sequence of str
         One row for each context and model.
-    predictors : sequence of str
-    rng : numpy.random.Generator
     target_answers, oracle_answers : int, optional
         A context with fewer answers than ``target_answers + 2 * oracle_answers`` is left out and counted.
     design : {"disjoint", "resplit", "shared"}, optional
         Only "disjoint" has errors of measurement.
     rules : WordRules, optional
         For all sides; by default the study's own.
-
-    Returns
-    -------
-    ArdColumns
 
     Raises
     ------
@@ -227,7 +221,6 @@ def measured_error(columns: ArdColumns, names: Sequence[str]) -> Measured | None
 
     Parameters
     ----------
-    columns : ArdColumns
     names : sequence of str
         Of :data:`PREDICTORS` those that are estimates; those that the columns lack are passed over.
 
@@ -263,13 +256,7 @@ def measured_error(columns: ArdColumns, names: Sequence[str]) -> Measured | None
 
 
 def study_column(study: xr.Dataset, name: str) -> Floats:
-    """A numeric variable of the study by item, as a predictor.
-
-    Raises
-    ------
-    InputError
-        If there is none, or it is no number for each item.
-    """
+    """A numeric variable of the study by item, as a predictor."""
     usable = [
         str(variable)
         for variable in study.data_vars

@@ -46,7 +46,6 @@ class ArdData:
     ----------
     target : ndarray, shape (row,)
         In [0, 1].
-    predictor : tuple of str
     x : ndarray, shape (row, predictor)
         (value - centre) / scale.
     centre, scale : ndarray, shape (predictor,)
@@ -208,10 +207,7 @@ def check_likelihood(name: str) -> None:
 
 
 def recording_limits(target: Floats) -> tuple[float, float]:
-    """Values beyond which a distance would be recorded as 0 or 1: half-way from the ends to the nearest one inside.
-
-    A distance between samples moves in steps, and cannot be nearer to an end than one step.
-    """
+    """Values beyond which a distance would be recorded as 0 or 1: half-way from the ends to the nearest one inside."""
     inside = target[(target > 0) & (target < 1)]
     return float(inside.min(initial=0.5) / 2), float((1 + inside.max(initial=0.5)) / 2)
 

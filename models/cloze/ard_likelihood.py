@@ -18,30 +18,7 @@ Floats = NDArray[np.float64]
 
 
 def add_likelihood(data: ArdData, eta: Any, name: str, p: ArdPriors, *, noise: float | None = None) -> None:
-    r"""Add the observed variable ``target`` to the model in context.
-
-    "beta" is the ordered beta of Kubinec (2022): with cut points :math:`-\kappa_0 < \kappa_1`,
-
-    .. math::
-
-        P(y = 0) = \sigma(-\kappa_0 - \eta),\quad P(y = 1) = \sigma(\eta - \kappa_1),\quad
-        y \mid 0 < y < 1 \sim \mathrm{Beta}(\mu\varphi, (1 - \mu)\varphi),\ \mu = \sigma(\eta)
-
-    so that zeros and ones speak of the same coefficients as what is between. "logit_normal" is
-    :math:`\mathrm{logit}\,y \sim \mathrm N(\eta, \sigma)`; what is beyond
-    :func:`~models.cloze.ard_data.recording_limits` is recorded as 0 or 1. Both are densities on (0, 1) with masses at
-    its ends, and can be compared; so can "gaussian", :math:`y \sim \mathrm N(\eta, \sigma)`, as long as no target is
-    exactly 0 or 1.
-
-    Parameters
-    ----------
-    data : ArdData
-    eta : tensor, shape (row,)
-    name : {"beta", "logit_normal", "gaussian"}
-    p : models.cloze.ard.ArdPriors
-    noise : float, optional
-        Known noise of the Gaussian.
-    """
+    """Add the observed variable ``target`` to the model in context."""
     check_likelihood(name)
     if name == "beta":
         concentration = pm.LogNormal("concentration", p.log_concentration_mean, p.log_concentration)

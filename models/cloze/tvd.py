@@ -137,7 +137,6 @@ class WordPairData:
         Answers with the word in the first and second sample; not both 0.
     words : ndarray of int, shape (row,)
         How many words have this pair.
-    n_contexts : int
     n_a, n_b : ndarray of float, shape (context,)
         Answers of each context, all 1 or more.
     """
@@ -158,10 +157,6 @@ def word_pair_data(first: WordCounts, second: WordCounts) -> WordPairData:
     ----------
     first, second : WordCounts
         Answers of the same contexts, in one coding of words: people's and a model's, or two halves of people's.
-
-    Returns
-    -------
-    WordPairData
 
     Raises
     ------
@@ -237,11 +232,9 @@ def word_pair_model(  # noqa: PLR0915 - one density, line by line as in the docs
 
     Parameters
     ----------
-    data : WordPairData
     pooled : bool
         Without it every context has the weak priors only: for a single context, or where contexts have nothing in
         common.
-    priors : WordPairPriors, optional
 
     Returns
     -------
@@ -434,34 +427,7 @@ def simulate_word_pairs(
     *,
     equal: NDArray[np.bool_] | None = None,
 ) -> WordPairData:
-    """Draw two samples of words from the model of :func:`word_pair_model`, given its parameters.
-
-    The sizes of the largest words of each process are drawn one by one: those that get 99.9% of the answers, or the
-    20,000 largest. The rest counts by its expected total, and each answer that falls there is a word of its own.
-
-    Parameters
-    ----------
-    theta : ndarray, shape (parameter, context)
-        In the order of :data:`PARAMETERS`.
-    n_a, n_b : ndarray, shape (context,)
-        Answers of each context in the first and the second sample.
-    rng : numpy.random.Generator
-    equal : ndarray of bool, shape (context,), optional
-        Where both distributions are one; nowhere if it is not given.
-
-    Returns
-    -------
-    WordPairData
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from models.cloze.tvd import simulate_word_pairs
-    >>> theta = np.array([[1.0], [-0.5], [-0.5], [-0.5], [0.0], [-0.7]])
-    >>> found = simulate_word_pairs(theta, np.array([20]), np.array([30]), np.random.default_rng(0))
-    >>> int((found.a * found.words).sum()), int((found.b * found.words).sum())
-    (20, 30)
-    """
+    """Draw two samples of words from the model of :func:`word_pair_model`, given its parameters."""
     return simulate_with_sums(theta, n_a, n_b, rng, equal=equal)[0]
 
 

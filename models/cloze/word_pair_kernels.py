@@ -205,11 +205,7 @@ def _context_terms(  # noqa: PLR0917
     log_u: FloatArray,
     g: FloatArray,
 ) -> tuple[float, float]:
-    """Log-likelihood of a context whose distributions differ, and of one where they are equal.
-
-    `log_u` (2, side) is filled with what u is in either case, `g` (2, 8) with the gradients, by loose and tight (at the
-    places 6 and 7) instead of u.
-    """
+    """Log-likelihood of a context whose distributions differ, and of one where they are equal."""
     d, e = _logistic(t[3]), _logistic(t[4])
     for k in range(g.shape[1]):
         g[0, k] = g[1, k] = 0.0

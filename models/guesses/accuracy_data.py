@@ -55,7 +55,6 @@ class AccuracyData:
         Mean over guesses.
     surprisal : ndarray, shape (R,), or None
         Of the target, nats, minus `surprisal_centre`.
-    surprisal_centre : float
     surprisal_model : str
         The language model that it is of, "" for none.
     n, hits : ndarray of int, shape (R,)
@@ -86,37 +85,14 @@ class AccuracyData:
 
 
 def practice_amount(n_before: ArrayLike) -> NDArray[np.float64]:
-    r"""Practice on the scale of the model: 0 before the first guess, 1 after 1,000.
-
-    .. math:: x(n) = \frac{\ln(1 + n / 100)}{\ln(1 + 1000 / 100)}
-
-    About linear over the first hundred guesses and logarithmic after them: the law of practice with a start.
-
-    Parameters
-    ----------
-    n_before : array_like of int, any shape
-        At least 0.
-
-    Returns
-    -------
-    ndarray of float, same shape
-    """
+    """Practice on the scale of the model: 0 before the first guess, 1 after 1,000."""
     before = np.asarray(n_before, dtype=float)
     amount: NDArray[np.float64] = np.log1p(before / PRACTICE_SCALE) / np.log1p(PRACTICE_UNIT / PRACTICE_SCALE)
     return amount
 
 
 def context_band(position: ArrayLike) -> NDArray[np.intp]:
-    """Band of a number of tokens of context: 0 for none, then 1, 2-3, 4-7, ...: each twice as long.
-
-    Parameters
-    ----------
-    position : array_like of int, any shape
-
-    Returns
-    -------
-    ndarray of int, same shape
-    """
+    """Band of a number of tokens of context: 0 for none, then 1, 2-3, 4-7, ...: each twice as long."""
     # frexp is exact where a logarithm may round: 2**k has exponent k + 1
     band: NDArray[np.intp] = np.frexp(np.asarray(position, dtype=float))[1].astype(np.intp)
     return band
@@ -153,10 +129,6 @@ def accuracy_data(
         Which guesses to take; by default all.
     n_blocks : int, optional
         Blocks of equal width from the first guess to the 1,000th (they go on after it); None keeps every guess's own.
-
-    Returns
-    -------
-    AccuracyData
 
     Raises
     ------

@@ -80,11 +80,6 @@ def rank_data(study: xr.Dataset, rank: ArrayLike, k: int) -> RankData:
         Passes :func:`estimators.rankings.study.validate_ranking_study`.
     rank : array_like, shape (token,)
         From 1 to `k`, ``inf`` for a token that is not ranked; half ranks of ties are rounded down.
-    k : int
-
-    Returns
-    -------
-    RankData
 
     Raises
     ------
@@ -158,11 +153,6 @@ def rank_slope_model(data: RankData, priors: RankPriors | None = None) -> pm.Mod
     :math:`v` is what a window is to one model beyond that. Tokens of a cell are taken as independent given the two;
     models' agreement on single tokens is left out, so that intervals of differences between models err on the wide
     side.
-
-    Parameters
-    ----------
-    data : RankData
-    priors : RankPriors, optional
 
     Returns
     -------
@@ -251,22 +241,7 @@ def set_counts(model: pm.Model, data: RankData) -> None:
 
 
 def log_category_probability(log_odds: ArrayLike, baseline: ArrayLike) -> NDArray[np.float64]:
-    r"""Log-probability of every category, without cancellation.
-
-    .. math:: p_j = \frac{\pi_j e^\eta}{(F_j + S_j e^\eta)(F_{j-1} + S_{j-1} e^\eta)}
-
-    with :math:`S = 1 - F`; it follows from :math:`F_j S_{j-1} - F_{j-1} S_j = \pi_j`.
-
-    Parameters
-    ----------
-    log_odds : array_like, shape (...)
-    baseline : array_like, shape (..., category)
-        Broadcasts against `log_odds`.
-
-    Returns
-    -------
-    ndarray, shape (..., category)
-    """
+    """Log-probability of every category, without cancellation."""
     eta, share = np.asarray(log_odds, dtype=float)[..., None], np.asarray(baseline, dtype=float)
     below = np.log(np.cumsum(share, axis=-1)[..., :-1])
     above = np.log(np.cumsum(share[..., ::-1], axis=-1)[..., ::-1][..., 1:])
