@@ -29,19 +29,7 @@ def normal_posterior() -> InferenceData:
 
 
 def stand_in_posterior(model: pm.Model, *, n_draws: int = 8, seed: int = 0) -> InferenceData:
-    """Draw the parameters of a model from their prior and pass the draws off as two chains of a posterior.
-
-    For examples and tests: it has the variables and dims of a real posterior, and takes about a second.
-
-    Parameters
-    ----------
-    n_draws : int
-        Of each chain.
-
-    Returns
-    -------
-    arviz.InferenceData
-        Groups posterior and sample_stats.
+    """Draw parameters from their prior and pass them off as two chains of a posterior, for examples and tests.
 
     Examples
     --------

@@ -1,8 +1,7 @@
 """Settings as typed classes: the one place of a setting's name, type, default, range and meaning.
 
-Why pydantic and not OmegaConf's structured configs: ranges, choices and unions are part of a field, the same class
-serves a notebook (keyword arguments) and a YAML file, nothing is coerced in strict mode (``true`` is no number, ``"3"``
-no 3), and every value of a wrong config is known when it fails, so that the message can say what would be right.
+Pydantic, not OmegaConf's structured configs: ranges, choices and unions are part of a field, one class serves a
+notebook and a YAML file, and strict mode coerces nothing (``true`` is no number, ``"3"`` no 3).
 """
 
 from __future__ import annotations

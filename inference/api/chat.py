@@ -29,20 +29,14 @@ __all__ = ["ChatAnswer", "ChatQuestion", "ask_questions", "chat_call", "most_cos
 
 @dataclass(frozen=True)
 class ChatQuestion:
-    """What an endpoint is asked.
+    """A question to an endpoint; an empty text is left out.
 
     Attributes
     ----------
-    system, user : str
-        What the two say; an empty text is left out.
-    max_tokens : int
-        Of the answer.
-    temperature : float
-        Of the answer's tokens.
     draw : int
-        Number of the draw: the same question is asked once for every number. Above 0 it is sent as ``seed``.
+        The same question is asked once for every number, which above 0 is sent as ``seed``.
     ranked : bool
-        Whether the most probable first tokens are wanted too.
+        Ask for the most probable first tokens too.
     """
 
     system: str
@@ -55,15 +49,7 @@ class ChatQuestion:
 
 @dataclass(frozen=True)
 class ChatAnswer:
-    """What an endpoint answered.
-
-    Attributes
-    ----------
-    finished : bool
-        The model ended its answer; otherwise it was cut off.
-    first : Position or None
-        The most probable first tokens, where they were wanted.
-    """
+    """An endpoint's answer: ``finished`` where the model ended it, ``first`` the ranked first tokens if asked for."""
 
     text: str
     finished: bool
@@ -157,26 +143,23 @@ def ask_questions(
     *,
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[list[ChatAnswer | UnusableCallError], Ledger]:
-    """Ask an endpoint many questions.
+    """Ask an endpoint many questions, each once.
 
     Every answer is in the store before it is used: the same call resumes a stopped run and pays nothing twice. Ctrl-C
     and SIGTERM let the calls in flight end first.
 
     Parameters
     ----------
-    questions : sequence of ChatQuestion
-        Equal ones are asked once.
     store : Path
         SQLite file of :class:`~inference.api.store.AnswerStore`.
     progress : callable, optional
-        Told how many questions are answered, and of how many.
+        Takes how many questions are answered, and of how many.
 
     Returns
     -------
     answers : list of ChatAnswer or UnusableCallError
         By question; the error where two whole answers cannot be used, once any other question had a usable one.
     ledger : Ledger
-        What the store has cost.
 
     Raises
     ------

@@ -77,7 +77,7 @@ def score_windows(
     before: Callable[[CostEstimate, Ledger], None] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> xr.Dataset:
-    """Score every reference token through an endpoint.
+    """Score every reference token through an endpoint, as a ranking study whose ``generated_token`` is the sampled one.
 
     Every answer is in the store before it is used; the same call resumes a stopped run and pays nothing twice. Ctrl-C
     and SIGTERM let the calls in flight end first; a second one stops at once. A window with a call whose answers cannot
@@ -90,21 +90,15 @@ def score_windows(
     store : Path
         SQLite file of :class:`~inference.api.store.AnswerStore`.
     before : callable, optional
-        Told the estimate and what the store has cost so far, before the first call; it may raise.
+        Takes the estimate and what the store has cost, before the first call; it may raise.
     progress : callable, optional
-        Told how many tokens are scored, and of how many.
-
-    Returns
-    -------
-    xarray.Dataset
-        A ranking study, as :func:`estimators.rankings.study.validate_ranking_study` wants it; ``generated_token`` is
-        the sampled one.
+        Takes how many tokens are scored, and of how many.
 
     Raises
     ------
     InputError
-        If the windows or settings are wrong, the least that it can cost is above the budget (before the first call),
-        no window is left, or as :meth:`inference.api.client.ApiClient.answer`.
+        If windows or settings are wrong, the least cost is above the budget (before the first call), no window is left,
+        or as :meth:`inference.api.client.ApiClient.answer`.
     StoppedError
         After a signal whose handler raises nothing.
     """

@@ -1,11 +1,8 @@
 """Answers that were paid for, on disk before anything is done with them, and the ledger of the budget.
 
-One SQLite file, shared by any number of processes. Every attempt is written down BEFORE it is sent, with the most that
-it can cost; its answer and what it did cost replace that in one transaction. What a killed process had in flight stays
-at the most that it can have cost, so that a budget holds whatever happens.
-
-A call that is in flight is claimed, for no longer than its answer can take: another process waits for the answer
-instead of paying for it too. A whole answer that cannot be used is kept apart, with the reason.
+One SQLite file, shared by processes. An attempt is written down BEFORE it is sent, with the most that it can cost; the
+answer and its cost replace that in one transaction. What a killed process had in flight keeps the most, so that a
+budget holds. A call in flight is claimed for as long as its answer can take: other processes wait for the answer.
 """
 
 from __future__ import annotations

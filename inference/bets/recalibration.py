@@ -50,18 +50,11 @@ class HeldOutLosses(Result):
 def recalibrated_losses(posterior: xr.Dataset, data: RecalibrationData) -> FloatArray:
     r"""Loss of every answer by draw, the answer itself being part of what the posterior has seen.
 
-    Parameters
-    ----------
-    posterior : xarray.Dataset
-        Of :func:`models.bets.recalibration.recalibration_model`.
-    data : RecalibrationData
-        What it was fitted to.
-
     Returns
     -------
     ndarray, shape (draw, answer)
-        :math:`-\ln P(c)` of the cell that came, plus the cost of the back-off where the target was not named; at most
-        2,000 evenly spaced draws.
+        :math:`-\ln P(c)` of the cell that came, plus the cost of the back-off where the target was not named, nats; at
+        most 2,000 evenly spaced draws.
 
     Raises
     ------
@@ -95,21 +88,12 @@ def recalibrated_losses(posterior: xr.Dataset, data: RecalibrationData) -> Float
 
 
 def held_out_losses(idata: InferenceData, data: RecalibrationData) -> HeldOutLosses:
-    """Loss of every answer under stakes recalibrated on all others: leave-one-out by Pareto smoothed weights.
-
-    It is what a participant's next answer would cost: with the answers themselves, recalibration flatters.
-
-    Parameters
-    ----------
-    idata : InferenceData
-        With the groups posterior and log_likelihood, see :func:`inference.complete`.
-    data : RecalibrationData
-        What it was fitted to.
+    """Loss of every answer under stakes recalibrated on all others: the cost of a participant's next answer, by PSIS.
 
     Raises
     ------
     InputError
-        If the log-likelihood is of other answers.
+        If the log-likelihood (see :func:`inference.complete`) is of other answers.
 
     Examples
     --------

@@ -1,8 +1,4 @@
-"""What a posterior of the relevance regression says: sizes on the scale of the distance, checks, prediction.
-
-Also scikit-learn's ``ARDRegression``, for comparison. Nothing here compiles anything; the likelihoods are written a
-second time, in NumPy.
-"""
+"""What a posterior of the relevance regression says: sizes on the scale of the distance, checks, prediction."""
 
 from __future__ import annotations
 
@@ -78,17 +74,7 @@ class SklearnArd(Result):
 
 
 def sklearn_ard(x: ArrayLike, target: ArrayLike) -> SklearnArd:
-    """Fit scikit-learn's ARD regression with its defaults.
-
-    Parameters
-    ----------
-    x : array_like, shape (row, predictor)
-    target : array_like, shape (row,)
-
-    Raises
-    ------
-    InputError
-        If scikit-learn is not installed.
+    """Fit scikit-learn's ARD regression with its defaults to `x`, shape (row, predictor).
 
     Examples
     --------
@@ -125,26 +111,14 @@ def small_posterior(posterior: Any) -> xr.Dataset:
 
 
 def expected_target(eta: ArrayLike, posterior: xr.Dataset, likelihood: str) -> Floats:
-    """Mean of the target at some linear predictors.
-
-    Parameters
-    ----------
-    eta : array_like, shape (draw, ...)
-        Draws of all chains, one after the other.
-    posterior : xarray.Dataset
-        The same draws.
-
-    Returns
-    -------
-    ndarray, shape (draw, ...)
+    """Mean of the target at linear predictors `eta`, shape (draw, ...), whose draws are those of `posterior`.
 
     Examples
     --------
     >>> import inference, models
     >>> data = models.ard_data([0.2, 0.5, 0.9, 0.4], {"entropy": [1.0, 2.0, 3.0, 2.5]}, text=["a", "b", "b", "a"])
     >>> posterior = inference.stand_in_posterior(models.ard_model(data)).posterior
-    >>> eta = posterior["eta"].values.reshape(16, 4)
-    >>> mean = inference.expected_target(eta, posterior, "beta")
+    >>> mean = inference.expected_target(posterior["eta"].values.reshape(16, 4), posterior, "beta")
     >>> bool(((mean > 0) & (mean < 1)).all())
     True
     """
@@ -169,22 +143,9 @@ def expected_target(eta: ArrayLike, posterior: xr.Dataset, likelihood: str) -> F
 
 
 def average_effects(posterior: xr.Dataset, likelihood: str, *, n_draws: int = 1000) -> Floats:
-    """How much the expected target changes for one standard deviation of each predictor, averaged over the rows.
+    """Change of the expected target per standard deviation of each predictor, mean over rows; (draw, predictor).
 
-    From half a unit below each row's own value to half above it, all else as it is.
-
-    Parameters
-    ----------
-    posterior : xarray.Dataset
-        Of :func:`models.cloze.ard.ard_model`.
-    likelihood : {"beta", "logit_normal", "gaussian"}
-        The model's.
-    n_draws : int
-        About as many draws, evenly spaced, are taken.
-
-    Returns
-    -------
-    ndarray, shape (draw, predictor)
+    From half a unit below each row's own value to half above it, all else as it is; about `n_draws` draws are taken.
 
     Examples
     --------
@@ -205,16 +166,7 @@ def average_effects(posterior: xr.Dataset, likelihood: str, *, n_draws: int = 10
 
 
 def largest_probability(coefficient: ArrayLike) -> Floats:
-    """Posterior probability of each coefficient to be the largest in size; shape (predictor,).
-
-    Parameters
-    ----------
-    coefficient : array_like, shape (..., predictor)
-        Draws.
-
-    Returns
-    -------
-    ndarray, shape (predictor,)
+    """Posterior probability of each coefficient to be the largest in size; (predictor,) from draws (..., predictor).
 
     Examples
     --------
@@ -256,18 +208,7 @@ def row_log_likelihood(posterior: xr.Dataset, data: ArdData, likelihood: str) ->
 
 
 def loo_of_targets(posterior: xr.Dataset, data: ArdData, likelihood: str) -> LooByGroup:
-    """Leave out one item's targets at a time; see :func:`inference.posterior.model_comparison.loo_by`.
-
-    The item's own predictors stay, measured as they are: what is asked is how well the rest predicts its target.
-
-    Parameters
-    ----------
-    posterior : xarray.Dataset
-        Of :func:`models.cloze.ard.ard_model`.
-    data : ArdData
-        What it was fitted to.
-    likelihood : {"beta", "logit_normal", "gaussian"}
-        The model's.
+    """Leave out one item's targets at a time, its predictors staying as measured; see :func:`inference.loo_by`.
 
     Examples
     --------

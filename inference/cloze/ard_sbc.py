@@ -18,19 +18,9 @@ __all__ = ["ard_sbc", "interval_coverage"]
 def ard_sbc(
     data: ArdData, *, prior: str = "ard", likelihood: str = "beta", priors: ArdPriors | None = None
 ) -> SbcModel:
-    """Relevance regression; target and measured predictors of `data` are only the shape of those simulated.
+    """Relevance regression for SBC; target and measured predictors of `data` only give the shape of those simulated.
 
-    The rest of the design stays: the exact predictors, the errors of measurement, who is in which group.
-
-    Parameters
-    ----------
-    prior : {"ard", "horseshoe", "normal"}
-    likelihood : {"beta", "logit_normal", "gaussian"}
-
-    Returns
-    -------
-    SbcModel
-        Named after its prior and likelihood.
+    Exact predictors, errors of measurement and groups stay as they are.
 
     Examples
     --------
@@ -59,8 +49,8 @@ def ard_sbc(
 def interval_coverage(ranks: pd.DataFrame, n_ranked: int, probability: float) -> pd.DataFrame:
     """How often equal-tailed intervals held the truth, from its rank among posterior draws.
 
-    Among L draws the truth has one of L + 1 ranks, all as likely if the posterior is right, and is inside the interval
-    between two draws for a run of them: with L = 99, the 90% interval is the ranks 5 to 94.
+    Among L draws the truth has one of L + 1 ranks, all as likely if the posterior is right: with L = 99, the 90%
+    interval is the ranks 5 to 94.
 
     Parameters
     ----------
@@ -72,8 +62,8 @@ def interval_coverage(ranks: pd.DataFrame, n_ranked: int, probability: float) ->
     Returns
     -------
     pandas.DataFrame
-        ``quantity``, ``n_fits``, ``coverage`` and its binomial standard error ``coverage_se`` if all were right; the
-        joint log-likelihood is left out, as it has no true value before the data.
+        ``quantity``, ``n_fits``, ``coverage``, and ``coverage_se``, its binomial standard error if all were right;
+        without the joint log-likelihood, which has no true value before the data.
 
     Raises
     ------

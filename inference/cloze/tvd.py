@@ -1,9 +1,8 @@
-r"""Posterior of the total variation distance between two samples of words over an unknown vocabulary.
+"""Posterior of the total variation distance between two samples of words over an unknown vocabulary.
 
-The model is :func:`models.cloze.tvd.word_pair_model`. Given its parameters, sizes of the words seen are gamma
-distributed, and all words that were never seen enter the distance only through their total at each quadrature node,
-which is tempered stable and drawn from the gamma distribution of the same mean and variance. Where the distributions
-of a context may be equal, some of its draws are exactly zero.
+Given the parameters of :func:`models.cloze.tvd.word_pair_model`, sizes of the words seen are gamma distributed. Words
+never seen enter through their total at each quadrature node: tempered stable, drawn from the gamma distribution of the
+same mean and variance. Where the distributions of a context may be equal, some of its draws are exactly zero.
 """
 
 from __future__ import annotations
@@ -88,22 +87,14 @@ class TvdPosterior(Result):
 
 
 def tvd_posterior(idata: InferenceData, data: WordPairData, *, rng: np.random.Generator) -> TvdPosterior:
-    """Draw every context's distance, once for each posterior draw of the parameters.
-
-    Parameters
-    ----------
-    idata : arviz.InferenceData
-        Fit of :func:`models.cloze.tvd.word_pair_model` to `data`.
-    rng : numpy.random.Generator
-        The distance is random given the parameters.
+    """Draw every context's distance, once for each posterior draw of the parameters, given which it is random.
 
     Examples
     --------
     >>> import inference, models
     >>> import numpy as np
     >>> from estimators.cloze.examples import two_samples
-    >>> people, model = two_samples()
-    >>> data = models.word_pair_data(people, model)
+    >>> data = models.word_pair_data(*two_samples())
     >>> idata = inference.stand_in_posterior(models.word_pair_model(data))
     >>> inference.tvd_posterior(idata, data, rng=np.random.default_rng(0)).tvd.shape
     (2, 8, 1)

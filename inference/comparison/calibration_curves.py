@@ -33,16 +33,13 @@ def reliability_curves(posterior: xr.Dataset, family: Family | str, report: Arra
     Parameters
     ----------
     posterior : xarray.Dataset
-        Of :func:`models.comparison.calibration.calibration_model`.
-    family : {"llo", "beta"}
-        The model's.
+        Of :func:`models.calibration_model`, which has the `family`.
     report : array_like of float, shape (report,)
         Strictly between 0 and 1.
 
     Returns
     -------
     typical : ndarray, shape (draw, report)
-        Chains one after the other.
     participants : ndarray, shape (draw, participant, report)
 
     Raises
@@ -84,21 +81,12 @@ def outcome_log_likelihood(posterior: xr.Dataset, data: OutcomeData, family: Fam
 def predicted_reports(
     posterior: xr.Dataset, data: ReportData, rng: np.random.Generator, *, n_draws: int = 400
 ) -> NDArray[np.float64] | NDArray[np.int64]:
-    """Reports of the same participants on the same rows, from the posterior.
-
-    Parameters
-    ----------
-    posterior : xarray.Dataset
-        Of :func:`models.comparison.report_process.report_model`.
-    data : ReportData
-        What it was fitted to.
-    n_draws : int
-        Posterior draws used, evenly spaced; all of them if there are fewer.
+    """Reports of the same participants on the same rows, from a posterior of :func:`models.report_model`.
 
     Returns
     -------
     ndarray, shape (n_draws, response)
-        Positions of boxes, or log-odds.
+        Positions of boxes, or log-odds; of evenly spaced posterior draws, or of all if there are fewer.
 
     Raises
     ------
@@ -140,18 +128,9 @@ def predicted_reports(
 
 
 def report_shares(report: ArrayLike, edges: FloatArray) -> FloatArray:
-    """Share of the reports in each box.
+    """Share of the reports in each box, shape (..., box), from positions of boxes or log-odds, shape (..., response).
 
-    Parameters
-    ----------
-    report : array_like, shape (..., response)
-        Positions of boxes (integers), or log-odds.
-    edges : ndarray, shape (box + 1,)
-        Log-odds between the boxes.
-
-    Returns
-    -------
-    ndarray, shape (..., box)
+    `edges` are the log-odds between the boxes, infinite ends among them.
 
     Examples
     --------

@@ -34,17 +34,7 @@ def _most_frequent(values: NDArray[Any], n: int) -> NDArray[Any]:
 
 
 def calibration_sbc(data: OutcomeData, family: str = "llo", priors: CalibrationPriors | None = None) -> SbcModel:
-    """Calibration curves; the outcomes of `data` are only the shape of those simulated.
-
-    Parameters
-    ----------
-    data, family, priors
-        See :func:`models.calibration_model`.
-
-    Returns
-    -------
-    SbcModel
-        Named "calibration", or "calibration_beta".
+    """Calibration curves for SBC; the outcomes of `data` only give the shape of those simulated.
 
     Examples
     --------
@@ -62,17 +52,7 @@ def calibration_sbc(data: OutcomeData, family: str = "llo", priors: CalibrationP
 
 
 def report_sbc(data: ReportData, priors: ReportPriors | None = None) -> SbcModel:
-    """How reports come about; the reports of `data` are only the shape of those simulated.
-
-    Parameters
-    ----------
-    data, priors
-        See :func:`models.report_model`.
-
-    Returns
-    -------
-    SbcModel
-        Named "reports".
+    """Report process for SBC; the reports of `data` only give the shape of those simulated.
 
     Examples
     --------

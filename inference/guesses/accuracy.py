@@ -82,10 +82,6 @@ def participant_draws(posterior: xr.Dataset, data: AccuracyData, n_before: int |
 
     Parameters
     ----------
-    posterior : xarray.Dataset
-        Of :func:`models.guesses.accuracy.accuracy_model`.
-    data : AccuracyData
-        What it was fitted to.
     n_before : int, optional
         Guesses of practice; by default each one's own, on average over their guesses.
 
@@ -121,18 +117,9 @@ def participant_draws(posterior: xr.Dataset, data: AccuracyData, n_before: int |
 
 
 def population_draws(posterior: xr.Dataset, data: AccuracyData, n_before: int) -> FloatArray:
-    """Mean accuracy of the population that the participants are from, after `n_before` guesses, on fresh texts.
+    """Mean accuracy of the participants' population after `n_before` guesses, on fresh texts; shape (draw,).
 
     Participants, their practice effects and documents are integrated out.
-
-    Parameters
-    ----------
-    posterior : xarray.Dataset
-        Of :func:`models.guesses.accuracy.accuracy_model`.
-
-    Returns
-    -------
-    ndarray, shape (draw,)
 
     Raises
     ------
@@ -159,19 +146,7 @@ def population_draws(posterior: xr.Dataset, data: AccuracyData, n_before: int) -
 
 
 def practice_change(posterior: xr.Dataset, data: AccuracyData, n_guesses: int = 1000) -> FloatArray:
-    """What the first `n_guesses` guesses change in the population's mean accuracy, at equal contexts and texts.
-
-    Parameters
-    ----------
-    posterior : xarray.Dataset
-        Of :func:`models.guesses.accuracy.accuracy_model`.
-    data : AccuracyData
-        What it was fitted to.
-
-    Returns
-    -------
-    ndarray, shape (draw,)
-        A difference of probabilities.
+    """Change of the population's mean accuracy by the first `n_guesses` guesses, at equal contexts and texts; (draw,).
 
     Examples
     --------
@@ -196,9 +171,7 @@ def best_participant(draws: ArrayLike, among: ArrayLike | None = None) -> tuple[
     Returns
     -------
     accuracy : ndarray, shape (draw,)
-        The largest in every draw; the best in one draw need not be the best in another.
     probability : ndarray, shape (participant,)
-        0 for those who cannot.
 
     Raises
     ------
@@ -222,17 +195,9 @@ def best_participant(draws: ArrayLike, among: ArrayLike | None = None) -> tuple[
 
 
 def beats_every(model: ArrayLike, best: ArrayLike) -> float:
-    """Probability that a language model is better than whoever is best.
+    """Probability that a language model is better than whoever is best, from independent draws of both accuracies.
 
-    Parameters
-    ----------
-    model, best : array_like, shape (draw,)
-        Independent draws of its accuracy, and of the best participant's; their numbers may differ.
-
-    Returns
-    -------
-    float
-        Over all pairs of a draw and a draw; equal ones count one half.
+    It is over all pairs of draws, whose numbers may differ; equal ones count one half.
 
     Examples
     --------
@@ -261,12 +226,10 @@ def model_guesses(
     rng: np.random.Generator,
     responses: ArrayLike | None = None,
 ) -> ModelGuesses:
-    """Accuracy of a language model on the guesses of people, from its hits by item.
+    """Accuracy of a language model on the guesses of people, from ``model_hit`` of a guess study.
 
     Parameters
     ----------
-    study : xarray.Dataset
-        A guess study with ``model_hit``.
     responses : array_like of bool, shape (response,), optional
         Which guesses of people; by default all.
 

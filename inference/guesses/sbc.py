@@ -17,17 +17,7 @@ __all__ = ["accuracy_sbc", "small_accuracy_design"]
 
 
 def accuracy_sbc(data: AccuracyData, priors: AccuracyPriors | None = None) -> SbcModel:
-    """Accuracy of guesses; the hits of `data` are only the shape of those simulated.
-
-    Parameters
-    ----------
-    data, priors
-        See :func:`models.accuracy_model`.
-
-    Returns
-    -------
-    SbcModel
-        Named "accuracy".
+    """Accuracy of guesses for SBC; the hits of `data` only give the shape of those simulated.
 
     Examples
     --------

@@ -1,12 +1,11 @@
-r"""People's next words as training labels: their tokens, in trees in which contexts and words share their beginning.
+r"""People's next words as training labels, in trees in which contexts and words share their beginning.
 
-With :math:`p(w \mid c)` the label of word :math:`w` in context :math:`c` and :math:`s(w)` its tokens with the space
-before it, the loss of :math:`C` contexts is
+With :math:`p(w \mid c)` the label of word :math:`w` and :math:`s(w)` its tokens, the loss of :math:`C` contexts is
 
 .. math:: -\frac{1}{C} \sum_c \sum_w p(w \mid c) \sum_t \ln q(s_t(w) \mid c, s_{<t}(w))
 
-Labels are ``majority`` (the word that most people gave), ``sampled`` (one person's answer, at random), ``soft`` (the
-shares of people) or ``multi`` (every word that anybody gave, each as much as any other).
+Labels are ``majority`` (the most frequent word), ``sampled`` (one person's answer, at random), ``soft`` (the shares of
+people) or ``multi`` (every word that anybody gave, each as much as any other).
 """
 
 from __future__ import annotations

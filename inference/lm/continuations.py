@@ -31,19 +31,14 @@ def continuation_log_probs(
 
     .. math:: \ln q(s \mid c) = \sum_i \ln q(s_i \mid c\, s_1 \dots s_{i-1})
 
-    over the tokens :math:`s_i` in which the model's tokenizer writes the string: one token where the model has it as
-    one. Other ways of writing it are left out.
+    over the tokens :math:`s_i` in which the model's tokenizer writes the string. Other ways of writing it are left out.
 
     Parameters
     ----------
     contexts : sequence of sequence of int
-        The model's own tokens of each context, without BOS; or prompts, which have it.
+        The model's own tokens of each context, without BOS; or prompts, which have it (``bos=False``).
     continuations : sequence of sequence of str, shape (context,)
-        Strings after each context, of any number; none is empty.
-    bos : bool
-        Put the BOS token before every context; false for prompts.
-    progress : callable, optional
-        Takes the number of passes done since its last call.
+        Strings after each context, of any number.
 
     Returns
     -------

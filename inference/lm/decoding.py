@@ -1,12 +1,9 @@
-r"""Decoding: what a sampler makes of a model's next-token distribution before it draws.
-
-With :math:`q` the model's distribution after a context, a decoder draws from
+r"""Decoding: the distribution that a sampler makes of a model's next-token distribution before it draws.
 
 .. math:: q'(y) \propto \mathbb{1}[y \in S]\; q(y)^{1/T}
 
-where the temperature :math:`T` comes first and :math:`S` is the set of tokens that are kept: the :math:`k` most
-probable (top-k; Fan, Lewis and Dauphin 2018), the fewest that hold a probability of :math:`p` (nucleus; Holtzman et al.
-2020), or the most probable one (greedy). Ancestral sampling keeps all of :math:`q`.
+The temperature :math:`T` comes first. The tokens kept, :math:`S`, are the :math:`k` most probable (top-k; Fan, Lewis
+and Dauphin 2018), the fewest that hold a probability of :math:`p` (nucleus; Holtzman et al. 2020), or the best one.
 """
 
 from __future__ import annotations

@@ -33,12 +33,8 @@ def kl_divergences(
 
     Parameters
     ----------
-    model, generator : LanguageModel
-        :math:`q` and :math:`g`, with the same tokenizer.
     contexts : sequence of sequence of int
         Tokens of each context, without BOS.
-    progress : callable, optional
-        Takes the number of contexts done since its last call.
 
     Returns
     -------
@@ -54,8 +50,7 @@ def kl_divergences(
     --------
     >>> from inference import lm
     >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
-    >>> contexts = lm.encode(model, ["The old clock", "Rain fell"])
-    >>> lm.kl_divergences(model, model, contexts).round(6).tolist()
+    >>> lm.kl_divergences(model, model, lm.encode(model, ["The old clock", "Rain fell"])).round(6).tolist()
     [0.0, 0.0]
     """
     if model.tokenizer_sha256 != generator.tokenizer_sha256 or model.vocab_size != generator.vocab_size:

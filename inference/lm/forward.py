@@ -1,7 +1,6 @@
 """One forward pass for many contexts: token trees, batches, and the states whose log-probabilities are reduced.
 
-A causal model's state at a token depends on the tokens before it alone. Contexts that are prefixes of one another
-therefore share one pass, and so do continuations of one context: they form a tree, laid out in one row in which every
+A state depends on the tokens before it alone. Contexts with a common beginning form a tree in one row, in which every
 token attends to its ancestors only, at the position of its depth.
 """
 

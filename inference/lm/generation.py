@@ -60,25 +60,16 @@ def generate(
     prompts : sequence of sequence of int
         With the BOS token (:func:`~inference.lm.prompting.prompt_tokens`).
     temperature : float
-        0 takes the most probable token every time; otherwise tokens are drawn from the distribution to the power of
-        1 / temperature.
+        0 takes the most probable token; otherwise draws are from the distribution to the power of 1 / temperature.
     seeds : sequence of int, shape (prompt,), optional
         Of the draws; needed above temperature 0.
-    progress : callable, optional
-        Takes the number of prompts done since its last call.
-
-    Raises
-    ------
-    InputError
-        If a number is out of range, a prompt is empty, or longer than the model takes with its answer.
 
     Examples
     --------
     >>> from inference import lm
     >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
     >>> prompts = lm.prompt_tokens(model, [("", "The old clock"), ("", "Rain fell")])
-    >>> answers = lm.generate(model, prompts, max_tokens=3)
-    >>> answers.text == lm.generate(model, prompts[::-1], max_tokens=3).text[::-1]
+    >>> lm.generate(model, prompts, max_tokens=3).text == lm.generate(model, prompts[::-1], max_tokens=3).text[::-1]
     True
     """
     _check(model, prompts, max_tokens=max_tokens, temperature=temperature, seeds=seeds)
@@ -214,25 +205,17 @@ def option_log_probs(
         With the BOS token (:func:`~inference.lm.prompting.prompt_tokens`).
     options : sequence of str
         Such as "A" and "B": each a token of the model, whose probability with a space before it is added.
-    progress : callable, optional
-        Takes the number of prompts done since its last call.
 
     Returns
     -------
     ndarray of float, shape (prompt, option)
         Nats; not renormalised, so that the sum of the probabilities says how often an option is the answer.
 
-    Raises
-    ------
-    InputError
-        If an option is no token, a prompt is empty, or longer than the model takes.
-
     Examples
     --------
     >>> from inference import lm
     >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
-    >>> prompts = lm.prompt_tokens(model, [("", "The old clock")])
-    >>> lm.option_log_probs(model, prompts, ["A", "B"]).shape
+    >>> lm.option_log_probs(model, lm.prompt_tokens(model, [("", "The old clock")]), ["A", "B"]).shape
     (1, 2)
     """
     import torch  # noqa: PLC0415

@@ -19,28 +19,22 @@ __all__ = ["LanguageModel", "encode", "model_record", "token_strings"]
 
 @dataclass(frozen=True, eq=False)
 class LanguageModel:
-    """A causal language model, ready to score.
+    """A causal language model, ready to score: its module is in evaluation mode, on its device.
 
     Parameters
     ----------
-    module : transformers.PreTrainedModel
-        In evaluation mode, on ``device``.
     bos_id : int, optional
         Put before every context; None where there is none.
     max_tokens : int
         Longest sequence that the model takes, ``bos_id`` included.
     vocab_size : int
         Number of logits; may be larger than the tokenizer's vocabulary.
-    weights_sha256, tokenizer_sha256 : str
-        Hashes of what was loaded.
     revision : str
         Commit of a Hub repository; empty otherwise.
     split_head : bool
-        Logits are the output embedding times the last hidden state (checked at loading), so that they are only
-        computed where they are asked for.
+        Logits are the output embedding times the last hidden state, so that they are computed where they are asked for.
     tree_attention : bool
-        The model takes an attention mask and positions as they are (checked at loading), so that continuations of one
-        context share its pass.
+        The model takes an attention mask and positions as they are, so that continuations share the context's pass.
     """
 
     settings: ModelSettings
@@ -77,15 +71,10 @@ class LanguageModel:
 def encode(model: LanguageModel, texts: Sequence[str], *, source: object = None) -> list[list[int]]:
     """Tokenise texts, without any token that the text does not hold (:attr:`LanguageModel.bos_id` comes later).
 
-    Parameters
-    ----------
-    source : object, optional
-        Named in the error.
-
     Raises
     ------
     InputError
-        If a text is not a string, or the tokenizer cannot take it: it has no token for what it does not know, say.
+        If a text is not a string, or the tokenizer cannot take it; it names `source`.
 
     Examples
     --------

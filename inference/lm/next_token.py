@@ -37,9 +37,6 @@ def next_token_distributions(
 ) -> xr.Dataset:
     r"""Next-token distribution of every context, reduced on the device to what is asked for.
 
-    With :math:`q(y \mid c)` the model's probability of token *y* after context *c* (the BOS token of the model's
-    settings before it):
-
     ==========================  ====================  =====================================================
     variable                    dims                  meaning
     ==========================  ====================  =====================================================
@@ -56,9 +53,8 @@ def next_token_distributions(
     ``logprob``                 context, token        the whole distribution, nats (with ``whole``)
     ==========================  ====================  =====================================================
 
-    Contexts that are prefixes of one another share one forward pass. Results do not depend on the order of the
-    contexts or on the size of batches beyond float32 noise; the random numbers of a context come from ``seed`` and its
-    own tokens.
+    Results do not depend on the order of the contexts or on the size of batches beyond float32 noise; the random
+    numbers of a context come from ``seed`` and its own tokens.
 
     Parameters
     ----------
@@ -72,29 +68,19 @@ def next_token_distributions(
     replace : bool
         True: independent draws, by inversion. False: different tokens in the order of sampling without replacement
         (Gumbel top-k; Kool, van Hoof and Welling 2019).
-    seed : int
-        Of the draws.
     whole : bool
         Also return the whole distribution: context x vocabulary x 4 bytes.
-    progress : callable, optional
-        Takes the number of contexts done since its last call.
 
     Returns
     -------
     xarray.Dataset
         float32 log-probabilities, int64 tokens; ``attrs["model"]`` is :func:`model_record` as JSON.
 
-    Raises
-    ------
-    InputError
-        If a context, a target or a number is unusable.
-
     Examples
     --------
     >>> from inference import lm
     >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
-    >>> contexts = lm.encode(model, ["The old clock", "Rain fell"])
-    >>> found = lm.next_token_distributions(model, contexts, top_k=3)
+    >>> found = lm.next_token_distributions(model, lm.encode(model, ["The old clock", "Rain fell"]), top_k=3)
     >>> found["top_token"].shape, bool((found["entropy_nats"] > 0).all())
     ((2, 3), True)
     """

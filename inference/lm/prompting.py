@@ -12,20 +12,15 @@ __all__ = ["end_tokens", "option_tokens", "prompt_tokens"]
 
 
 def prompt_tokens(model: LanguageModel, prompts: Sequence[tuple[str, str]]) -> list[list[int]]:
-    r"""Tokenise prompts, up to the place where the model answers.
+    r"""Tokenise prompts, up to the place where the model answers, with the BOS token.
 
-    A tokenizer with a chat template writes them as messages of the system and the user. Without one, the model is no
-    chat model: the two texts follow the BOS token, with an empty line between them and a line break at the end.
+    A tokenizer with a chat template writes them as messages of the system and the user. Without one the two texts
+    follow the BOS token, with an empty line between them and a line break at the end.
 
     Parameters
     ----------
     prompts : sequence of (str, str)
         What the system and the user say; an empty text is left out.
-
-    Returns
-    -------
-    list of list of int
-        With the BOS token.
 
     Raises
     ------
@@ -86,12 +81,7 @@ def end_tokens(model: LanguageModel) -> frozenset[int]:
 
 
 def option_tokens(model: LanguageModel, option: str) -> list[int]:
-    """Tokens that are an option and nothing else, with a space before it or without.
-
-    Parameters
-    ----------
-    option : str
-        Such as "A".
+    """Tokens that are an option such as "A" and nothing else, with a space before it or without.
 
     Raises
     ------

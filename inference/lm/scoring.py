@@ -31,12 +31,9 @@ def score_documents(
 ) -> xr.Dataset:
     r"""Score every token of documents once, each given the tokens before it.
 
-    With a BOS token the first token of a document is scored after it; without one it has no score and is left out, so
-    that losses with and without BOS are means over different tokens.
-
-    A document of up to ``window`` tokens (BOS included) is scored in one pass, every token given all before it. In a
-    longer one, windows begin every ``stride`` tokens, and a token is scored in the first window that holds it: given
-    at least ``window - stride`` tokens. Later windows begin in the middle of the text, without a BOS token.
+    Without a BOS token the first token of a document has no score and is left out. A document of up to ``window``
+    tokens (BOS included) is scored in one pass. In a longer one, windows begin every ``stride`` tokens, and a token is
+    scored in the first window that holds it; later windows begin in the middle of the text, without a BOS token.
 
     ==================  =======  ===========================================================
     variable            dims     meaning
@@ -54,13 +51,11 @@ def score_documents(
     Parameters
     ----------
     documents : sequence of sequence of int
-        Tokens of each document, without BOS. A document without a token to score gives none.
+        Tokens of each document, without BOS.
     window : int, optional
         Tokens that the model sees at once; the longest it takes by default.
     stride : int, optional
-        Tokens between the beginnings of windows; half a window by default.
-    progress : callable, optional
-        Takes the number of tokens scored since its last call.
+        Half a window by default.
 
     Returns
     -------
@@ -77,8 +72,7 @@ def score_documents(
     >>> from inference import lm
     >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
     >>> contexts = lm.encode(model, ["The old clock", "Rain fell"])
-    >>> scores = lm.score_documents(model, contexts)
-    >>> scores.sizes["token"] == sum(map(len, contexts))
+    >>> lm.score_documents(model, contexts).sizes["token"] == sum(map(len, contexts))
     True
     """
     import torch  # noqa: PLC0415 - importing this module does not need it

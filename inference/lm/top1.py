@@ -31,34 +31,22 @@ def play_top1(
 ) -> xr.Dataset:
     r"""Guess the next token of texts, and compare strings with the tokens that the texts are cut into.
 
-    Where the model has the target as a token, its guess is its most probable token. Where it has not, its most
-    probable tokens are taken one after the other until they are as long as the target. A guess is a hit when it is the
-    target: " the" for " the", not " them".
+    Where the model has not the target as a token, its most probable tokens are taken one after the other until they are
+    as long as the target. A guess is a hit when it is the target: " the" for " the", not " them".
 
     ====================  =======  ==============================================================================
     variable              dims     meaning
     ====================  =======  ==============================================================================
     ``hit``               context  the guess is the target
-    ``begins_alike``      context  the guess begins with the target: what a rule would count that forgives a guess
-                                   that goes on
+    ``begins_alike``      context  the guess begins with the target
     ``n_tokens``          context  tokens in which the model writes the target
-    ``surprisal_nats``    context  :math:`-\ln` of the probability of the target in those tokens: of the text going on
-                                   with it, up to other ways of writing it
+    ``surprisal_nats``    context  :math:`-\ln` of the probability of the target in those tokens
     ====================  =======  ==============================================================================
 
     Parameters
     ----------
     contexts : sequence of sequence of int
         The model's own tokens of the text before each target, without BOS. Prefixes of one text share its pass.
-    targets : sequence of str, shape (context,)
-        None is empty.
-    progress : callable, optional
-        Takes the number of contexts done since its last call.
-
-    Returns
-    -------
-    xarray.Dataset
-        Its attributes name the model.
 
     Raises
     ------
@@ -69,8 +57,8 @@ def play_top1(
     --------
     >>> from inference import lm
     >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
-    >>> contexts = lm.encode(model, ["The old clock", "Rain fell"])
-    >>> bool(lm.play_top1(model, contexts, [" in", " on"])["hit"].isin([0, 1]).all())
+    >>> found = lm.play_top1(model, lm.encode(model, ["The old clock", "Rain fell"]), [" in", " on"])
+    >>> bool(found["hit"].isin([0, 1]).all())
     True
     """
     import xarray as xr  # noqa: PLC0415

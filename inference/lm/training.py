@@ -1,8 +1,7 @@
 """Training of a causal language model by transformers' Trainer, so that a stopped run goes on to the same bits.
 
-Nothing here steps an optimiser: the Trainer does, with its own checkpoints. What is added: the order of the examples is
-fixed before the first step, a checkpoint that was cut off is thrown away, and a finished model is written whole or not
-at all.
+Beyond the Trainer's own checkpoints: the order of examples is fixed before the first step, a checkpoint that was cut
+off is thrown away, and a finished model is written whole or not at all.
 """
 
 from __future__ import annotations

@@ -49,12 +49,8 @@ def score_windows(
 
     Parameters
     ----------
-    model : LanguageModel
-        Its BOS token, if it has one, stands before every context and is not counted in ``context_length``.
     windows : sequence of sequence of int
-        All of one length, above ``context_length``.
-    context_length : int
-        Tokens, at least 1.
+        All of one length, above ``context_length``; the BOS token comes before each and is not counted.
     temperatures : sequence of float
         On top of the model's own.
 

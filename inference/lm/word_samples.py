@@ -59,8 +59,7 @@ def sample_words(
 ) -> list[SampledWords]:
     """Draw whole words: tokens until past a boundary, joined, and the first word of them.
 
-    Draws that agree so far share their forward passes. Draws are independent. Decoders are given the same random
-    numbers, so that the words of two of them differ by the decoders alone.
+    Draws are independent; decoders are given the same random numbers, so that their words differ by the decoders alone.
 
     Parameters
     ----------
@@ -73,11 +72,9 @@ def sample_words(
     boundary, start : str
         As in :func:`inference.lm.words.word_log_probs`.
     decoding : Decoding, optional
-        Temperature, top-k, nucleus or greedy, at every token of a draw; by default the whole distribution.
+        By default the whole distribution.
     seed : int
         A context's random numbers come from it and from its own tokens.
-    progress : callable, optional
-        Takes the number of contexts done since its last call.
 
     Raises
     ------
@@ -88,8 +85,7 @@ def sample_words(
     --------
     >>> from inference import lm
     >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
-    >>> contexts = lm.encode(model, ["The old clock", "Rain fell"])
-    >>> drawn = lm.sample_words(model, contexts, n_samples=5, seed=1)
+    >>> drawn = lm.sample_words(model, lm.encode(model, ["The old clock", "Rain fell"]), n_samples=5, seed=1)
     >>> [found.n_no_start + found.n_too_long + len(found.words) for found in drawn]
     [5, 5]
     """

@@ -1,13 +1,12 @@
-r"""Probabilities of whole words under a model of tokens, exact.
+r"""Probabilities of whole words under a model of tokens, exact (Pimentel and Meister 2024).
 
-A context is followed by a word :math:`w` when the text goes on with a space, the bytes of :math:`w`, and then a
-boundary (or the end of the text). A model of tokens gives this event the probability (Pimentel and Meister 2024)
+Word :math:`w` follows when the text goes on with a space, the bytes of :math:`w`, and a boundary or the text's end:
 
 .. math:: q(w \mid c) = \frac{\sum_{s} q(s \mid c) \, q(\text{boundary} \mid c\,s)}{q(\text{a word begins} \mid c)}
 
-where the sum is over the ways :math:`s` to write the space and :math:`w` in tokens. The tokenizer's own way has nearly
-all of it. Without the boundary, " the" would have the probability of " these" and " them" as well; without the
-denominator, that of the last word's going on.
+The sum is over the ways :math:`s` to write the space and :math:`w` in tokens, of which the tokenizer's own has nearly
+all. Without the boundary, " the" would have the probability of " them" too; without the denominator, that of the last
+word's going on.
 """
 
 from __future__ import annotations
@@ -70,15 +69,7 @@ def word_log_probs(
     other_tokenisations_nats : float, optional
         None: the tokenizer's own way of writing a word, and tokens that hold its end together with what follows. A
         number: every other way too, as long as its first tokens are at most so many nats less probable than the
-        tokenizer's own way is as a whole. 10 leaves out less than :math:`5 \cdot 10^{-5}` of a word with each way
-        that it drops.
-    progress : callable, optional
-        Takes the number of contexts done since its last call.
-
-    Returns
-    -------
-    xarray.Dataset
-        The words of all contexts, one after the other along ``word``.
+        tokenizer's own way is as a whole. 10 leaves out less than 0.00005 of a word with each way dropped.
 
     Raises
     ------

@@ -1,8 +1,7 @@
 """The one place that knows which ArviZ and PyMC are installed.
 
-PyMC 5 with ArviZ 0.23 (Python 3.11) give a posterior as an ``arviz.InferenceData``; PyMC 6 with ArviZ 1 (Python 3.12
-and newer) give an ``xarray.DataTree``. Both hold the same groups, and each generation reads the other's netCDF files as
-its own type. The two have different default intervals, so every call here names the probability and the kind.
+PyMC 5 with ArviZ 0.23 (Python 3.11) give an ``arviz.InferenceData``, PyMC 6 with ArviZ 1 an ``xarray.DataTree`` of the
+same groups. Their default intervals differ, so that every call here names the probability and the kind.
 """
 
 from __future__ import annotations

@@ -43,14 +43,7 @@ class Convergence(Result):
 def check_convergence(
     idata: InferenceData, thresholds: GateThresholds | None = None, *, fixed: Collection[str] = ()
 ) -> Convergence:
-    """Judge a posterior by its worst parameter.
-
-    Parameters
-    ----------
-    idata : arviz.InferenceData
-        With ``posterior`` and ``sample_stats``.
-    fixed : collection of str
-        Variables that are one number in every draw by the model itself, and so have no R-hat; they are not judged.
+    """Judge a posterior by its worst parameter; `fixed` are variables that are one number by the model itself.
 
     Examples
     --------

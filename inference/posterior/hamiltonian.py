@@ -1,17 +1,10 @@
-r"""Hamiltonian Monte Carlo in one compiled loop, for a model whose log-density is written out for Numba.
+"""Hamiltonian Monte Carlo in one compiled loop, for a model whose log-density is written out for Numba.
 
-A draw follows Hamilton's equations for a time drawn evenly from 0 to :data:`PATH` times 2, in units of the posterior's
-standard deviations, and is kept with the probability of Metropolis. The random time does what the tree of NUTS does, as
-no direction can come back to its start at every draw, and costs nothing: on the participant model NUTS gives a third of
-the effective draws a gradient, since half of what it computes decides when to turn, and most directions make it turn
-before the slowest have moved. Step size (Nesterov's dual averaging, as in Hoffman and Gelman 2014) and the scale of
-every parameter come from the warm-up.
-
-Where a posterior has peaks between which no path crosses, whoever wrote its density may write *moves* too: a function
-that changes parameters in place after every path, and leaves the posterior as it is.
-
-Sources: R. M. Neal (2011), *MCMC using Hamiltonian dynamics*, for random path lengths; M. D. Hoffman, A. Gelman (2014),
-*The No-U-Turn Sampler*, for the step size; nutpie, for a scale from draws and gradients.
+Path lengths are random (Neal 2011), drawn evenly from 0 to 2 :data:`PATH` standard deviations of the posterior: a third
+of the cost of NUTS on the participant model, half of whose gradients decide when to turn. The warm-up finds the step
+size (Nesterov's dual averaging; Hoffman and Gelman 2014) and, from draws and gradients as nutpie does, every scale.
+Where a posterior has peaks between which no path crosses, the author of the density may write *moves*: a function that
+changes parameters in place after every path, and leaves the posterior as it is.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-r"""R-hat and effective sample sizes of many numbers at once.
+"""R-hat and effective sample sizes of many numbers at once (Vehtari and others 2021), in the steps of ArviZ.
 
-The formulas are those of A. Vehtari, A. Gelman, D. Simpson, B. Carpenter, P.-C. Bürkner (2021), *Rank-normalization,
-folding, and localization: an improved R-hat*, in the steps of ArviZ, which takes one number after the other: a
-posterior of a thousand numbers took longer to judge than to draw. Here numbers go through sorting, normal scores and
-Fourier transforms in blocks, and the chains' spectra are added before they are transformed back.
+ArviZ takes one number after the other: a posterior of a thousand numbers took longer to judge than to draw. Here
+numbers go through sorting, normal scores and Fourier transforms in blocks.
 """
 
 from __future__ import annotations

@@ -74,9 +74,7 @@ def log_likelihood(model: pm.Model | CompiledModel) -> LogLikelihood:
     --------
     >>> import inference
     >>> from inference.examples import normal_model
-    >>> model = normal_model()
-    >>> rows = inference.log_likelihood(model)
-    >>> rows.at({"mean": 0.0, "spread": 1.0})["y"].round(3).tolist()
+    >>> inference.log_likelihood(normal_model()).at({"mean": 0.0, "spread": 1.0})["y"].round(3).tolist()
     [-0.924, -0.964, -0.999, -0.939]
     """
     program = _model_of(model)
@@ -170,7 +168,7 @@ def complete(
     Parameters
     ----------
     idata : arviz.InferenceData
-        As :func:`inference.posterior.sampling.sample` gives it.
+        As :func:`inference.sample` gives it.
     model : pymc.Model or CompiledModel
         What was sampled; its data have the values they had then.
     n_prior : int
@@ -179,8 +177,7 @@ def complete(
         About as many draws of the posterior, evenly spaced, get data drawn from them.
     generative : pymc.Model, optional
         The model with an observed variable in the place of each potential, where `model` has potentials and no
-        :class:`~models.outside.OutsideLikelihood` says what they are. Its free parameters are among those of the
-        posterior.
+        :class:`~models.outside.OutsideLikelihood` says what they are.
 
     Returns
     -------
@@ -201,8 +198,7 @@ def complete(
     >>> import inference
     >>> from inference.examples import normal_model
     >>> model = normal_model()
-    >>> idata = inference.stand_in_posterior(model)
-    >>> idata = inference.complete(idata, model, seed=1, n_prior=20, n_predictive=10)
+    >>> idata = inference.complete(inference.stand_in_posterior(model), model, seed=1, n_prior=20, n_predictive=10)
     >>> idata.log_likelihood["y"].shape, idata.prior_predictive["y"].shape, idata.posterior_predictive["y"].shape
     ((2, 8, 4), (1, 20, 4), (2, 5, 4))
     """

@@ -80,17 +80,11 @@ def compile_model(model: pm.Model, *, jitter: bool = True, start: Mapping[str, A
     start : mapping of str to float or ndarray, optional
         Values by name next to which chains start; other parameters start at their support point.
 
-    Raises
-    ------
-    InputError
-        If nutpie is not installed.
-
     Examples
     --------
     >>> import inference
     >>> from inference.examples import normal_model
-    >>> model = normal_model()
-    >>> compiled = inference.compile_model(model)
+    >>> compiled = inference.compile_model(normal_model())
     >>> idata = inference.sample(compiled, draws=100, tune=100, chains=2, seed=1, progress=False)
     >>> dict(idata.posterior.sizes)
     {'chain': 2, 'draw': 100}
@@ -113,15 +107,7 @@ def compile_model(model: pm.Model, *, jitter: bool = True, start: Mapping[str, A
 def written_model(model: pm.Model, density: WrittenDensity) -> CompiledModel:
     """Let ``hmc`` and nutpie sample a model by its density as it was written out; the others sample the model itself.
 
-    Parameters
-    ----------
-    model : pymc.Model
-        Says what the density is; its data, dims and coordinates are used.
-
-    Returns
-    -------
-    CompiledModel
-        Chains start at a random distance from the density's start.
+    Chains start at a random distance from the density's start.
 
     Examples
     --------
@@ -173,15 +159,13 @@ def sample(
     Parameters
     ----------
     model : pymc.Model or CompiledModel
-        The latter is sampled with the values that the model's data have now; for pymc, numpyro and blackjax it is the
-        model.
+        The latter is sampled with the values that the model's data have now.
     sampler : str
         One of :data:`SAMPLERS`.
     draws, tune, chains : int
         Draws kept and draws of the warm-up, per chain.
     cores : int, optional
-        Chains at a time; by default all of them that the machine has cores for. numpyro and blackjax run all chains
-        as one vectorised program and leave the cores to JAX.
+        Chains at a time; by default as many as the machine has cores. numpyro and blackjax leave the cores to JAX.
     seed : int
         The same seed gives the same draws with the same sampler, whatever the cores.
     progress : bool
@@ -191,8 +175,7 @@ def sample(
     -------
     arviz.InferenceData
         Groups posterior, sample_stats (``diverging`` and ``energy`` whatever the sampler), observed_data and
-        constant_data (the last two where the model has any); :func:`inference.posterior.predictive.complete` adds the
-        rest.
+        constant_data (where the model has any); :func:`inference.complete` adds the rest.
 
     Raises
     ------
@@ -206,8 +189,7 @@ def sample(
     --------
     >>> import inference
     >>> from inference.examples import normal_model
-    >>> model = normal_model()
-    >>> idata = inference.sample(model, draws=100, tune=100, chains=2, seed=1, progress=False)
+    >>> idata = inference.sample(normal_model(), draws=100, tune=100, chains=2, seed=1, progress=False)
     >>> dict(idata.posterior.sizes)
     {'chain': 2, 'draw': 100}
     """

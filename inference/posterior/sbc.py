@@ -1,12 +1,8 @@
-r"""Simulation-based calibration: whether the posterior is right, on data drawn from the model itself.
+"""Simulation-based calibration: whether the posterior is right, on data drawn from the model itself.
 
-Parameters are drawn from the prior, data from the parameters, and the model is fitted to the data. Over many such fits
-the rank of the true value among (nearly independent) posterior draws is uniform, for every function of parameters and
-data (Cook, Gelman and Rubin 2006; Talts and others 2018). The joint log-likelihood is one of the functions, as it finds
-what the parameters one by one do not: a posterior that ignores data passes them (Modrák and others 2023).
-
-Whether ranks are uniform is judged by their empirical CDF within bands that hold all of it at once (Säilynoja, Bürkner
-and Vehtari 2022).
+The rank of the true value among nearly independent posterior draws is uniform over fits (Cook, Gelman and Rubin 2006;
+Talts and others 2018). The joint log-likelihood is ranked too: it finds what the parameters one by one do not (Modrák
+and others 2023). Ranks are judged by bands of their empirical CDF (Säilynoja, Bürkner and Vehtari 2022).
 """
 
 from __future__ import annotations
@@ -68,11 +64,11 @@ class SbcModel:
         Makes the PyMC model, with priors that generate plausible data and any answers of the right shape.
     quantities : tuple of str
         What to rank besides the joint log-likelihood: variables that are numbers, or ``"A[0]"`` for an element.
-    draw : callable, optional
-        Of a model with potentials, from which nothing can be drawn: takes the model and a random generator, gives the
-        model data, and returns the values of its variables that made them, by name.
     density : callable, optional
         Gives the model's density where it is written out, by which fits are made: they show that it is the model's.
+    draw : callable, optional
+        Of a model with potentials: takes the model and a random generator, gives the model data, and returns the values
+        of its variables that made them, by name.
     """
 
     name: str
@@ -140,17 +136,13 @@ def run_sbc(
     progress: Callable[[int, int], None] | None = None,
     set_aside: bool = False,
 ) -> list[Row]:
-    """Rank the truth in `n_fits` posteriors, and resume an interrupted run.
-
-    Parameters
-    ----------
-    path : Path or str
-        See :func:`inference.posterior.replicates.run_replicates`.
+    """Rank the truth in `n_fits` posteriors; the file at `path` resumes an interrupted run.
 
     Returns
     -------
     list of dict
-        See :func:`sbc_rows`; each with ``fit`` and ``seed`` besides.
+        Of each fit and quantity the rank of the truth, truth, posterior mean and sd, ESS, R-hat, and whether the fit
+        converged.
 
     Examples
     --------

@@ -27,8 +27,6 @@ class EcdfBand:
 
     Attributes
     ----------
-    n_fits, n_ranked : int
-        Number of ranks; ranks go from 0 to `n_ranked`.
     probability : float
         That all counts of uniform ranks are inside; as counts are whole, a little more than was asked for.
     point : ndarray, shape (point,)
@@ -153,19 +151,7 @@ class SbcVerdict(Result):
 
 
 def judge_ranks(ranks: ArrayLike, n_ranked: int, probability: float = 0.95) -> SbcVerdict:
-    """Judge ranks by their ECDF and :func:`ecdf_band`.
-
-    Parameters
-    ----------
-    ranks : array_like of int, shape (fit,)
-        From 0 to `n_ranked`.
-    probability : float
-        That uniform ranks are inside the band.
-
-    Raises
-    ------
-    InputError
-        For ranks that are none (see :func:`ecdf_counts`).
+    """Judge ranks from 0 to `n_ranked`, shape (fit,), by their ECDF and :func:`ecdf_band`.
 
     Examples
     --------

@@ -36,14 +36,13 @@ _NODES = 9
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RankDraws(Result):
-    """Draws of a posterior, chains one after the other.
+    """Draws of a posterior, chains one after the other; ``model_window_spread`` is 0 for a single model.
 
     Attributes
     ----------
     baseline : ndarray, shape (draw, category)
     intercept, slope : ndarray, shape (draw, model)
     window_spread, model_window_spread : ndarray, shape (draw,)
-        The second is 0 for a single model.
     log_odds : ndarray, shape (draw, cell)
         Of the windows of the study.
     """
@@ -65,14 +64,7 @@ class RankDraws(Result):
 
 
 def rank_draws(posterior: xr.Dataset, n_draws: int | None = None) -> RankDraws:
-    """Take draws out of a posterior of :func:`models.rankings.slopes.rank_slope_model`, evenly thinned to `n_draws`.
-
-    Parameters
-    ----------
-    posterior : xarray.Dataset
-        Of :func:`models.rankings.slopes.rank_slope_model`.
-    n_draws : int, optional
-        At most as many draws are taken; by default all.
+    """Take draws out of a posterior of :func:`models.rank_slope_model`, evenly thinned to `n_draws`.
 
     Examples
     --------
@@ -101,20 +93,10 @@ def rank_draws(posterior: xr.Dataset, n_draws: int | None = None) -> RankDraws:
 
 
 def expected_scores(draws: RankDraws, data: RankData, score: ArrayLike, length: ArrayLike) -> FloatArray:
-    """Expected score of a token in a new window, by model and context length.
+    """Expected score of a token in a new window, at the mean of the texts; shape (draw, model, length).
 
-    Averaged over the effects that a new window may have (Gauss-Hermite quadrature), at the mean of the texts.
-
-    Parameters
-    ----------
-    score : array_like, shape (category,)
-        The score of every category (see ``data.category_rank``).
-    length : array_like, shape (length,)
-        Tokens of context.
-
-    Returns
-    -------
-    ndarray, shape (draw, model, length)
+    Averaged over the effects that a new window may have, by Gauss-Hermite quadrature. `score` is of every category (see
+    ``data.category_rank``), `length` in tokens of context.
 
     Examples
     --------
@@ -140,18 +122,7 @@ def _log_odds(draws: RankDraws, data: RankData, length: ArrayLike) -> FloatArray
 
 
 def score_slopes(scores: FloatArray, length: ArrayLike) -> FloatArray:
-    """Least-squares slope of expected scores on log2 length: score gained by a doubling, (draw, model).
-
-    Parameters
-    ----------
-    scores : ndarray, shape (draw, model, length)
-        Of :func:`expected_scores`.
-    length : array_like, shape (length,)
-        Tokens of context.
-
-    Returns
-    -------
-    ndarray, shape (draw, model)
+    """Score gained by a doubling of the context, (draw, model): least-squares slope of expected scores on log2 length.
 
     Examples
     --------
@@ -168,14 +139,6 @@ def score_slopes(scores: FloatArray, length: ArrayLike) -> FloatArray:
 
 def share_best(values: FloatArray) -> FloatArray:
     """Probability of every place of every model, best first: (model, place) from draws (draw, model).
-
-    Parameters
-    ----------
-    values : ndarray, shape (draw, model)
-
-    Returns
-    -------
-    ndarray, shape (model, place)
 
     Examples
     --------
@@ -275,19 +238,15 @@ def power_to_tell_apart(
     """Probability that a new study tells two models apart, by its number of windows.
 
     A study scores the same windows with both models, as many at every length of this study, fits a least-squares line
-    on log2 length to the differences of window means, and tests its height at the mean log2 length, or its slope. For
-    every draw the mean and the variance of such a difference are computed and the power is that of the two-sided t
-    test (noncentral t distribution); over draws it is averaged, so that what is not known of the models is part of it.
+    on log2 length to the differences of window means, and tests its height at the mean log2 length, or its slope, by a
+    two-sided t test. The power (noncentral t distribution) is averaged over draws of the models.
 
     Parameters
     ----------
-    score : array_like, shape (category,)
     n_windows : array_like of int, shape (number,)
         Windows of the new study, in all.
     n_tokens : int
         Tokens a window.
-    level : float
-        Of the test.
 
     Returns
     -------

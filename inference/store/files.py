@@ -1,20 +1,9 @@
 """The files of a store: one Arrow IPC file a batch, immutable, checked by its own name.
 
-A file is one record batch of the Arrow IPC format, which pandas, polars, DuckDB and R read too. Column ``key`` holds
-the keys; every other column is one array of results, with one row a key:
-
-==============================================  ===========================================================
-array                                           column
-==============================================  ===========================================================
-numbers or booleans, shape (n,)                 of that type
-numbers or booleans, shape (n, a, ...)          fixed-size lists, nested by axis
-strings, shape (n,) or (n, a, ...)              utf8, fixed-size lists of utf8
-object array of n one-dimensional arrays        lists, of numbers (all of one dtype) or of strings
-==============================================  ===========================================================
-
-The schema's metadata has ``shannon-game``: JSON with the format, its version, the operation's description and what
-else the writer wants to be known. The file's name is the SHA-256 of its bytes (``sha256sum`` checks a store), so that
-a file that was cut off or changed does not fit its name, and two processes that write the same file do no harm.
+A file is one record batch. Column ``key`` holds the keys; every other column is an array with one row a key: shape (n,)
+of its own type, shape (n, a, ...) as nested fixed-size lists, rows of unequal lengths as lists. The schema's metadata
+``shannon-game`` is JSON with format, version, the operation and what else the writer wants to be known. The file's name
+is the SHA-256 of its bytes, so that a damaged file does not fit it, and two processes that write it do no harm.
 """
 
 from __future__ import annotations

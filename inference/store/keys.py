@@ -1,6 +1,5 @@
-"""What identifies a result: the operation, and the context it was applied to; and what follows from a key alone.
+"""What identifies a result: the operation and the context, by a hash of their content.
 
-A key is a hash of content, so that the same context asked twice is the same key, in any order, process or study.
 The seed of a context's random numbers and the shard that computes it come from its key, never from its position.
 """
 

@@ -1,9 +1,8 @@
 """The store: results of language models on disk, computed once, by whatever process.
 
-A store is a folder with one subfolder an operation and in it one immutable file a batch (see
-:mod:`inference.store.files`). There is no index on disk: which keys are there is what the files say, read when a
-store is opened and again, for new files only, whenever something is asked. So two processes, or a hundred on a shared
-disk, can fill one store without speaking to each other; what is computed twice is kept twice and counts once.
+A folder has one subfolder an operation and in it one immutable file a batch (:mod:`inference.store.files`). There is no
+index: files say which keys are there, so that many processes fill one store without speaking to each other. What is
+computed twice is kept twice and counts once.
 """
 
 from __future__ import annotations

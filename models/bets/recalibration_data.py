@@ -26,27 +26,22 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class RecalibrationData:
-    """Bets for :func:`models.bets.recalibration.recalibration_model`.
+    """Bets for :func:`models.bets.recalibration.recalibration_model`: A answers of U participants in C cells.
 
-    Letters: A answers, U participants, C cells: anything else first, then the words named, then padding.
+    Cell 0 is anything else, then come the words named, then padding.
 
     Attributes
     ----------
-    participant : ndarray of str, shape (U,)
     person : ndarray of int, shape (A,)
         Positions of the participants.
-    stake : ndarray, shape (A, C)
-        Shares; 0 in the padding.
-    mixed : ndarray, shape (A, C)
-        Distribution over the cells that stakes are mixed with; 0 in the padding.
+    stake, mixed : ndarray, shape (A, C)
+        Shares, and the distribution that they are mixed with; 0 in the padding.
     came : ndarray of int, shape (A,)
         The cell that came; 0 where the target was not named.
     spread_nats : ndarray, shape (A,)
         -ln of the back-off's share of the target among the words not named; 0 where it was named.
     response : ndarray of int, shape (A,)
         Responses of the study.
-    item : ndarray, shape (A,)
-        What its owner calls the item of each.
     n_unasked : int
         Responses left out: the back-off was not asked.
     """

@@ -351,13 +351,6 @@ def word_pair_model(  # noqa: PLR0915 - one density, line by line as in the docs
 def set_word_pairs(model: pm.Model, data: WordPairData) -> None:
     """Give a model of :func:`word_pair_model` the counts of other contexts, as many as it was built with.
 
-    Parameters
-    ----------
-    model : pymc.Model
-        From :func:`word_pair_model`.
-    data : WordPairData
-        As many contexts as the model was built with.
-
     Raises
     ------
     InputError

@@ -1,6 +1,5 @@
-r"""Log-density of the model of two samples of words and its gradient, written out for Numba.
+"""Log-density of :func:`models.cloze.tvd.word_pair_model` and its gradient, written out for Numba.
 
-The model is that of :func:`models.cloze.tvd.word_pair_model`, which stays the statement of it: tests compare the two.
 Functions called ``add_`` and the like add to an array of a context's gradient, whose places are its six parameters
 (:data:`models.cloze.tvd.PARAMETERS`) and then the two logarithms of u. Fast maths is off, so that nothing is summed in
 another order on another day.

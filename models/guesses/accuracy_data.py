@@ -36,27 +36,20 @@ _N_BLOCKS = 50  # steps of practice between the first guess and the 1,000th
 
 @dataclass(frozen=True, eq=False)
 class AccuracyData:
-    """Guesses for :func:`models.guesses.accuracy.accuracy_model`; rows with all predictors equal are one binomial.
+    """Guesses for :func:`models.accuracy_model`: R rows, U participants, D documents, B bands of context.
 
-    Letters: R rows, U participants, D documents, B bands of context length.
+    Rows with all predictors equal are one binomial.
 
     Attributes
     ----------
-    participant, document : ndarray of str, shape (U,), (D,)
     band : ndarray of str, shape (B,)
-        Numbers of tokens of context that a band holds, such as "32-63".
-    band_share : ndarray, shape (B,)
-        Share of the guesses in each.
+        Numbers of tokens of context that a band holds, such as "32-63"; ``band_share`` is its share of the guesses.
     person, place, context : ndarray of int, shape (R,)
         Positions of the participant, document and band.
     practice : ndarray, shape (R,)
-        :func:`practice_amount` of the guesses given before, minus `practice_centre`.
-    practice_centre : float
-        Mean over guesses.
+        :func:`practice_amount` of the guesses given before, minus `practice_centre`, its mean over guesses.
     surprisal : ndarray, shape (R,), or None
-        Of the target, nats, minus `surprisal_centre`.
-    surprisal_model : str
-        The language model that it is of, "" for none.
+        Of the target under `surprisal_model`, nats, minus `surprisal_centre`.
     n, hits : ndarray of int, shape (R,)
         Guesses, and those that are right.
     response : ndarray of int

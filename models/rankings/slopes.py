@@ -218,14 +218,7 @@ def rank_slope_model(data: RankData, priors: RankPriors | None = None) -> pm.Mod
 
 
 def set_counts(model: pm.Model, data: RankData) -> None:
-    """Put the counts of the same design into a model, so that it need not be compiled again.
-
-    Parameters
-    ----------
-    model : pymc.Model
-        From :func:`rank_slope_model`.
-    data : RankData
-        The design of the model, with other counts.
+    """Put other counts of the same design into a model of :func:`rank_slope_model`, without compiling it again.
 
     Examples
     --------
