@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
 
 from estimators.errors import InputError
 
@@ -21,7 +20,6 @@ __all__ = [
     "is_signed",
     "make_private",
     "make_room",
-    "open_private",
     "refuse_other",
     "sign",
     "whole",
@@ -82,12 +80,6 @@ def make_private(path: Path) -> None:
         # another user's file keeps its mode, and some file systems have none
         with suppress(OSError):
             path.chmod(mode & 0o700)
-
-
-def open_private(path: Path, mode: str = "w", **how: Any) -> IO[Any]:
-    """Open a file for writing that its owner alone can read, before anything is in it."""
-    make_private(path)
-    return path.open(mode, **how)
 
 
 def make_room(path: Path, n_bytes: float) -> None:

@@ -19,12 +19,11 @@ from inference.api.calls import (
     positions_of,
 )
 from inference.api.client import ApiClient, UnusableCallError
-from inference.api.ledger import Ledger
 from inference.api.settings import ApiSettings
 from inference.api.stopping import first_signal_waits, gathered
-from inference.api.store import AnswerStore
+from inference.api.store import AnswerStore, Ledger
 
-__all__ = ["ChatAnswer", "ChatQuestion", "ask_questions", "chat_call", "most_cost_usd"]
+__all__ = ["ChatAnswer", "ChatQuestion", "ask_questions", "chat_call"]
 
 
 @dataclass(frozen=True)
@@ -115,25 +114,6 @@ def answer_reader(settings: ApiSettings) -> Callable[[Any], ChatAnswer]:
         )
 
     return read
-
-
-def most_cost_usd(questions: Sequence[ChatQuestion], settings: ApiSettings) -> float:
-    """Compute the most that questions can cost: every byte a token, every answer as long as it may be.
-
-    Returns
-    -------
-    float
-        Dollars, each distinct question once, without what the store has.
-
-    Examples
-    --------
-    >>> from inference import api
-    >>> settings = api.ApiSettings(model="m", base_url="http://localhost:8000/v1", usd_per_million_output=1e6)
-    >>> api.most_cost_usd([api.ChatQuestion("", "Which word comes next?", max_tokens=3)] * 2, settings)
-    3.0
-    """
-    calls = {call.key: call for call in (chat_call(settings, question) for question in questions)}
-    return sum(settings.cost_usd(call.most_input_tokens, call.most_output_tokens) for call in calls.values())
 
 
 def ask_questions(

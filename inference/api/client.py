@@ -19,9 +19,8 @@ from inference.api.calls import (
     text_of,
     tokens_paid,
 )
-from inference.api.connection import body_of, connection
+from inference.api.connection import TryAgainError, body_of, connection, seconds_of, waits
 from inference.api.keys import holds_key, key_of, texts_in
-from inference.api.retries import TryAgainError, seconds_of, waits
 from inference.api.settings import ApiSettings
 from inference.api.store import AnswerStore
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from estimators.display import Result
 from estimators.errors import InputError
 from inference.posterior.arviz_adapter import InferenceData
-from inference.posterior.item_draws import thinned
+from inference.posterior.item_draws import flat, thinned
 from inference.posterior.model_comparison import K_BAD, loo_by
 from models.bets.recalibration_data import RecalibrationData
 
@@ -72,11 +72,7 @@ def recalibrated_losses(posterior: xr.Dataset, data: RecalibrationData) -> Float
     if not np.array_equal(posterior["participant"].to_numpy().astype(str), data.participant):
         raise InputError("are not those of the data", source="posterior", field="participant")
     draws = thinned(posterior, _MAX_DRAWS)
-    n_draws = draws.sizes["chain"] * draws.sizes["draw"]
-    exponent, share = (
-        draws[name].transpose("chain", "draw", "participant").to_numpy().reshape(n_draws, -1)[:, data.person]
-        for name in ("log_exponent", "mixing_share")
-    )
+    exponent, share = (flat(draws, name)[:, data.person] for name in ("log_exponent", "mixing_share"))
     exponent = np.exp(exponent)
     with np.errstate(divide="ignore"):
         log_stake = np.log(data.stake)

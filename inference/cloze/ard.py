@@ -15,7 +15,7 @@ from scipy.special import expit, gammaln, log_ndtr
 from estimators.display import Result
 from estimators.errors import require_packages
 from inference.posterior.arviz_adapter import from_groups
-from inference.posterior.item_draws import thinned
+from inference.posterior.item_draws import flat, thinned
 from inference.posterior.model_comparison import LooByGroup, loo_by
 from models.cloze.ard_data import ArdData, check_likelihood, recording_limits
 
@@ -128,7 +128,7 @@ def expected_target(eta: ArrayLike, posterior: xr.Dataset, likelihood: str) -> F
         return eta
 
     def of_draw(name: str) -> Floats:
-        return _flat(posterior, name).reshape(-1, *[1] * (eta.ndim - 1))
+        return flat(posterior, name).reshape(-1, *[1] * (eta.ndim - 1))
 
     if likelihood == "beta":
         one = expit(eta - of_draw("edge_high"))
@@ -156,7 +156,7 @@ def average_effects(posterior: xr.Dataset, likelihood: str, *, n_draws: int = 10
     (16, 1)
     """
     taken = thinned(posterior, n_draws)
-    eta, coefficient = _flat(taken, "eta"), _flat(taken, "coefficient")
+    eta, coefficient = flat(taken, "eta"), flat(taken, "coefficient")
     changes = []
     for k in range(coefficient.shape[1]):
         step = coefficient[:, k, None] / 2
@@ -232,14 +232,14 @@ def draw_targets(
     """Targets that the model would have given for the same rows; shape (draw, row)."""
     check_likelihood(likelihood)
     taken = thinned(posterior, n_draws)
-    eta = _flat(taken, "eta")
+    eta = flat(taken, "eta")
     if likelihood == "beta":
-        phi, low, high = (_flat(taken, name)[:, None] for name in ("concentration", "edge_low", "edge_high"))
+        phi, low, high = (flat(taken, name)[:, None] for name in ("concentration", "edge_low", "edge_high"))
         mu = np.clip(expit(eta), 1e-12, 1 - 1e-12)
         u = rng.random(eta.shape)
         drawn = rng.beta(np.maximum(mu * phi, 1e-9), np.maximum((1 - mu) * phi, 1e-9))
         return np.where(u < expit(-eta - low), 0.0, np.where(u > 1 - expit(eta - high), 1.0, drawn))
-    drawn = rng.normal(eta, _flat(taken, "noise")[:, None])
+    drawn = rng.normal(eta, flat(taken, "noise")[:, None])
     if likelihood == "gaussian":
         return drawn
     first, last = (float(np.log(v) - np.log1p(-v)) for v in recording_limits(target))
@@ -301,9 +301,3 @@ def comparable(likelihoods: Mapping[str, str], target: Floats) -> list[str]:
     # a Gaussian gives no mass to the single values 0 and 1, the other likelihoods do
     at_ends = bool(((target <= 0) | (target >= 1)).any())
     return [name for name, likelihood in likelihoods.items() if not (at_ends and likelihood == "gaussian")]
-
-
-def _flat(posterior: xr.Dataset, name: str) -> Floats:
-    values = posterior[name].transpose("chain", "draw", ...).to_numpy()
-    flat: Floats = values.reshape(-1, *values.shape[2:])
-    return flat

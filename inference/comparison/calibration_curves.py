@@ -9,6 +9,7 @@ from scipy.special import expit
 
 from estimators.errors import InputError
 from inference.posterior.arviz_adapter import InferenceData, from_groups
+from inference.posterior.item_draws import flat
 from models.comparison.calibration import Family, curve_features
 from models.comparison.calibration_data import OutcomeData, ReportData
 from models.comparison.report_process import draw_reports
@@ -62,8 +63,8 @@ def reliability_curves(posterior: xr.Dataset, family: Family | str, report: Arra
     missing = [name for name in names if f"{name}_mean" not in posterior]
     if missing:
         raise InputError(f"lacks {', '.join(missing)}, is not of family {family!r}", source="posterior of calibration")
-    means = np.stack([_flat(posterior, f"{name}_mean") for name in names], axis=-1)
-    own = np.stack([_flat(posterior, name) for name in names], axis=-1)
+    means = np.stack([flat(posterior, f"{name}_mean") for name in names], axis=-1)
+    own = np.stack([flat(posterior, name) for name in names], axis=-1)
     return expit(means @ features), expit(own @ features)
 
 
@@ -108,21 +109,21 @@ def predicted_reports(
     if not same or n_questions != data.n_questions:
         raise InputError("is not of these rows", source="posterior of the reports")
     every = np.unique(np.linspace(0, posterior.sizes["chain"] * posterior.sizes["draw"] - 1, n_draws).astype(int))
-    strength = _flat(posterior, "strength")[every, None]
+    strength = flat(posterior, "strength")[every, None]
     bias, slope, noise, lapse = (
-        _flat(posterior, name)[every][:, data.person] for name in ("bias", "slope", "noise", "lapse")
+        flat(posterior, name)[every][:, data.person] for name in ("bias", "slope", "noise", "lapse")
     )
     is_alone = data.question < 0
     evidence = data.direction * strength**2 / 2
     if n_questions:
-        unit = _flat(posterior, "evidence_unit")[every][:, np.maximum(data.question, 0)]
+        unit = flat(posterior, "evidence_unit")[every][:, np.maximum(data.question, 0)]
         evidence = evidence + strength * np.where(is_alone, 0.0, unit)
     return draw_reports(
         data.edges,
         mean=bias + slope * evidence,
         sd=np.sqrt(noise**2 + (slope * strength * is_alone) ** 2),
         lapse=lapse,
-        half_share=_flat(posterior, "half_share")[every, None],
+        half_share=flat(posterior, "half_share")[every, None],
         rng=rng,
     )
 
@@ -142,10 +143,3 @@ def report_shares(report: ArrayLike, edges: FloatArray) -> FloatArray:
     values = np.asarray(report)
     box = values if values.dtype.kind in "iu" else np.searchsorted(edges[1:-1], values, side="left")
     return np.stack([(box == position).mean(axis=-1) for position in range(edges.size - 1)], axis=-1)
-
-
-def _flat(posterior: xr.Dataset, name: str) -> FloatArray:
-    """Values with the chains one after the other, shape (draw, ...)."""
-    values = posterior[name].transpose("chain", "draw", ...).values
-    flat: FloatArray = values.reshape(-1, *values.shape[2:])
-    return flat

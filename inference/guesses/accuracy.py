@@ -19,6 +19,7 @@ from estimators.display import Result, interval_rows
 from estimators.errors import InputError, unknown_choice
 from estimators.guesses.accuracy import bayesian_bootstrap_accuracy
 from estimators.layout import response_positions
+from inference.posterior.item_draws import flat
 from models.guesses.accuracy_data import AccuracyData, practice_amount
 
 if TYPE_CHECKING:
@@ -337,9 +338,7 @@ def _check(posterior: xr.Dataset, data: AccuracyData) -> None:
 
 def _flat(posterior: xr.Dataset, name: str, limit: int | None = _MAX_DRAWS) -> FloatArray:
     """Values with the chains one after the other, shape (draw, ...), at most `limit` of them."""
-    values = posterior[name].transpose("chain", "draw", ...).to_numpy()
-    flat: FloatArray = values.reshape(-1, *values.shape[2:])
-    if limit is None or flat.shape[0] <= limit:
-        return flat
-    thinned: FloatArray = flat[np.linspace(0, flat.shape[0] - 1, limit).astype(int)]
-    return thinned
+    found = flat(posterior, name)
+    if limit is None or len(found) <= limit:
+        return found
+    return found[np.linspace(0, len(found) - 1, limit).astype(int)]

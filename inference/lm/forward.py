@@ -6,7 +6,7 @@ token attends to its ancestors only, at the position of its depth.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,7 @@ __all__ = [
     "LARGEST_TREE",
     "TokenTree",
     "TreePlace",
+    "asked_log_probs",
     "common_start",
     "lay_out",
     "plant_trees",
@@ -201,6 +202,33 @@ def reduce_last(
         reduce(order[rows], log_probs)
 
     reduce_log_probs(model, trees, wanted, by_sequence, progress=progress)
+
+
+def asked_log_probs(
+    model: LanguageModel,
+    asked: Mapping[tuple[int, ...], Iterable[int]],
+    *,
+    branching: bool = True,
+    progress: Callable[[int], None] | None = None,
+) -> tuple[dict[tuple[tuple[int, ...], int], float], dict[tuple[int, ...], int]]:
+    """Log-probabilities of tokens after sequences, by both; and the most probable token after each sequence."""
+    import torch  # noqa: PLC0415
+
+    sequences = list(asked)
+    tokens_of = [sorted(tokens) for tokens in asked.values()]
+    found: dict[tuple[tuple[int, ...], int], float] = {}
+    best: dict[tuple[int, ...], int] = {}
+
+    def reduce(at: NDArray[np.intp], log_probs: torch.Tensor) -> None:
+        best.update(zip((sequences[i] for i in at), log_probs.argmax(dim=-1).tolist(), strict=True))
+        row = np.repeat(np.arange(len(at)), [len(tokens_of[i]) for i in at])
+        pairs = [(sequences[i], token) for i in at for token in tokens_of[i]]
+        wanted = torch.tensor([token for _, token in pairs], dtype=torch.int64, device=log_probs.device)
+        values = log_probs[torch.from_numpy(row).to(log_probs.device), wanted]
+        found.update(zip(pairs, values.tolist(), strict=True))
+
+    reduce_last(model, sequences, reduce, branching=branching, progress=progress)
+    return found, best
 
 
 def _states(

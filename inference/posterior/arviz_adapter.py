@@ -17,6 +17,7 @@ import xarray as xr
 
 from estimators.errors import InputError, unknown_choice
 from inference.disk import make_room
+from inference.posterior.item_draws import thinned
 from inference.posterior.mixing import mixing
 
 if TYPE_CHECKING:
@@ -35,7 +36,6 @@ __all__ = [
     "group_names",
     "interval",
     "psis_loo",
-    "psis_weights",
     "r_hat",
     "read",
     "thin",
@@ -168,22 +168,6 @@ def psis_loo(
     return np.asarray(elpd.values), np.asarray(found.pareto_k.values), float(p_loo)
 
 
-def psis_weights(log_ratio: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-    """Pareto-smoothed importance weights of draws."""
-    flat = np.ravel(log_ratio)
-    if _gives_trees():
-        from arviz_stats.base import array_stats  # noqa: PLC0415
-
-        # it takes what is subtracted in leave-one-out, the log-likelihood
-        log_weight, pareto_k = array_stats.psislw(-flat)
-    else:
-        from arviz import psislw  # noqa: PLC0415
-
-        log_weight, pareto_k = psislw(flat)
-    weight = np.exp(np.asarray(log_weight, dtype=float)).reshape(log_ratio.shape)
-    return weight / weight.sum(), float(pareto_k)
-
-
 def interval(draws: NDArray[np.float64], *, probability: float, kind: Literal["eti", "hdi"]) -> tuple[float, float]:
     """Equal-tailed or highest-density interval of draws of any shape."""
     if not 0 < probability < 1:
@@ -203,12 +187,9 @@ def interval(draws: NDArray[np.float64], *, probability: float, kind: Literal["e
 
 def thin(idata: InferenceData, n_draws: int) -> InferenceData:
     """Keep about `n_draws` draws, evenly spaced, the same number of every chain, in all groups that have draws."""
-    posterior = group(idata, "posterior")
-    per_chain = max(1, min(round(n_draws / posterior.sizes["chain"]), posterior.sizes["draw"]))
-    at = np.floor((np.arange(per_chain) + 0.5) * posterior.sizes["draw"] / per_chain).astype(int)
     drawn = ("posterior", "sample_stats")
     kept = {name: group(idata, name) for name in group_names(idata)}
-    return from_groups({name: found.isel(draw=at) if name in drawn else found for name, found in kept.items()})
+    return from_groups({name: thinned(found, n_draws) if name in drawn else found for name, found in kept.items()})
 
 
 def write(idata: InferenceData, path: Path) -> None:

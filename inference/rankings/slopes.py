@@ -12,6 +12,7 @@ from scipy import stats
 
 from estimators.display import Result, interval_rows
 from estimators.errors import InputError
+from inference.posterior.item_draws import flat
 from models.rankings.slopes import RankData, log_category_probability
 
 if TYPE_CHECKING:
@@ -73,23 +74,12 @@ def rank_draws(posterior: xr.Dataset, n_draws: int | None = None) -> RankDraws:
     >>> inference.rank_draws(rank_posterior()[0])
     RankDraws(16 draws of 2 models)
     """
-
-    def flat(name: str) -> FloatArray:
-        values = posterior[name].transpose("chain", "draw", ...).to_numpy()
-        return np.asarray(values.reshape(-1, *values.shape[2:]), dtype=float)
-
     total = posterior.sizes["chain"] * posterior.sizes["draw"]
     n = total if n_draws is None else min(n_draws, total)
     at = np.floor((np.arange(n) + 0.5) * total / n).astype(int)
-    window = flat("window_spread")[at]
-    return RankDraws(
-        baseline=flat("baseline")[at],
-        intercept=flat("intercept")[at],
-        slope=flat("slope")[at],
-        window_spread=window,
-        model_window_spread=flat("model_window_spread")[at] if "model_window_spread" in posterior else 0 * window,
-        log_odds=flat("log_odds")[at],
-    )
+    names = ("baseline", "intercept", "slope", "window_spread", "model_window_spread", "log_odds")
+    found = {name: np.asarray(flat(posterior, name), dtype=float)[at] for name in names if name in posterior}
+    return RankDraws(**{"model_window_spread": 0 * found["window_spread"]} | found)
 
 
 def expected_scores(draws: RankDraws, data: RankData, score: ArrayLike, length: ArrayLike) -> FloatArray:

@@ -25,13 +25,11 @@ from estimators.errors import InputError
 from estimators.layout import notes
 from estimators.rankings import score_study
 from inference.api.calls import call_for, positions_of, tokens_paid
+from inference.api.connection import seconds_of
 from inference.api.keys import key_of
-from inference.api.ledger import BudgetSpentError
-from inference.api.retries import seconds_of
-from inference.api.scoring import estimate_cost, score_windows
+from inference.api.scoring import TextWindow, estimate_cost, score_windows
 from inference.api.settings import ApiSettings
-from inference.api.store import AnswerStore
-from inference.api.windows import TextWindow
+from inference.api.store import AnswerStore, BudgetSpentError
 from inference.settings import Settings, settings_from
 from tests.inference.api.fake_server import FAULTS, KEY, FakeEndpoint, completion, never, ranking, serving, three_in_ten
 
