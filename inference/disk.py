@@ -15,18 +15,6 @@ from pathlib import Path
 
 from estimators.errors import InputError
 
-__all__ = [
-    "is_as_signed",
-    "is_signed",
-    "make_private",
-    "make_room",
-    "refuse_other",
-    "sign",
-    "whole",
-    "write_ahead",
-    "write_whole",
-]
-
 _MARK = b"\nshannon-game sha256 "
 _SIGNED_BYTES = len(_MARK) + 32
 _OVERHEAD_BYTES = 2**17

@@ -11,8 +11,6 @@ from pytensor.graph.replace import clone_replace
 from inference.posterior.arviz_adapter import InferenceData, from_groups
 from inference.posterior.predictive import complete
 
-__all__ = ["normal_model", "normal_posterior", "stand_in_posterior"]
-
 
 def normal_model() -> pm.Model:
     """Four numbers from a normal of unknown mean and spread."""

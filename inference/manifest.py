@@ -19,26 +19,6 @@ from estimators.errors import InputError
 from inference.disk import write_whole
 from inference.own_folder import LOCK, own
 
-__all__ = [
-    "FITS",
-    "MANIFEST",
-    "SCRATCH",
-    "Manifest",
-    "claim",
-    "in_the_way",
-    "is_as_written",
-    "is_sealed",
-    "manifest_of",
-    "put",
-    "read_manifest",
-    "remove",
-    "remove_scratch",
-    "replaced",
-    "scratch",
-    "seal",
-    "take_unused",
-]
-
 Manifest = Mapping[str, Sequence[str]]
 
 SCRATCH = ".shannon-game-"

@@ -12,8 +12,6 @@ from typing import IO
 
 from estimators.errors import InputError
 
-__all__ = ["LOCK", "is_taken", "own", "release", "take"]
-
 LOCK = ".running"
 """Name of the file that the owner of a folder has locked; it says who that is."""
 

@@ -7,8 +7,6 @@ import threading
 import time
 from functools import cache
 
-__all__ = ["end_with"]
-
 _EVERY_SECONDS = 1.0
 
 

@@ -15,8 +15,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Show", "advance", "counted", "duration", "say", "stage"]
-
 Show = Callable[..., None]
 """Takes how much is done and, if that has changed, of how much (`total`) and what is being done (`now`); and how long
 the rest takes (`seconds_left`), where that is known better than by the pace so far."""

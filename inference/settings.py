@@ -21,25 +21,6 @@ from pydantic.fields import FieldInfo
 
 from estimators.errors import InputError, unknown_choice
 
-__all__ = [
-    "Count",
-    "Counts",
-    "Group",
-    "Names",
-    "OneOrMoreNames",
-    "Positive",
-    "Probability",
-    "Settings",
-    "Text",
-    "UserPath",
-    "from_numbers",
-    "numbers_of",
-    "setting_lines",
-    "settings_from",
-    "settings_of",
-    "to_dataclass",
-]
-
 S = TypeVar("S", bound="Settings")
 D = TypeVar("D")
 Prefix = str | Callable[[str], str]

@@ -7,11 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["WrittenDensity"]
-
-FloatArray = NDArray[np.float64]
+from estimators.arrays import FloatArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,6 @@ import lazy_loader
 
 from estimators.errors import InputError, how_to_install
 
-__all__ = ["public_names"]
-
 
 def public_names(package: str, file: str, extra: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """Make ``__getattr__`` and ``__dir__`` of a package from the stub (``.pyi``) beside it."""

@@ -9,8 +9,6 @@ import numpy as np
 
 from estimators.errors import InputError
 
-__all__ = ["check_priors"]
-
 
 def check_priors(priors: object, source: str, *, any_sign: Collection[str] = (), shares: Collection[str] = ()) -> None:
     """Check the fields of a dataclass of priors."""

@@ -13,21 +13,6 @@ import numpy as np
 
 from inference.api.settings import ApiSettings
 
-__all__ = [
-    "CHAT_OVERHEAD_TOKENS",
-    "Call",
-    "Position",
-    "UnusableAnswerError",
-    "WrongAnswerError",
-    "answer_of",
-    "call_for",
-    "call_key",
-    "model_of",
-    "positions_of",
-    "text_of",
-    "tokens_paid",
-]
-
 # OpenAI writes -9999 for what is very improbable; no softmax gives less
 _LEAST_LOGPROB = -1e4
 # endpoints round, and some compute with 8 bits

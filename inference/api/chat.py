@@ -23,8 +23,6 @@ from inference.api.settings import ApiSettings
 from inference.api.stopping import first_signal_waits, gathered
 from inference.api.store import AnswerStore, Ledger
 
-__all__ = ["ChatAnswer", "ChatQuestion", "ask_questions", "chat_call"]
-
 
 @dataclass(frozen=True)
 class ChatQuestion:

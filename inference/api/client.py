@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     import httpx
     from tenacity import RetryCallState
 
-__all__ = ["ApiClient", "StoppedError", "UnusableCallError"]
-
 log = logging.getLogger("shannon-game")
 
 _RETRIED = (408, 409, 425, 429)

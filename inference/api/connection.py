@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     import httpx
     from tenacity import RetryCallState
 
-__all__ = ["TryAgainError", "body_of", "connection", "seconds_of", "waits"]
-
 
 def connection(settings: ApiSettings, key: str) -> httpx.AsyncClient:
     """Connect to an endpoint, with its key in the headers; who calls keeps the time."""

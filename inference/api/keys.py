@@ -16,8 +16,6 @@ from estimators.errors import InputError
 if TYPE_CHECKING:
     from inference.api.settings import ApiSettings
 
-__all__ = ["KeyVariable", "holds_key", "is_variable", "key_of", "may_hold_key", "texts_in"]
-
 # a shorter one, such as EMPTY for a server of one's own, is a word that texts have too
 _SHORTEST = 8
 

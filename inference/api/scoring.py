@@ -21,8 +21,6 @@ from inference.api.store import AnswerStore, Ledger
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["CostEstimate", "TextWindow", "estimate_cost", "score_windows"]
-
 
 @dataclass(frozen=True)
 class TextWindow:

@@ -25,8 +25,6 @@ from estimators.errors import InputError
 from inference.api.calls import Call
 from inference.disk import make_private, write_ahead
 
-__all__ = ["AnswerStore", "BudgetSpentError", "Ledger", "has_ended"]
-
 _FORMAT = "shannon-game answers 1"
 _BUSY_SECONDS = 60.0
 _CLOCK_SECONDS = 5.0

@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from estimators.arrays import FloatArray
 from estimators.display import Result
 from estimators.errors import InputError
 from inference.posterior.arviz_adapter import InferenceData
@@ -15,9 +16,6 @@ from inference.posterior.item_draws import flat, thinned
 from inference.posterior.model_comparison import K_BAD, loo_by
 from models.bets.recalibration_data import RecalibrationData
 
-__all__ = ["HeldOutLosses", "held_out_losses", "recalibrated_losses"]
-
-FloatArray = NDArray[np.float64]
 _MAX_DRAWS = 2000
 
 

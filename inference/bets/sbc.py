@@ -12,8 +12,6 @@ from models.bets.recalibration import recalibration_model
 from models.bets.recalibration_data import RecalibrationData
 from models.bets.recalibration_priors import RecalibrationPriors
 
-__all__ = ["recalibration_sbc", "small_recalibration_design"]
-
 
 def recalibration_sbc(data: RecalibrationData, priors: RecalibrationPriors | None = None) -> SbcModel:
     """Recalibration of bets for SBC; the outcomes in `data` only give the shape of those simulated.

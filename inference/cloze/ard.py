@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import xarray as xr
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import expit, gammaln, log_ndtr
 
+from estimators.arrays import FloatArray
 from estimators.display import Result
 from estimators.errors import require_packages
 from inference.posterior.arviz_adapter import from_groups
@@ -19,22 +20,7 @@ from inference.posterior.item_draws import flat, thinned
 from inference.posterior.model_comparison import LooByGroup, loo_by
 from models.cloze.ard_data import ArdData, check_likelihood, recording_limits
 
-__all__ = [
-    "SklearnArd",
-    "average_effects",
-    "comparable",
-    "draw_targets",
-    "expected_target",
-    "largest_probability",
-    "loo_of_targets",
-    "predictive_checks",
-    "row_log_likelihood",
-    "sklearn_ard",
-    "small_posterior",
-]
-
-Floats = NDArray[np.float64]
-_Property = Callable[[Floats], Floats]
+_Property = Callable[[FloatArray], FloatArray]
 
 _PER_ROW = ("eta", "latent_unit")
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(15)
@@ -56,15 +42,15 @@ class SklearnArd(Result):
         ``sigma_``.
     """
 
-    coefficient: Floats
-    sd: Floats
-    precision: Floats
-    covariance: Floats
+    coefficient: FloatArray
+    sd: FloatArray
+    precision: FloatArray
+    covariance: FloatArray
     noise_precision: float
     intercept: float
 
     @property
-    def two_over_precision(self) -> Floats:
+    def two_over_precision(self) -> FloatArray:
         """Bars of the figure of "Predict the Next Word", 2 / lambda: twice a prior variance, no posterior interval."""
         return 2 / self.precision
 
@@ -110,7 +96,7 @@ def small_posterior(posterior: Any) -> xr.Dataset:
     return small
 
 
-def expected_target(eta: ArrayLike, posterior: xr.Dataset, likelihood: str) -> Floats:
+def expected_target(eta: ArrayLike, posterior: xr.Dataset, likelihood: str) -> FloatArray:
     """Mean of the target at linear predictors `eta`, shape (draw, ...), whose draws are those of `posterior`.
 
     Examples
@@ -127,13 +113,13 @@ def expected_target(eta: ArrayLike, posterior: xr.Dataset, likelihood: str) -> F
     if likelihood == "gaussian":
         return eta
 
-    def of_draw(name: str) -> Floats:
+    def of_draw(name: str) -> FloatArray:
         return flat(posterior, name).reshape(-1, *[1] * (eta.ndim - 1))
 
     if likelihood == "beta":
         one = expit(eta - of_draw("edge_high"))
         between = 1 - one - expit(-eta - of_draw("edge_low"))
-        mean: Floats = one + between * expit(eta)
+        mean: FloatArray = one + between * expit(eta)
         return mean
     noise = of_draw("noise")
     total = np.zeros_like(eta)
@@ -142,7 +128,7 @@ def expected_target(eta: ArrayLike, posterior: xr.Dataset, likelihood: str) -> F
     return total
 
 
-def average_effects(posterior: xr.Dataset, likelihood: str, *, n_draws: int = 1000) -> Floats:
+def average_effects(posterior: xr.Dataset, likelihood: str, *, n_draws: int = 1000) -> FloatArray:
     """Change of the expected target per standard deviation of each predictor, mean over rows; (draw, predictor).
 
     From half a unit below each row's own value to half above it, all else as it is; about `n_draws` draws are taken.
@@ -165,7 +151,7 @@ def average_effects(posterior: xr.Dataset, likelihood: str, *, n_draws: int = 10
     return np.stack(changes, axis=1)
 
 
-def largest_probability(coefficient: ArrayLike) -> Floats:
+def largest_probability(coefficient: ArrayLike) -> FloatArray:
     """Posterior probability of each coefficient to be the largest in size; (predictor,) from draws (..., predictor).
 
     Examples
@@ -179,11 +165,11 @@ def largest_probability(coefficient: ArrayLike) -> Floats:
     return np.bincount(draws.argmax(axis=1), minlength=draws.shape[1]) / len(draws)
 
 
-def row_log_likelihood(posterior: xr.Dataset, data: ArdData, likelihood: str) -> Floats:
+def row_log_likelihood(posterior: xr.Dataset, data: ArdData, likelihood: str) -> FloatArray:
     """Log-likelihood of every row's target at every draw, nats; shape (chain, draw, row)."""
     check_likelihood(likelihood)
-    eta: Floats = posterior["eta"].transpose("chain", "draw", "row").to_numpy()
-    found: Floats
+    eta: FloatArray = posterior["eta"].transpose("chain", "draw", "row").to_numpy()
+    found: FloatArray
     y = data.target
     inside = np.clip(y, 1e-9, 1 - 1e-9)
     if likelihood == "beta":
@@ -227,8 +213,8 @@ def loo_of_targets(posterior: xr.Dataset, data: ArdData, likelihood: str) -> Loo
 
 
 def draw_targets(
-    posterior: xr.Dataset, likelihood: str, *, target: Floats, n_draws: int, rng: np.random.Generator
-) -> Floats:
+    posterior: xr.Dataset, likelihood: str, *, target: FloatArray, n_draws: int, rng: np.random.Generator
+) -> FloatArray:
     """Targets that the model would have given for the same rows; shape (draw, row)."""
     check_likelihood(likelihood)
     taken = thinned(posterior, n_draws)
@@ -246,20 +232,20 @@ def draw_targets(
     return np.where(drawn < first, 0.0, np.where(drawn > last, 1.0, expit(drawn)))
 
 
-def predictive_checks(drawn: Floats, data: ArdData, *, tail: float) -> pd.DataFrame:
+def predictive_checks(drawn: FloatArray, data: ArdData, *, tail: float) -> pd.DataFrame:
     """Compare properties of the targets with those of targets drawn from the model."""
     n_text = np.bincount(data.text_of_row)
 
-    def spread_of_texts(values: Floats) -> Floats:
+    def spread_of_texts(values: FloatArray) -> FloatArray:
         means = np.stack([np.bincount(data.text_of_row, weights=row) / n_text for row in np.atleast_2d(values)])
-        spread: Floats = means.std(axis=1)
+        spread: FloatArray = means.std(axis=1)
         return spread
 
-    def correlation(column: Floats) -> _Property:
-        def of(values: Floats) -> Floats:
+    def correlation(column: FloatArray) -> _Property:
+        def of(values: FloatArray) -> FloatArray:
             centred = values - values.mean(axis=1, keepdims=True)
             size = np.sqrt((centred**2).sum(axis=1) * ((column - column.mean()) ** 2).sum())
-            found: Floats = centred @ (column - column.mean()) / np.maximum(size, 1e-300)
+            found: FloatArray = centred @ (column - column.mean()) / np.maximum(size, 1e-300)
             return found
 
         return of
@@ -296,7 +282,7 @@ def predictive_checks(drawn: Floats, data: ArdData, *, tail: float) -> pd.DataFr
     return pd.DataFrame(rows)
 
 
-def comparable(likelihoods: Mapping[str, str], target: Floats) -> list[str]:
+def comparable(likelihoods: Mapping[str, str], target: FloatArray) -> list[str]:
     """Models whose predictive densities of the targets can be compared."""
     # a Gaussian gives no mass to the single values 0 and 1, the other likelihoods do
     at_ends = bool(((target <= 0) | (target >= 1)).any())

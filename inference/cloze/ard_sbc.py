@@ -9,10 +9,9 @@ import pandas as pd
 
 from estimators.errors import InputError
 from inference.posterior.sbc import JOINT_LOG_LIKELIHOOD, SbcModel
-from models.cloze.ard import ArdPriors, ard_model
+from models.cloze.ard import ard_model
 from models.cloze.ard_data import ArdData
-
-__all__ = ["ard_sbc", "interval_coverage"]
+from models.cloze.ard_priors import ArdPriors
 
 
 def ard_sbc(

@@ -22,8 +22,6 @@ from models.cloze.tvd import (
 )
 from models.cloze.word_pair_density import word_pair_density
 
-__all__ = ["draw_word_pairs", "word_pair_sbc"]
-
 
 def word_pair_sbc(n_contexts: int, n_answers: int, priors: WordPairPriors | None = None) -> SbcModel:
     """Two samples of words in each of some contexts, pooled."""

@@ -7,21 +7,13 @@ import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
+from estimators.arrays import FloatArray
 from estimators.errors import InputError
 from inference.posterior.arviz_adapter import InferenceData, from_groups
 from inference.posterior.item_draws import flat
 from models.comparison.calibration import Family, curve_features
 from models.comparison.calibration_data import OutcomeData, ReportData
 from models.comparison.report_process import draw_reports
-
-__all__ = [
-    "outcome_log_likelihood",
-    "predicted_reports",
-    "reliability_curves",
-    "report_shares",
-]
-
-FloatArray = NDArray[np.float64]
 
 _COEFFICIENTS = {"llo": ("bias", "slope"), "beta": ("bias", "slope_low", "slope_high")}
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     import xarray as xr
     from numpy.typing import NDArray
 
-__all__ = ["calibration_sbc", "report_sbc", "small_study"]
-
 
 def small_study(study: xr.Dataset, n_items: int, n_participants: int) -> xr.Dataset:
     """Keep the responses of the `n_participants` participants who gave the most, on the `n_items` most asked items."""

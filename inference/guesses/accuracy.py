@@ -15,6 +15,7 @@ import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
+from estimators.arrays import FloatArray
 from estimators.display import Result, interval_rows
 from estimators.errors import InputError, unknown_choice
 from estimators.guesses.accuracy import bayesian_bootstrap_accuracy
@@ -25,21 +26,6 @@ from models.guesses.accuracy_data import AccuracyData, practice_amount
 if TYPE_CHECKING:
     import pymc as pm
 
-__all__ = [
-    "ModelGuesses",
-    "beats_every",
-    "best_participant",
-    "fitted_probability",
-    "model_guesses",
-    "participant_draws",
-    "population_draws",
-    "practice_change",
-    "predicted_hits",
-    "prior_hits",
-    "stored_accuracy_draws",
-]
-
-FloatArray = NDArray[np.float64]
 
 _N_NODES = 15  # of Gauss and Hermite: the mean of a logistic curve over a normal of sd 2 is then right to 1e-6
 _MAX_TEXTS = 200

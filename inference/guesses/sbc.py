@@ -13,8 +13,6 @@ from models.guesses.accuracy import accuracy_model
 from models.guesses.accuracy_data import AccuracyData, context_band_names, practice_amount
 from models.guesses.accuracy_priors import AccuracyPriors
 
-__all__ = ["accuracy_sbc", "small_accuracy_design"]
-
 
 def accuracy_sbc(data: AccuracyData, priors: AccuracyPriors | None = None) -> SbcModel:
     """Accuracy of guesses for SBC; the hits of `data` only give the shape of those simulated.

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from inference.lm.language_model import LanguageModel
 from inference.lm.vocabulary import vocabulary
 
-__all__ = ["character_places", "shared_places", "token_places"]
-
 
 def token_places(model: LanguageModel, text: str, tokens: Sequence[int]) -> NDArray[np.int64] | None:
     """Find where the tokens of a text begin and end, in UTF-8 bytes of the text."""

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel
 
-__all__ = ["LABELS", "TRAINABLE", "LabelledContext", "answer_loss", "collate_answers", "label_shares", "set_trainable"]
-
 LABELS = ("majority", "sampled", "soft", "multi")
 """What a context's label is."""
 

@@ -9,8 +9,6 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["cut_batches", "run_batches"]
-
 log = logging.getLogger(__name__)
 
 _Result = TypeVar("_Result")

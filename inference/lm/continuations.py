@@ -12,8 +12,6 @@ from inference.lm.forward import asked_log_probs, with_bos
 from inference.lm.language_model import LanguageModel
 from inference.lm.words import word_tokens
 
-__all__ = ["continuation_log_probs"]
-
 
 def continuation_log_probs(
     model: LanguageModel,

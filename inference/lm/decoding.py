@@ -16,8 +16,6 @@ from estimators.errors import InputError
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["Decoding", "decoded_probabilities"]
-
 # tokens that a nucleus is first looked for among; sorting a whole vocabulary takes ten times as long
 _FIRST_LOOK = 512
 _MORE = 16

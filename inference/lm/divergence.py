@@ -11,8 +11,6 @@ from estimators.errors import InputError
 from inference.lm.language_model import LanguageModel
 from inference.lm.next_token import next_token_distributions
 
-__all__ = ["kl_divergences"]
-
 # MiB of one model's distributions that are held at a time
 _BLOCK_MIB = 256
 

@@ -22,19 +22,6 @@ from inference.lm.shared_states import shared
 if TYPE_CHECKING:
     import torch
 
-__all__ = [
-    "LARGEST_TREE",
-    "TokenTree",
-    "TreePlace",
-    "asked_log_probs",
-    "common_start",
-    "lay_out",
-    "plant_trees",
-    "reduce_last",
-    "reduce_log_probs",
-    "with_bos",
-]
-
 LARGEST_TREE = 1024
 """Most tokens of a tree that branches: attention within a row costs its square, beyond this more than sharing saves."""
 

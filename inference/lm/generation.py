@@ -19,8 +19,6 @@ from inference.lm.rows import log_probs_of
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["Generated", "generate", "option_log_probs"]
-
 # of kept states against a whole pass, on average over the vocabulary: rounding alone, of 32 bits or 16
 _MOST_NATS, _MOST_NATS_HALF = 1e-4, 0.2
 

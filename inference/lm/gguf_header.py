@@ -14,8 +14,6 @@ from pathlib import Path
 
 from estimators.errors import InputError
 
-__all__ = ["GgufHeader", "read_gguf_header"]
-
 _STRING, _ARRAY = 8, 9
 # format of struct by the type's number: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}

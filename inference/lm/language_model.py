@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-__all__ = ["LanguageModel", "encode", "model_record", "token_strings"]
-
 
 @dataclass(frozen=True, eq=False)
 class LanguageModel:

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-__all__ = ["DOCUMENT_SEPARATORS", "load_language_model"]
-
 log = logging.getLogger(__name__)
 
 DOCUMENT_SEPARATORS: Mapping[str, str] = MappingProxyType(

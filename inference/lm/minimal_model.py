@@ -18,16 +18,6 @@ from inference.settings import Count, Settings, Text
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-__all__ = [
-    "SEPARATOR",
-    "ShapeSettings",
-    "collate_blocks",
-    "make_model",
-    "make_tokenizer",
-    "separator_of",
-    "token_blocks",
-]
-
 SEPARATOR = "<|endoftext|>"
 """Stands before every training document; what ``bos=family`` puts before a context of a GPT-2."""
 

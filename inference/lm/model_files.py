@@ -17,18 +17,6 @@ from typing import Any
 
 from estimators.errors import InputError
 
-__all__ = [
-    "CONFIG",
-    "INDEX",
-    "WEIGHTS",
-    "ModelFiles",
-    "check_counts",
-    "hash_files",
-    "model_files",
-    "read_object",
-    "weight_files",
-]
-
 CONFIG = "config.json"
 WEIGHTS = "model.safetensors"
 INDEX = f"{WEIGHTS}.index.json"

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     import torch
     import xarray as xr
 
-__all__ = ["context_rng", "next_token_distributions"]
-
 
 def next_token_distributions(
     model: LanguageModel,

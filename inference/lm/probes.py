@@ -18,8 +18,6 @@ from inference.lm.language_model import LanguageModel
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["check_causal", "mean_difference", "splits_head", "takes_trees"]
-
 log = logging.getLogger(__name__)
 
 # any tokens do

@@ -8,8 +8,6 @@ from estimators.errors import InputError
 from inference.lm.language_model import LanguageModel, encode
 from inference.lm.words import word_tokens
 
-__all__ = ["end_tokens", "option_tokens", "prompt_tokens"]
-
 
 def prompt_tokens(model: LanguageModel, prompts: Sequence[tuple[str, str]]) -> list[list[int]]:
     r"""Tokenise prompts, up to the place where the model answers, with the BOS token.

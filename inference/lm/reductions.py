@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["entropies", "ranks_above"]
-
 # exp of it is 0, and 0 times it is 0, where 0 times minus infinity is no number
 _LEAST_LOGPROB = -1e4
 

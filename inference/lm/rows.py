@@ -15,8 +15,6 @@ from inference.lm.language_model import LanguageModel
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["log_probs_of", "reduce_rows"]
-
 # of rows that are reduced at once on a CPU
 _CACHE_BYTES = 3 << 20
 

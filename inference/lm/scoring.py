@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     import torch
     import xarray as xr
 
-__all__ = ["score_documents"]
-
 
 def score_documents(
     model: LanguageModel,

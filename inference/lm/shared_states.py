@@ -14,8 +14,6 @@ from inference.lm.language_model import LanguageModel
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["SharedStates", "shared", "sharing"]
-
 _LARGEST_MIB = 512
 
 

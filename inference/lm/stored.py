@@ -12,10 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.errors import InputError
-from inference.store.keys import Shard
-from inference.store.store import OperationKey, Store
-
-__all__ = ["StoredResults", "compute_stored"]
+from inference.store.keys import OperationKey, Shard
+from inference.store.store import Store
 
 log = logging.getLogger("shannon-game")
 

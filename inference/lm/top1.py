@@ -17,8 +17,6 @@ from inference.lm.words import word_tokens
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["play_top1"]
-
 
 def play_top1(
     model: LanguageModel,

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel, PreTrainedTokenizerBase, TrainingArguments
 
-__all__ = ["Examples", "TrainedModel", "last_checkpoint", "train_model", "training_key"]
-
 _MODEL, _CHECKPOINTS, _CURVES = "model", f"{SCRATCH}checkpoints", "curves.json"
 _STATE = "trainer_state.json"
 _CODE = (

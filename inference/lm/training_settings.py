@@ -11,8 +11,6 @@ from pydantic import Field, model_validator
 from estimators.errors import InputError
 from inference.settings import Count, Positive, Settings, Text
 
-__all__ = ["TrainingSettings", "example_order"]
-
 NotNegative = Annotated[float, Field(ge=0)]
 
 

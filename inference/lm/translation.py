@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from inference.lm.language_model import LanguageModel, encode
 from inference.lm.vocabulary import vocabulary
 
-__all__ = ["Translation", "shares_tokenizer", "translate"]
-
 _NO_TOKEN = 0
 
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from inference.lm.language_model import LanguageModel
 
-__all__ = ["BOUNDARIES", "Vocabulary", "vocabulary"]
-
 _WHITESPACE = b" \t\n\r\x0b\x0c"
 # apostrophe and hyphen stand inside words: don't, well-known
 _PUNCTUATION = b'!"#$%&()*+,./:;<=>?@[\\]^_`{|}~'

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     import torch
     import xarray as xr
 
-__all__ = ["score_windows"]
-
 
 def score_windows(
     model: LanguageModel,

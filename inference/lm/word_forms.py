@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-__all__ = ["word_forms"]
-
 
 def word_forms(
     words: Iterable[str], seen: Sequence[str], normalise: Callable[[Sequence[str]], Sequence[str]], *, most: int

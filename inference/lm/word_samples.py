@@ -19,8 +19,6 @@ from inference.lm.vocabulary import Vocabulary, vocabulary
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["SampledWords", "sample_words"]
-
 
 @dataclass(frozen=True, eq=False)
 class SampledWords:

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     import torch
     import xarray as xr
 
-__all__ = ["can_write", "word_log_probs", "word_tokens"]
-
 # contexts whose words are laid out in trees together
 _CONTEXTS_AT_ONCE = 64
 

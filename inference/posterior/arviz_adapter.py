@@ -24,26 +24,6 @@ if TYPE_CHECKING:
     import pymc as pm
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = [
-    "InferenceData",
-    "add_groups",
-    "add_model_data",
-    "common_stats",
-    "diagnostics",
-    "ess_bulk",
-    "from_groups",
-    "group",
-    "group_names",
-    "interval",
-    "psis_loo",
-    "r_hat",
-    "read",
-    "thin",
-    "with_labels",
-    "without_unconstrained",
-    "write",
-]
-
 # nutpie's names of what every sampler reports
 _STATS = {"logp": "lp", "depth": "tree_depth", "mean_tree_accept": "acceptance_rate"}
 

@@ -12,8 +12,6 @@ from inference.posterior import arviz_adapter
 from inference.posterior.arviz_adapter import InferenceData
 from inference.posterior.thresholds import GateThresholds
 
-__all__ = ["Convergence", "GateThresholds", "check_convergence", "judge"]
-
 
 @dataclass(frozen=True, repr=False)
 class Convergence(Result):

@@ -18,12 +18,9 @@ import numpy as np
 from numba import typeof, types
 from numpy.typing import NDArray
 
+from estimators.arrays import FloatArray
 from estimators.errors import InputError
 from models.compiled import compiled
-
-__all__ = ["PATH", "Chain", "chain"]
-
-FloatArray = NDArray[np.float64]
 
 PATH = 2.0
 """Mean length of a path, in standard deviations; effective draws a gradient of the slowest parameter differ little from

@@ -5,14 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+
+from estimators.arrays import FloatArray
 
 if TYPE_CHECKING:
     import xarray as xr
-
-__all__ = ["flat", "thinned"]
-
-FloatArray = NDArray[np.float64]
 
 
 def flat(posterior: xr.Dataset, name: str) -> FloatArray:

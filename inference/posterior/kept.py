@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from inference.posterior.arviz_adapter import InferenceData
 
-__all__ = ["keep_fits", "kept"]
-
 _folder: ContextVar[Path | None] = ContextVar("folder", default=None)
 
 

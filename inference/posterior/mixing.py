@@ -11,11 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.fft import irfft, next_fast_len, rfft
 from scipy.special import ndtri
 
+from estimators.arrays import FloatArray
 from estimators.errors import InputError
-
-__all__ = ["mixing"]
-
-FloatArray = NDArray[np.float64]
 
 _FEWEST_DRAWS = 4
 _BLOCK = 400_000

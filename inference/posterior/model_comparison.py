@@ -19,13 +19,10 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
+from estimators.arrays import FloatArray
 from estimators.display import Result
 from estimators.errors import InputError, unknown_choice
 from inference.posterior.arviz_adapter import InferenceData, group, psis_loo
-
-__all__ = ["K_BAD", "LooByGroup", "compare", "comparison_table", "loo_by"]
-
-FloatArray = NDArray[np.float64]
 
 K_BAD = 0.7
 """Pareto k above which the estimate of a group is not to be believed."""

@@ -16,15 +16,12 @@ from pymc.pytensorf import compile as compile_function
 from pytensor.graph.replace import clone_replace
 from pytensor.graph.traversal import ancestors
 
+from estimators.arrays import FloatArray
 from estimators.errors import InputError
 from inference.posterior.arviz_adapter import InferenceData, add_groups, add_model_data, from_groups, group
 from inference.posterior.item_draws import thinned
 from inference.posterior.sampling import CompiledModel, whole_or_not_at_all
 from models.outside import OutsideLikelihood
-
-__all__ = ["LogLikelihood", "PriorSimulator", "complete", "log_likelihood", "prior_simulator", "thinned"]
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

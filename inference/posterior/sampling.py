@@ -24,16 +24,6 @@ from inference.posterior.told import Told
 from inference.progress import Show, stage
 from models.density import WrittenDensity
 
-__all__ = [
-    "SAMPLERS",
-    "CompiledModel",
-    "check_installed",
-    "compile_model",
-    "sample",
-    "whole_or_not_at_all",
-    "written_model",
-]
-
 SAMPLERS = ("nutpie", "pymc", "numpyro", "blackjax", "hmc")
 """NUTS by these packages (``numpyro`` and ``blackjax`` come with the extra ``samplers``), and ``hmc``, our own
 :mod:`inference.posterior.hamiltonian` for models whose log-density is written out."""

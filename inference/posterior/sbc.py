@@ -17,6 +17,7 @@ import numpy as np
 import pymc as pm
 from numpy.typing import ArrayLike, NDArray
 
+from estimators.arrays import FloatArray
 from estimators.content import UnsureError, content_digest
 from estimators.errors import InputError
 from inference.posterior.arviz_adapter import ess_bulk, group, r_hat
@@ -24,18 +25,6 @@ from inference.posterior.predictive import LogLikelihood, log_likelihood, prior_
 from inference.posterior.replicates import Row, Task, run_replicates
 from inference.posterior.sampling import CompiledModel, compile_model, sample, written_model
 from models.density import WrittenDensity
-
-__all__ = [
-    "JOINT_LOG_LIKELIHOOD",
-    "SbcModel",
-    "SbcSettings",
-    "rank_of_truth",
-    "run_sbc",
-    "sbc_rows",
-]
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 
 JOINT_LOG_LIKELIHOOD = "log_likelihood"
 """Name of the quantity that is the joint log-likelihood of all rows."""

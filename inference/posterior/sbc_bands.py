@@ -12,13 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binom, poisson
 
+from estimators.arrays import FloatArray, IntArray
 from estimators.display import Result
 from estimators.errors import InputError
-
-__all__ = ["EcdfBand", "SbcVerdict", "ecdf_band", "ecdf_counts", "judge_ranks"]
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)

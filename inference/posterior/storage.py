@@ -11,8 +11,6 @@ from inference.disk import is_as_signed, is_signed, refuse_other, sign, whole
 from inference.posterior import arviz_adapter
 from inference.posterior.arviz_adapter import InferenceData
 
-__all__ = ["load_posterior", "save_posterior"]
-
 
 def save_posterior(idata: InferenceData, path: Path | str) -> Path:
     """Write a posterior as netCDF, in one step: a reader sees the whole file or none.

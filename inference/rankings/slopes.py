@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
+from estimators.arrays import FloatArray
 from estimators.display import Result, interval_rows
 from estimators.errors import InputError
 from inference.posterior.item_draws import flat
@@ -18,18 +19,6 @@ from models.rankings.slopes import RankData, log_category_probability
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = [
-    "RankDraws",
-    "expected_scores",
-    "power_to_tell_apart",
-    "predictive_checks",
-    "rank_draws",
-    "replicated_counts",
-    "score_slopes",
-    "share_best",
-]
-
-FloatArray = NDArray[np.float64]
 
 # nodes of the Gauss-Hermite rule over a new window's effect; nine are exact to far more digits than draws have
 _NODES = 9

@@ -28,17 +28,6 @@ from inference.store.keys import KEY_LENGTH, OperationKey, canonical_json
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = [
-    "FILE_NAME",
-    "PARTIAL",
-    "SCHEMA_VERSION",
-    "ragged",
-    "read_arrays",
-    "read_keys",
-    "write_atomically",
-    "write_batch",
-]
-
 SCHEMA_VERSION = 1
 """Raised whenever files are written in another way; a store of another version is refused."""
 

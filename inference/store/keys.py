@@ -19,17 +19,6 @@ from numpy.typing import NDArray
 from estimators.code_identity import code_hash, package_version, source_hash, work_hash
 from estimators.errors import InputError
 
-__all__ = [
-    "OperationKey",
-    "Shard",
-    "canonical_json",
-    "context_seed",
-    "model_versions",
-    "operation_key",
-    "parse_shard",
-    "result_key",
-]
-
 KEY_LENGTH = 32
 """Hexadecimal digits of a key: 128 bits, where two among a billion contexts agree with probability 1e-21."""
 

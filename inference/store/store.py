@@ -23,24 +23,12 @@ from inference.store.files import (
     FILE_NAME,
     PARTIAL,
     SCHEMA_VERSION,
-    ragged,
     read_arrays,
     read_keys,
     write_atomically,
     write_batch,
 )
-from inference.store.keys import OperationKey, context_seed, operation_key, result_key
-
-__all__ = [
-    "OperationKey",
-    "Store",
-    "StoreCounts",
-    "context_seed",
-    "open_store",
-    "operation_key",
-    "ragged",
-    "result_key",
-]
+from inference.store.keys import OperationKey
 
 log = logging.getLogger("shannon-game")
 

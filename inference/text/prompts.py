@@ -11,8 +11,6 @@ from pydantic import model_validator
 from estimators.errors import InputError
 from inference.settings import Group, Text
 
-__all__ = ["PERCENTS", "PromptSettings", "Question", "option_question", "percent_question", "shown", "word_question"]
-
 PERCENTS = (99, 90, 80, 70, 60, 50, 40, 30, 20, 10, 1)
 """Probabilities that can be given, as the game's page shows them."""
 

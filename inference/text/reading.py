@@ -7,8 +7,6 @@ from collections.abc import Sequence
 
 from inference.text.prompts import PERCENTS
 
-__all__ = ["read_percent", "read_word"]
-
 _PERCENT = re.compile(r"([0-9]{1,2})\s?%?\.?")
 _BLANKS = str.maketrans({"·": " ", "↵": "\n", "⇥": "\t"})
 _QUOTES = ('""', "''", "“”", "\N{LEFT SINGLE QUOTATION MARK}\N{RIGHT SINGLE QUOTATION MARK}", "``", "«»")

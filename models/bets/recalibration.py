@@ -11,8 +11,6 @@ import pytensor.tensor as pt
 from models.bets.recalibration_data import RecalibrationData
 from models.bets.recalibration_priors import RecalibrationPriors
 
-__all__ = ["recalibration_model"]
-
 
 def recalibration_model(data: RecalibrationData, priors: RecalibrationPriors | None = None) -> pm.Model:
     r"""Build the model of what comes, given stakes.

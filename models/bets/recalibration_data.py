@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.arrays import FloatArray
 from estimators.bets.losses import FLOOR, UNIFORM, back_off_model, spread_nats
 from estimators.bets.study import BETS, GENERATOR, hit_of_answers, named_mass
 from estimators.errors import InputError, unknown_choice
@@ -16,12 +17,8 @@ from estimators.layout import item_labels, item_positions
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["MIXES", "Mix", "RecalibrationData", "recalibration_data"]
-
 Mix = Literal["cells", "back_off"]
 MIXES: tuple[str, ...] = get_args(Mix)
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

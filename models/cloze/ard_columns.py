@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.arrays import FloatArray
 from estimators.cloze.answer_statistics import answer_statistics, pooled_covariance
 from estimators.cloze.distributions import WordCounts, entropy_nats, relative_frequencies
 from estimators.cloze.split_halves import (
@@ -27,19 +28,6 @@ from models.cloze.ard_data import Measured
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = [
-    "DESIGNS",
-    "PREDICTORS",
-    "ArdColumns",
-    "Design",
-    "clean_columns",
-    "columns_of",
-    "context_lengths",
-    "measured_error",
-    "study_column",
-]
-
-Floats = NDArray[np.float64]
 
 PREDICTORS: Mapping[str, str] = MappingProxyType(
     {
@@ -76,13 +64,13 @@ class ArdColumns:
         What was left out, and how often.
     """
 
-    target: Floats
-    predictors: Mapping[str, Floats]
+    target: FloatArray
+    predictors: Mapping[str, FloatArray]
     position: NDArray[np.intp]
     text: NDArray[np.str_]
     item: NDArray[np.str_]
     player: NDArray[np.str_]
-    covariance: Floats | None = None
+    covariance: FloatArray | None = None
     notes: tuple[tuple[str, int], ...] = ()
 
     def take(self, rows: NDArray[np.bool_]) -> ArdColumns:
@@ -255,7 +243,7 @@ def measured_error(columns: ArdColumns, names: Sequence[str]) -> Measured | None
     return Measured(tuple(kept), columns.covariance[:, at][:, :, at])
 
 
-def study_column(study: xr.Dataset, name: str) -> Floats:
+def study_column(study: xr.Dataset, name: str) -> FloatArray:
     """A numeric variable of the study by item, as a predictor."""
     usable = [
         str(variable)
@@ -264,14 +252,14 @@ def study_column(study: xr.Dataset, name: str) -> Floats:
     ]
     if name not in usable:
         raise unknown_choice("predictor", name, [*PREDICTORS, *usable])
-    values: Floats = study[name].to_numpy().astype(float)
+    values: FloatArray = study[name].to_numpy().astype(float)
     return values
 
 
 def columns_of(  # noqa: PLR0917 - each is one column
     study: xr.Dataset,
-    target: Floats,
-    made: Mapping[str, Floats],
+    target: FloatArray,
+    made: Mapping[str, FloatArray],
     predictors: Sequence[str],
     position: NDArray[np.intp],
     player: Sequence[str],
@@ -294,7 +282,7 @@ def columns_of(  # noqa: PLR0917 - each is one column
     )
 
 
-def context_lengths(study: xr.Dataset) -> Floats:
+def context_lengths(study: xr.Dataset) -> FloatArray:
     """Words of each context."""
     return np.array([len(text.split(" ")) for text in study["context"].to_numpy().tolist()], dtype=float)
 

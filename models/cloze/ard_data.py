@@ -9,11 +9,9 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from estimators.arrays import FloatArray
 from estimators.errors import InputError, unknown_choice
 
-__all__ = ["LIKELIHOODS", "LINK_SCALE", "ArdData", "Measured", "ard_data", "check_likelihood", "recording_limits"]
-
-Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
 LIKELIHOODS = ("beta", "logit_normal", "gaussian")
@@ -35,7 +33,7 @@ class Measured:
     """
 
     names: tuple[str, ...]
-    covariance: Floats
+    covariance: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,13 +60,13 @@ class ArdData:
         What has an effect of its own: "text", "item" and "player", where the rows can tell it.
     """
 
-    target: Floats
+    target: FloatArray
     predictor: tuple[str, ...]
-    x: Floats
-    centre: Floats
-    scale: Floats
+    x: FloatArray
+    centre: FloatArray
+    scale: FloatArray
     noisy: tuple[str, ...]
-    error_covariance: Floats
+    error_covariance: FloatArray
     item: NDArray[np.str_]
     text: NDArray[np.str_]
     player: NDArray[np.str_]
@@ -83,7 +81,7 @@ class ArdData:
         return self.text_of_item[self.item_of_row]
 
     @property
-    def x_of_item(self) -> Floats:
+    def x_of_item(self) -> FloatArray:
         """Predictors averaged over the rows of each item, shape (item, predictor)."""
         count = np.bincount(self.item_of_row, minlength=self.item.size)
         columns = [np.bincount(self.item_of_row, weights=column, minlength=self.item.size) for column in self.x.T]
@@ -206,13 +204,13 @@ def check_likelihood(name: str) -> None:
         raise unknown_choice("likelihood", name, LIKELIHOODS, source="ard model")
 
 
-def recording_limits(target: Floats) -> tuple[float, float]:
+def recording_limits(target: FloatArray) -> tuple[float, float]:
     """Values beyond which a distance would be recorded as 0 or 1: half-way from the ends to the nearest one inside."""
     inside = target[(target > 0) & (target < 1)]
     return float(inside.min(initial=0.5) / 2), float((1 + inside.max(initial=0.5)) / 2)
 
 
-def _strings(values: Sequence[str] | NDArray[np.str_], y: Floats, field: str) -> NDArray[np.str_]:
+def _strings(values: Sequence[str] | NDArray[np.str_], y: FloatArray, field: str) -> NDArray[np.str_]:
     found = np.asarray(values).astype(str)
     if found.shape != y.shape:
         raise InputError(f"has shape {found.shape}, the target {y.shape}", field=field)
@@ -222,12 +220,12 @@ def _strings(values: Sequence[str] | NDArray[np.str_], y: Floats, field: str) ->
 def _errors(  # noqa: PLR0917 - parts of one data set
     measured: Measured | None,
     names: tuple[str, ...],
-    columns: Mapping[str, Floats],
-    scale: Floats,
+    columns: Mapping[str, FloatArray],
+    scale: FloatArray,
     items: NDArray[np.str_],
     item_of_row: Codes,
     first: Codes,
-) -> tuple[tuple[str, ...], Floats]:
+) -> tuple[tuple[str, ...], FloatArray]:
     if measured is None or not measured.names:
         return (), np.zeros((items.size, 0, 0))
     for name in measured.names:

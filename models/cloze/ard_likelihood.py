@@ -7,14 +7,10 @@ from typing import Any
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
-from numpy.typing import NDArray
 
+from estimators.arrays import FloatArray
 from models.cloze.ard_data import LINK_SCALE, ArdData, check_likelihood, recording_limits
 from models.cloze.ard_priors import ArdPriors
-
-__all__ = ["add_likelihood"]
-
-Floats = NDArray[np.float64]
 
 
 def add_likelihood(data: ArdData, eta: Any, name: str, p: ArdPriors, *, noise: float | None = None) -> None:
@@ -69,8 +65,13 @@ def _ordered_beta_logp(value: Any, eta: Any, concentration: Any, low: Any, high:
 
 
 def _ordered_beta_random(  # noqa: PLR0917 - PyMC passes them by position
-    eta: Floats, concentration: Floats, low: Floats, high: Floats, rng: np.random.Generator, size: Any = None
-) -> Floats:
+    eta: FloatArray,
+    concentration: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    rng: np.random.Generator,
+    size: Any = None,
+) -> FloatArray:
     shape = np.broadcast_shapes(np.shape(eta), np.shape(concentration), () if size is None else tuple(size))
     eta = np.broadcast_to(eta, shape)
     mu = _sigmoid(eta)
@@ -99,14 +100,14 @@ def _log_normal_cdf(z: Any) -> Any:
 
 
 def _censored_logit_normal_random(  # noqa: PLR0917 - PyMC passes them by position
-    eta: Floats, noise: Floats, low: Floats, high: Floats, rng: np.random.Generator, size: Any = None
-) -> Floats:
+    eta: FloatArray, noise: FloatArray, low: FloatArray, high: FloatArray, rng: np.random.Generator, size: Any = None
+) -> FloatArray:
     shape = np.broadcast_shapes(np.shape(eta), np.shape(noise), () if size is None else tuple(size))
     drawn = rng.normal(np.broadcast_to(eta, shape), noise)
     inside = np.clip(_sigmoid(drawn), 1e-9, 1 - 1e-9)
     return np.where(drawn < low, 0.0, np.where(drawn > high, 1.0, inside))
 
 
-def _sigmoid(x: Floats) -> Floats:
-    result: Floats = (1 + np.tanh(np.asarray(x) / 2)) / 2
+def _sigmoid(x: FloatArray) -> FloatArray:
+    result: FloatArray = (1 + np.tanh(np.asarray(x) / 2)) / 2
     return result

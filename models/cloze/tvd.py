@@ -20,28 +20,12 @@ import pytensor.tensor as pt
 from numpy.typing import NDArray
 from scipy.special import expit, gamma, gammainc
 
+from estimators.arrays import FloatArray
 from estimators.cloze.distances import align
 from estimators.cloze.distributions import WordCounts, relative_frequencies
 from estimators.errors import InputError
 from models.outside import OutsideLikelihood
 
-__all__ = [
-    "KINDS_OF_WORDS",
-    "NODES",
-    "NODE_LOG_WEIGHTS",
-    "PARAMETERS",
-    "WORD_LOG_WEIGHTS",
-    "WORD_NODES",
-    "WordPairData",
-    "WordPairPriors",
-    "set_word_pairs",
-    "simulate_with_sums",
-    "simulate_word_pairs",
-    "word_pair_data",
-    "word_pair_model",
-]
-
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 PARAMETERS = (
@@ -119,7 +103,7 @@ class WordPairPriors:
             if not (np.isfinite(value) and value > 0):
                 raise InputError(f"is {value}, should be a positive number", source="word pair priors", field=name)
 
-    def vectors(self) -> tuple[Floats, Floats]:
+    def vectors(self) -> tuple[FloatArray, FloatArray]:
         """Means and sds in the order of :data:`PARAMETERS`."""
         mean, sd = (np.array([values[name] for name in PARAMETERS], float) for values in (self.mean, self.sd))
         return mean, sd
@@ -142,12 +126,12 @@ class WordPairData:
     """
 
     context: Ints
-    a: Floats
-    b: Floats
+    a: FloatArray
+    b: FloatArray
     words: Ints
     n_contexts: int
-    n_a: Floats
-    n_b: Floats
+    n_a: FloatArray
+    n_b: FloatArray
 
 
 def word_pair_data(first: WordCounts, second: WordCounts) -> WordPairData:
@@ -431,7 +415,7 @@ def simulate_with_sums(
     rng: np.random.Generator,
     *,
     equal: NDArray[np.bool_] | None = None,
-) -> tuple[WordPairData, Floats]:
+) -> tuple[WordPairData, FloatArray]:
     """Draw as :func:`simulate_word_pairs` does; the sums of both sides' weights, (side, context), besides."""
     # words of one side alone that nobody says, and a sigma of 0
     none = np.array([0.0, -np.inf, -np.inf, 0.0, 0.0, -np.inf])
@@ -445,7 +429,7 @@ def simulate_with_sums(
     return data, np.stack([sums for _, sums in drawn], axis=1)
 
 
-def _one_pair(theta: Floats, n_a: int, n_b: int, rng: np.random.Generator) -> tuple[NDArray[np.int64], Floats]:
+def _one_pair(theta: FloatArray, n_a: int, n_b: int, rng: np.random.Generator) -> tuple[NDArray[np.int64], FloatArray]:
     """Counts (2, word) of one context, and sums of the weights."""
     # at a discount of 0 or 1 within rounding the formulas below divide by zero
     discounts = np.clip(expit(theta[3:5]), _LEAST_DISCOUNT, 1 - _LEAST_DISCOUNT)
@@ -471,7 +455,7 @@ def _one_pair(theta: Floats, n_a: int, n_b: int, rng: np.random.Generator) -> tu
 
 # a point larger than any float is thinned out, and above a bound larger than any float there is none: both are right
 @np.errstate(over="ignore")
-def _sizes(mass: float, discount: float, rng: np.random.Generator) -> tuple[Floats, float]:
+def _sizes(mass: float, discount: float, rng: np.random.Generator) -> tuple[FloatArray, float]:
     """Draw the points of a generalised gamma process that are not tiny; and the expected total of the tiny ones."""
     if mass == 0:
         return np.empty(0), 0.0

@@ -11,8 +11,8 @@ from collections import namedtuple
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from estimators.arrays import FloatArray
 from models.cloze.tvd import (
     NODE_LOG_WEIGHTS,
     NODES,
@@ -24,10 +24,6 @@ from models.cloze.tvd import (
 )
 from models.cloze.word_pair_kernels import log_odds, word_pair_log_density
 from models.density import WrittenDensity
-
-__all__ = ["word_pair_density"]
-
-FloatArray = NDArray[np.float64]
 
 # Numba takes named tuples as they are
 _Rows = namedtuple("_Rows", "a b words")

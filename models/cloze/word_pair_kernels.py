@@ -11,14 +11,9 @@ from math import exp, lgamma, log, log1p, sqrt
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from estimators.arrays import FloatArray
 from models.compiled import compiled
-
-__all__ = ["log_add", "log_odds", "word_pair_log_density"]
-
-FloatArray = NDArray[np.float64]
-
 
 _LEAST_SHARE = 1e-14
 """Of a word's likelihood: what has less of it adds nothing to a gradient."""

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from models.guesses.accuracy_data import AccuracyData
 from models.guesses.accuracy_priors import AccuracyPriors
 
-__all__ = ["accuracy_model"]
-
 _TYPICAL_SPREAD = 0.2  # of log-odds; only the sampler's coordinates depend on it
 
 

@@ -15,16 +15,6 @@ from estimators.layout import response_positions
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = [
-    "PRACTICE_SCALE",
-    "PRACTICE_UNIT",
-    "AccuracyData",
-    "accuracy_data",
-    "context_band",
-    "context_band_names",
-    "practice_amount",
-]
-
 PRACTICE_UNIT = 1000
 """Guesses of practice that the practice effect is of."""
 

@@ -16,8 +16,6 @@ from models.rankings.slope_priors import RankPriors
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["RankData", "log_category_probability", "rank_data", "rank_slope_model", "set_counts"]
-
 _MOST_CATEGORIES = 201
 
 

@@ -23,7 +23,8 @@ from estimators.errors import InputError
 from inference import progress
 from inference.examples import normal_model
 from inference.posterior.arviz_adapter import from_groups, group, group_names
-from inference.posterior.predictive import complete, log_likelihood, prior_simulator, thinned
+from inference.posterior.item_draws import thinned
+from inference.posterior.predictive import complete, log_likelihood, prior_simulator
 from inference.posterior.sampling import SAMPLERS, compile_model, sample, whole_or_not_at_all
 from inference.posterior.storage import load_posterior, save_posterior
 from tests.experiments.command import ROOT

@@ -27,9 +27,9 @@ from estimators.errors import InputError
 from inference.lm.stored import compute_stored
 from inference.store import files as store_files
 from inference.store import keys as store_keys
-from inference.store.files import PARTIAL
-from inference.store.keys import Shard, canonical_json, parse_shard
-from inference.store.store import Store, context_seed, open_store, operation_key, ragged, result_key
+from inference.store.files import PARTIAL, ragged
+from inference.store.keys import Shard, canonical_json, context_seed, operation_key, parse_shard, result_key
+from inference.store.store import Store, open_store
 
 ROOT = Path(__file__).parents[3]
 OPERATION = operation_key("square", model={"weights": "abc", "temperature": 1.0}, parameters={"seed": 3})
