@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from estimators.errors import InputError
 from inference.lm.forward import reduce_last, with_bos
 from inference.lm.language_model import LanguageModel, model_record
-from inference.lm.reductions import entropies, ranks_above
+from inference.lm.rows import entropies, ranks_above
 
 if TYPE_CHECKING:
     import torch
@@ -95,14 +95,13 @@ def next_token_distributions(
     members = _members(slot, len(unique))
     keys = list(unique)
 
-    columns = _empty(
-        len(full),
-        vocab_size=model.vocab_size if whole else 0,
-        with_targets=target_of is not None,
-        n_probed=None if probed_of is None else probed_of.shape[1],
-        top_k=top_k,
-        n_candidates=n_candidates,
-    )
+    sizes = {
+        "probe": None if probed_of is None else probed_of.shape[1],
+        "rank": top_k or None,
+        "candidate": n_candidates or None,
+        "token": model.vocab_size if whole else None,
+    }
+    columns = _empty(len(full), sizes, with_targets=target_of is not None)
 
     def reduce(rows: NDArray[np.intp], log_probs: torch.Tensor) -> None:
         contexts_of = [members[row] for row in rows]
@@ -132,19 +131,20 @@ def next_token_distributions(
     )
 
 
-_DIMS = {
+_NATS = {
     "entropy_nats": ("context",),
-    "best_token": ("context",),
     "target_logprob": ("context",),
-    "target_rank": ("context",),
     "probed_logprob": ("context", "probe"),
-    "top_token": ("context", "rank"),
     "top_logprob": ("context", "rank"),
-    "candidate_token": ("context", "candidate"),
     "candidate_logprob": ("context", "candidate"),
     "logprob": ("context", "token"),
 }
-_NATS = ("entropy_nats", "target_logprob", "probed_logprob", "top_logprob", "candidate_logprob", "logprob")
+_DIMS = _NATS | {
+    "best_token": ("context",),
+    "target_rank": ("context",),
+    "top_token": ("context", "rank"),
+    "candidate_token": ("context", "candidate"),
+}
 
 
 def context_rng(seed: int, tokens: Sequence[int]) -> np.random.Generator:
@@ -186,25 +186,14 @@ def _members(slot: NDArray[np.intp], n_unique: int) -> list[NDArray[np.intp]]:
     return np.split(order, np.cumsum(np.bincount(slot, minlength=n_unique))[:-1])
 
 
-def _empty(
-    n_contexts: int, *, vocab_size: int, with_targets: bool, n_probed: int | None, top_k: int, n_candidates: int
-) -> dict[str, NDArray[Any]]:
-    floats: dict[str, tuple[int, ...]] = {"entropy_nats": ()}
-    integers: dict[str, tuple[int, ...]] = {"best_token": ()}
-    if with_targets:
-        floats["target_logprob"], integers["target_rank"] = (), ()
-    if n_probed is not None:
-        floats["probed_logprob"] = (n_probed,)
-    if top_k:
-        floats["top_logprob"], integers["top_token"] = (top_k,), (top_k,)
-    if n_candidates:
-        floats["candidate_logprob"], integers["candidate_token"] = (n_candidates,), (n_candidates,)
-    if vocab_size:
-        floats["logprob"] = (vocab_size,)
-    columns: dict[str, NDArray[Any]] = {
-        name: np.full((n_contexts, *shape), np.nan, dtype=np.float32) for name, shape in floats.items()
-    }
-    columns.update({name: np.full((n_contexts, *shape), -1, dtype=np.int64) for name, shape in integers.items()})
+def _empty(n_contexts: int, sizes: Mapping[str, int | None], *, with_targets: bool) -> dict[str, NDArray[Any]]:
+    """Columns that are asked for: a size of None leaves out those with that dim."""
+    columns: dict[str, NDArray[Any]] = {}
+    for name, (_, *dims) in _DIMS.items():
+        shape = [sizes[dim] for dim in dims]
+        if None not in shape and (with_targets or not name.startswith("target")):
+            unknown = np.float32(np.nan) if name in _NATS else np.int64(-1)
+            columns[name] = np.full((n_contexts, *shape), unknown)
     return columns
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from estimators.errors import InputError
 from inference.lm.forward import TokenTree, reduce_log_probs
 from inference.lm.language_model import LanguageModel, model_record
-from inference.lm.reductions import entropies, ranks_above
+from inference.lm.rows import TokenScores
 
 if TYPE_CHECKING:
     import torch
@@ -73,7 +73,6 @@ def score_documents(
     >>> lm.score_documents(model, contexts).sizes["token"] == sum(map(len, contexts))
     True
     """
-    import torch  # noqa: PLC0415 - importing this module does not need it
     import xarray as xr  # noqa: PLC0415
 
     window, stride = _window(model, documents, window, stride)
@@ -99,18 +98,13 @@ def score_documents(
             pieces["token"].append(seen[nodes + 1])
             pieces["n_context"].append(nodes + 1)
     columns = {name: np.concatenate(parts) for name, parts in pieces.items()}
-    n_tokens = len(columns["token"])
-    logprob, entropy = np.full(n_tokens, np.nan, dtype=np.float32), np.full(n_tokens, np.nan, dtype=np.float32)
-    rank, best = np.zeros(n_tokens, dtype=np.int64), np.zeros(n_tokens, dtype=np.int64)
+    scores = TokenScores(columns["token"])
+    best = np.zeros(len(columns["token"]), dtype=np.int64)
 
     def reduce(rows: NDArray[np.intp], log_probs: torch.Tensor) -> None:
-        target = torch.from_numpy(columns["token"][rows]).to(log_probs.device)
-        own = log_probs.gather(1, target[:, None])
-        logprob[rows] = own[:, 0].cpu().numpy()
-        rank[rows] = 1 + ranks_above(log_probs, own).cpu().numpy()
+        scores.take(rows, log_probs)
         # torch.argmax takes twice as long on a CPU
         best[rows] = log_probs.max(dim=-1).indices.cpu().numpy()
-        entropy[rows] = entropies(log_probs).cpu().numpy()
 
     reduce_log_probs(model, trees, wanted, reduce, progress=progress)
     nats = {"units": "nats"}
@@ -118,9 +112,9 @@ def score_documents(
         {
             **{name: ("token", values) for name, values in columns.items() if name != "token"},
             "token_id": ("token", columns["token"]),
-            "logprob": ("token", logprob, nats),
-            "rank": ("token", rank),
-            "entropy_nats": ("token", entropy, nats),
+            "logprob": ("token", scores.logprob, nats),
+            "rank": ("token", scores.rank),
+            "entropy_nats": ("token", scores.entropy, nats),
             "best_token": ("token", best),
         },
         attrs={"model": json.dumps(model_record(model), sort_keys=True), "window": window, "stride": stride},

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from estimators.errors import InputError
 from inference.lm.forward import TokenTree, reduce_log_probs, with_bos
 from inference.lm.language_model import LanguageModel, model_record
-from inference.lm.reductions import entropies, ranks_above
+from inference.lm.rows import TokenScores
 
 if TYPE_CHECKING:
     import torch
@@ -83,19 +83,13 @@ def score_windows(
     trees, wanted = _trees(model, windows, context_length, n_scored, sliding=sliding)
 
     shape = (len(windows) * n_scored,)
-    logprob, entropy = np.full(shape, np.nan, dtype=np.float32), np.full(shape, np.nan, dtype=np.float32)
-    rank = np.zeros(shape, dtype=np.int64)
+    scores = TokenScores(reference.ravel())
     top_logprob = np.full((*shape, top_k), np.nan, dtype=np.float32)
     top_token = np.zeros((*shape, top_k), dtype=np.int64)
     tempered = np.full((*shape, len(temperatures)), np.nan, dtype=np.float32)
-    target = reference.ravel()
 
     def reduce(rows: NDArray[np.intp], log_probs: torch.Tensor) -> None:
-        at = torch.from_numpy(target[rows]).to(log_probs.device)[:, None]
-        own = log_probs.gather(1, at)
-        logprob[rows] = own[:, 0].cpu().numpy()
-        rank[rows] = 1 + ranks_above(log_probs, own).cpu().numpy()
-        entropy[rows] = entropies(log_probs).cpu().numpy()
+        at = scores.take(rows, log_probs)
         best = torch.topk(log_probs, top_k, dim=-1)
         top_logprob[rows], top_token[rows] = best.values.cpu().numpy(), best.indices.cpu().numpy()
         for column, temperature in enumerate(temperatures):
@@ -107,9 +101,9 @@ def score_windows(
     nats = {"units": "nats"}
     return xr.Dataset(
         {
-            "logprob": (("window", "position"), logprob.reshape(grid), nats),
-            "rank": (("window", "position"), rank.reshape(grid)),
-            "entropy_nats": (("window", "position"), entropy.reshape(grid), nats),
+            "logprob": (("window", "position"), scores.logprob.reshape(grid), nats),
+            "rank": (("window", "position"), scores.rank.reshape(grid)),
+            "entropy_nats": (("window", "position"), scores.entropy.reshape(grid), nats),
             "top_token": (("window", "position", "rank_at"), top_token.reshape(*grid, top_k)),
             "top_logprob": (("window", "position", "rank_at"), top_logprob.reshape(*grid, top_k), nats),
             "tempered_logprob": (
