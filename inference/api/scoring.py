@@ -24,16 +24,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TextWindow:
-    """A run of reference tokens with what stands before it, in the tokens of the model.
+    """A run of reference tokens with the context before it, in the tokens of the model.
 
     Attributes
     ----------
     text, name : str
         Names of the text, and of the window in it.
-    context : tuple of str
-        Tokens before the first reference token; the window's context length is their number.
-    reference : tuple of str
-        The tokens to score.
     sliding : bool
         Every reference token is scored after exactly ``len(context)`` tokens, the first ones dropped; otherwise the
         context grows from token to token. A reused completion grows within itself either way.
@@ -53,15 +49,7 @@ class TextWindow:
 
 @dataclass(frozen=True)
 class CostEstimate:
-    """What scoring windows will take.
-
-    Attributes
-    ----------
-    n_calls_least, n_calls_most : int
-        Were every completion right throughout, and were none.
-    usd_least, usd_most : float
-        At the caller's count of tokens; the hard bound of the budget counts bytes.
-    """
+    """What scoring windows will take, from all completions right to none, at the caller's count of tokens."""
 
     n_calls_least: int
     n_calls_most: int
@@ -70,12 +58,7 @@ class CostEstimate:
 
 
 def estimate_cost(windows: Sequence[TextWindow], settings: ApiSettings) -> CostEstimate:
-    """Estimate calls and price; nothing is asked.
-
-    Returns
-    -------
-    CostEstimate
-        Without what the store has already.
+    """Estimate calls and price, without what the store has already; nothing is asked.
 
     Examples
     --------

@@ -52,14 +52,10 @@ class Ledger:
     Attributes
     ----------
     n_answers : int
-        Stored answers, each paid for once.
+        Stored answers, each paid for once with ``paid_usd``.
     n_unsure : int
         Attempts without a usable answer that may have been paid for: time-outs, answers that broke off, processes
-        that were killed.
-    paid_usd : float
-        Of the stored answers.
-    unsure_usd : float
-        The most that the unsure attempts can have cost.
+        that were killed. ``unsure_usd`` is the most that they can have cost.
     n_apart : int
         Answers that are kept apart, because they cannot be used; their cost is among the unsure.
     """

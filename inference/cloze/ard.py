@@ -32,10 +32,8 @@ class SklearnArd(Result):
 
     Attributes
     ----------
-    coefficient : ndarray, shape (predictor,)
-        Exactly 0 where it was pruned.
-    sd : ndarray, shape (predictor,)
-        Posterior standard deviation given the precisions found; 0 where it was pruned.
+    coefficient, sd : ndarray, shape (predictor,)
+        Posterior mean and standard deviation given the precisions found; exactly 0 where a predictor was pruned.
     precision : ndarray, shape (predictor,)
         ``lambda_``, of the prior of each coefficient.
     covariance : ndarray, shape (kept, kept)

@@ -31,8 +31,7 @@ class TvdPosterior(Result):
     Attributes
     ----------
     idata : arviz.InferenceData
-        ``posterior`` holds ``tvd`` (context), ``expected_tvd``, their mean over contexts, and the population; the
-        groups of the fit beside it.
+        ``posterior`` holds ``tvd`` (context), ``expected_tvd``, their mean over contexts, and the population.
     n_first, n_second : ndarray of int, shape (context,)
         Answers behind it.
     """

@@ -35,18 +35,6 @@ class Decoding:
         Keep the most probable tokens that together reach this probability, after ``temperature`` and ``top_k``.
     greedy : bool
         Take the most probable token, of equal ones the first; nothing else may be set then.
-
-    Raises
-    ------
-    InputError
-        If a value is out of range, or greedy is combined with another.
-
-    Examples
-    --------
-    >>> Decoding(top_p=0.9).label
-    'p0.9'
-    >>> Decoding().label
-    ''
     """
 
     temperature: float = 1.0

@@ -121,8 +121,7 @@ def model_record(model: LanguageModel) -> dict[str, Any]:
     Examples
     --------
     >>> from inference import lm
-    >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
-    >>> lm.model_record(model)["name"]
+    >>> lm.model_record(lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny")))["name"]
     'tiny'
     """
     import torch  # noqa: PLC0415 - only a program with a model has it

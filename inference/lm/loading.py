@@ -67,8 +67,7 @@ def load_language_model(settings: ModelSettings) -> LanguageModel:
     Examples
     --------
     >>> from inference import lm
-    >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
-    >>> model.settings.name
+    >>> lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny")).settings.name
     'tiny'
     """
     _require_torch(settings)

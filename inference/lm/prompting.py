@@ -66,8 +66,7 @@ def end_tokens(model: LanguageModel) -> frozenset[int]:
     Examples
     --------
     >>> from inference import lm
-    >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
-    >>> lm.end_tokens(model)
+    >>> lm.end_tokens(lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny")))
     frozenset({0})
     """
     settings = getattr(model.module, "generation_config", None)

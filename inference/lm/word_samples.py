@@ -22,14 +22,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class SampledWords:
-    """Words drawn after one context.
+    """Words drawn after one context, in order, and which of the draws gave each.
 
     Parameters
     ----------
-    words : tuple of str
-        The draws that gave a word, in order.
-    draws : tuple of int
-        Which draw gave each of them, from 0.
     n_no_start : int
         Draws that did not begin a word: the last word went on, or punctuation or the end of the text followed.
     n_too_long : int

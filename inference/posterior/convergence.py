@@ -15,15 +15,7 @@ from inference.posterior.thresholds import GateThresholds
 
 @dataclass(frozen=True, repr=False)
 class Convergence(Result):
-    """Verdict on one posterior, with the worst value of every check.
-
-    Attributes
-    ----------
-    reasons : tuple of str
-        What failed; empty if nothing did.
-    r_hat_max, ess_bulk_min, ess_tail_min, bfmi_min : float
-        NaN where a value could not be computed (a single chain has an R-hat of NaN, which fails).
-    """
+    """Verdict on one posterior, with the worst value of every check; NaN, which could not be computed, fails."""
 
     passed: bool
     reasons: tuple[str, ...]

@@ -37,10 +37,8 @@ class LooByGroup(Result):
 
     Attributes
     ----------
-    label : ndarray, shape (group,)
-        Sorted, or in the order of the dim.
-    n_rows : ndarray of int, shape (group,)
-    elpd_nats, pareto_k : ndarray, shape (group,)
+    label, n_rows, elpd_nats, pareto_k : ndarray, shape (group,)
+        Groups are sorted, or in the order of the dim.
     p_loo : float
         Effective number of parameters: how much better the groups are predicted when they are seen.
     """

@@ -63,19 +63,17 @@ def recalibration_data(
 
     Parameters
     ----------
-    study : xarray.Dataset
-        A bet study.
     back_off, vocab_size
         See :func:`estimators.bets.bet_losses`; "floor" is no distribution.
     mix : {"cells", "back_off"}, optional
-        What stakes are mixed with: the same for every cell of an answer, which knows nothing; or what the back-off
-        gives to the cells. With a language model the latter is the loss of people and the model together.
+        What stakes are mixed with: the same for every cell of an answer, or what the back-off gives to the cells. With
+        a language model the latter is the loss of people and the model together.
 
     Raises
     ------
     InputError
-        For an unknown back-off or mix, no answer that the back-off was asked about, or an answer in which it gives
-        nothing to what came.
+        For an unknown back-off or mix, no answer that the back-off was asked about, or one in which it gives nothing to
+        what came.
 
     Examples
     --------

@@ -53,7 +53,6 @@ class ArdColumns:
     ----------
     target : ndarray, shape (row,)
         TVD between the model and one group of people.
-    predictors : mapping of str to ndarray, shape (row,)
     position : ndarray of int, shape (row,)
         Position along the study's ``item``.
     text, item, player : ndarray of str, shape (row,)
@@ -104,24 +103,17 @@ def clean_columns(
     Of each context's answers, `target_answers` drawn at random make the target (TVD between them and the model's cpd),
     and twice `oracle_answers` others make ``human_entropy`` and ``oracle_tvd`` (averaged over all ways to halve them),
     with the covariance of their errors. Numbers of answers are the same in all contexts, so that biases of small
-    samples are alike. One function makes words comparable on all sides; failed samples, junk and blanks are dropped;
-    several entries of a model for one context are pooled.
-
-    Two other designs show what that changes, on the same contexts. "shared" is the paper's: all answers are halved
-    once, the target is to oracle 1, ``oracle_tvd`` between oracles 1 and 2, and the entropy is of all answers.
-    "resplit" has the same target and entropy, and averages ``oracle_tvd`` over all ways to halve the answers, so that
-    no split is on both sides, but the same people are.
+    samples are alike. Failed samples, junk and blanks are dropped; several entries of a model for one context are
+    pooled.
 
     Parameters
     ----------
-    study : xarray.Dataset
-        A cloze study with counts.
-    models : sequence of str
-        One row for each context and model.
     target_answers, oracle_answers : int, optional
         A context with fewer answers than ``target_answers + 2 * oracle_answers`` is left out and counted.
     design : {"disjoint", "resplit", "shared"}, optional
-        Only "disjoint" has errors of measurement.
+        "shared" is the paper's: all answers are halved once, the target is to oracle 1, ``oracle_tvd`` between the
+        oracles, and the entropy of all answers. "resplit" averages ``oracle_tvd`` over all ways to halve them. Only
+        "disjoint" has errors of measurement.
     rules : WordRules, optional
         For all sides; by default the study's own.
 
@@ -205,17 +197,7 @@ def clean_columns(
 
 
 def measured_error(columns: ArdColumns, names: Sequence[str]) -> Measured | None:
-    """Errors of those of `names` that are predictors of the columns.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Of :data:`PREDICTORS` those that are estimates; those that the columns lack are passed over.
-
-    Returns
-    -------
-    Measured or None
-        None if the columns have none of them.
+    """Errors of those of `names` that are predictors of the columns; None if they have none of them.
 
     Raises
     ------

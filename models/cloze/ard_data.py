@@ -42,20 +42,14 @@ class ArdData:
 
     Parameters
     ----------
-    target : ndarray, shape (row,)
-        In [0, 1].
     x : ndarray, shape (row, predictor)
-        (value - centre) / scale.
-    centre, scale : ndarray, shape (predictor,)
-        Over the rows; the scale is 1 where predictors keep their units.
+        (value - centre) / scale, of all rows; the scale is 1 where predictors keep their units.
     noisy : tuple of str
         Predictors with measurement error, in the order of `predictor`.
     error_covariance : ndarray, shape (item, noisy, noisy)
         In units of `x`.
     item, text, player : ndarray of str
         Labels of the items, of the texts that they are from, and of the players (models) compared with people.
-    item_of_row, player_of_row : ndarray of int, shape (row,)
-    text_of_item : ndarray of int, shape (item,)
     groups : tuple of str
         What has an effect of its own: "text", "item" and "player", where the rows can tell it.
     """
@@ -112,7 +106,6 @@ def ard_data(
     ----------
     target : array_like, shape (row,)
         In [0, 1].
-    predictors : mapping of str to array_like, shape (row,)
     text : sequence of str, shape (row,)
         The text that each row's context is from; one for each item.
     item : sequence of str, shape (row,), optional
@@ -122,14 +115,13 @@ def ard_data(
     measured : Measured, optional
         Which predictors have errors of measurement.
     standardise : bool, optional
-        Divide by the standard deviation over the rows (ddof = 0). Otherwise predictors are only centred: a coefficient
-        is then per unit of its predictor.
+        Divide by the standard deviation over the rows (ddof = 0); otherwise predictors are only centred.
 
     Returns
     -------
     ArdData
-        With groups "text" where there are several; "item" where at least a fifth of the items has several rows (an
-        effect of an item with one row cannot be told from the noise of that row); "player" where there are several.
+        With groups "text" and "player" where there are several, and "item" where at least a fifth of the items has
+        several rows (the effect of an item with one row cannot be told from noise).
 
     Raises
     ------

@@ -1,9 +1,8 @@
-r"""Two samples of words from an unknown vocabulary: what they say about the two distributions behind them.
+"""What two samples of words from an unknown vocabulary say about the two distributions behind them.
 
-Two samples of 20 answers from one Zipf distribution over 2,000 words have a TVD of .8, and no correction of the raw
-number knows whether the many words that only one sample has are words that only one distribution has. What can be
-known comes from the words that both have, and from how the answers of each repeat. The model states this as a
-bivariate random measure, a compound random measure in the sense of Griffin and Leisen (2017).
+Two samples of 20 answers from one Zipf distribution over 2,000 words have a TVD of 0.8, and no correction of the raw
+number knows which words only one distribution has. What can be known comes from the words that both samples have, and
+from how answers repeat: a bivariate compound random measure in the sense of Griffin and Leisen (2017).
 """
 
 from __future__ import annotations

@@ -97,21 +97,18 @@ def accuracy_data(
     """Take what the accuracy model needs from a guess study.
 
     A participant's further guesses at a place are left out: after the first the token was shown. Guesses of one
-    participant in one document and band of context, with the same practice (and surprisal), are one row: nothing is
-    lost in a sum of them. With `n_blocks`, practice is taken as equal within blocks: at 50 blocks a guess is at most
-    .01 from the middle of its own, which moves its log-odds by .01 times the practice effect.
+    participant in one document and band of context, with the same practice (and surprisal), are one row.
 
     Parameters
     ----------
-    study : xarray.Dataset
-        A guess study.
     surprisal_model : str, optional
         A language model of the study whose surprisal of the target is a predictor; guesses at items that it did not
         score are left out.
     responses : array_like of bool, shape (response,), optional
         Which guesses to take; by default all.
     n_blocks : int, optional
-        Blocks of equal width from the first guess to the 1,000th (they go on after it); None keeps every guess's own.
+        Blocks of equal width from the first guess to the 1,000th (they go on after it), within which practice is taken
+        as equal; None keeps every guess's own.
 
     Raises
     ------

@@ -25,15 +25,8 @@ class RankData:
 
     Attributes
     ----------
-    model : ndarray of str, shape (model,)
-    text : ndarray of str, shape (text,)
     window : ndarray of str, shape (window,)
-        "TEXT, LENGTH, NAME".
-    window_text : ndarray of int, shape (window,)
-        Position of the window's text.
-    window_length : ndarray of int, shape (window,)
-        Tokens of context.
-    cell_model, cell_window : ndarray of int, shape (cell,)
+        "TEXT, LENGTH, NAME"; ``window_text`` and ``window_length`` have its text's position and its tokens of context.
     count : ndarray of int, shape (cell, category)
         Category 0 is a token outside the list, category j the rank k + 1 - j, so that the last one is rank 1.
     """
@@ -74,8 +67,6 @@ def rank_data(study: xr.Dataset, rank: ArrayLike, k: int) -> RankData:
 
     Parameters
     ----------
-    study : xarray.Dataset
-        Passes :func:`estimators.rankings.study.validate_ranking_study`.
     rank : array_like, shape (token,)
         From 1 to `k`, ``inf`` for a token that is not ranked; half ranks of ties are rounded down.
 
