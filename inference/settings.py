@@ -308,17 +308,17 @@ def _flat(metadata: Any) -> list[Any]:
     return [each for item in metadata for each in (getattr(item, "metadata", None) or [item])]
 
 
+_RANGES = (
+    (annotated_types.Gt, "gt", "above {:g}"),
+    (annotated_types.Ge, "ge", "{:g} or larger"),
+    (annotated_types.Lt, "lt", "below {:g}"),
+    (annotated_types.Le, "le", "at most {:g}"),
+)
+
+
 def _range(metadata: Any) -> str:
     found = {type(each): each for each in _flat(metadata)}
-    words = []
-    if annotated_types.Gt in found:
-        words.append(f"above {found[annotated_types.Gt].gt:g}")
-    if annotated_types.Ge in found:
-        words.append(f"{found[annotated_types.Ge].ge:g} or larger")
-    if annotated_types.Lt in found:
-        words.append(f"below {found[annotated_types.Lt].lt:g}")
-    if annotated_types.Le in found:
-        words.append(f"at most {found[annotated_types.Le].le:g}")
+    words = [text.format(getattr(found[kind], name)) for kind, name, text in _RANGES if kind in found]
     joined = " and ".join(words)
     return f" {joined}" if joined.startswith(("above", "below", "at")) else f", {joined}" if joined else ""
 
