@@ -1,4 +1,15 @@
-r"""Likelihoods of a distance in [0, 1] given a linear predictor; two of them keep to the interval and its ends."""
+r"""Likelihoods of a distance in [0, 1] given a linear predictor; two of them keep to the interval and its ends.
+
+"beta" is the ordered beta of Kubinec (2022): with cut points :math:`-\kappa_0 < \kappa_1`,
+
+.. math::
+
+    P(y = 0) = \sigma(-\kappa_0 - \eta),\quad P(y = 1) = \sigma(\eta - \kappa_1),\quad
+    y \mid 0 < y < 1 \sim \mathrm{Beta}(\mu\varphi, (1 - \mu)\varphi),\ \mu = \sigma(\eta)
+
+"logit_normal" is :math:`\mathrm{logit}\,y \sim \mathrm N(\eta, \sigma)`, recorded as 0 or 1 beyond
+:func:`~models.cloze.ard_data.recording_limits`. Both are densities on (0, 1) with masses at its ends, and can be compared.
+"""
 
 from __future__ import annotations
 

@@ -223,7 +223,8 @@ def set_counts(model: pm.Model, data: RankData) -> None:
 
 
 def log_category_probability(log_odds: ArrayLike, baseline: ArrayLike) -> NDArray[np.float64]:
-    """Log-probability of every category, without cancellation."""
+    """Log-probability of every category, without cancellation: a product, not a difference of cumulated ones."""
+    # p_j = pi_j e^eta / (F_j + S_j e^eta) / (F_{j-1} + S_{j-1} e^eta) with S = 1 - F
     eta, share = np.asarray(log_odds, dtype=float)[..., None], np.asarray(baseline, dtype=float)
     below = np.log(np.cumsum(share, axis=-1)[..., :-1])
     above = np.log(np.cumsum(share[..., ::-1], axis=-1)[..., ::-1][..., 1:])
