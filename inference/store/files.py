@@ -13,7 +13,8 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -137,24 +138,20 @@ def ragged(rows: Sequence[Sequence[Any] | NDArray[Any]]) -> NDArray[np.object_]:
     return array
 
 
-class _named:  # noqa: N801 - a context manager that reads as a verb
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
     """Turn what a damaged or vanished file raises into an error that names it."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, problem: BaseException | None, trace: object) -> None:
-        if problem is None or isinstance(problem, InputError) or not isinstance(problem, Exception):
-            return
-        if isinstance(problem, FileNotFoundError):
-            raise InputError("was removed while the store was in use", source=self.path) from problem
-        if isinstance(problem, PermissionError):
-            raise InputError("cannot be read: permission denied", source=self.path) from problem
+    try:
+        yield
+    except InputError:
+        raise
+    except FileNotFoundError as problem:
+        raise InputError("was removed while the store was in use", source=path) from problem
+    except PermissionError as problem:
+        raise InputError("cannot be read: permission denied", source=path) from problem
+    except Exception as problem:
         # Arrow raises many kinds for a file that is cut off or changed, and none says more than that
-        raise _damaged(self.path, f"{type(problem).__name__}: {problem}") from problem
+        raise _damaged(path, f"{type(problem).__name__}: {problem}") from problem
 
 
 def _damaged(path: Path, why: str) -> InputError:
