@@ -18,15 +18,14 @@ _FEWEST_DRAWS = 4
 _BLOCK = 400_000
 """Draws that are in hand at once."""
 _ALIKE = 1e-15
+_TAIL = 0.1
 
 
-def mixing(draws: ArrayLike, *, tail: float = 0.1) -> tuple[FloatArray, FloatArray, FloatArray]:
+def mixing(draws: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Judge how well chains have mixed, by every number that was drawn."""
     values = np.asarray(draws, dtype=float)
     if values.ndim != 3:
         raise InputError(f"has shape {values.shape}, should be (chain, draw, scalar)", field="draws")
-    if not 0 < tail < 1:
-        raise InputError(f"is {tail}, should be between 0 and 1", field="tail")
     n_chains, n_draws, n_scalars = values.shape
     found = np.full((3, n_scalars), np.nan)
     if n_draws >= _FEWEST_DRAWS and n_chains > 0:
@@ -34,13 +33,13 @@ def mixing(draws: ArrayLike, *, tail: float = 0.1) -> tuple[FloatArray, FloatArr
         step = max(1, _BLOCK // (n_chains * n_draws))
         for first in range(0, usable.size, step):
             at = usable[first : first + step]
-            found[:, at] = _judged(np.ascontiguousarray(np.moveaxis(values[:, :, at], 2, 0)), tail)
+            found[:, at] = _judged(np.ascontiguousarray(np.moveaxis(values[:, :, at], 2, 0)))
     if n_chains < 2:
         found[0] = np.nan
     return found[0], found[1], found[2]
 
 
-def _judged(values: FloatArray, tail: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _judged(values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """R-hat, bulk and tail ESS of (scalar, chain, draw)."""
     split = _split(values)
     n_scalars, _, length = split.shape
@@ -62,7 +61,9 @@ def _judged(values: FloatArray, tail: float) -> tuple[FloatArray, FloatArray, Fl
 
     # an odd number of draws has a middle one that is in neither half, but in the quantiles
     everything = ordered if 2 * length == values.shape[2] else np.sort(values.reshape(n_scalars, -1), axis=1)
-    tails = [_ess(_split((values <= _quantile(everything, q)[:, None, None]).astype(float))) for q in (tail, 1 - tail)]
+    tails = [
+        _ess(_split((values <= _quantile(everything, q)[:, None, None]).astype(float))) for q in (_TAIL, 1 - _TAIL)
+    ]
     return r_hat, _ess(bulk), np.minimum(*tails)
 
 

@@ -145,7 +145,7 @@ def _check_generative(model: pm.Model) -> None:
     if model.potentials:
         names = ", ".join(repr(potential.name) for potential in model.potentials)
         raise InputError(
-            f"has potentials ({names}), from which nothing can be drawn; give a generative model instead",
+            f"has potentials ({names}), from which nothing can be drawn",
             source="model",
         )
 
@@ -157,8 +157,6 @@ def complete(
     seed: int,
     n_prior: int = 500,
     n_predictive: int = 500,
-    generative: pm.Model | None = None,
-    progress: bool = False,
 ) -> InferenceData:
     """Add what the sampler leaves out to a posterior, in place.
 
@@ -172,9 +170,6 @@ def complete(
         Draws of the prior.
     n_predictive : int
         About as many draws of the posterior, evenly spaced, get data drawn from them.
-    generative : pymc.Model, optional
-        The model with an observed variable in the place of each potential, where `model` has potentials and no
-        :class:`~models.outside.OutsideLikelihood` says what they are.
 
     Returns
     -------
@@ -204,18 +199,17 @@ def complete(
             raise InputError(f"is {value}, should be at least 1", field=name)
     program = _model_of(model)
     outside = _outside(program)
-    source = program if generative is None else generative
     posterior = group(idata, "posterior")
     if outside is None:
-        _check_generative(source)
-        _draws_of(posterior, [rv.name for rv in source.free_RVs])
+        _check_generative(program)
+        _draws_of(posterior, [rv.name for rv in program.free_RVs])
     with whole_or_not_at_all():
         rows = log_likelihood(program)
         found = {"log_likelihood": _dataset(rows.of_draws(posterior), rows.dims, posterior, program)}
         known = thinned(posterior, n_predictive)
         if outside is None:
-            found |= _prior(source, n_prior, seed)
-            found["posterior_predictive"] = _predicted(source, known, seed + 1, progress=progress)
+            found |= _prior(program, n_prior, seed)
+            found["posterior_predictive"] = _predicted(program, known, seed + 1)
         else:
             with warnings.catch_warnings():
                 # nothing wanted here depends on the potentials
@@ -237,7 +231,7 @@ def _prior(model: pm.Model, n_draws: int, seed: int) -> dict[str, xr.Dataset]:
     return {name: group(drawn, name) for name in ("prior", "prior_predictive")}
 
 
-def _predicted(model: pm.Model, posterior: xr.Dataset, seed: int, *, progress: bool) -> xr.Dataset:
+def _predicted(model: pm.Model, posterior: xr.Dataset, seed: int) -> xr.Dataset:
     """Data drawn from the draws of a posterior; what is observed of a variable's parents stays as it was."""
     observed = {rv.name: rv for rv in model.observed_RVs}
     parts = []
@@ -250,7 +244,7 @@ def _predicted(model: pm.Model, posterior: xr.Dataset, seed: int, *, progress: b
         known = add_model_data(from_groups({"posterior": posterior}), program)
         # by name: PyMC 5.28 appends to the model's own list of observed variables where it is asked for all
         drawn = pm.sample_posterior_predictive(
-            known, model=program, var_names=[name], random_seed=seed, progressbar=progress
+            known, model=program, var_names=[name], random_seed=seed, progressbar=False
         )
         parts.append(group(drawn, "posterior_predictive"))
     merged: xr.Dataset = xr.merge(parts, join="exact", compat="equals")

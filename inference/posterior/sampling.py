@@ -5,16 +5,14 @@ from __future__ import annotations
 import signal
 import threading
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
 from types import FrameType
 from typing import Any
 
-import numpy as np
 import pymc as pm
-from numpy.typing import NDArray
 
 from estimators.errors import InputError, check_memory, require_packages, unknown_choice
 from inference.posterior import written
@@ -37,9 +35,6 @@ _NEEDS = {
 }
 
 
-_JITTER_SD = 1e-3
-
-
 @dataclass(frozen=True)
 class CompiledModel:
     """A model compiled once for several fits; the values of its ``pm.Data`` can change between them, their shapes too.
@@ -50,25 +45,18 @@ class CompiledModel:
         What nutpie made of it.
     density : WrittenDensity, optional
         Of a model whose log-density is written out; there nutpie's program is made when it is needed.
-    begin : mapping, optional
-        Where the program lets chains start, and the terms that the model had when it was compiled.
+    terms : tuple of str, optional
+        The terms that the model had when it was compiled.
     """
 
     model: pm.Model
     program: Any = None
     density: WrittenDensity | None = None
-    begin: Mapping[str, Any] | None = None
+    terms: tuple[str, ...] | None = None
 
 
-def compile_model(model: pm.Model, *, jitter: bool = True, start: Mapping[str, Any] | None = None) -> CompiledModel:
+def compile_model(model: pm.Model) -> CompiledModel:
     """Compile a model for nutpie, which takes seconds, so that several fits share it.
-
-    Parameters
-    ----------
-    jitter : bool
-        Start every chain at a random distance from the model's support point, instead of next to it.
-    start : mapping of str to float or ndarray, optional
-        Values by name next to which chains start; other parameters start at their support point.
 
     Examples
     --------
@@ -86,12 +74,8 @@ def compile_model(model: pm.Model, *, jitter: bool = True, start: Mapping[str, A
     # with fast maths the order of a sum depends on how functions are inlined, which is another one where PyTensor finds
     # them in its cache on disk: the second run of a program would draw otherwise than the first
     terms = [one.name for one in (*model.basic_RVs, *model.deterministics, *model.potentials)]
-    begin = {"jitter": jitter, "start": start and dict(start), "terms": terms}
     with config.change_flags(numba__fastmath=False):
-        if jitter and start is None:
-            return CompiledModel(model, nutpie.compile_pymc_model(model), begin=begin)
-        program = nutpie.compile_pymc_model(model, jitter_rvs=set(), initial_points=start and dict(start))
-    return CompiledModel(model, _moved_a_little(program), begin=begin)
+        return CompiledModel(model, nutpie.compile_pymc_model(model), terms=tuple(terms))
 
 
 def written_model(model: pm.Model, density: WrittenDensity) -> CompiledModel:
@@ -111,17 +95,6 @@ def written_model(model: pm.Model, density: WrittenDensity) -> CompiledModel:
     50
     """
     return CompiledModel(model, density=density)
-
-
-def _moved_a_little(program: Any) -> Any:
-    """Move the starts: a gradient of exactly 0 (a parameter that no datum speaks of) is an error to nutpie."""
-    exact = program.initial_point_func
-
-    def moved(seed: Any) -> NDArray[np.float64]:
-        start: NDArray[np.float64] = np.asarray(exact(seed), dtype=float)
-        return start + np.random.default_rng(seed).normal(0, _JITTER_SD, start.shape)
-
-    return replace(program, initial_point_func=moved)
 
 
 def check_installed(sampler: str) -> None:
@@ -220,7 +193,7 @@ def sample(
     by_density = density is not None and sampler in {"nutpie", "hmc"}
     own["density"] = density if by_density else None
     # of a program that somebody else compiled nothing is known
-    own["begin"] = (compiled.begin or compiled.program) if sampler == "nutpie" else None
+    own["terms"] = (compiled.terms or compiled.program) if sampler == "nutpie" else None
     return kept(program, own, draw, by_model=not by_density)
 
 

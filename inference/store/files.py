@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.errors import InputError, unknown_choice
+from estimators.errors import InputError
 from inference.manifest import SCRATCH
 from inference.store.keys import KEY_LENGTH, OperationKey, canonical_json
 
@@ -107,7 +107,6 @@ def read_arrays(
     *,
     verify: bool = True,
     rows: NDArray[np.intp] | None = None,
-    names: Sequence[str] | None = None,
 ) -> dict[str, NDArray[Any]]:
     """Read the arrays of a file, after checking its bytes against its name."""
     import pyarrow as pa  # noqa: PLC0415
@@ -118,12 +117,8 @@ def read_arrays(
         source.seek(0)
         batch = _open(source, path, operation)
         shapes = json.loads(batch.schema.metadata[_METADATA])["shapes"]
-        there = [name for name in batch.schema.names if name != _KEY]
-        for name in names or ():
-            if name not in there:
-                raise unknown_choice("array", name, there, source=path)
         found = {}
-        for name in there if names is None else names:
+        for name in (name for name in batch.schema.names if name != _KEY):
             column = batch.column(name)
             found[name] = _decode(column if rows is None else column.take(pa.array(rows)), shapes[name])
         return found

@@ -89,9 +89,7 @@ class Store:
             write_atomically(known.folder / _OPERATION, description.encode("ascii"))
         return write_batch(known.folder, operation, keys, arrays, provenance or {})
 
-    def read(
-        self, operation: OperationKey, keys: Sequence[str], *, names: Sequence[str] | None = None
-    ) -> dict[str, NDArray[Any]]:
+    def read(self, operation: OperationKey, keys: Sequence[str]) -> dict[str, NDArray[Any]]:
         """Read the results of keys, in their order."""
         known = self._known_of(operation)
         if any(key not in known.place for key in keys):
@@ -104,7 +102,7 @@ class Store:
                 source=self.folder,
             )
         places = np.fromiter((known.place[key] for key in keys), dtype=np.int64, count=len(keys))
-        return _gathered(known, operation, places, names)
+        return _gathered(known, operation, places)
 
     def counts(self, operation: OperationKey) -> StoreCounts:
         """Count what the store has of an operation."""
@@ -198,9 +196,7 @@ def open_store(folder: Path | str) -> Store:
     return Store(folder)
 
 
-def _gathered(
-    known: _Known, operation: OperationKey, places: NDArray[np.int64], names: Sequence[str] | None
-) -> dict[str, NDArray[Any]]:
+def _gathered(known: _Known, operation: OperationKey, places: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
     """Rows of many files, put in the order asked for."""
     result: dict[str, NDArray[Any]] = {}
     file_numbers, rows = places >> _ROW_BITS, places & ((1 << _ROW_BITS) - 1)
@@ -208,9 +204,7 @@ def _gathered(
     for group in np.split(order, np.flatnonzero(np.diff(file_numbers[order])) + 1) if len(order) else []:
         number = int(file_numbers[group[0]])
         path = known.files[number]
-        found = read_arrays(
-            path, operation, verify=number not in known.verified, rows=rows[group].astype(np.intp), names=names
-        )
+        found = read_arrays(path, operation, verify=number not in known.verified, rows=rows[group].astype(np.intp))
         known.verified.add(number)
         if not result:
             result = {

@@ -52,7 +52,7 @@ def small_model() -> pm.Model:
 @pytest.fixture(scope="module")
 def fit(seed_offset: int) -> tuple[pm.Model, Any]:
     model = small_model()
-    compiled = compile_model(model, jitter=False)
+    compiled = compile_model(model)
     first = sample(compiled, seed=3 + seed_offset, cores=1, **SHORT)
     second = sample(compiled, seed=3 + seed_offset, cores=2, **SHORT)
     for name in first.posterior:
