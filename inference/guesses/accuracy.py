@@ -325,6 +325,6 @@ def _check(posterior: xr.Dataset, data: AccuracyData) -> None:
 def _flat(posterior: xr.Dataset, name: str, limit: int | None = _MAX_DRAWS) -> FloatArray:
     """Values with the chains one after the other, shape (draw, ...), at most `limit` of them."""
     found = flat(posterior, name)
-    if limit is None or len(found) <= limit:
-        return found
-    return found[np.linspace(0, len(found) - 1, limit).astype(int)]
+    if limit is not None and len(found) > limit:
+        found = found[np.linspace(0, len(found) - 1, limit).astype(int)]
+    return found
