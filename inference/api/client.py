@@ -80,13 +80,11 @@ class ApiClient(Generic[Found]):
         self._http = connection(settings, self._secret)
 
     async def __aenter__(self) -> ApiClient[Found]:
-        """Give the client itself."""
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Close the connections."""
         await self._http.aclose()
 
     def stop(self) -> None:

@@ -114,7 +114,6 @@ class AnswerStore:
             raise InputError(f"is of another format, {found[0][0]!r}; take another path", source=self.path)
 
     def __enter__(self) -> AnswerStore:
-        """Give the store itself."""
         return self
 
     def __exit__(
