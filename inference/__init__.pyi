@@ -22,13 +22,14 @@ from .guesses.accuracy import (
     practice_change,
 )
 from .guesses.sbc import accuracy_sbc
-from .posterior.convergence import Convergence, GateThresholds, check_convergence
+from .posterior.convergence import Convergence, check_convergence
 from .posterior.model_comparison import LooByGroup, compare, comparison_table, loo_by
 from .posterior.predictive import complete, log_likelihood
 from .posterior.sampling import SAMPLERS, CompiledModel, compile_model, sample, written_model
 from .posterior.sbc import SbcModel, SbcSettings, run_sbc
 from .posterior.sbc_bands import EcdfBand, SbcVerdict, ecdf_band, judge_ranks
 from .posterior.storage import load_posterior, save_posterior
+from .posterior.thresholds import GateThresholds
 from .rankings.slopes import RankDraws, expected_scores, power_to_tell_apart, rank_draws, score_slopes, share_best
 
 __all__ = [

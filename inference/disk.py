@@ -12,22 +12,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
 
 from estimators.errors import InputError
-
-__all__ = [
-    "is_as_signed",
-    "is_signed",
-    "make_private",
-    "make_room",
-    "open_private",
-    "refuse_other",
-    "sign",
-    "whole",
-    "write_ahead",
-    "write_whole",
-]
 
 _MARK = b"\nshannon-game sha256 "
 _SIGNED_BYTES = len(_MARK) + 32
@@ -84,12 +70,6 @@ def make_private(path: Path) -> None:
             path.chmod(mode & 0o700)
 
 
-def open_private(path: Path, mode: str = "w", **how: Any) -> IO[Any]:
-    """Open a file for writing that its owner alone can read, before anything is in it."""
-    make_private(path)
-    return path.open(mode, **how)
-
-
 def make_room(path: Path, n_bytes: float) -> None:
     """Refuse to begin a file that the disk has no room for: HDF5 brings the process down when a disk is full."""
     wanted = int(1.1 * n_bytes) + _OVERHEAD_BYTES
@@ -130,17 +110,14 @@ def _begins_as_database(path: Path) -> bool:
 
 
 def write_ahead(connection: sqlite3.Connection, busy_seconds: float) -> None:
-    """Switch an SQLite file to a write-ahead log, while other processes may do the same; its owner alone reads it.
-
-    SQLite refuses the switch at once where another connection makes it or closes the file: the connection's own time to
-    wait holds for transactions only. New files of the log get the mode of the database.
-    """
+    """Switch an SQLite file to a write-ahead log, while other processes may do the same; its owner alone reads it."""
     for _, _, file in connection.execute("PRAGMA database_list").fetchall():
         # what is no database is the user's, and stays as it is
         if file and _begins_as_database(Path(file)):
             for name in (file, f"{file}-wal", f"{file}-shm", f"{file}-journal"):
                 if Path(name).exists():
                     make_private(Path(name))
+    # a connection's own time to wait holds for transactions, not for this switch
     deadline = time.monotonic() + busy_seconds
     while True:
         try:

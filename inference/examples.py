@@ -11,8 +11,6 @@ from pytensor.graph.replace import clone_replace
 from inference.posterior.arviz_adapter import InferenceData, from_groups
 from inference.posterior.predictive import complete
 
-__all__ = ["normal_model", "normal_posterior", "stand_in_posterior"]
-
 
 def normal_model() -> pm.Model:
     """Four numbers from a normal of unknown mean and spread."""
@@ -29,21 +27,7 @@ def normal_posterior() -> InferenceData:
 
 
 def stand_in_posterior(model: pm.Model, *, n_draws: int = 8, seed: int = 0) -> InferenceData:
-    """Draw the parameters of a model from their prior and pass the draws off as two chains of a posterior.
-
-    For examples and tests: it has the variables and dims of a real posterior, and takes about a second.
-
-    Parameters
-    ----------
-    model : pymc.Model
-    n_draws : int
-        Of each chain.
-    seed : int
-
-    Returns
-    -------
-    arviz.InferenceData
-        Groups posterior and sample_stats.
+    """Draw parameters from their prior and pass them off as two chains of a posterior, for examples and tests.
 
     Examples
     --------

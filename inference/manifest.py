@@ -19,26 +19,6 @@ from estimators.errors import InputError
 from inference.disk import write_whole
 from inference.own_folder import LOCK, own
 
-__all__ = [
-    "FITS",
-    "MANIFEST",
-    "SCRATCH",
-    "Manifest",
-    "claim",
-    "in_the_way",
-    "is_as_written",
-    "is_sealed",
-    "manifest_of",
-    "put",
-    "read_manifest",
-    "remove",
-    "remove_scratch",
-    "replaced",
-    "scratch",
-    "seal",
-    "take_unused",
-]
-
 Manifest = Mapping[str, Sequence[str]]
 
 SCRATCH = ".shannon-game-"
@@ -63,10 +43,7 @@ def in_the_way(folder: Path, names: Iterable[str], written: Manifest) -> list[st
 
 
 def put(staging: Path, folder: Path, written: Manifest, record: Callable[[Manifest], object]) -> Manifest:
-    """Move the files of a staging folder to their places, and remove what the manifest lists beside them.
-
-    `record` takes a manifest of both before anything is moved: a kill may leave files of both.
-    """
+    """Move the files of a staging folder to their places, and remove what the manifest lists beside them."""
     new = manifest_of(staging)
     if found := in_the_way(folder, new, written):
         raise InputError(
@@ -183,15 +160,7 @@ def remove_scratch(folder: Path) -> None:
 
 
 def take_unused(wanted: Path) -> Path:
-    """Make a folder that was not there: the one that is wanted, or ``wanted_2``, ``wanted_3``, ... after it.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as home:
-    ...     [take_unused(Path(home, "a")).name for _ in range(3)]
-    ['a', 'a_2', 'a_3']
-    """
+    """Make a folder that was not there: the one that is wanted, or ``wanted_2``, ``wanted_3``, ... after it."""
     for number in count(1):
         folder = wanted if number == 1 else wanted.with_name(f"{wanted.name}_{number}")
         # not "is it there?" and then "make it": another run may do both in between

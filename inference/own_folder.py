@@ -12,8 +12,6 @@ from typing import IO
 
 from estimators.errors import InputError
 
-__all__ = ["LOCK", "is_taken", "own", "release", "take"]
-
 LOCK = ".running"
 """Name of the file that the owner of a folder has locked; it says who that is."""
 
@@ -81,15 +79,7 @@ def release() -> None:
 
 @contextmanager
 def own(folder: Path, *, field: str = "outputs") -> Iterator[None]:
-    """Have a folder for as long as the block lasts; one that this process has already stays its own.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as name, own(Path(name)):
-    ...     is_taken(Path(name))
-    True
-    """
+    """Have a folder for as long as the block lasts; one that this process has already stays its own."""
     is_new = folder.resolve() not in _held
     take(folder, field=field)
     try:

@@ -7,19 +7,12 @@ import threading
 import time
 from functools import cache
 
-__all__ = ["end_with"]
-
 _EVERY_SECONDS = 1.0
 
 
 @cache
 def end_with(parent: int) -> None:
-    """End this process soon after its parent: a parent that is killed outright cannot end its children.
-
-    Examples
-    --------
-    >>> end_with(-1)
-    """
+    """End this process soon after its parent: a parent that is killed outright cannot end its children."""
     if os.getppid() == parent:
         threading.Thread(target=_watch, args=(parent,), daemon=True, name=f"ends with {parent}").start()
 

@@ -15,8 +15,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Show", "advance", "counted", "duration", "say", "stage"]
-
 Show = Callable[..., None]
 """Takes how much is done and, if that has changed, of how much (`total`) and what is being done (`now`); and how long
 the rest takes (`seconds_left`), where that is known better than by the pace so far."""
@@ -89,14 +87,7 @@ _display = _Display()
 
 @contextmanager
 def stage(what: str, total: int | None = None, *, announced: bool = False) -> Iterator[Show]:
-    """Show, as long as the block runs, what is done and how far it is.
-
-    Examples
-    --------
-    >>> with stage("fits", total=3) as show:
-    ...     for number in range(3):
-    ...         show(number)
-    """
+    """Show, as long as the block runs, what is done and how far it is."""
     found = _Stage(what, total, start=time.monotonic())
 
     def show(done: int, total: int | None = None, *, now: str = "", seconds_left: float | None = None) -> None:
@@ -137,13 +128,7 @@ def say(text: str) -> None:
 
 
 def duration(seconds: float) -> str:
-    """Time as a person says it.
-
-    Examples
-    --------
-    >>> duration(40), duration(150), duration(8000)
-    ('40 s', '2 min', '2 h 13 min')
-    """
+    """Time as a person says it."""
     if seconds < 60:
         return f"{seconds:.0f} s"
     hours, minutes = divmod(int(seconds) // 60, 60)
@@ -151,13 +136,7 @@ def duration(seconds: float) -> str:
 
 
 def counted(n: int, thing: str, things: str | None = None) -> str:
-    """Number with its noun, in the plural unless it is one.
-
-    Examples
-    --------
-    >>> counted(1, "context"), counted(1200, "study", "studies")
-    ('1 context', '1,200 studies')
-    """
+    """Number with its noun, in the plural unless it is one."""
     return f"{n:,} {thing if n == 1 else things or f'{thing}s'}"
 
 

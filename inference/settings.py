@@ -1,8 +1,7 @@
 """Settings as typed classes: the one place of a setting's name, type, default, range and meaning.
 
-Why pydantic and not OmegaConf's structured configs: ranges, choices and unions are part of a field, the same class
-serves a notebook (keyword arguments) and a YAML file, nothing is coerced in strict mode (``true`` is no number, ``"3"``
-no 3), and every value of a wrong config is known when it fails, so that the message can say what would be right.
+Pydantic, not OmegaConf's structured configs: ranges, choices and unions are part of a field, one class serves a
+notebook and a YAML file, and strict mode coerces nothing (``true`` is no number, ``"3"`` no 3).
 """
 
 from __future__ import annotations
@@ -21,25 +20,6 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from pydantic.fields import FieldInfo
 
 from estimators.errors import InputError, unknown_choice
-
-__all__ = [
-    "Count",
-    "Counts",
-    "Group",
-    "Names",
-    "OneOrMoreNames",
-    "Positive",
-    "Probability",
-    "Settings",
-    "Text",
-    "UserPath",
-    "from_numbers",
-    "numbers_of",
-    "setting_lines",
-    "settings_from",
-    "settings_of",
-    "to_dataclass",
-]
 
 S = TypeVar("S", bound="Settings")
 D = TypeVar("D")
@@ -97,27 +77,7 @@ UserPath = Annotated[Path, BeforeValidator(_user_path)]
 
 
 class Settings(BaseModel):
-    """Base of all settings: frozen, strict, no unknown names; the string under a field says what it means.
-
-    Raises
-    ------
-    InputError
-        Where a name is unknown or a value wrong; the message says the place, the value and what would be right.
-
-    Examples
-    --------
-    >>> class Coin(Settings):
-    ...     n_tosses: Count = 10
-    ...     '''How often it is tossed.'''
-    >>> Coin(n_tosses=3)
-    Coin(n_tosses=3)
-    >>> Coin(n_toses=3)
-    Traceback (most recent call last):
-    estimators.errors.InputError: unknown setting 'n_toses'; did you mean 'n_tosses'? choose one of: n_tosses
-    >>> Coin(n_tosses=0)
-    Traceback (most recent call last):
-    estimators.errors.InputError: n_tosses: is 0, should be a whole number, 1 or larger
-    """
+    """Base of all settings: frozen, strict, no unknown names; the string under a field says what it means."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -237,18 +197,7 @@ def _parameter_meanings(doc: str) -> dict[str, str]:
 
 
 def numbers_of(kind: type[Any]) -> BeforeValidator:
-    """Let a mapping that names some numbers of a dataclass stand for the dataclass, as for the scales of priors.
-
-    Examples
-    --------
-    >>> from dataclasses import dataclass
-    >>> @dataclass(frozen=True)
-    ... class Priors:
-    ...     sigma: float = 1.0
-    >>> from pydantic import TypeAdapter
-    >>> TypeAdapter(Annotated[Priors, numbers_of(Priors)]).validate_python({"sigma": 2.0})
-    Priors(sigma=2.0)
-    """
+    """Let a mapping that names some numbers of a dataclass stand for the dataclass, as for the scales of priors."""
     return BeforeValidator(lambda value: from_numbers(kind, value) if isinstance(value, Mapping) else value)
 
 
@@ -359,17 +308,17 @@ def _flat(metadata: Any) -> list[Any]:
     return [each for item in metadata for each in (getattr(item, "metadata", None) or [item])]
 
 
+_RANGES = (
+    (annotated_types.Gt, "gt", "above {:g}"),
+    (annotated_types.Ge, "ge", "{:g} or larger"),
+    (annotated_types.Lt, "lt", "below {:g}"),
+    (annotated_types.Le, "le", "at most {:g}"),
+)
+
+
 def _range(metadata: Any) -> str:
     found = {type(each): each for each in _flat(metadata)}
-    words = []
-    if annotated_types.Gt in found:
-        words.append(f"above {found[annotated_types.Gt].gt:g}")
-    if annotated_types.Ge in found:
-        words.append(f"{found[annotated_types.Ge].ge:g} or larger")
-    if annotated_types.Lt in found:
-        words.append(f"below {found[annotated_types.Lt].lt:g}")
-    if annotated_types.Le in found:
-        words.append(f"at most {found[annotated_types.Le].le:g}")
+    words = [text.format(getattr(found[kind], name)) for kind, name, text in _RANGES if kind in found]
     joined = " and ".join(words)
     return f" {joined}" if joined.startswith(("above", "below", "at")) else f", {joined}" if joined else ""
 

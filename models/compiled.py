@@ -12,8 +12,6 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 from estimators.content import Reader, file_sha256
 
-__all__ = ["compiled"]
-
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 

@@ -7,45 +7,26 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-__all__ = ["WrittenDensity"]
-
-FloatArray = NDArray[np.float64]
+from estimators.arrays import FloatArray
 
 
 @dataclass(frozen=True, eq=False)
 class WrittenDensity:
-    """What a sampler needs of a model, without PyTensor; the PyMC model stays the statement of it.
-
-    Attributes
-    ----------
-    start : ndarray, shape (parameter,)
-        Near the middle of the priors, on the scale on which PyMC samples.
-    function : callable
-        Compiled by Numba, with ``error_model="numpy"``: takes parameters, an array for the gradient, and `arguments`;
-        gives the log-density.
-    arguments : callable
-        Takes the model's data by name; gives what `function` takes.
-    expand : callable
-        Takes parameters and the model's data by name; gives the values of the model's variables by name, deterministic
-        ones too.
-    data : tuple of str
-        Names of the ``pm.Data`` that both read.
-    jitter : float
-        How far from there chains start at most, in every parameter.
-    moves : callable, optional
-        Compiled by Numba: changes parameters in place where paths cannot go, such as from one peak to another, and
-        leaves the posterior as it is. Takes parameters, a generator of random numbers, and `arguments`; gives how many
-        moves it accepted, as a float. ``hmc`` calls it after every path; other samplers do without.
-    """
+    """What a sampler needs of a model, without PyTensor; the PyMC model stays the statement of it."""
 
     start: FloatArray
+    # compiled by Numba: parameters, an array for the gradient, then the arguments; gives the log-density
     function: Callable[..., float]
+    # what follows the gradient, from the model's data by name
     arguments: Callable[..., tuple[Any, ...]]
+    # the model's variables by name, from parameters and data
     expand: Callable[..., Mapping[str, Any]]
+    # names of the model's data
     data: tuple[str, ...]
+    # chains start within so much of `start`
     jitter: float = 1.0
+    # compiled by Numba: parameters, changed in place, a random generator, the arguments; gives the number accepted
     moves: Callable[..., float] | None = None
 
     def evaluate(self, x: FloatArray, **data: Any) -> tuple[float, FloatArray]:

@@ -8,32 +8,9 @@ import lazy_loader
 
 from estimators.errors import InputError, how_to_install
 
-__all__ = ["public_names"]
-
 
 def public_names(package: str, file: str, extra: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
-    """Make ``__getattr__`` and ``__dir__`` of a package from the stub (``.pyi``) beside it.
-
-    Parameters
-    ----------
-    package, file : str
-        ``__name__`` and ``__file__`` of the package.
-    extra : str
-        The optional dependencies that its names need.
-
-    Returns
-    -------
-    getter, lister : callable
-        The getter raises :class:`~estimators.errors.InputError` where a package is not installed.
-
-    Examples
-    --------
-    >>> from models.lazy import public_names
-    >>> import models
-    >>> getter, lister = public_names("models", models.__file__, "bayes")
-    >>> "participant_model" in lister()
-    True
-    """
+    """Make ``__getattr__`` and ``__dir__`` of a package from the stub (``.pyi``) beside it."""
     load, names, _ = lazy_loader.attach_stub(package, file)
 
     def getter(name: str) -> object:

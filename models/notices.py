@@ -1,9 +1,7 @@
-"""Hide notices of PyTensor and ArviZ that the reader of a result can do nothing about.
+"""Hide notices of PyTensor and ArviZ that the reader of a result can do nothing about; other warnings are shown.
 
-PyTensor installed by pip finds no BLAS library to link and says so when it first compiles; no model here multiplies
-matrices. PyTensor 3 says of every random variable with a NumPy function of its own that Numba calls that function.
-ArviZ 0.23 announces ArviZ 1 once a day. Both packages may be imported by any model, so ``models`` and ``inference``
-import this module before everything else. Other warnings of theirs are shown.
+PyTensor finds no BLAS library, which no model here needs, and says which random variables Numba calls as Python
+functions. ArviZ 0.23 announces ArviZ 1. ``models`` and ``inference`` import this module first.
 """
 
 from __future__ import annotations

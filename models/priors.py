@@ -9,28 +9,9 @@ import numpy as np
 
 from estimators.errors import InputError
 
-__all__ = ["check_priors"]
-
 
 def check_priors(priors: object, source: str, *, any_sign: Collection[str] = (), shares: Collection[str] = ()) -> None:
-    """Check the fields of a dataclass of priors.
-
-    Parameters
-    ----------
-    priors : object
-        A dataclass of numbers.
-    source : str
-        What it is called in the message.
-    any_sign : collection of str
-        Fields that are places; all others are scales, medians or degrees of freedom, and positive.
-    shares : collection of str
-        Fields that are also below 1.
-
-    Raises
-    ------
-    InputError
-        Names the field and its value.
-    """
+    """Check the fields of a dataclass of priors."""
     for name, value in vars(priors).items():
         if is_dataclass(value):  # priors of a part, which have checked themselves
             continue

@@ -18,8 +18,8 @@ from inference.lm.vocabulary import BOUNDARIES
 from inference.lm.word_forms import word_forms
 from inference.lm.word_samples import sample_words
 from inference.lm.words import can_write, word_log_probs
+from inference.store.files import ragged
 from inference.store.keys import operation_key, result_key
-from inference.store.store import ragged
 
 __all__ = ["draw_words", "is_word", "score_words", "spellings", "usable_contexts", "writable"]
 

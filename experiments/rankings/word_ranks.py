@@ -33,8 +33,8 @@ from inference.lm.language_model import LanguageModel, encode, model_record
 from inference.lm.loading import load_language_model
 from inference.lm.words import can_write, word_log_probs
 from inference.settings import Count, Names
+from inference.store.files import ragged
 from inference.store.keys import operation_key, result_key
-from inference.store.store import ragged
 
 __all__ = ["WORD_RANKS_COLUMNS", "WordRanksSettings", "word_ranks"]
 

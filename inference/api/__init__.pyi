@@ -1,11 +1,9 @@
 # What the package offers: read by type checkers and editors, and by lazy_loader, which imports a name when it is used.
 
-from .chat import ChatAnswer, ChatQuestion, ask_questions, chat_call, most_cost_usd
-from .ledger import BudgetSpentError, Ledger
-from .scoring import CostEstimate, estimate_cost, score_windows
+from .chat import ChatAnswer, ChatQuestion, ask_questions, chat_call
+from .scoring import CostEstimate, TextWindow, estimate_cost, score_windows
 from .settings import ApiSettings
-from .store import AnswerStore
-from .windows import TextWindow
+from .store import AnswerStore, BudgetSpentError, Ledger
 
 __all__ = [
     "AnswerStore",
@@ -19,6 +17,5 @@ __all__ = [
     "ask_questions",
     "chat_call",
     "estimate_cost",
-    "most_cost_usd",
     "score_windows",
 ]

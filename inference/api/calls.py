@@ -13,21 +13,6 @@ import numpy as np
 
 from inference.api.settings import ApiSettings
 
-__all__ = [
-    "CHAT_OVERHEAD_TOKENS",
-    "Call",
-    "Position",
-    "UnusableAnswerError",
-    "WrongAnswerError",
-    "answer_of",
-    "call_for",
-    "call_key",
-    "model_of",
-    "positions_of",
-    "text_of",
-    "tokens_paid",
-]
-
 # OpenAI writes -9999 for what is very improbable; no softmax gives less
 _LEAST_LOGPROB = -1e4
 # endpoints round, and some compute with 8 bits
@@ -48,28 +33,16 @@ class WrongAnswerError(UnusableAnswerError):
 
 @dataclass(frozen=True)
 class Call:
-    """One request.
-
-    Attributes
-    ----------
-    path : str
-        Below the base URL.
-    body : mapping
-        JSON.
-    key : str
-        SHA-256 of endpoint, path and body: the identity under which the answer is stored, and the call's
-        ``Idempotency-Key``. Two calls with the same body are one call.
-    old_keys : tuple of str
-        Under which earlier versions stored the same call.
-    most_input_tokens, most_output_tokens : int
-        No tokenizer of bytes makes more of it.
-    """
+    """One request; two calls with the same body are one call, and have one key."""
 
     path: str
     body: Mapping[str, Any]
+    # SHA-256 of endpoint, path and body: the answer's place in the store, and the call's Idempotency-Key
     key: str
+    # no tokenizer of bytes makes more
     most_input_tokens: int
     most_output_tokens: int
+    # under which earlier versions stored the call
     old_keys: tuple[str, ...] = ()
 
 
@@ -143,14 +116,12 @@ def answer_of(text: str) -> Any:
 
 
 def model_of(answer: Any, settings: ApiSettings) -> str:
-    """Name of an answer's model, which is what was asked for where it names none; WrongAnswerError where it is another.
-
-    A dated name, such as gpt-4o-2024-08-06 for gpt-4o, is what an alias stands for.
-    """
+    """Name of an answer's model, which is the one asked for where it names none; another one is refused."""
     named = answer.get("model") if isinstance(answer, Mapping) else None
     if named is None:
         return settings.model
     accepted = (settings.model, *settings.accept_model_names)
+    # what an alias stands for, such as gpt-4o-2024-08-06 for gpt-4o
     dated = re.escape(settings.model) + r"-[0-9]{4}(-?[0-9]{2}){0,2}"
     if isinstance(named, str) and (named in accepted or "*" in accepted or re.fullmatch(dated, named)):
         # it goes into a study's notes
@@ -162,10 +133,7 @@ def model_of(answer: Any, settings: ApiSettings) -> str:
 
 
 def positions_of(answer: Any, top_logprobs: int) -> list[Position]:
-    """Read the ranked tokens of an answer, of completions or of a chat.
-
-    An endpoint may list the sampled token besides the best ones, and in any order: the list is sorted and cut.
-    """
+    """Read the ranked tokens of an answer, of completions or of a chat."""
     try:
         choice = answer["choices"][0]
     except (KeyError, IndexError, TypeError):
@@ -219,11 +187,8 @@ def _position(sampled: Any, ranked: Sequence[tuple[Any, Any]], top_logprobs: int
 
 
 def tokens_paid(call: Call, answer: Any) -> tuple[int, int]:
-    """Tokens to be booked, (input, output): what the endpoint says, or the most where that cannot be.
-
-    A count is not believed that is no number, or below a token for every eight characters sent or received (languages
-    have three to five) or below the tokens that the answer lists.
-    """
+    """Tokens to be booked, (input, output): what the endpoint says, or the most where that cannot be."""
+    # a count below a token for every eight characters (languages have three to five) is not believed
     usage = answer.get("usage") if isinstance(answer, Mapping) else None
     told = usage if isinstance(usage, Mapping) else {}
     messages = call.body.get("messages") or [{"content": call.body.get("prompt", "")}]

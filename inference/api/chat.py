@@ -19,30 +19,21 @@ from inference.api.calls import (
     positions_of,
 )
 from inference.api.client import ApiClient, UnusableCallError
-from inference.api.ledger import Ledger
 from inference.api.settings import ApiSettings
 from inference.api.stopping import first_signal_waits, gathered
-from inference.api.store import AnswerStore
-
-__all__ = ["ChatAnswer", "ChatQuestion", "ask_questions", "chat_call", "most_cost_usd"]
+from inference.api.store import AnswerStore, Ledger
 
 
 @dataclass(frozen=True)
 class ChatQuestion:
-    """What an endpoint is asked.
+    """A question to an endpoint; an empty text is left out.
 
     Attributes
     ----------
-    system, user : str
-        What the two say; an empty text is left out.
-    max_tokens : int
-        Of the answer.
-    temperature : float
-        Of the answer's tokens.
     draw : int
-        Number of the draw: the same question is asked once for every number. Above 0 it is sent as ``seed``.
+        The same question is asked once for every number, which above 0 is sent as ``seed``.
     ranked : bool
-        Whether the most probable first tokens are wanted too.
+        Ask for the most probable first tokens too.
     """
 
     system: str
@@ -55,16 +46,7 @@ class ChatQuestion:
 
 @dataclass(frozen=True)
 class ChatAnswer:
-    """What an endpoint answered.
-
-    Attributes
-    ----------
-    text : str
-    finished : bool
-        The model ended its answer; otherwise it was cut off.
-    first : Position or None
-        The most probable first tokens, where they were wanted.
-    """
+    """An endpoint's answer: ``finished`` where the model ended it, ``first`` the ranked first tokens if asked for."""
 
     text: str
     finished: bool
@@ -73,15 +55,6 @@ class ChatAnswer:
 
 def chat_call(settings: ApiSettings, question: ChatQuestion) -> Call:
     """Build the call of a question.
-
-    Parameters
-    ----------
-    settings : ApiSettings
-    question : ChatQuestion
-
-    Returns
-    -------
-    Call
 
     Raises
     ------
@@ -141,30 +114,6 @@ def answer_reader(settings: ApiSettings) -> Callable[[Any], ChatAnswer]:
     return read
 
 
-def most_cost_usd(questions: Sequence[ChatQuestion], settings: ApiSettings) -> float:
-    """Compute the most that questions can cost: every byte a token, every answer as long as it may be.
-
-    Parameters
-    ----------
-    questions : sequence of ChatQuestion
-    settings : ApiSettings
-
-    Returns
-    -------
-    float
-        Dollars, each distinct question once, without what the store has.
-
-    Examples
-    --------
-    >>> from inference import api
-    >>> settings = api.ApiSettings(model="m", base_url="http://localhost:8000/v1", usd_per_million_output=1e6)
-    >>> api.most_cost_usd([api.ChatQuestion("", "Which word comes next?", max_tokens=3)] * 2, settings)
-    3.0
-    """
-    calls = {call.key: call for call in (chat_call(settings, question) for question in questions)}
-    return sum(settings.cost_usd(call.most_input_tokens, call.most_output_tokens) for call in calls.values())
-
-
 def ask_questions(
     questions: Sequence[ChatQuestion],
     settings: ApiSettings,
@@ -172,27 +121,23 @@ def ask_questions(
     *,
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[list[ChatAnswer | UnusableCallError], Ledger]:
-    """Ask an endpoint many questions.
+    """Ask an endpoint many questions, each once.
 
     Every answer is in the store before it is used: the same call resumes a stopped run and pays nothing twice. Ctrl-C
     and SIGTERM let the calls in flight end first.
 
     Parameters
     ----------
-    questions : sequence of ChatQuestion
-        Equal ones are asked once.
-    settings : ApiSettings
     store : Path
         SQLite file of :class:`~inference.api.store.AnswerStore`.
     progress : callable, optional
-        Told how many questions are answered, and of how many.
+        Takes how many questions are answered, and of how many.
 
     Returns
     -------
     answers : list of ChatAnswer or UnusableCallError
         By question; the error where two whole answers cannot be used, once any other question had a usable one.
     ledger : Ledger
-        What the store has cost.
 
     Raises
     ------

@@ -19,17 +19,14 @@ from inference.api.calls import (
     text_of,
     tokens_paid,
 )
-from inference.api.connection import body_of, connection
+from inference.api.connection import TryAgainError, body_of, connection, seconds_of, waits
 from inference.api.keys import holds_key, key_of, texts_in
-from inference.api.retries import TryAgainError, seconds_of, waits
 from inference.api.settings import ApiSettings
 from inference.api.store import AnswerStore
 
 if TYPE_CHECKING:
     import httpx
     from tenacity import RetryCallState
-
-__all__ = ["ApiClient", "StoppedError", "UnusableCallError"]
 
 log = logging.getLogger("shannon-game")
 
@@ -63,21 +60,7 @@ class _KeyInAnswerError(WrongAnswerError):
 
 
 class ApiClient(Generic[Found]):
-    """An endpoint with a store; an asynchronous context manager.
-
-    Parameters
-    ----------
-    settings : ApiSettings
-    store : AnswerStore
-    read : callable
-        Takes an answer's JSON, gives what is wanted of it: :func:`~inference.api.calls.positions_of`, say. It raises
-        :class:`~inference.api.calls.UnusableAnswerError` where the answer has not got it.
-
-    Raises
-    ------
-    InputError
-        If a package of the extra ``api`` or the key is missing.
-    """
+    """An endpoint with a store; an asynchronous context manager."""
 
     def __init__(self, settings: ApiSettings, store: AnswerStore, read: Callable[[Any], Found]) -> None:
         require_packages(("httpx", "tenacity"), "api", source="the client of the endpoint")
@@ -97,13 +80,11 @@ class ApiClient(Generic[Found]):
         self._http = connection(settings, self._secret)
 
     async def __aenter__(self) -> ApiClient[Found]:
-        """Give the client itself."""
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Close the connections."""
         await self._http.aclose()
 
     def stop(self) -> None:

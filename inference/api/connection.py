@@ -1,25 +1,22 @@
-"""The connection to an endpoint: what is sent with every call, and what is read of an answer."""
+"""The connection to an endpoint: what a call sends, what is read of an answer, and when a failure is tried again."""
 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from estimators.errors import InputError
 from inference.api.settings import ApiSettings
 
 if TYPE_CHECKING:
     import httpx
-
-__all__ = ["body_of", "connection"]
+    from tenacity import RetryCallState
 
 
 def connection(settings: ApiSettings, key: str) -> httpx.AsyncClient:
-    """Connect to an endpoint, with its key in the headers; who calls keeps the time.
-
-    Every call has a connection of its own. httpx takes what a server sends after an answer, in the same packet, for the
-    answer to the next call on that connection.
-    """
+    """Connect to an endpoint, with its key in the headers; who calls keeps the time."""
     import httpx  # noqa: PLC0415 - only this needs it
 
     # they write down what the endpoint says in its status line and headers, which may be the key
@@ -28,6 +25,7 @@ def connection(settings: ApiSettings, key: str) -> httpx.AsyncClient:
     # what comes compressed can be a thousand times longer than it looks
     headers = {"Accept-Encoding": "identity", "Connection": "close", "Cache-Control": "no-store"}
     headers |= {"Authorization": f"Bearer {key}"} if key else {}
+    # one connection a call: what a server sends after an answer would be taken for the answer to the next call
     limits = httpx.Limits(max_connections=settings.concurrency, max_keepalive_connections=0)
     try:
         # redirects are not followed: the key is for this host; nor does a proxy see what stays on this machine
@@ -51,3 +49,34 @@ async def body_of(response: httpx.Response, most: int) -> bytes:
         if len(found) > most:
             break
     return bytes(found)
+
+
+class TryAgainError(Exception):
+    """The attempt failed and another may not; ``wait_s`` is what the endpoint asks for."""
+
+    def __init__(self, problem: str, wait_s: float | None = None) -> None:
+        super().__init__(problem)
+        self.wait_s = wait_s
+
+
+def seconds_of(header: str | None) -> float | None:
+    """Seconds of a ``Retry-After``; its other form, a date, is left to the backoff."""
+    try:
+        seconds = math.nan if header is None else float(header)
+    except ValueError:
+        return None
+    return None if math.isnan(seconds) else max(seconds, 0.0)
+
+
+def waits(settings: ApiSettings) -> Callable[[Any], float]:
+    """How long tenacity waits: at random, longer after every failure, unless the endpoint asks for a time."""
+    from tenacity import wait_random_exponential  # noqa: PLC0415
+
+    backoff = wait_random_exponential(multiplier=settings.backoff_s, max=settings.backoff_max_s)
+
+    def wait(state: RetryCallState) -> float:
+        error = state.outcome.exception() if state.outcome is not None else None
+        asked = error.wait_s if isinstance(error, TryAgainError) else None
+        return float(backoff(state)) if asked is None else min(asked, settings.backoff_max_s)
+
+    return wait

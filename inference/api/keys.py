@@ -16,31 +16,17 @@ from estimators.errors import InputError
 if TYPE_CHECKING:
     from inference.api.settings import ApiSettings
 
-__all__ = ["KeyVariable", "holds_key", "is_variable", "key_of", "may_hold_key", "texts_in"]
-
 # a shorter one, such as EMPTY for a server of one's own, is a word that texts have too
 _SHORTEST = 8
 
 
 def is_variable(name: object) -> bool:
-    """Tell the name of an environment variable, as they are written for keys; a key itself hardly ever is one.
-
-    Examples
-    --------
-    >>> is_variable("OPENAI_API_KEY"), is_variable("sk-0123456789")
-    (True, False)
-    """
+    """Tell the name of an environment variable, as they are written for keys; a key itself hardly ever is one."""
     return isinstance(name, str) and re.fullmatch(r"[A-Z_][A-Z0-9_]*", name) is not None
 
 
 def may_hold_key(address: str) -> bool:
-    """Tell an address with a name, password, query or fragment, in which a key may stand.
-
-    Examples
-    --------
-    >>> may_hold_key("https://host/v1"), may_hold_key("https://host/v1?key=0123")
-    (False, True)
-    """
+    """Tell an address with a name, password, query or fragment, in which a key may stand."""
     try:
         parts = urlsplit(address)
     except ValueError:
@@ -86,13 +72,7 @@ def key_of(settings: ApiSettings) -> str:
 
 
 def holds_key(text: str, key: str) -> bool:
-    """Find a key in a text: plain, in other case, in base64, hexadecimal, URL-encoded, or broken by white space.
-
-    Examples
-    --------
-    >>> holds_key("Bearer%20SK-01234 56789", "sk-0123456789"), holds_key("a text", "sk-0123456789")
-    (True, False)
-    """
+    """Find a key in a text: plain, in other case, in base64, hexadecimal, URL-encoded, or broken by white space."""
     if len(key) < _SHORTEST:
         return False
     shapes = {shape.casefold() for shape in _shapes(key.encode())}
@@ -117,13 +97,7 @@ def _shapes(key: bytes) -> Iterator[str]:
 
 
 def texts_in(answer: Any) -> str:
-    """All texts of an answer, names too, one after the other: a key may come in pieces, such as tokens.
-
-    Examples
-    --------
-    >>> texts_in({"tokens": ["a", "b"], "n": 1})
-    'tokensabn'
-    """
+    """All texts of an answer, names too, one after the other: a key may come in pieces, such as tokens."""
     found: list[str] = []
     waiting = [answer]
     while waiting:

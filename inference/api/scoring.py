@@ -8,33 +8,48 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from estimators.errors import InputError
 from estimators.layout import add_note
 from inference.api.calls import Position, call_for, positions_of
 from inference.api.client import ApiClient, UnusableCallError
-from inference.api.ledger import Ledger
 from inference.api.settings import ApiSettings
 from inference.api.stopping import first_signal_waits, gathered
-from inference.api.store import AnswerStore
-from inference.api.windows import TextWindow, ranking_of
+from inference.api.store import AnswerStore, Ledger
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["CostEstimate", "estimate_cost", "score_windows"]
+
+@dataclass(frozen=True)
+class TextWindow:
+    """A run of reference tokens with the context before it, in the tokens of the model.
+
+    Attributes
+    ----------
+    text, name : str
+        Names of the text, and of the window in it.
+    sliding : bool
+        Every reference token is scored after exactly ``len(context)`` tokens, the first ones dropped; otherwise the
+        context grows from token to token. A reused completion grows within itself either way.
+    """
+
+    text: str
+    name: str
+    context: tuple[str, ...]
+    reference: tuple[str, ...]
+    sliding: bool = True
+
+    def before(self, position: int) -> str:
+        """Text before a reference token."""
+        start = position if self.sliding else 0
+        return "".join((*self.context, *self.reference[:position])[start:])
 
 
 @dataclass(frozen=True)
 class CostEstimate:
-    """What scoring windows will take.
-
-    Attributes
-    ----------
-    n_calls_least, n_calls_most : int
-        Were every completion right throughout, and were none.
-    usd_least, usd_most : float
-        At the caller's count of tokens; the hard bound of the budget counts bytes.
-    """
+    """What scoring windows will take, from all completions right to none, at the caller's count of tokens."""
 
     n_calls_least: int
     n_calls_most: int
@@ -43,17 +58,7 @@ class CostEstimate:
 
 
 def estimate_cost(windows: Sequence[TextWindow], settings: ApiSettings) -> CostEstimate:
-    """Estimate calls and price; nothing is asked.
-
-    Parameters
-    ----------
-    windows : sequence of TextWindow
-    settings : ApiSettings
-
-    Returns
-    -------
-    CostEstimate
-        Without what the store has already.
+    """Estimate calls and price, without what the store has already; nothing is asked.
 
     Examples
     --------
@@ -82,7 +87,7 @@ def score_windows(
     before: Callable[[CostEstimate, Ledger], None] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> xr.Dataset:
-    """Score every reference token through an endpoint.
+    """Score every reference token through an endpoint, as a ranking study whose ``generated_token`` is the sampled one.
 
     Every answer is in the store before it is used; the same call resumes a stopped run and pays nothing twice. Ctrl-C
     and SIGTERM let the calls in flight end first; a second one stops at once. A window with a call whose answers cannot
@@ -92,25 +97,18 @@ def score_windows(
     ----------
     windows : sequence of TextWindow
         No two of the same text, context length and name.
-    settings : ApiSettings
     store : Path
         SQLite file of :class:`~inference.api.store.AnswerStore`.
     before : callable, optional
-        Told the estimate and what the store has cost so far, before the first call; it may raise.
+        Takes the estimate and what the store has cost, before the first call; it may raise.
     progress : callable, optional
-        Told how many tokens are scored, and of how many.
-
-    Returns
-    -------
-    xarray.Dataset
-        A ranking study, as :func:`estimators.rankings.study.validate_ranking_study` wants it; ``generated_token`` is
-        the sampled one.
+        Takes how many tokens are scored, and of how many.
 
     Raises
     ------
     InputError
-        If the windows or settings are wrong, the least that it can cost is above the budget (before the first call),
-        no window is left, or as :meth:`inference.api.client.ApiClient.answer`.
+        If windows or settings are wrong, the least cost is above the budget (before the first call), no window is left,
+        or as :meth:`inference.api.client.ApiClient.answer`.
     StoppedError
         After a signal whose handler raises nothing.
     """
@@ -134,7 +132,7 @@ def score_windows(
     unusable = [its for its in scored if isinstance(its, InputError)]
     if not found:
         raise unusable[0]
-    study = ranking_of(settings, found)
+    study = _ranking_of(settings, found)
     if unusable:
         add_note(
             study,
@@ -223,3 +221,34 @@ async def _positions(
         completion = completion[1:] if client.settings.reuse else []
         scored()
     return found
+
+
+def _ranking_of(settings: ApiSettings, found: Sequence[tuple[TextWindow, Sequence[Position]]]) -> xr.Dataset:
+    """Make a ranking study of windows and the ranked tokens at each of their reference tokens."""
+    import xarray as xr  # noqa: PLC0415
+
+    rows = [(window, at, position) for window, positions in found for at, position in enumerate(positions)]
+    longest = max(len(position.token) for _, _, position in rows)
+    token = np.full((len(rows), longest), None, dtype=object)
+    logprob = np.full((len(rows), longest), np.nan)
+    for row, (_, _, position) in enumerate(rows):
+        token[row, : len(position.token)] = position.token
+        logprob[row, : len(position.logprob)] = position.logprob
+
+    def text(values: list[str]) -> tuple[str, object]:
+        return "token", np.array(values, dtype=object)
+
+    return xr.Dataset(
+        {
+            "model": text([settings.model] * len(rows)),
+            "text": text([window.text for window, _, _ in rows]),
+            "context_length": ("token", np.array([len(window.context) for window, _, _ in rows])),
+            "window": text([window.name for window, _, _ in rows]),
+            "position": ("token", np.array([at for _, at, _ in rows])),
+            "reference_token": text([window.reference[at] for window, at, _ in rows]),
+            "generated_token": text([position.sampled for _, _, position in rows]),
+            "ranked_token": (("token", "rank"), token),
+            "ranked_logprob": (("token", "rank"), logprob, {"units": "nats"}),
+        },
+        attrs={"name": f"api {settings.model}"},
+    )

@@ -12,8 +12,6 @@ from estimators.errors import InputError
 from inference.api.keys import KeyVariable, may_hold_key
 from inference.settings import Count, Names, Settings, Text
 
-__all__ = ["ApiSettings", "Kind"]
-
 Kind = Literal["completions", "chat"]
 Amount = Annotated[float, Field(ge=0)]
 

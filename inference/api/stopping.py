@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 if TYPE_CHECKING:
     from inference.api.client import ApiClient
 
-__all__ = ["first_signal_waits", "gathered"]
-
 Found = TypeVar("Found")
 
 

@@ -1,32 +1,29 @@
 """Answers that were paid for, on disk before anything is done with them, and the ledger of the budget.
 
-One SQLite file, shared by any number of processes. Every attempt is written down BEFORE it is sent, with the most that
-it can cost; its answer and what it did cost replace that in one transaction. What a killed process had in flight stays
-at the most that it can have cost, so that a budget holds whatever happens.
-
-A call that is in flight is claimed, for no longer than its answer can take: another process waits for the answer
-instead of paying for it too. A whole answer that cannot be used is kept apart, with the reason.
+One SQLite file, shared by processes. An attempt is written down BEFORE it is sent, with the most that it can cost; the
+answer and its cost replace that in one transaction. What a killed process had in flight keeps the most, so that a
+budget holds. A call in flight is claimed for as long as its answer can take: other processes wait for the answer.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
+import secrets
+import socket
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from estimators.errors import InputError
 from inference.api.calls import Call
-from inference.api.ledger import BudgetSpentError, Ledger
-from inference.api.owners import has_ended, this_owner
 from inference.disk import make_private, write_ahead
-
-__all__ = ["AnswerStore"]
 
 _FORMAT = "shannon-game answers 1"
 _BUSY_SECONDS = 60.0
@@ -44,12 +41,43 @@ _TABLES = (
 )
 
 
+class BudgetSpentError(InputError):
+    """The next call could bring the cost above the budget; everything that was paid for is in the store."""
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """What a store has cost.
+
+    Attributes
+    ----------
+    n_answers : int
+        Stored answers, each paid for once with ``paid_usd``.
+    n_unsure : int
+        Attempts without a usable answer that may have been paid for: time-outs, answers that broke off, processes
+        that were killed. ``unsure_usd`` is the most that they can have cost.
+    n_apart : int
+        Answers that are kept apart, because they cannot be used; their cost is among the unsure.
+    """
+
+    n_answers: int
+    n_unsure: int
+    paid_usd: float
+    unsure_usd: float
+    n_apart: int = 0
+
+    @property
+    def most_usd(self) -> float:
+        """What the budget is compared with."""
+        return self.paid_usd + self.unsure_usd
+
+
 class AnswerStore:
     """The store; a context manager."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._owner = this_owner()
+        self._owner = _this_owner()
         try:
             other = path.exists() and not path.is_file()
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -86,7 +114,6 @@ class AnswerStore:
             raise InputError(f"is of another format, {found[0][0]!r}; take another path", source=self.path)
 
     def __enter__(self) -> AnswerStore:
-        """Give the store itself."""
         return self
 
     def __exit__(
@@ -259,3 +286,23 @@ def _is_whole(text: Any, wanted: str | None) -> bool:
 
 def _request(call: Call) -> str:
     return json.dumps({"path": call.path, "body": dict(call.body)})
+
+
+def _this_owner() -> str:
+    """Name an owner of claims in this process; each call gives another one."""
+    return f"{socket.gethostname()} {os.getpid()} {secrets.token_hex(4)}"
+
+
+def has_ended(owner: str) -> bool:
+    """Tell whether an owner's process has ended; of those on other machines, and on Windows, nothing is known."""
+    host, number, _ = owner.rsplit(" ", 2)
+    if os.name != "posix" or host != socket.gethostname():
+        return False
+    try:
+        os.kill(int(number), 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        # it is another user's
+        return False
+    return False

@@ -8,8 +8,6 @@ from inference.examples import stand_in_posterior
 from inference.posterior.arviz_adapter import InferenceData
 from inference.posterior.predictive import complete
 
-__all__ = ["recalibration_posterior"]
-
 
 def recalibration_posterior() -> tuple[InferenceData, models.RecalibrationData]:
     """All groups of a posterior of the recalibration model, and its data."""

@@ -8,16 +8,14 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from estimators.arrays import FloatArray
 from estimators.display import Result
 from estimators.errors import InputError
 from inference.posterior.arviz_adapter import InferenceData
-from inference.posterior.item_draws import thinned
+from inference.posterior.item_draws import flat, thinned
 from inference.posterior.model_comparison import K_BAD, loo_by
 from models.bets.recalibration_data import RecalibrationData
 
-__all__ = ["HeldOutLosses", "held_out_losses", "recalibrated_losses"]
-
-FloatArray = NDArray[np.float64]
 _MAX_DRAWS = 2000
 
 
@@ -50,18 +48,11 @@ class HeldOutLosses(Result):
 def recalibrated_losses(posterior: xr.Dataset, data: RecalibrationData) -> FloatArray:
     r"""Loss of every answer by draw, the answer itself being part of what the posterior has seen.
 
-    Parameters
-    ----------
-    posterior : xarray.Dataset
-        Of :func:`models.bets.recalibration.recalibration_model`.
-    data : RecalibrationData
-        What it was fitted to.
-
     Returns
     -------
     ndarray, shape (draw, answer)
-        :math:`-\ln P(c)` of the cell that came, plus the cost of the back-off where the target was not named; at most
-        2,000 evenly spaced draws.
+        :math:`-\ln P(c)` of the cell that came, plus the cost of the back-off where the target was not named, nats; at
+        most 2,000 evenly spaced draws.
 
     Raises
     ------
@@ -79,11 +70,7 @@ def recalibrated_losses(posterior: xr.Dataset, data: RecalibrationData) -> Float
     if not np.array_equal(posterior["participant"].to_numpy().astype(str), data.participant):
         raise InputError("are not those of the data", source="posterior", field="participant")
     draws = thinned(posterior, _MAX_DRAWS)
-    n_draws = draws.sizes["chain"] * draws.sizes["draw"]
-    exponent, share = (
-        draws[name].transpose("chain", "draw", "participant").to_numpy().reshape(n_draws, -1)[:, data.person]
-        for name in ("log_exponent", "mixing_share")
-    )
+    exponent, share = (flat(draws, name)[:, data.person] for name in ("log_exponent", "mixing_share"))
     exponent = np.exp(exponent)
     with np.errstate(divide="ignore"):
         log_stake = np.log(data.stake)
@@ -95,25 +82,12 @@ def recalibrated_losses(posterior: xr.Dataset, data: RecalibrationData) -> Float
 
 
 def held_out_losses(idata: InferenceData, data: RecalibrationData) -> HeldOutLosses:
-    """Loss of every answer under stakes recalibrated on all others: leave-one-out by Pareto smoothed weights.
-
-    It is what a participant's next answer would cost: with the answers themselves, recalibration flatters.
-
-    Parameters
-    ----------
-    idata : InferenceData
-        With the groups posterior and log_likelihood, see :func:`inference.complete`.
-    data : RecalibrationData
-        What it was fitted to.
-
-    Returns
-    -------
-    HeldOutLosses
+    """Loss of every answer under stakes recalibrated on all others: the cost of a participant's next answer, by PSIS.
 
     Raises
     ------
     InputError
-        If the log-likelihood is of other answers.
+        If the log-likelihood (see :func:`inference.complete`) is of other answers.
 
     Examples
     --------

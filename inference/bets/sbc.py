@@ -12,21 +12,9 @@ from models.bets.recalibration import recalibration_model
 from models.bets.recalibration_data import RecalibrationData
 from models.bets.recalibration_priors import RecalibrationPriors
 
-__all__ = ["recalibration_sbc", "small_recalibration_design"]
-
 
 def recalibration_sbc(data: RecalibrationData, priors: RecalibrationPriors | None = None) -> SbcModel:
-    """Recalibration of bets; what came in `data` is only the shape of what is simulated.
-
-    Parameters
-    ----------
-    data, priors
-        See :func:`models.recalibration_model`.
-
-    Returns
-    -------
-    SbcModel
-        Named "recalibration".
+    """Recalibration of bets for SBC; the outcomes in `data` only give the shape of those simulated.
 
     Examples
     --------

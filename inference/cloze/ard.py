@@ -1,8 +1,4 @@
-"""What a posterior of the relevance regression says: sizes on the scale of the distance, checks, prediction.
-
-Also scikit-learn's ``ARDRegression``, for comparison. Nothing here compiles anything; the likelihoods are written a
-second time, in NumPy.
-"""
+"""What a posterior of the relevance regression says: sizes on the scale of the distance, checks, prediction."""
 
 from __future__ import annotations
 
@@ -13,32 +9,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import xarray as xr
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import expit, gammaln, log_ndtr
 
+from estimators.arrays import FloatArray
 from estimators.display import Result
 from estimators.errors import require_packages
 from inference.posterior.arviz_adapter import from_groups
-from inference.posterior.item_draws import thinned
+from inference.posterior.item_draws import flat, thinned
 from inference.posterior.model_comparison import LooByGroup, loo_by
 from models.cloze.ard_data import ArdData, check_likelihood, recording_limits
 
-__all__ = [
-    "SklearnArd",
-    "average_effects",
-    "comparable",
-    "draw_targets",
-    "expected_target",
-    "largest_probability",
-    "loo_of_targets",
-    "predictive_checks",
-    "row_log_likelihood",
-    "sklearn_ard",
-    "small_posterior",
-]
-
-Floats = NDArray[np.float64]
-_Property = Callable[[Floats], Floats]
+_Property = Callable[[FloatArray], FloatArray]
 
 _PER_ROW = ("eta", "latent_unit")
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(15)
@@ -50,26 +32,23 @@ class SklearnArd(Result):
 
     Attributes
     ----------
-    coefficient : ndarray, shape (predictor,)
-        Exactly 0 where it was pruned.
-    sd : ndarray, shape (predictor,)
-        Posterior standard deviation given the precisions found; 0 where it was pruned.
+    coefficient, sd : ndarray, shape (predictor,)
+        Posterior mean and standard deviation given the precisions found; exactly 0 where a predictor was pruned.
     precision : ndarray, shape (predictor,)
         ``lambda_``, of the prior of each coefficient.
     covariance : ndarray, shape (kept, kept)
         ``sigma_``.
-    noise_precision, intercept : float
     """
 
-    coefficient: Floats
-    sd: Floats
-    precision: Floats
-    covariance: Floats
+    coefficient: FloatArray
+    sd: FloatArray
+    precision: FloatArray
+    covariance: FloatArray
     noise_precision: float
     intercept: float
 
     @property
-    def two_over_precision(self) -> Floats:
+    def two_over_precision(self) -> FloatArray:
         """Bars of the figure of "Predict the Next Word", 2 / lambda: twice a prior variance, no posterior interval."""
         return 2 / self.precision
 
@@ -79,21 +58,7 @@ class SklearnArd(Result):
 
 
 def sklearn_ard(x: ArrayLike, target: ArrayLike) -> SklearnArd:
-    """Fit scikit-learn's ARD regression with its defaults.
-
-    Parameters
-    ----------
-    x : array_like, shape (row, predictor)
-    target : array_like, shape (row,)
-
-    Returns
-    -------
-    SklearnArd
-
-    Raises
-    ------
-    InputError
-        If scikit-learn is not installed.
+    """Fit scikit-learn's ARD regression with its defaults to `x`, shape (row, predictor).
 
     Examples
     --------
@@ -129,28 +94,15 @@ def small_posterior(posterior: Any) -> xr.Dataset:
     return small
 
 
-def expected_target(eta: ArrayLike, posterior: xr.Dataset, likelihood: str) -> Floats:
-    """Mean of the target at some linear predictors.
-
-    Parameters
-    ----------
-    eta : array_like, shape (draw, ...)
-        Draws of all chains, one after the other.
-    posterior : xarray.Dataset
-        The same draws.
-    likelihood : str
-
-    Returns
-    -------
-    ndarray, shape (draw, ...)
+def expected_target(eta: ArrayLike, posterior: xr.Dataset, likelihood: str) -> FloatArray:
+    """Mean of the target at linear predictors `eta`, shape (draw, ...), whose draws are those of `posterior`.
 
     Examples
     --------
     >>> import inference, models
     >>> data = models.ard_data([0.2, 0.5, 0.9, 0.4], {"entropy": [1.0, 2.0, 3.0, 2.5]}, text=["a", "b", "b", "a"])
     >>> posterior = inference.stand_in_posterior(models.ard_model(data)).posterior
-    >>> eta = posterior["eta"].values.reshape(16, 4)
-    >>> mean = inference.expected_target(eta, posterior, "beta")
+    >>> mean = inference.expected_target(posterior["eta"].values.reshape(16, 4), posterior, "beta")
     >>> bool(((mean > 0) & (mean < 1)).all())
     True
     """
@@ -159,13 +111,13 @@ def expected_target(eta: ArrayLike, posterior: xr.Dataset, likelihood: str) -> F
     if likelihood == "gaussian":
         return eta
 
-    def of_draw(name: str) -> Floats:
-        return _flat(posterior, name).reshape(-1, *[1] * (eta.ndim - 1))
+    def of_draw(name: str) -> FloatArray:
+        return flat(posterior, name).reshape(-1, *[1] * (eta.ndim - 1))
 
     if likelihood == "beta":
         one = expit(eta - of_draw("edge_high"))
         between = 1 - one - expit(-eta - of_draw("edge_low"))
-        mean: Floats = one + between * expit(eta)
+        mean: FloatArray = one + between * expit(eta)
         return mean
     noise = of_draw("noise")
     total = np.zeros_like(eta)
@@ -174,23 +126,10 @@ def expected_target(eta: ArrayLike, posterior: xr.Dataset, likelihood: str) -> F
     return total
 
 
-def average_effects(posterior: xr.Dataset, likelihood: str, *, n_draws: int = 1000) -> Floats:
-    """How much the expected target changes for one standard deviation of each predictor, averaged over the rows.
+def average_effects(posterior: xr.Dataset, likelihood: str, *, n_draws: int = 1000) -> FloatArray:
+    """Change of the expected target per standard deviation of each predictor, mean over rows; (draw, predictor).
 
-    From half a unit below each row's own value to half above it, all else as it is.
-
-    Parameters
-    ----------
-    posterior : xarray.Dataset
-        Of :func:`models.cloze.ard.ard_model`.
-    likelihood : {"beta", "logit_normal", "gaussian"}
-        The model's.
-    n_draws : int
-        About as many draws, evenly spaced, are taken.
-
-    Returns
-    -------
-    ndarray, shape (draw, predictor)
+    From half a unit below each row's own value to half above it, all else as it is; about `n_draws` draws are taken.
 
     Examples
     --------
@@ -201,7 +140,7 @@ def average_effects(posterior: xr.Dataset, likelihood: str, *, n_draws: int = 10
     (16, 1)
     """
     taken = thinned(posterior, n_draws)
-    eta, coefficient = _flat(taken, "eta"), _flat(taken, "coefficient")
+    eta, coefficient = flat(taken, "eta"), flat(taken, "coefficient")
     changes = []
     for k in range(coefficient.shape[1]):
         step = coefficient[:, k, None] / 2
@@ -210,17 +149,8 @@ def average_effects(posterior: xr.Dataset, likelihood: str, *, n_draws: int = 10
     return np.stack(changes, axis=1)
 
 
-def largest_probability(coefficient: ArrayLike) -> Floats:
-    """Posterior probability of each coefficient to be the largest in size; shape (predictor,).
-
-    Parameters
-    ----------
-    coefficient : array_like, shape (..., predictor)
-        Draws.
-
-    Returns
-    -------
-    ndarray, shape (predictor,)
+def largest_probability(coefficient: ArrayLike) -> FloatArray:
+    """Posterior probability of each coefficient to be the largest in size; (predictor,) from draws (..., predictor).
 
     Examples
     --------
@@ -233,11 +163,11 @@ def largest_probability(coefficient: ArrayLike) -> Floats:
     return np.bincount(draws.argmax(axis=1), minlength=draws.shape[1]) / len(draws)
 
 
-def row_log_likelihood(posterior: xr.Dataset, data: ArdData, likelihood: str) -> Floats:
+def row_log_likelihood(posterior: xr.Dataset, data: ArdData, likelihood: str) -> FloatArray:
     """Log-likelihood of every row's target at every draw, nats; shape (chain, draw, row)."""
     check_likelihood(likelihood)
-    eta: Floats = posterior["eta"].transpose("chain", "draw", "row").to_numpy()
-    found: Floats
+    eta: FloatArray = posterior["eta"].transpose("chain", "draw", "row").to_numpy()
+    found: FloatArray
     y = data.target
     inside = np.clip(y, 1e-9, 1 - 1e-9)
     if likelihood == "beta":
@@ -262,22 +192,7 @@ def row_log_likelihood(posterior: xr.Dataset, data: ArdData, likelihood: str) ->
 
 
 def loo_of_targets(posterior: xr.Dataset, data: ArdData, likelihood: str) -> LooByGroup:
-    """Leave out one item's targets at a time; see :func:`inference.posterior.model_comparison.loo_by`.
-
-    The item's own predictors stay, measured as they are: what is asked is how well the rest predicts its target.
-
-    Parameters
-    ----------
-    posterior : xarray.Dataset
-        Of :func:`models.cloze.ard.ard_model`.
-    data : ArdData
-        What it was fitted to.
-    likelihood : {"beta", "logit_normal", "gaussian"}
-        The model's.
-
-    Returns
-    -------
-    LooByGroup
+    """Leave out one item's targets at a time, its predictors staying as measured; see :func:`inference.loo_by`.
 
     Examples
     --------
@@ -296,39 +211,39 @@ def loo_of_targets(posterior: xr.Dataset, data: ArdData, likelihood: str) -> Loo
 
 
 def draw_targets(
-    posterior: xr.Dataset, likelihood: str, *, target: Floats, n_draws: int, rng: np.random.Generator
-) -> Floats:
+    posterior: xr.Dataset, likelihood: str, *, target: FloatArray, n_draws: int, rng: np.random.Generator
+) -> FloatArray:
     """Targets that the model would have given for the same rows; shape (draw, row)."""
     check_likelihood(likelihood)
     taken = thinned(posterior, n_draws)
-    eta = _flat(taken, "eta")
+    eta = flat(taken, "eta")
     if likelihood == "beta":
-        phi, low, high = (_flat(taken, name)[:, None] for name in ("concentration", "edge_low", "edge_high"))
+        phi, low, high = (flat(taken, name)[:, None] for name in ("concentration", "edge_low", "edge_high"))
         mu = np.clip(expit(eta), 1e-12, 1 - 1e-12)
         u = rng.random(eta.shape)
         drawn = rng.beta(np.maximum(mu * phi, 1e-9), np.maximum((1 - mu) * phi, 1e-9))
         return np.where(u < expit(-eta - low), 0.0, np.where(u > 1 - expit(eta - high), 1.0, drawn))
-    drawn = rng.normal(eta, _flat(taken, "noise")[:, None])
+    drawn = rng.normal(eta, flat(taken, "noise")[:, None])
     if likelihood == "gaussian":
         return drawn
     first, last = (float(np.log(v) - np.log1p(-v)) for v in recording_limits(target))
     return np.where(drawn < first, 0.0, np.where(drawn > last, 1.0, expit(drawn)))
 
 
-def predictive_checks(drawn: Floats, data: ArdData, *, tail: float) -> pd.DataFrame:
+def predictive_checks(drawn: FloatArray, data: ArdData, *, tail: float) -> pd.DataFrame:
     """Compare properties of the targets with those of targets drawn from the model."""
     n_text = np.bincount(data.text_of_row)
 
-    def spread_of_texts(values: Floats) -> Floats:
+    def spread_of_texts(values: FloatArray) -> FloatArray:
         means = np.stack([np.bincount(data.text_of_row, weights=row) / n_text for row in np.atleast_2d(values)])
-        spread: Floats = means.std(axis=1)
+        spread: FloatArray = means.std(axis=1)
         return spread
 
-    def correlation(column: Floats) -> _Property:
-        def of(values: Floats) -> Floats:
+    def correlation(column: FloatArray) -> _Property:
+        def of(values: FloatArray) -> FloatArray:
             centred = values - values.mean(axis=1, keepdims=True)
             size = np.sqrt((centred**2).sum(axis=1) * ((column - column.mean()) ** 2).sum())
-            found: Floats = centred @ (column - column.mean()) / np.maximum(size, 1e-300)
+            found: FloatArray = centred @ (column - column.mean()) / np.maximum(size, 1e-300)
             return found
 
         return of
@@ -365,17 +280,8 @@ def predictive_checks(drawn: Floats, data: ArdData, *, tail: float) -> pd.DataFr
     return pd.DataFrame(rows)
 
 
-def comparable(likelihoods: Mapping[str, str], target: Floats) -> list[str]:
-    """Models whose predictive densities of the targets can be compared.
-
-    A Gaussian gives no mass to the single values 0 and 1, the other likelihoods do: where a target has such a value,
-    densities and probabilities would be compared, and models with a Gaussian are left out.
-    """
+def comparable(likelihoods: Mapping[str, str], target: FloatArray) -> list[str]:
+    """Models whose predictive densities of the targets can be compared."""
+    # a Gaussian gives no mass to the single values 0 and 1, the other likelihoods do
     at_ends = bool(((target <= 0) | (target >= 1)).any())
     return [name for name, likelihood in likelihoods.items() if not (at_ends and likelihood == "gaussian")]
-
-
-def _flat(posterior: xr.Dataset, name: str) -> Floats:
-    values = posterior[name].transpose("chain", "draw", ...).to_numpy()
-    flat: Floats = values.reshape(-1, *values.shape[2:])
-    return flat

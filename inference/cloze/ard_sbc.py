@@ -9,30 +9,17 @@ import pandas as pd
 
 from estimators.errors import InputError
 from inference.posterior.sbc import JOINT_LOG_LIKELIHOOD, SbcModel
-from models.cloze.ard import ArdPriors, ard_model
+from models.cloze.ard import ard_model
 from models.cloze.ard_data import ArdData
-
-__all__ = ["ard_sbc", "interval_coverage"]
+from models.cloze.ard_priors import ArdPriors
 
 
 def ard_sbc(
     data: ArdData, *, prior: str = "ard", likelihood: str = "beta", priors: ArdPriors | None = None
 ) -> SbcModel:
-    """Relevance regression; target and measured predictors of `data` are only the shape of those simulated.
+    """Relevance regression for SBC; target and measured predictors of `data` only give the shape of those simulated.
 
-    The rest of the design stays: the exact predictors, the errors of measurement, who is in which group.
-
-    Parameters
-    ----------
-    data : ArdData
-    prior : {"ard", "horseshoe", "normal"}
-    likelihood : {"beta", "logit_normal", "gaussian"}
-    priors : ArdPriors, optional
-
-    Returns
-    -------
-    SbcModel
-        Named after its prior and likelihood.
+    Exact predictors, errors of measurement and groups stay as they are.
 
     Examples
     --------
@@ -61,8 +48,8 @@ def ard_sbc(
 def interval_coverage(ranks: pd.DataFrame, n_ranked: int, probability: float) -> pd.DataFrame:
     """How often equal-tailed intervals held the truth, from its rank among posterior draws.
 
-    Among L draws the truth has one of L + 1 ranks, all as likely if the posterior is right, and is inside the interval
-    between two draws for a run of them: with L = 99, the 90% interval is the ranks 5 to 94.
+    Among L draws the truth has one of L + 1 ranks, all as likely if the posterior is right: with L = 99, the 90%
+    interval is the ranks 5 to 94.
 
     Parameters
     ----------
@@ -70,13 +57,12 @@ def interval_coverage(ranks: pd.DataFrame, n_ranked: int, probability: float) ->
         Columns ``quantity`` and ``rank``, a row for each fit and quantity.
     n_ranked : int
         L; (L + 1) times half of the probability outside has to be whole.
-    probability : float
 
     Returns
     -------
     pandas.DataFrame
-        ``quantity``, ``n_fits``, ``coverage`` and its binomial standard error ``coverage_se`` if all were right; the
-        joint log-likelihood is left out, as it has no true value before the data.
+        ``quantity``, ``n_fits``, ``coverage``, and ``coverage_se``, its binomial standard error if all were right;
+        without the joint log-likelihood, which has no true value before the data.
 
     Raises
     ------

@@ -1,9 +1,8 @@
-r"""Posterior of the total variation distance between two samples of words over an unknown vocabulary.
+"""Posterior of the total variation distance between two samples of words over an unknown vocabulary.
 
-The model is :func:`models.cloze.tvd.word_pair_model`. Given its parameters, sizes of the words seen are gamma
-distributed, and all words that were never seen enter the distance only through their total at each quadrature node,
-which is tempered stable and drawn from the gamma distribution of the same mean and variance. Where the distributions
-of a context may be equal, some of its draws are exactly zero.
+Given the parameters of :func:`models.cloze.tvd.word_pair_model`, sizes of the words seen are gamma distributed. Words
+never seen enter through their total at each quadrature node: tempered stable, drawn from the gamma distribution of the
+same mean and variance. Where the distributions of a context may be equal, some of its draws are exactly zero.
 """
 
 from __future__ import annotations
@@ -15,13 +14,10 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import expit, gammaln
 
+from estimators.arrays import FloatArray
 from estimators.display import Result, interval_rows
 from inference.posterior.arviz_adapter import InferenceData, from_groups, group, group_names
 from models.cloze.tvd import NODE_LOG_WEIGHTS, NODES, WordPairData
-
-__all__ = ["TvdPosterior", "tvd_posterior"]
-
-Floats = NDArray[np.float64]
 
 # cells of x in which a word's ratio is drawn, in sds of what its counts say
 _STEP = 0.4
@@ -35,8 +31,7 @@ class TvdPosterior(Result):
     Attributes
     ----------
     idata : arviz.InferenceData
-        ``posterior`` holds ``tvd`` (context), ``expected_tvd``, their mean over contexts, and the population; the
-        groups of the fit beside it.
+        ``posterior`` holds ``tvd`` (context), ``expected_tvd``, their mean over contexts, and the population.
     n_first, n_second : ndarray of int, shape (context,)
         Answers behind it.
     """
@@ -46,21 +41,21 @@ class TvdPosterior(Result):
     n_second: NDArray[np.int64]
 
     @property
-    def tvd(self) -> Floats:
+    def tvd(self) -> FloatArray:
         """Draws, shape (chain, draw, context)."""
         return np.asarray(group(self.idata, "posterior")["tvd"].transpose("chain", "draw", "context"), dtype=float)
 
-    def interval(self, probability: float = 0.9) -> tuple[Floats, Floats]:
+    def interval(self, probability: float = 0.9) -> tuple[FloatArray, FloatArray]:
         """Equal-tailed interval of each context."""
         tail = (1 - probability) / 2
         lower, upper = np.quantile(self._flat(), [tail, 1 - tail], axis=0)
         return lower, upper
 
-    def mean(self) -> Floats:
+    def mean(self) -> FloatArray:
         """Posterior mean of each context."""
         return np.asarray(self._flat().mean(axis=0))
 
-    def expected(self) -> Floats:
+    def expected(self) -> FloatArray:
         """Draws of the mean over contexts: the expected TVD of these contexts. Shape (chain, draw)."""
         return np.asarray(self.tvd.mean(axis=2))
 
@@ -72,7 +67,7 @@ class TvdPosterior(Result):
         groups = {"posterior": kept if moves.any() else kept.drop_vars(["tvd", "expected_tvd"])}
         return from_groups(groups | {"sample_stats": group(self.idata, "sample_stats")})
 
-    def _flat(self) -> Floats:
+    def _flat(self) -> FloatArray:
         draws = self.tvd
         return draws.reshape(-1, draws.shape[-1])
 
@@ -88,27 +83,14 @@ class TvdPosterior(Result):
 
 
 def tvd_posterior(idata: InferenceData, data: WordPairData, *, rng: np.random.Generator) -> TvdPosterior:
-    """Draw every context's distance, once for each posterior draw of the parameters.
-
-    Parameters
-    ----------
-    idata : arviz.InferenceData
-        Fit of :func:`models.cloze.tvd.word_pair_model` to `data`.
-    data : WordPairData
-    rng : numpy.random.Generator
-        The distance is random given the parameters.
-
-    Returns
-    -------
-    TvdPosterior
+    """Draw every context's distance, once for each posterior draw of the parameters, given which it is random.
 
     Examples
     --------
     >>> import inference, models
     >>> import numpy as np
     >>> from estimators.cloze.examples import two_samples
-    >>> people, model = two_samples()
-    >>> data = models.word_pair_data(people, model)
+    >>> data = models.word_pair_data(*two_samples())
     >>> idata = inference.stand_in_posterior(models.word_pair_model(data))
     >>> inference.tvd_posterior(idata, data, rng=np.random.default_rng(0)).tvd.shape
     (2, 8, 1)
@@ -134,14 +116,14 @@ def tvd_posterior(idata: InferenceData, data: WordPairData, *, rng: np.random.Ge
 class _Parts:
     """Parameters of all contexts, and what is used of them again and again."""
 
-    log_mass: Floats  # (3, context): shared, first only, second only
-    d_shared: Floats
-    d_exclusive: Floats
-    tilt: Floats  # (context, node): half the log-ratio of the two weights
-    log_1p_u: tuple[Floats, Floats, Floats]  # shared (context, node), first only and second only (context,)
+    log_mass: FloatArray  # (3, context): shared, first only, second only
+    d_shared: FloatArray
+    d_exclusive: FloatArray
+    tilt: FloatArray  # (context, node): half the log-ratio of the two weights
+    log_1p_u: tuple[FloatArray, FloatArray, FloatArray]  # shared (context, node), first only and second only (context,)
 
 
-def _parts(theta: Floats) -> _Parts:
+def _parts(theta: FloatArray) -> _Parts:
     discounts = 1 / (1 + np.exp(-theta[3:5]))
     tilt = np.exp(theta[5])[:, None] * NODES / 2
     log_u = theta[6:8]
@@ -150,11 +132,10 @@ def _parts(theta: Floats) -> _Parts:
     return _Parts(theta[:3], discounts[0], discounts[1], tilt, log_1p_u)
 
 
-def _word_terms(parts: _Parts, sigma: Floats, log_u: Floats, data: WordPairData) -> tuple[Floats, Floats, Floats]:
-    """Log-likelihood of each row as a shared word on a grid of x, as a word of one side (-inf: both have it); the grid.
-
-    The grid lies where the counts of the row put x: see :func:`models.cloze.tvd.word_pair_model`.
-    """
+def _word_terms(
+    parts: _Parts, sigma: FloatArray, log_u: FloatArray, data: WordPairData
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Log-likelihood of each row as a shared word on a grid, as a word of one side (-inf: both have it); half of it."""
     context, a, b, n = data.context, data.a, data.b, data.a + data.b
     sigma = sigma[context]
     information = sigma**2 * (a + 0.5) * (b + 0.5) / (n + 1)
@@ -173,11 +154,8 @@ def _word_terms(parts: _Parts, sigma: Floats, log_u: Floats, data: WordPairData)
     return shared, np.where((a > 0) & (b > 0), -np.inf, exclusive), half
 
 
-def _draw_tvd(theta: Floats, log_times: float, data: WordPairData, rng: np.random.Generator) -> Floats:
-    """One draw of every context's distance, given its parameters and that the distributions differ.
-
-    `log_times` says how many times as different the words are that were never seen.
-    """
+def _draw_tvd(theta: FloatArray, log_times: float, data: WordPairData, rng: np.random.Generator) -> FloatArray:
+    """Draw every context's distance, given its parameters, that it is not 0, and how different unseen words are."""
     parts = _parts(theta)
     shared, exclusive, half = _word_terms(parts, np.exp(theta[5]), theta[6:8], data)
     terms = np.concatenate([shared, exclusive[:, None]], axis=1)
@@ -209,7 +187,7 @@ def _draw_tvd(theta: Floats, log_times: float, data: WordPairData, rng: np.rando
     return np.asarray((np.bincount(context, seen, n) + np.minimum(apart, at_most)) / 2)
 
 
-def _unseen(log_mass: Floats, discount: Floats, log_1p_u: Floats, rng: np.random.Generator) -> Floats:
+def _unseen(log_mass: FloatArray, discount: FloatArray, log_1p_u: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Total size of the words of a process that were never seen: gamma with the mean and variance of its law."""
     mean = np.exp(log_mass + gammaln(1 - discount) + (discount - 1) * log_1p_u)
     # variance over mean: Gamma(2 - d) / Gamma(1 - d) = 1 - d

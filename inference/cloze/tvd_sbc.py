@@ -22,18 +22,9 @@ from models.cloze.tvd import (
 )
 from models.cloze.word_pair_density import word_pair_density
 
-__all__ = ["draw_word_pairs", "word_pair_sbc"]
-
 
 def word_pair_sbc(n_contexts: int, n_answers: int, priors: WordPairPriors | None = None) -> SbcModel:
-    """Two samples of words in each of some contexts, pooled.
-
-    Examples
-    --------
-    >>> from inference.cloze.tvd_sbc import word_pair_sbc
-    >>> word_pair_sbc(8, 20).quantities[-2:]
-    ('theta[4,0]', 'theta[5,0]')
-    """
+    """Two samples of words in each of some contexts, pooled."""
     for name, value in (("n_items", n_contexts), ("n_answers", n_answers)):
         if value < 1:
             raise InputError(f"is {value}, should be at least 1", source="tvd design", field=name)

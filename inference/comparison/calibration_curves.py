@@ -7,20 +7,13 @@ import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
+from estimators.arrays import FloatArray
 from estimators.errors import InputError
 from inference.posterior.arviz_adapter import InferenceData, from_groups
+from inference.posterior.item_draws import flat
 from models.comparison.calibration import Family, curve_features
 from models.comparison.calibration_data import OutcomeData, ReportData
 from models.comparison.report_process import draw_reports
-
-__all__ = [
-    "outcome_log_likelihood",
-    "predicted_reports",
-    "reliability_curves",
-    "report_shares",
-]
-
-FloatArray = NDArray[np.float64]
 
 _COEFFICIENTS = {"llo": ("bias", "slope"), "beta": ("bias", "slope_low", "slope_high")}
 
@@ -33,16 +26,13 @@ def reliability_curves(posterior: xr.Dataset, family: Family | str, report: Arra
     Parameters
     ----------
     posterior : xarray.Dataset
-        Of :func:`models.comparison.calibration.calibration_model`.
-    family : {"llo", "beta"}
-        The model's.
+        Of :func:`models.calibration_model`, which has the `family`.
     report : array_like of float, shape (report,)
         Strictly between 0 and 1.
 
     Returns
     -------
     typical : ndarray, shape (draw, report)
-        Chains one after the other.
     participants : ndarray, shape (draw, participant, report)
 
     Raises
@@ -65,8 +55,8 @@ def reliability_curves(posterior: xr.Dataset, family: Family | str, report: Arra
     missing = [name for name in names if f"{name}_mean" not in posterior]
     if missing:
         raise InputError(f"lacks {', '.join(missing)}, is not of family {family!r}", source="posterior of calibration")
-    means = np.stack([_flat(posterior, f"{name}_mean") for name in names], axis=-1)
-    own = np.stack([_flat(posterior, name) for name in names], axis=-1)
+    means = np.stack([flat(posterior, f"{name}_mean") for name in names], axis=-1)
+    own = np.stack([flat(posterior, name) for name in names], axis=-1)
     return expit(means @ features), expit(own @ features)
 
 
@@ -84,22 +74,12 @@ def outcome_log_likelihood(posterior: xr.Dataset, data: OutcomeData, family: Fam
 def predicted_reports(
     posterior: xr.Dataset, data: ReportData, rng: np.random.Generator, *, n_draws: int = 400
 ) -> NDArray[np.float64] | NDArray[np.int64]:
-    """Reports of the same participants on the same rows, from the posterior.
-
-    Parameters
-    ----------
-    posterior : xarray.Dataset
-        Of :func:`models.comparison.report_process.report_model`.
-    data : ReportData
-        What it was fitted to.
-    rng : numpy.random.Generator
-    n_draws : int
-        Posterior draws used, evenly spaced; all of them if there are fewer.
+    """Reports of the same participants on the same rows, from a posterior of :func:`models.report_model`.
 
     Returns
     -------
     ndarray, shape (n_draws, response)
-        Positions of boxes, or log-odds.
+        Positions of boxes, or log-odds; of evenly spaced posterior draws, or of all if there are fewer.
 
     Raises
     ------
@@ -121,38 +101,29 @@ def predicted_reports(
     if not same or n_questions != data.n_questions:
         raise InputError("is not of these rows", source="posterior of the reports")
     every = np.unique(np.linspace(0, posterior.sizes["chain"] * posterior.sizes["draw"] - 1, n_draws).astype(int))
-    strength = _flat(posterior, "strength")[every, None]
+    strength = flat(posterior, "strength")[every, None]
     bias, slope, noise, lapse = (
-        _flat(posterior, name)[every][:, data.person] for name in ("bias", "slope", "noise", "lapse")
+        flat(posterior, name)[every][:, data.person] for name in ("bias", "slope", "noise", "lapse")
     )
     is_alone = data.question < 0
     evidence = data.direction * strength**2 / 2
     if n_questions:
-        unit = _flat(posterior, "evidence_unit")[every][:, np.maximum(data.question, 0)]
+        unit = flat(posterior, "evidence_unit")[every][:, np.maximum(data.question, 0)]
         evidence = evidence + strength * np.where(is_alone, 0.0, unit)
     return draw_reports(
         data.edges,
         mean=bias + slope * evidence,
         sd=np.sqrt(noise**2 + (slope * strength * is_alone) ** 2),
         lapse=lapse,
-        half_share=_flat(posterior, "half_share")[every, None],
+        half_share=flat(posterior, "half_share")[every, None],
         rng=rng,
     )
 
 
 def report_shares(report: ArrayLike, edges: FloatArray) -> FloatArray:
-    """Share of the reports in each box.
+    """Share of the reports in each box, shape (..., box), from positions of boxes or log-odds, shape (..., response).
 
-    Parameters
-    ----------
-    report : array_like, shape (..., response)
-        Positions of boxes (integers), or log-odds.
-    edges : ndarray, shape (box + 1,)
-        Log-odds between the boxes.
-
-    Returns
-    -------
-    ndarray, shape (..., box)
+    `edges` are the log-odds between the boxes, infinite ends among them.
 
     Examples
     --------
@@ -164,10 +135,3 @@ def report_shares(report: ArrayLike, edges: FloatArray) -> FloatArray:
     values = np.asarray(report)
     box = values if values.dtype.kind in "iu" else np.searchsorted(edges[1:-1], values, side="left")
     return np.stack([(box == position).mean(axis=-1) for position in range(edges.size - 1)], axis=-1)
-
-
-def _flat(posterior: xr.Dataset, name: str) -> FloatArray:
-    """Values with the chains one after the other, shape (draw, ...)."""
-    values = posterior[name].transpose("chain", "draw", ...).values
-    flat: FloatArray = values.reshape(-1, *values.shape[2:])
-    return flat

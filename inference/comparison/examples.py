@@ -9,8 +9,6 @@ from estimators.comparison.examples import comparison_study
 from inference.comparison.participant_fit import Anchor, ParticipantFit, fit_participants
 from inference.comparison.participant_gap import SharedBelief
 
-__all__ = ["participant_fit", "people_belief"]
-
 
 @cache
 def participant_fit() -> ParticipantFit:

@@ -38,9 +38,10 @@ from inference.comparison.participant_gap import (
     top1_rate,
 )
 from inference.posterior.arviz_adapter import InferenceData, from_groups, group
-from inference.posterior.convergence import Convergence, GateThresholds, check_convergence
+from inference.posterior.convergence import Convergence, check_convergence
 from inference.posterior.gaussian import Gaussian, Program, Spread, fit_gaussian, posterior_of, walk
 from inference.posterior.sampling import sample
+from inference.posterior.thresholds import GateThresholds
 from models.comparison.latent_words import draw_words
 from models.comparison.participant_data import ParticipantData
 from models.comparison.participants import ParticipantPriors, participant_model, set_windows

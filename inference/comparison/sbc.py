@@ -16,14 +16,9 @@ if TYPE_CHECKING:
     import xarray as xr
     from numpy.typing import NDArray
 
-__all__ = ["calibration_sbc", "report_sbc", "small_study"]
-
 
 def small_study(study: xr.Dataset, n_items: int, n_participants: int) -> xr.Dataset:
-    """Keep the responses of the `n_participants` participants who gave the most, on the `n_items` most asked items.
-
-    Of equally many, the first. Fewer are kept where the study has fewer.
-    """
+    """Keep the responses of the `n_participants` participants who gave the most, on the `n_items` most asked items."""
     who, item = study["participant"].values.astype(str), study["response_item"].values
     people = _most_frequent(who, n_participants)
     mine = np.isin(who, people)
@@ -37,17 +32,7 @@ def _most_frequent(values: NDArray[Any], n: int) -> NDArray[Any]:
 
 
 def calibration_sbc(data: OutcomeData, family: str = "llo", priors: CalibrationPriors | None = None) -> SbcModel:
-    """Calibration curves; the outcomes of `data` are only the shape of those simulated.
-
-    Parameters
-    ----------
-    data, family, priors
-        See :func:`models.calibration_model`.
-
-    Returns
-    -------
-    SbcModel
-        Named "calibration", or "calibration_beta".
+    """Calibration curves for SBC; the outcomes of `data` only give the shape of those simulated.
 
     Examples
     --------
@@ -65,17 +50,7 @@ def calibration_sbc(data: OutcomeData, family: str = "llo", priors: CalibrationP
 
 
 def report_sbc(data: ReportData, priors: ReportPriors | None = None) -> SbcModel:
-    """How reports come about; the reports of `data` are only the shape of those simulated.
-
-    Parameters
-    ----------
-    data, priors
-        See :func:`models.report_model`.
-
-    Returns
-    -------
-    SbcModel
-        Named "reports".
+    """Report process for SBC; the reports of `data` only give the shape of those simulated.
 
     Examples
     --------

@@ -15,30 +15,17 @@ import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
+from estimators.arrays import FloatArray
 from estimators.display import Result, interval_rows
 from estimators.errors import InputError, unknown_choice
 from estimators.guesses.accuracy import bayesian_bootstrap_accuracy
 from estimators.layout import response_positions
+from inference.posterior.item_draws import flat
 from models.guesses.accuracy_data import AccuracyData, practice_amount
 
 if TYPE_CHECKING:
     import pymc as pm
 
-__all__ = [
-    "ModelGuesses",
-    "beats_every",
-    "best_participant",
-    "fitted_probability",
-    "model_guesses",
-    "participant_draws",
-    "population_draws",
-    "practice_change",
-    "predicted_hits",
-    "prior_hits",
-    "stored_accuracy_draws",
-]
-
-FloatArray = NDArray[np.float64]
 
 _N_NODES = 15  # of Gauss and Hermite: the mean of a logistic curve over a normal of sd 2 is then right to 1e-6
 _MAX_TEXTS = 200
@@ -51,11 +38,8 @@ class ModelGuesses(Result):
 
     Attributes
     ----------
-    model : str
     n_guesses : int
         Guesses of people at items that the model played; an item counts as often as people guessed there.
-    n_items : int
-    accuracy : float
     human_accuracy : float
         Of the same guesses.
     draws : ndarray, shape (draw,)
@@ -85,10 +69,6 @@ def participant_draws(posterior: xr.Dataset, data: AccuracyData, n_before: int |
 
     Parameters
     ----------
-    posterior : xarray.Dataset
-        Of :func:`models.guesses.accuracy.accuracy_model`.
-    data : AccuracyData
-        What it was fitted to.
     n_before : int, optional
         Guesses of practice; by default each one's own, on average over their guesses.
 
@@ -124,20 +104,9 @@ def participant_draws(posterior: xr.Dataset, data: AccuracyData, n_before: int |
 
 
 def population_draws(posterior: xr.Dataset, data: AccuracyData, n_before: int) -> FloatArray:
-    """Mean accuracy of the population that the participants are from, after `n_before` guesses, on fresh texts.
+    """Mean accuracy of the participants' population after `n_before` guesses, on fresh texts; shape (draw,).
 
     Participants, their practice effects and documents are integrated out.
-
-    Parameters
-    ----------
-    posterior : xarray.Dataset
-        Of :func:`models.guesses.accuracy.accuracy_model`.
-    data : AccuracyData
-    n_before : int
-
-    Returns
-    -------
-    ndarray, shape (draw,)
 
     Raises
     ------
@@ -164,20 +133,7 @@ def population_draws(posterior: xr.Dataset, data: AccuracyData, n_before: int) -
 
 
 def practice_change(posterior: xr.Dataset, data: AccuracyData, n_guesses: int = 1000) -> FloatArray:
-    """What the first `n_guesses` guesses change in the population's mean accuracy, at equal contexts and texts.
-
-    Parameters
-    ----------
-    posterior : xarray.Dataset
-        Of :func:`models.guesses.accuracy.accuracy_model`.
-    data : AccuracyData
-        What it was fitted to.
-    n_guesses : int
-
-    Returns
-    -------
-    ndarray, shape (draw,)
-        A difference of probabilities.
+    """Change of the population's mean accuracy by the first `n_guesses` guesses, at equal contexts and texts; (draw,).
 
     Examples
     --------
@@ -202,9 +158,7 @@ def best_participant(draws: ArrayLike, among: ArrayLike | None = None) -> tuple[
     Returns
     -------
     accuracy : ndarray, shape (draw,)
-        The largest in every draw; the best in one draw need not be the best in another.
     probability : ndarray, shape (participant,)
-        0 for those who cannot.
 
     Raises
     ------
@@ -228,17 +182,9 @@ def best_participant(draws: ArrayLike, among: ArrayLike | None = None) -> tuple[
 
 
 def beats_every(model: ArrayLike, best: ArrayLike) -> float:
-    """Probability that a language model is better than whoever is best.
+    """Probability that a language model is better than whoever is best, from independent draws of both accuracies.
 
-    Parameters
-    ----------
-    model, best : array_like, shape (draw,)
-        Independent draws of its accuracy, and of the best participant's; their numbers may differ.
-
-    Returns
-    -------
-    float
-        Over all pairs of a draw and a draw; equal ones count one half.
+    It is over all pairs of draws, whose numbers may differ; equal ones count one half.
 
     Examples
     --------
@@ -267,21 +213,12 @@ def model_guesses(
     rng: np.random.Generator,
     responses: ArrayLike | None = None,
 ) -> ModelGuesses:
-    """Accuracy of a language model on the guesses of people, from its hits by item.
+    """Accuracy of a language model on the guesses of people, from ``model_hit`` of a guess study.
 
     Parameters
     ----------
-    study : xarray.Dataset
-        A guess study with ``model_hit``.
-    model : str
-    n_draws : int
-    rng : numpy.random.Generator
     responses : array_like of bool, shape (response,), optional
         Which guesses of people; by default all.
-
-    Returns
-    -------
-    ModelGuesses
 
     Raises
     ------
@@ -387,9 +324,7 @@ def _check(posterior: xr.Dataset, data: AccuracyData) -> None:
 
 def _flat(posterior: xr.Dataset, name: str, limit: int | None = _MAX_DRAWS) -> FloatArray:
     """Values with the chains one after the other, shape (draw, ...), at most `limit` of them."""
-    values = posterior[name].transpose("chain", "draw", ...).to_numpy()
-    flat: FloatArray = values.reshape(-1, *values.shape[2:])
-    if limit is None or flat.shape[0] <= limit:
-        return flat
-    thinned: FloatArray = flat[np.linspace(0, flat.shape[0] - 1, limit).astype(int)]
-    return thinned
+    found = flat(posterior, name)
+    if limit is not None and len(found) > limit:
+        found = found[np.linspace(0, len(found) - 1, limit).astype(int)]
+    return found

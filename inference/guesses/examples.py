@@ -8,8 +8,6 @@ import models
 from estimators.guesses.examples import guess_study
 from inference.examples import stand_in_posterior
 
-__all__ = ["accuracy_posterior"]
-
 
 def accuracy_posterior() -> tuple[xr.Dataset, models.AccuracyData]:
     """Draws of the accuracy model, and its data."""

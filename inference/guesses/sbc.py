@@ -13,21 +13,9 @@ from models.guesses.accuracy import accuracy_model
 from models.guesses.accuracy_data import AccuracyData, context_band_names, practice_amount
 from models.guesses.accuracy_priors import AccuracyPriors
 
-__all__ = ["accuracy_sbc", "small_accuracy_design"]
-
 
 def accuracy_sbc(data: AccuracyData, priors: AccuracyPriors | None = None) -> SbcModel:
-    """Accuracy of guesses; the hits of `data` are only the shape of those simulated.
-
-    Parameters
-    ----------
-    data, priors
-        See :func:`models.accuracy_model`.
-
-    Returns
-    -------
-    SbcModel
-        Named "accuracy".
+    """Accuracy of guesses for SBC; the hits of `data` only give the shape of those simulated.
 
     Examples
     --------
@@ -47,11 +35,7 @@ def accuracy_sbc(data: AccuracyData, priors: AccuracyPriors | None = None) -> Sb
 
 
 def small_accuracy_design(n_participants: int, n_documents: int, n_guesses: int) -> AccuracyData:
-    """Guesses of an imagined study, all wrong: everybody reads every second document, and gives `n_guesses` in each.
-
-    Along its documents a participant's practice goes from the first guess to the 1,500th, and contexts through four
-    lengths; surprisals are spread like a normal of standard deviation 1.
-    """
+    """Guesses of an imagined study, all wrong: everybody reads every second document, and gives `n_guesses` in each."""
     for name, value in (("n_participants", n_participants), ("n_items", n_documents), ("n_pairs", n_guesses)):
         if value < 1:
             raise InputError(f"is {value}, should be at least 1", source="accuracy design", field=name)

@@ -10,21 +10,9 @@ from numpy.typing import NDArray
 from inference.lm.language_model import LanguageModel
 from inference.lm.vocabulary import vocabulary
 
-__all__ = ["character_places", "shared_places", "token_places"]
-
 
 def token_places(model: LanguageModel, text: str, tokens: Sequence[int]) -> NDArray[np.int64] | None:
-    """Find where the tokens of a text begin and end, in UTF-8 bytes of the text.
-
-    Examples
-    --------
-    >>> from inference import lm
-    >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
-    >>> text = "The old clock"
-    >>> places = token_places(model, text, lm.encode(model, [text])[0])
-    >>> int(places[0]), int(places[-1])
-    (0, 13)
-    """
+    """Find where the tokens of a text begin and end, in UTF-8 bytes of the text."""
     contents = [vocabulary(model).token_bytes[token] for token in tokens]
     written, wanted = b"".join(contents), text.encode()
     n_added = len(written) - len(wanted)
@@ -36,25 +24,12 @@ def token_places(model: LanguageModel, text: str, tokens: Sequence[int]) -> NDAr
 
 
 def character_places(text: str) -> NDArray[np.int64]:
-    """Places between the characters of a text, its beginning and its end among them, in UTF-8 bytes.
-
-    Examples
-    --------
-    >>> character_places("né!")
-    array([0, 1, 3, 4])
-    """
+    """Places between the characters of a text, its beginning and its end among them, in UTF-8 bytes."""
     return np.cumsum([0, *(len(character.encode()) for character in text)])
 
 
 def shared_places(text: str, places: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """Find the places of a text at which every model has the end of a token, between two characters.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> shared_places("né!", [np.array([0, 1, 2, 3, 4]), np.array([0, 2, 3, 4])])
-    array([0, 3, 4])
-    """
+    """Find the places of a text at which every model has the end of a token, between two characters."""
     shared = character_places(text)
     for its in places:
         shared = np.intersect1d(shared, its)

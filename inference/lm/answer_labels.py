@@ -1,12 +1,11 @@
-r"""People's next words as training labels: their tokens, in trees in which contexts and words share their beginning.
+r"""People's next words as training labels, in trees in which contexts and words share their beginning.
 
-With :math:`p(w \mid c)` the label of word :math:`w` in context :math:`c` and :math:`s(w)` its tokens with the space
-before it, the loss of :math:`C` contexts is
+With :math:`p(w \mid c)` the label of word :math:`w` and :math:`s(w)` its tokens, the loss of :math:`C` contexts is
 
 .. math:: -\frac{1}{C} \sum_c \sum_w p(w \mid c) \sum_t \ln q(s_t(w) \mid c, s_{<t}(w))
 
-Labels are ``majority`` (the word that most people gave), ``sampled`` (one person's answer, at random), ``soft`` (the
-shares of people) or ``multi`` (every word that anybody gave, each as much as any other).
+Labels are ``majority`` (the most frequent word), ``sampled`` (one person's answer, at random), ``soft`` (the shares of
+people) or ``multi`` (every word that anybody gave, each as much as any other).
 """
 
 from __future__ import annotations
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel
 
-__all__ = ["LABELS", "TRAINABLE", "LabelledContext", "answer_loss", "collate_answers", "label_shares", "set_trainable"]
-
 LABELS = ("majority", "sampled", "soft", "multi")
 """What a context's label is."""
 
@@ -38,17 +35,7 @@ _NO_LIMIT = 1 << 30
 
 @dataclass(frozen=True)
 class LabelledContext:
-    """A context and the words that may follow it.
-
-    Parameters
-    ----------
-    tokens : tuple of int
-        Of the context, BOS token included.
-    words : tuple of tuple of int
-        Tokens of each word, with the space before it.
-    shares : tuple of float
-        Label of each word; they sum to one.
-    """
+    """Tokens of a context with BOS, of the words that may follow it with their space, and shares that sum to 1."""
 
     tokens: tuple[int, ...]
     words: tuple[tuple[int, ...], ...]
@@ -56,15 +43,7 @@ class LabelledContext:
 
 
 def label_shares(counts: Mapping[str, float], labels: str, rng: np.random.Generator) -> dict[str, float]:
-    """Turn people's answers in a context into a label.
-
-    Examples
-    --------
-    >>> label_shares({"on": 3, "in": 1}, "soft", np.random.default_rng(0))
-    {'in': 0.25, 'on': 0.75}
-    >>> label_shares({"on": 3, "in": 1}, "majority", np.random.default_rng(0))
-    {'on': 1.0}
-    """
+    """Turn people's answers in a context into a label."""
     if labels not in LABELS:
         raise unknown_choice("labels", labels, LABELS)
     if not counts or min(counts.values()) <= 0:

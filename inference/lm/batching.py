@@ -9,8 +9,6 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["cut_batches", "run_batches"]
-
 log = logging.getLogger(__name__)
 
 _Result = TypeVar("_Result")
@@ -23,11 +21,7 @@ def run_batches(
     *,
     tokens_per_pass: int = 0,
 ) -> Iterator[tuple[NDArray[np.intp], _Result]]:
-    """Compute sequences in batches of similar length; where memory does not suffice, in smaller ones.
-
-    Longest first, so that what does not fit in memory fails at the start. A batch that did not fit is halved, and so is
-    the budget of all that come after it.
-    """
+    """Compute sequences in batches of similar length; where memory does not suffice, in smaller ones."""
     length = np.asarray(lengths, dtype=np.intp)
     order = np.argsort(-length, kind="stable")
     sizes = cut_batches(length[order], tokens_per_batch, tokens_per_pass)
@@ -55,16 +49,7 @@ def run_batches(
 
 
 def cut_batches(lengths: NDArray[np.intp], tokens_per_batch: int, tokens_per_pass: int = 0) -> list[int]:
-    r"""Cut sorted sequences into batches, so that the passes cost least.
-
-    A batch of :math:`k` sequences costs :math:`k` times its longest, padding included, and ``tokens_per_pass`` besides:
-    padding is worth while that is less than another pass.
-
-    Examples
-    --------
-    >>> cut_batches(np.array([100, 90, 10, 10]), 400, 20), cut_batches(np.array([100, 90, 10, 10]), 400)
-    ([2, 2], [4])
-    """
+    """Cut sorted sequences into batches, so that the passes cost least."""
     length = np.maximum(lengths, 1)
     n = len(length)
     if tokens_per_pass == 0 or n == 0 or length[0] == length[-1]:

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-__all__ = ["from_pretrained", "hub_commit", "hub_folder", "one_line"]
-
 log = logging.getLogger(__name__)
 
 # sixteen weights of two bits fit in one number of 32

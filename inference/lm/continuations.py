@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from estimators.errors import InputError
-from inference.lm.forward import reduce_last, with_bos
+from inference.lm.forward import asked_log_probs, with_bos
 from inference.lm.language_model import LanguageModel
 from inference.lm.words import word_tokens
-
-if TYPE_CHECKING:
-    import torch
-
-__all__ = ["continuation_log_probs"]
 
 
 def continuation_log_probs(
@@ -31,20 +25,14 @@ def continuation_log_probs(
 
     .. math:: \ln q(s \mid c) = \sum_i \ln q(s_i \mid c\, s_1 \dots s_{i-1})
 
-    over the tokens :math:`s_i` in which the model's tokenizer writes the string: one token where the model has it as
-    one. Other ways of writing it are left out.
+    over the tokens :math:`s_i` in which the model's tokenizer writes the string. Other ways of writing it are left out.
 
     Parameters
     ----------
-    model : LanguageModel
     contexts : sequence of sequence of int
-        The model's own tokens of each context, without BOS; or prompts, which have it.
+        The model's own tokens of each context, without BOS; or prompts, which have it (``bos=False``).
     continuations : sequence of sequence of str, shape (context,)
-        Strings after each context, of any number; none is empty.
-    bos : bool
-        Put the BOS token before every context; false for prompts.
-    progress : callable, optional
-        Takes the number of passes done since its last call.
+        Strings after each context, of any number.
 
     Returns
     -------
@@ -88,7 +76,7 @@ def continuation_log_probs(
             "shorten it",
             field="contexts",
         )
-    logprob = _after(model, asked, progress)
+    logprob, _ = asked_log_probs(model, asked, progress=progress)
 
     def of(context: Sequence[int], text: str) -> float:
         steps = enumerate(tokens[text])
@@ -98,23 +86,3 @@ def continuation_log_probs(
         np.array([of(context, text) for text in texts], dtype=np.float64)
         for context, texts in zip(full, continuations, strict=True)
     ]
-
-
-def _after(
-    model: LanguageModel, asked: dict[tuple[int, ...], set[int]], progress: Callable[[int], None] | None
-) -> dict[tuple[tuple[int, ...], int], float]:
-    """Log-probabilities of tokens after sequences."""
-    import torch  # noqa: PLC0415
-
-    sequences = list(asked)
-    tokens_of = [sorted(tokens) for tokens in asked.values()]
-    found: dict[tuple[tuple[int, ...], int], float] = {}
-
-    def reduce(at: NDArray[np.intp], log_probs: torch.Tensor) -> None:
-        for row, i in enumerate(at.tolist()):
-            chosen = torch.tensor(tokens_of[i], dtype=torch.int64, device=log_probs.device)
-            values = log_probs[row, chosen].tolist()
-            found.update({(sequences[i], token): value for token, value in zip(tokens_of[i], values, strict=True)})
-
-    reduce_last(model, sequences, reduce, progress=progress)
-    return found

@@ -1,12 +1,9 @@
-r"""Decoding: what a sampler makes of a model's next-token distribution before it draws.
-
-With :math:`q` the model's distribution after a context, a decoder draws from
+r"""Decoding: the distribution that a sampler makes of a model's next-token distribution before it draws.
 
 .. math:: q'(y) \propto \mathbb{1}[y \in S]\; q(y)^{1/T}
 
-where the temperature :math:`T` comes first and :math:`S` is the set of tokens that are kept: the :math:`k` most
-probable (top-k; Fan, Lewis and Dauphin 2018), the fewest that hold a probability of :math:`p` (nucleus; Holtzman et al.
-2020), or the most probable one (greedy). Ancestral sampling keeps all of :math:`q`.
+The temperature :math:`T` comes first. The tokens kept, :math:`S`, are the :math:`k` most probable (top-k; Fan, Lewis
+and Dauphin 2018), the fewest that hold a probability of :math:`p` (nucleus; Holtzman et al. 2020), or the best one.
 """
 
 from __future__ import annotations
@@ -18,8 +15,6 @@ from estimators.errors import InputError
 
 if TYPE_CHECKING:
     import torch
-
-__all__ = ["Decoding", "decoded_probabilities"]
 
 # tokens that a nucleus is first looked for among; sorting a whole vocabulary takes ten times as long
 _FIRST_LOOK = 512
@@ -40,18 +35,6 @@ class Decoding:
         Keep the most probable tokens that together reach this probability, after ``temperature`` and ``top_k``.
     greedy : bool
         Take the most probable token, of equal ones the first; nothing else may be set then.
-
-    Raises
-    ------
-    InputError
-        If a value is out of range, or greedy is combined with another.
-
-    Examples
-    --------
-    >>> Decoding(top_p=0.9).label
-    'p0.9'
-    >>> Decoding().label
-    ''
     """
 
     temperature: float = 1.0
@@ -89,17 +72,7 @@ class Decoding:
 
 
 def decoded_probabilities(log_probs: torch.Tensor, decoding: Decoding) -> torch.Tensor:
-    """Turn log-probabilities into weights of the tokens that a decoder draws from.
-
-    Examples
-    --------
-    >>> import torch
-    >>> row = torch.tensor([[0.5, 0.25, 0.2, 0.05]]).log()
-    >>> decoded_probabilities(row, Decoding(top_p=0.6)).round(decimals=2).tolist()
-    [[0.5, 0.25, 0.0, 0.0]]
-    >>> decoded_probabilities(row, Decoding(greedy=True)).round(decimals=2).tolist()
-    [[0.5, 0.0, 0.0, 0.0]]
-    """
+    """Turn log-probabilities into weights of the tokens that a decoder draws from."""
     exact = log_probs.double()
     if decoding.temperature != 1:
         exact = exact / decoding.temperature

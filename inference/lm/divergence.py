@@ -11,8 +11,6 @@ from estimators.errors import InputError
 from inference.lm.language_model import LanguageModel
 from inference.lm.next_token import next_token_distributions
 
-__all__ = ["kl_divergences"]
-
 # MiB of one model's distributions that are held at a time
 _BLOCK_MIB = 256
 
@@ -33,12 +31,8 @@ def kl_divergences(
 
     Parameters
     ----------
-    model, generator : LanguageModel
-        :math:`q` and :math:`g`, with the same tokenizer.
     contexts : sequence of sequence of int
         Tokens of each context, without BOS.
-    progress : callable, optional
-        Takes the number of contexts done since its last call.
 
     Returns
     -------
@@ -54,8 +48,7 @@ def kl_divergences(
     --------
     >>> from inference import lm
     >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
-    >>> contexts = lm.encode(model, ["The old clock", "Rain fell"])
-    >>> lm.kl_divergences(model, model, contexts).round(6).tolist()
+    >>> lm.kl_divergences(model, model, lm.encode(model, ["The old clock", "Rain fell"])).round(6).tolist()
     [0.0, 0.0]
     """
     if model.tokenizer_sha256 != generator.tokenizer_sha256 or model.vocab_size != generator.vocab_size:

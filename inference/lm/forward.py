@@ -1,13 +1,12 @@
 """One forward pass for many contexts: token trees, batches, and the states whose log-probabilities are reduced.
 
-A causal model's state at a token depends on the tokens before it alone. Contexts that are prefixes of one another
-therefore share one pass, and so do continuations of one context: they form a tree, laid out in one row in which every
+A state depends on the tokens before it alone. Contexts with a common beginning form a tree in one row, in which every
 token attends to its ancestors only, at the position of its depth.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,18 +22,6 @@ from inference.lm.shared_states import shared
 if TYPE_CHECKING:
     import torch
 
-__all__ = [
-    "LARGEST_TREE",
-    "TokenTree",
-    "TreePlace",
-    "common_start",
-    "lay_out",
-    "plant_trees",
-    "reduce_last",
-    "reduce_log_probs",
-    "with_bos",
-]
-
 LARGEST_TREE = 1024
 """Most tokens of a tree that branches: attention within a row costs its square, beyond this more than sharing saves."""
 
@@ -44,16 +31,10 @@ _PASSES_A_BATCH = 16
 
 @dataclass(frozen=True, eq=False)
 class TokenTree:
-    """Sequences that begin alike, each token once.
-
-    Parameters
-    ----------
-    tokens : ndarray of int, shape (node,)
-    parents : ndarray of int, shape (node,)
-        Position of the token before; -1 for the first, always an earlier position otherwise.
-    """
+    """Sequences that begin alike, each token once."""
 
     tokens: NDArray[np.int64]
+    # position of the token before; -1 for the first
     parents: NDArray[np.int64]
 
     @property
@@ -78,16 +59,10 @@ class TokenTree:
 
 @dataclass(frozen=True, eq=False)
 class TreePlace:
-    """Where sequences lie in trees.
-
-    Parameters
-    ----------
-    tree : ndarray of int, shape (sequence,)
-    path : list of ndarray of int, each of shape (token of the sequence,)
-        Nodes of the sequence's tokens.
-    """
+    """Where sequences lie in trees."""
 
     tree: NDArray[np.intp]
+    # nodes of each sequence's tokens
     path: list[NDArray[np.intp]]
 
 
@@ -118,10 +93,7 @@ def with_bos(model: LanguageModel, sequences: Sequence[Sequence[int]], *, source
 def plant_trees(
     sequences: Sequence[Sequence[int]], *, branching: bool, largest: int = LARGEST_TREE
 ) -> tuple[list[TokenTree], TreePlace]:
-    """Lay sequences, none of which is empty, out in few tokens: sequences that have half in common form a tree.
-
-    Without ``branching`` only a sequence that another one begins with shares its tokens, and every tree is a chain.
-    """
+    """Lay sequences, none of which is empty, out in few tokens: sequences that have half in common form a tree."""
     trees: list[TokenTree] = []
     of_tree = np.zeros(len(sequences), dtype=np.intp)
     paths: list[NDArray[np.intp]] = [np.zeros(0, dtype=np.intp)] * len(sequences)
@@ -172,12 +144,7 @@ def reduce_log_probs(
     *,
     progress: Callable[[int], None] | None = None,
 ) -> None:
-    """Compute the next-token distribution at nodes of trees and hand it to a function, block by block.
-
-    The vocabulary-sized rows are never kept: ``reduce`` takes from them what it needs on the device. It is told their
-    numbers, counted over the wanted nodes of all trees, and float32 nats, shape (row in block, token). Every row comes
-    exactly once, unless a block did not fit in memory while it was being reduced.
-    """
+    """Hand the next-token distributions at nodes of trees to `reduce`: row numbers, and nats of shape (row, token)."""
     import torch  # noqa: PLC0415 - importing this module does not need it
 
     first_row = np.concatenate([[0], np.cumsum([len(nodes) for nodes in wanted])]).astype(np.intp)
@@ -222,6 +189,33 @@ def reduce_last(
         reduce(order[rows], log_probs)
 
     reduce_log_probs(model, trees, wanted, by_sequence, progress=progress)
+
+
+def asked_log_probs(
+    model: LanguageModel,
+    asked: Mapping[tuple[int, ...], Iterable[int]],
+    *,
+    branching: bool = True,
+    progress: Callable[[int], None] | None = None,
+) -> tuple[dict[tuple[tuple[int, ...], int], float], dict[tuple[int, ...], int]]:
+    """Log-probabilities of tokens after sequences, by both; and the most probable token after each sequence."""
+    import torch  # noqa: PLC0415
+
+    sequences = list(asked)
+    tokens_of = [sorted(tokens) for tokens in asked.values()]
+    found: dict[tuple[tuple[int, ...], int], float] = {}
+    best: dict[tuple[int, ...], int] = {}
+
+    def reduce(at: NDArray[np.intp], log_probs: torch.Tensor) -> None:
+        best.update(zip((sequences[i] for i in at), log_probs.argmax(dim=-1).tolist(), strict=True))
+        row = np.repeat(np.arange(len(at)), [len(tokens_of[i]) for i in at])
+        pairs = [(sequences[i], token) for i in at for token in tokens_of[i]]
+        wanted = torch.tensor([token for _, token in pairs], dtype=torch.int64, device=log_probs.device)
+        values = log_probs[torch.from_numpy(row).to(log_probs.device), wanted]
+        found.update(zip(pairs, values.tolist(), strict=True))
+
+    reduce_last(model, sequences, reduce, branching=branching, progress=progress)
+    return found, best
 
 
 def _states(

@@ -19,8 +19,6 @@ from inference.lm.rows import log_probs_of
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["Generated", "generate", "option_log_probs"]
-
 # of kept states against a whole pass, on average over the vocabulary: rounding alone, of 32 bits or 16
 _MOST_NATS, _MOST_NATS_HALF = 1e-4, 0.2
 
@@ -57,34 +55,19 @@ def generate(
 
     Parameters
     ----------
-    model : LanguageModel
     prompts : sequence of sequence of int
         With the BOS token (:func:`~inference.lm.prompting.prompt_tokens`).
-    max_tokens : int
     temperature : float
-        0 takes the most probable token every time; otherwise tokens are drawn from the distribution to the power of
-        1 / temperature.
+        0 takes the most probable token; otherwise draws are from the distribution to the power of 1 / temperature.
     seeds : sequence of int, shape (prompt,), optional
         Of the draws; needed above temperature 0.
-    progress : callable, optional
-        Takes the number of prompts done since its last call.
-
-    Returns
-    -------
-    Generated
-
-    Raises
-    ------
-    InputError
-        If a number is out of range, a prompt is empty, or longer than the model takes with its answer.
 
     Examples
     --------
     >>> from inference import lm
     >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
     >>> prompts = lm.prompt_tokens(model, [("", "The old clock"), ("", "Rain fell")])
-    >>> answers = lm.generate(model, prompts, max_tokens=3)
-    >>> answers.text == lm.generate(model, prompts[::-1], max_tokens=3).text[::-1]
+    >>> lm.generate(model, prompts, max_tokens=3).text == lm.generate(model, prompts[::-1], max_tokens=3).text[::-1]
     True
     """
     _check(model, prompts, max_tokens=max_tokens, temperature=temperature, seeds=seeds)
@@ -153,10 +136,7 @@ def _decoded(model: LanguageModel, tokens: Sequence[int]) -> str:
 
 
 class _Passes:
-    """Distributions after one sequence after the other; what the next one begins with alike is kept, if that is right.
-
-    Models may not say that they keep nothing, or count positions anew: each way to go on is tried against a whole pass.
-    """
+    """Distributions after sequences; states of a shared beginning are kept where they prove right."""
 
     def __init__(self, model: LanguageModel) -> None:
         from transformers import DynamicCache  # noqa: PLC0415
@@ -219,30 +199,21 @@ def option_log_probs(
 
     Parameters
     ----------
-    model : LanguageModel
     prompts : sequence of sequence of int
         With the BOS token (:func:`~inference.lm.prompting.prompt_tokens`).
     options : sequence of str
         Such as "A" and "B": each a token of the model, whose probability with a space before it is added.
-    progress : callable, optional
-        Takes the number of prompts done since its last call.
 
     Returns
     -------
     ndarray of float, shape (prompt, option)
         Nats; not renormalised, so that the sum of the probabilities says how often an option is the answer.
 
-    Raises
-    ------
-    InputError
-        If an option is no token, a prompt is empty, or longer than the model takes.
-
     Examples
     --------
     >>> from inference import lm
     >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
-    >>> prompts = lm.prompt_tokens(model, [("", "The old clock")])
-    >>> lm.option_log_probs(model, prompts, ["A", "B"]).shape
+    >>> lm.option_log_probs(model, lm.prompt_tokens(model, [("", "The old clock")]), ["A", "B"]).shape
     (1, 2)
     """
     import torch  # noqa: PLC0415

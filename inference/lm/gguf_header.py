@@ -14,8 +14,6 @@ from pathlib import Path
 
 from estimators.errors import InputError
 
-__all__ = ["GgufHeader", "read_gguf_header"]
-
 _STRING, _ARRAY = 8, 9
 # format of struct by the type's number: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 _SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
@@ -24,17 +22,7 @@ _DEEPEST_ARRAY = 4
 
 @dataclass(frozen=True)
 class GgufHeader:
-    """What a GGUF file says of itself.
-
-    Parameters
-    ----------
-    numbers : dict of str to number
-        Single numbers of its metadata.
-    n_tensors : int
-        Weights.
-    n_elements : int
-        Numbers in the weights.
-    """
+    """What a GGUF file says of itself."""
 
     numbers: dict[str, int | float] = field(default_factory=dict)
     n_tensors: int = 0
@@ -42,16 +30,7 @@ class GgufHeader:
 
 
 def read_gguf_header(path: Path) -> GgufHeader:
-    """Read the header of a GGUF file.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> read_gguf_header(Path("tiny/config.json"))
-    Traceback (most recent call last):
-        ...
-    estimators.errors.InputError: tiny/config.json: is no GGUF file: it does not begin with GGUF
-    """
+    """Read the header of a GGUF file."""
     if not path.is_file() or not path.stat().st_size:
         raise InputError("is not a file with anything in it", source=path)
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:

@@ -20,8 +20,6 @@ from inference.store.keys import model_versions, result_key
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-__all__ = ["load_gguf"]
-
 log = logging.getLogger(__name__)
 
 _PARTIAL = f"{SCRATCH}partial-"

@@ -14,36 +14,25 @@ if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-__all__ = ["LanguageModel", "encode", "model_record", "token_strings"]
-
 
 @dataclass(frozen=True, eq=False)
 class LanguageModel:
-    """A causal language model, ready to score.
+    """A causal language model, ready to score: its module is in evaluation mode, on its device.
 
     Parameters
     ----------
-    settings : ModelSettings
-    module : transformers.PreTrainedModel
-        In evaluation mode, on ``device``.
-    tokenizer : transformers.PreTrainedTokenizerBase
-    device : torch.device
     bos_id : int, optional
         Put before every context; None where there is none.
     max_tokens : int
         Longest sequence that the model takes, ``bos_id`` included.
     vocab_size : int
         Number of logits; may be larger than the tokenizer's vocabulary.
-    weights_sha256, tokenizer_sha256 : str
-        Hashes of what was loaded.
     revision : str
         Commit of a Hub repository; empty otherwise.
     split_head : bool
-        Logits are the output embedding times the last hidden state (checked at loading), so that they are only
-        computed where they are asked for.
+        Logits are the output embedding times the last hidden state, so that they are computed where they are asked for.
     tree_attention : bool
-        The model takes an attention mask and positions as they are (checked at loading), so that continuations of one
-        context share its pass.
+        The model takes an attention mask and positions as they are, so that continuations share the context's pass.
     """
 
     settings: ModelSettings
@@ -80,21 +69,10 @@ class LanguageModel:
 def encode(model: LanguageModel, texts: Sequence[str], *, source: object = None) -> list[list[int]]:
     """Tokenise texts, without any token that the text does not hold (:attr:`LanguageModel.bos_id` comes later).
 
-    Parameters
-    ----------
-    model : LanguageModel
-    texts : sequence of str
-    source : object, optional
-        Named in the error.
-
-    Returns
-    -------
-    list of list of int
-
     Raises
     ------
     InputError
-        If a text is not a string, or the tokenizer cannot take it: it has no token for what it does not know, say.
+        If a text is not a string, or the tokenizer cannot take it; it names `source`.
 
     Examples
     --------
@@ -116,15 +94,6 @@ def encode(model: LanguageModel, texts: Sequence[str], *, source: object = None)
 
 def token_strings(model: LanguageModel, ids: Sequence[int]) -> list[str]:
     """Decode tokens one by one; a token that is part of a character gives U+FFFD, as in the public game data.
-
-    Parameters
-    ----------
-    model : LanguageModel
-    ids : sequence of int
-
-    Returns
-    -------
-    list of str
 
     Examples
     --------
@@ -149,19 +118,10 @@ def token_strings(model: LanguageModel, ids: Sequence[int]) -> list[str]:
 def model_record(model: LanguageModel) -> dict[str, Any]:
     """Everything that should stand in an output made with this model: plain values for attributes or JSON.
 
-    Parameters
-    ----------
-    model : LanguageModel
-
-    Returns
-    -------
-    dict of str to object
-
     Examples
     --------
     >>> from inference import lm
-    >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
-    >>> lm.model_record(model)["name"]
+    >>> lm.model_record(lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny")))["name"]
     'tiny'
     """
     import torch  # noqa: PLC0415 - only a program with a model has it

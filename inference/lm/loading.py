@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-__all__ = ["DOCUMENT_SEPARATORS", "load_language_model"]
-
 log = logging.getLogger(__name__)
 
 DOCUMENT_SEPARATORS: Mapping[str, str] = MappingProxyType(
@@ -60,14 +58,6 @@ _UNBOUNDED = 1 << 30
 def load_language_model(settings: ModelSettings) -> LanguageModel:
     """Load the model that the settings name.
 
-    Parameters
-    ----------
-    settings : ModelSettings
-
-    Returns
-    -------
-    LanguageModel
-
     Raises
     ------
     InputError
@@ -77,8 +67,7 @@ def load_language_model(settings: ModelSettings) -> LanguageModel:
     Examples
     --------
     >>> from inference import lm
-    >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
-    >>> model.settings.name
+    >>> lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny")).settings.name
     'tiny'
     """
     _require_torch(settings)

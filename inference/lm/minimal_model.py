@@ -18,16 +18,6 @@ from inference.settings import Count, Settings, Text
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-__all__ = [
-    "SEPARATOR",
-    "ShapeSettings",
-    "collate_blocks",
-    "make_model",
-    "make_tokenizer",
-    "separator_of",
-    "token_blocks",
-]
-
 SEPARATOR = "<|endoftext|>"
 """Stands before every training document; what ``bos=family`` puts before a context of a GPT-2."""
 
@@ -35,23 +25,9 @@ _BYTES = 256
 
 
 class ShapeSettings(Settings):
-    """A decoder in the manner of GPT-2, its output embedding that of its input.
+    """A decoder in the manner of GPT-2, its output embedding that of its input."""
 
-    The defaults are a reading of the two-layer model of 14M parameters of Shlegeris et al. (2022), of which the paper
-    says no more than that: width 256 with GPT-2's 50,257 tokens makes 14.5M.
-
-    Raises
-    ------
-    InputError
-        If the width is no multiple of the heads.
-
-    Examples
-    --------
-    >>> ShapeSettings(width=30, n_heads=4)
-    Traceback (most recent call last):
-    estimators.errors.InputError: width: is 30, should be a multiple of n_heads=4
-    """
-
+    # a reading of the two-layer model of 14M parameters of Shlegeris et al. (2022): with GPT-2's vocabulary, 14.5M
     n_layers: Count = 2
     """Transformer blocks."""
     width: Count = 256
@@ -76,12 +52,7 @@ class ShapeSettings(Settings):
 
 
 def make_tokenizer(settings: ShapeSettings, texts: Iterable[str]) -> PreTrainedTokenizerBase:
-    """Train a byte-level BPE, or load the tokenizer that the settings name.
-
-    Examples
-    --------
-    >>> tokenizer = make_tokenizer(ShapeSettings(vocab_size=300), ["a cat sat on a mat"])  # doctest: +SKIP
-    """
+    """Train a byte-level BPE, or load the tokenizer that the settings name."""
     if settings.tokenizer == "train":
         return _trained(settings.vocab_size, texts)
     if settings.tokenizer == "smollm2":
@@ -131,12 +102,7 @@ def separator_of(tokenizer: PreTrainedTokenizerBase) -> str:
 
 
 def token_blocks(tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], *, block_tokens: int) -> NDArray[np.int32]:
-    """Cut documents, one after another with a separator before each, into blocks of equal length.
-
-    Examples
-    --------
-    >>> token_blocks(tokenizer, ["one text", "another"], block_tokens=4)  # doctest: +SKIP
-    """
+    """Cut documents, one after another with a separator before each, into blocks of equal length."""
     start = np.array([tokenizer.get_vocab()[separator_of(tokenizer)]], dtype=np.int32)
     parts: list[NDArray[np.int32]] = []
     for first in range(0, len(texts), 1000):
@@ -165,13 +131,7 @@ def collate_blocks(blocks: list[NDArray[np.int32]]) -> dict[str, Any]:
 
 
 def make_model(settings: ShapeSettings, tokenizer: PreTrainedTokenizerBase, *, seed: int) -> PreTrainedModel:
-    """Make a decoder with random weights.
-
-    Examples
-    --------
-    >>> make_model(ShapeSettings(), tokenizer, seed=1).num_parameters()  # doctest: +SKIP
-    14511360
-    """
+    """Make a decoder with random weights."""
     import torch  # noqa: PLC0415
     from transformers import AutoModelForCausalLM, GPT2Config  # noqa: PLC0415
 

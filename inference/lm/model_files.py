@@ -17,18 +17,6 @@ from typing import Any
 
 from estimators.errors import InputError
 
-__all__ = [
-    "CONFIG",
-    "INDEX",
-    "WEIGHTS",
-    "ModelFiles",
-    "check_counts",
-    "hash_files",
-    "model_files",
-    "read_object",
-    "weight_files",
-]
-
 CONFIG = "config.json"
 WEIGHTS = "model.safetensors"
 INDEX = f"{WEIGHTS}.index.json"
@@ -46,29 +34,14 @@ _SMALL = 1024
 
 @dataclass(frozen=True)
 class ModelFiles:
-    """Files that decide what a model is.
-
-    Parameters
-    ----------
-    paths : tuple of Path
-        Weights, configuration, and index if there is one.
-    n_elements : int
-        Numbers in the weights.
-    """
+    """Files that decide what a model is."""
 
     paths: tuple[Path, ...]
     n_elements: int
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """Read a file that holds one JSON object.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> read_object(Path("tiny/config.json"))["model_type"]
-    'gpt2'
-    """
+    """Read a file that holds one JSON object."""
     if not path.is_file():
         raise InputError("is not a file", source=path)
     if path.stat().st_size > _LARGEST_JSON:
@@ -83,14 +56,7 @@ def read_object(path: Path) -> dict[str, Any]:
 
 
 def model_files(folder: Path) -> ModelFiles:
-    """Name the files that transformers will read from a folder, after checking what they say of themselves.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> [path.name for path in model_files(Path("tiny")).paths]
-    ['model.safetensors', 'config.json']
-    """
+    """Name the files that transformers will read from a folder, after checking what they say of themselves."""
     if not (folder / CONFIG).exists():
         raise InputError(f"has no {CONFIG}; a folder in the Hub's layout is needed", source=folder)
     for path in folder.iterdir():
@@ -118,14 +84,7 @@ def model_files(folder: Path) -> ModelFiles:
 
 
 def weight_files(folder: Path) -> list[Path]:
-    """Name the files of weights, all of them safetensors of this folder.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> [path.name for path in weight_files(Path("tiny"))]
-    ['model.safetensors']
-    """
+    """Name the files of weights, all of them safetensors of this folder."""
     # transformers, too, prefers the one file
     if (folder / WEIGHTS).is_file():
         return [folder / WEIGHTS]
@@ -174,13 +133,7 @@ def _tensor_shapes(files: Sequence[Path]) -> dict[str, tuple[int, ...]]:
 
 
 def check_counts(config: Mapping[str, Any], n_tensors: int, source: Path) -> None:
-    """Refuse a configuration of so many layers, heads or experts that only building the model would take hours.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> check_counts({"n_layer": 2}, 28, Path("config.json"))
-    """
+    """Refuse a configuration of so many layers, heads or experts that only building the model would take hours."""
     largest = max(n_tensors, _SMALL)
     for field, value in _numbers(config):
         if _COUNT.search(field) and value > largest:
@@ -205,14 +158,7 @@ def _numbers(config: Mapping[str, Any]) -> Iterator[tuple[str, int | float]]:
 
 
 def hash_files(paths: Iterable[Path]) -> str:
-    """SHA-256 of the contents of files, in this order.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> len(hash_files([Path("tiny/config.json")]))
-    64
-    """
+    """SHA-256 of the contents of files, in this order."""
     digest = hashlib.sha256()
     for path in paths:
         with path.open("rb") as file:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,13 +13,11 @@ from numpy.typing import NDArray
 from estimators.errors import InputError
 from inference.lm.forward import reduce_last, with_bos
 from inference.lm.language_model import LanguageModel, model_record
-from inference.lm.reductions import entropies, ranks_above
+from inference.lm.rows import entropies, ranks_above
 
 if TYPE_CHECKING:
     import torch
     import xarray as xr
-
-__all__ = ["context_rng", "next_token_distributions"]
 
 
 def next_token_distributions(
@@ -37,9 +35,6 @@ def next_token_distributions(
 ) -> xr.Dataset:
     r"""Next-token distribution of every context, reduced on the device to what is asked for.
 
-    With :math:`q(y \mid c)` the model's probability of token *y* after context *c* (the BOS token of the model's
-    settings before it):
-
     ==========================  ====================  =====================================================
     variable                    dims                  meaning
     ==========================  ====================  =====================================================
@@ -56,47 +51,34 @@ def next_token_distributions(
     ``logprob``                 context, token        the whole distribution, nats (with ``whole``)
     ==========================  ====================  =====================================================
 
-    Contexts that are prefixes of one another share one forward pass. Results do not depend on the order of the
-    contexts or on the size of batches beyond float32 noise; the random numbers of a context come from ``seed`` and its
-    own tokens.
+    Results do not depend on the order of the contexts or on the size of batches beyond float32 noise; the random
+    numbers of a context come from ``seed`` and its own tokens.
 
     Parameters
     ----------
-    model : LanguageModel
     contexts : sequence of sequence of int
         Tokens of each context, without BOS. Empty contexts need a model with a BOS token.
     targets : sequence of int, shape (context,), optional
     probed : sequence of sequence of int, shape (context, probe), optional
         Tokens whose log-probabilities are wanted as well: the candidates that another model drew.
-    top_k : int
     n_candidates : int
         Tokens to draw from each distribution.
     replace : bool
         True: independent draws, by inversion. False: different tokens in the order of sampling without replacement
         (Gumbel top-k; Kool, van Hoof and Welling 2019).
-    seed : int
-        Of the draws.
     whole : bool
         Also return the whole distribution: context x vocabulary x 4 bytes.
-    progress : callable, optional
-        Takes the number of contexts done since its last call.
 
     Returns
     -------
     xarray.Dataset
         float32 log-probabilities, int64 tokens; ``attrs["model"]`` is :func:`model_record` as JSON.
 
-    Raises
-    ------
-    InputError
-        If a context, a target or a number is unusable.
-
     Examples
     --------
     >>> from inference import lm
     >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
-    >>> contexts = lm.encode(model, ["The old clock", "Rain fell"])
-    >>> found = lm.next_token_distributions(model, contexts, top_k=3)
+    >>> found = lm.next_token_distributions(model, lm.encode(model, ["The old clock", "Rain fell"]), top_k=3)
     >>> found["top_token"].shape, bool((found["entropy_nats"] > 0).all())
     ((2, 3), True)
     """
@@ -113,14 +95,13 @@ def next_token_distributions(
     members = _members(slot, len(unique))
     keys = list(unique)
 
-    columns = _empty(
-        len(full),
-        vocab_size=model.vocab_size if whole else 0,
-        with_targets=target_of is not None,
-        n_probed=None if probed_of is None else probed_of.shape[1],
-        top_k=top_k,
-        n_candidates=n_candidates,
-    )
+    sizes = {
+        "probe": None if probed_of is None else probed_of.shape[1],
+        "rank": top_k or None,
+        "candidate": n_candidates or None,
+        "token": model.vocab_size if whole else None,
+    }
+    columns = _empty(len(full), sizes, with_targets=target_of is not None)
 
     def reduce(rows: NDArray[np.intp], log_probs: torch.Tensor) -> None:
         contexts_of = [members[row] for row in rows]
@@ -150,19 +131,20 @@ def next_token_distributions(
     )
 
 
-_DIMS = {
+_NATS = {
     "entropy_nats": ("context",),
-    "best_token": ("context",),
     "target_logprob": ("context",),
-    "target_rank": ("context",),
     "probed_logprob": ("context", "probe"),
-    "top_token": ("context", "rank"),
     "top_logprob": ("context", "rank"),
-    "candidate_token": ("context", "candidate"),
     "candidate_logprob": ("context", "candidate"),
     "logprob": ("context", "token"),
 }
-_NATS = ("entropy_nats", "target_logprob", "probed_logprob", "top_logprob", "candidate_logprob", "logprob")
+_DIMS = _NATS | {
+    "best_token": ("context",),
+    "target_rank": ("context",),
+    "top_token": ("context", "rank"),
+    "candidate_token": ("context", "candidate"),
+}
 
 
 def context_rng(seed: int, tokens: Sequence[int]) -> np.random.Generator:
@@ -204,25 +186,14 @@ def _members(slot: NDArray[np.intp], n_unique: int) -> list[NDArray[np.intp]]:
     return np.split(order, np.cumsum(np.bincount(slot, minlength=n_unique))[:-1])
 
 
-def _empty(
-    n_contexts: int, *, vocab_size: int, with_targets: bool, n_probed: int | None, top_k: int, n_candidates: int
-) -> dict[str, NDArray[Any]]:
-    floats: dict[str, tuple[int, ...]] = {"entropy_nats": ()}
-    integers: dict[str, tuple[int, ...]] = {"best_token": ()}
-    if with_targets:
-        floats["target_logprob"], integers["target_rank"] = (), ()
-    if n_probed is not None:
-        floats["probed_logprob"] = (n_probed,)
-    if top_k:
-        floats["top_logprob"], integers["top_token"] = (top_k,), (top_k,)
-    if n_candidates:
-        floats["candidate_logprob"], integers["candidate_token"] = (n_candidates,), (n_candidates,)
-    if vocab_size:
-        floats["logprob"] = (vocab_size,)
-    columns: dict[str, NDArray[Any]] = {
-        name: np.full((n_contexts, *shape), np.nan, dtype=np.float32) for name, shape in floats.items()
-    }
-    columns.update({name: np.full((n_contexts, *shape), -1, dtype=np.int64) for name, shape in integers.items()})
+def _empty(n_contexts: int, sizes: Mapping[str, int | None], *, with_targets: bool) -> dict[str, NDArray[Any]]:
+    """Columns that are asked for: a size of None leaves out those with that dim."""
+    columns: dict[str, NDArray[Any]] = {}
+    for name, (_, *dims) in _DIMS.items():
+        shape = [sizes[dim] for dim in dims]
+        if None not in shape and (with_targets or not name.startswith("target")):
+            unknown = np.float32(np.nan) if name in _NATS else np.int64(-1)
+            columns[name] = np.full((n_contexts, *shape), unknown)
     return columns
 
 

@@ -18,8 +18,6 @@ from inference.lm.language_model import LanguageModel
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["check_causal", "mean_difference", "splits_head", "takes_trees"]
-
 log = logging.getLogger(__name__)
 
 # any tokens do
@@ -37,11 +35,7 @@ _REACHES = ("sliding_window", "window_size", "attention_window", "attention_chun
 
 
 def check_causal(model: LanguageModel) -> None:
-    """Refuse a model whose distributions depend on anything but the tokens before them, on the path that scores.
-
-    Rows of one batch begin alike and differ from some token on: all that is before may differ by rounding alone. Half
-    of a row is passed alone too, so that neither its length nor the other rows may matter.
-    """
+    """Refuse a model whose distributions depend on anything but the tokens before them, on the path that scores."""
     n = min(_PROBE_LENGTH, model.max_tokens)
     if n < 2 or model.vocab_size < 2:
         return
@@ -117,11 +111,7 @@ def splits_head(model: LanguageModel) -> bool:
 
 
 def takes_trees(model: LanguageModel) -> bool:
-    """Whether a branching tree in one row gives what its branches give alone.
-
-    Not so with, say, ALiBi positions, which are distances in the row, or where attention does not reach back as far
-    as a tree is long: such models make a mask of their own from places in the row, or take the tree's as it is.
-    """
+    """Whether a branching tree in one row gives what its branches give alone."""
     takes_positions = "position_ids" in inspect.signature(model.module.base_model.forward).parameters
     if not takes_positions or _reach(model) is not None or model.max_tokens < 3:
         return False

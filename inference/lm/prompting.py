@@ -8,25 +8,17 @@ from estimators.errors import InputError
 from inference.lm.language_model import LanguageModel, encode
 from inference.lm.words import word_tokens
 
-__all__ = ["end_tokens", "option_tokens", "prompt_tokens"]
-
 
 def prompt_tokens(model: LanguageModel, prompts: Sequence[tuple[str, str]]) -> list[list[int]]:
-    r"""Tokenise prompts, up to the place where the model answers.
+    r"""Tokenise prompts, up to the place where the model answers, with the BOS token.
 
-    A tokenizer with a chat template writes them as messages of the system and the user. Without one, the model is no
-    chat model: the two texts follow the BOS token, with an empty line between them and a line break at the end.
+    A tokenizer with a chat template writes them as messages of the system and the user. Without one the two texts
+    follow the BOS token, with an empty line between them and a line break at the end.
 
     Parameters
     ----------
-    model : LanguageModel
     prompts : sequence of (str, str)
         What the system and the user say; an empty text is left out.
-
-    Returns
-    -------
-    list of list of int
-        With the BOS token.
 
     Raises
     ------
@@ -71,19 +63,10 @@ def _chat(model: LanguageModel, system: str, user: str) -> str:
 def end_tokens(model: LanguageModel) -> frozenset[int]:
     """Tokens with which the model ends an answer.
 
-    Parameters
-    ----------
-    model : LanguageModel
-
-    Returns
-    -------
-    frozenset of int
-
     Examples
     --------
     >>> from inference import lm
-    >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
-    >>> lm.end_tokens(model)
+    >>> lm.end_tokens(lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny")))
     frozenset({0})
     """
     settings = getattr(model.module, "generation_config", None)
@@ -95,17 +78,7 @@ def end_tokens(model: LanguageModel) -> frozenset[int]:
 
 
 def option_tokens(model: LanguageModel, option: str) -> list[int]:
-    """Tokens that are an option and nothing else, with a space before it or without.
-
-    Parameters
-    ----------
-    model : LanguageModel
-    option : str
-        Such as "A".
-
-    Returns
-    -------
-    list of int
+    """Tokens that are an option such as "A" and nothing else, with a space before it or without.
 
     Raises
     ------

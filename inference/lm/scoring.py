@@ -12,13 +12,11 @@ from numpy.typing import NDArray
 from estimators.errors import InputError
 from inference.lm.forward import TokenTree, reduce_log_probs
 from inference.lm.language_model import LanguageModel, model_record
-from inference.lm.reductions import entropies, ranks_above
+from inference.lm.rows import TokenScores
 
 if TYPE_CHECKING:
     import torch
     import xarray as xr
-
-__all__ = ["score_documents"]
 
 
 def score_documents(
@@ -31,12 +29,9 @@ def score_documents(
 ) -> xr.Dataset:
     r"""Score every token of documents once, each given the tokens before it.
 
-    With a BOS token the first token of a document is scored after it; without one it has no score and is left out, so
-    that losses with and without BOS are means over different tokens.
-
-    A document of up to ``window`` tokens (BOS included) is scored in one pass, every token given all before it. In a
-    longer one, windows begin every ``stride`` tokens, and a token is scored in the first window that holds it: given
-    at least ``window - stride`` tokens. Later windows begin in the middle of the text, without a BOS token.
+    Without a BOS token the first token of a document has no score and is left out. A document of up to ``window``
+    tokens (BOS included) is scored in one pass. In a longer one, windows begin every ``stride`` tokens, and a token is
+    scored in the first window that holds it; later windows begin in the middle of the text, without a BOS token.
 
     ==================  =======  ===========================================================
     variable            dims     meaning
@@ -53,15 +48,12 @@ def score_documents(
 
     Parameters
     ----------
-    model : LanguageModel
     documents : sequence of sequence of int
-        Tokens of each document, without BOS. A document without a token to score gives none.
+        Tokens of each document, without BOS.
     window : int, optional
         Tokens that the model sees at once; the longest it takes by default.
     stride : int, optional
-        Tokens between the beginnings of windows; half a window by default.
-    progress : callable, optional
-        Takes the number of tokens scored since its last call.
+        Half a window by default.
 
     Returns
     -------
@@ -78,11 +70,9 @@ def score_documents(
     >>> from inference import lm
     >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
     >>> contexts = lm.encode(model, ["The old clock", "Rain fell"])
-    >>> scores = lm.score_documents(model, contexts)
-    >>> scores.sizes["token"] == sum(map(len, contexts))
+    >>> lm.score_documents(model, contexts).sizes["token"] == sum(map(len, contexts))
     True
     """
-    import torch  # noqa: PLC0415 - importing this module does not need it
     import xarray as xr  # noqa: PLC0415
 
     window, stride = _window(model, documents, window, stride)
@@ -108,18 +98,13 @@ def score_documents(
             pieces["token"].append(seen[nodes + 1])
             pieces["n_context"].append(nodes + 1)
     columns = {name: np.concatenate(parts) for name, parts in pieces.items()}
-    n_tokens = len(columns["token"])
-    logprob, entropy = np.full(n_tokens, np.nan, dtype=np.float32), np.full(n_tokens, np.nan, dtype=np.float32)
-    rank, best = np.zeros(n_tokens, dtype=np.int64), np.zeros(n_tokens, dtype=np.int64)
+    scores = TokenScores(columns["token"])
+    best = np.zeros(len(columns["token"]), dtype=np.int64)
 
     def reduce(rows: NDArray[np.intp], log_probs: torch.Tensor) -> None:
-        target = torch.from_numpy(columns["token"][rows]).to(log_probs.device)
-        own = log_probs.gather(1, target[:, None])
-        logprob[rows] = own[:, 0].cpu().numpy()
-        rank[rows] = 1 + ranks_above(log_probs, own).cpu().numpy()
+        scores.take(rows, log_probs)
         # torch.argmax takes twice as long on a CPU
         best[rows] = log_probs.max(dim=-1).indices.cpu().numpy()
-        entropy[rows] = entropies(log_probs).cpu().numpy()
 
     reduce_log_probs(model, trees, wanted, reduce, progress=progress)
     nats = {"units": "nats"}
@@ -127,9 +112,9 @@ def score_documents(
         {
             **{name: ("token", values) for name, values in columns.items() if name != "token"},
             "token_id": ("token", columns["token"]),
-            "logprob": ("token", logprob, nats),
-            "rank": ("token", rank),
-            "entropy_nats": ("token", entropy, nats),
+            "logprob": ("token", scores.logprob, nats),
+            "rank": ("token", scores.rank),
+            "entropy_nats": ("token", scores.entropy, nats),
             "best_token": ("token", best),
         },
         attrs={"model": json.dumps(model_record(model), sort_keys=True), "window": window, "stride": stride},

@@ -9,8 +9,6 @@ from pydantic import model_validator
 from estimators.errors import InputError
 from inference.settings import Count, Positive, Settings, Text
 
-__all__ = ["BOS_CHOICES", "ModelSettings"]
-
 BOS_CHOICES = ("family", "tokenizer", "none")
 """Besides a token's own string; see :class:`ModelSettings`."""
 

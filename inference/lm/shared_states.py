@@ -14,21 +14,12 @@ from inference.lm.language_model import LanguageModel
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["SharedStates", "shared", "sharing"]
-
 _LARGEST_MIB = 512
 
 
 @dataclass
 class SharedStates:
-    """What passes gave, until it is as large as allowed: then the first stay, as they come first again.
-
-    Parameters
-    ----------
-    largest_mib : int
-    n_found : int
-        Passes that were not made again.
-    """
+    """What passes gave, until it is as large as allowed: then the first stay, as they come first again."""
 
     largest_mib: int = _LARGEST_MIB
     n_found: int = 0
@@ -63,10 +54,7 @@ def sharing(states: SharedStates | None) -> Iterator[None]:
 
 
 def shared(model: LanguageModel, batch: Sequence[bytes], compute: Callable[[], torch.Tensor]) -> torch.Tensor:
-    """Give the states of a batch: those of the same batch of a model with the same weights, or new ones.
-
-    The batch has to be the same as a whole: in another one, the same tokens have other rounding.
-    """
+    """Give the states of a batch: those of the same batch of a model with the same weights, or new ones."""
     states = _CURRENT.get()
     if states is None:
         return compute()

@@ -12,10 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimators.errors import InputError
-from inference.store.keys import Shard
-from inference.store.store import OperationKey, Store
-
-__all__ = ["StoredResults", "compute_stored"]
+from inference.store.keys import OperationKey, Shard
+from inference.store.store import Store
 
 log = logging.getLogger("shannon-game")
 
@@ -24,26 +22,11 @@ _Item = TypeVar("_Item")
 
 @dataclass(frozen=True, eq=False)
 class StoredResults:
-    """What :func:`compute_stored` found and computed.
-
-    Parameters
-    ----------
-    arrays : mapping of str to ndarray
-        Results of ``items[positions]``, in this order.
-    positions : ndarray of int
-        Items with results: all of them, unless a shard was computed and the others are not there yet.
-    n_computed : int
-        Distinct keys that this call computed.
-    n_found : int
-        Distinct keys whose results were there: before, or from another process meanwhile.
-    n_left : int
-        Distinct keys that belong to other shards and are not there yet.
-    n_batches : int
-        Batches that this call computed.
-    """
+    """What :func:`compute_stored` found and computed."""
 
     arrays: Mapping[str, NDArray[Any]]
     positions: NDArray[np.intp]
+    # distinct keys: computed by this call, there already or from another process meanwhile, left to other shards
     n_computed: int
     n_found: int
     n_left: int
@@ -67,13 +50,7 @@ def compute_stored(
     provenance: Mapping[str, Any] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> StoredResults:
-    """Compute the items that the store lacks, one atomic append a batch, and read the results of all.
-
-    Killed at any moment, it has lost one batch; called again, it resumes. Several processes can work on one store:
-    each looks before every batch what the others have done meanwhile and takes the batches in an order of its own.
-    For that the result of an item must depend on the item alone: random numbers come from
-    :func:`~inference.store.store.context_seed` of its key.
-    """
+    """Compute the items that the store lacks, one atomic append a batch, and read the results of all."""
     if len(keys) != len(items):
         raise InputError(f"are {len(keys)}, should be one for each of the {len(items)} items", field="keys")
     # the first item of each key

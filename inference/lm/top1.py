@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from estimators.errors import InputError
-from inference.lm.forward import reduce_last, with_bos
+from inference.lm.forward import asked_log_probs, with_bos
 from inference.lm.language_model import LanguageModel, model_record
 from inference.lm.vocabulary import vocabulary
 from inference.lm.words import word_tokens
 
 if TYPE_CHECKING:
-    import torch
     import xarray as xr
-
-__all__ = ["play_top1"]
 
 
 def play_top1(
@@ -31,35 +27,22 @@ def play_top1(
 ) -> xr.Dataset:
     r"""Guess the next token of texts, and compare strings with the tokens that the texts are cut into.
 
-    Where the model has the target as a token, its guess is its most probable token. Where it has not, its most
-    probable tokens are taken one after the other until they are as long as the target. A guess is a hit when it is the
-    target: " the" for " the", not " them".
+    Where the model has not the target as a token, its most probable tokens are taken one after the other until they are
+    as long as the target. A guess is a hit when it is the target: " the" for " the", not " them".
 
     ====================  =======  ==============================================================================
     variable              dims     meaning
     ====================  =======  ==============================================================================
     ``hit``               context  the guess is the target
-    ``begins_alike``      context  the guess begins with the target: what a rule would count that forgives a guess
-                                   that goes on
+    ``begins_alike``      context  the guess begins with the target
     ``n_tokens``          context  tokens in which the model writes the target
-    ``surprisal_nats``    context  :math:`-\ln` of the probability of the target in those tokens: of the text going on
-                                   with it, up to other ways of writing it
+    ``surprisal_nats``    context  :math:`-\ln` of the probability of the target in those tokens
     ====================  =======  ==============================================================================
 
     Parameters
     ----------
-    model : LanguageModel
     contexts : sequence of sequence of int
         The model's own tokens of the text before each target, without BOS. Prefixes of one text share its pass.
-    targets : sequence of str, shape (context,)
-        None is empty.
-    progress : callable, optional
-        Takes the number of contexts done since its last call.
-
-    Returns
-    -------
-    xarray.Dataset
-        Its attributes name the model.
 
     Raises
     ------
@@ -70,8 +53,8 @@ def play_top1(
     --------
     >>> from inference import lm
     >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
-    >>> contexts = lm.encode(model, ["The old clock", "Rain fell"])
-    >>> bool(lm.play_top1(model, contexts, [" in", " on"])["hit"].isin([0, 1]).all())
+    >>> found = lm.play_top1(model, lm.encode(model, ["The old clock", "Rain fell"]), [" in", " on"])
+    >>> bool(found["hit"].isin([0, 1]).all())
     True
     """
     import xarray as xr  # noqa: PLC0415
@@ -98,7 +81,8 @@ def play_top1(
         asked: dict[tuple[int, ...], set[int]] = {tokens: set() for tokens in on_guess.values()}
         for i, tokens in on_target.items():
             asked.setdefault(tokens, set()).add(ways[targets[i]][step])
-        best, logprob = _after(model, asked, progress if step == 0 else None)
+        told = progress if step == 0 else None
+        logprob, best = asked_log_probs(model, asked, branching=False, progress=told)
         for i, tokens in on_target.items():
             surprisal[i] -= logprob[tokens, ways[targets[i]][step]]
         for i, tokens in on_guess.items():
@@ -122,27 +106,3 @@ def play_top1(
         },
         attrs={"model": json.dumps(model_record(model), sort_keys=True)},
     )
-
-
-def _after(
-    model: LanguageModel, asked: Mapping[tuple[int, ...], set[int]], progress: Callable[[int], None] | None
-) -> tuple[dict[tuple[int, ...], int], dict[tuple[tuple[int, ...], int], float]]:
-    """Best token after each sequence, and the log-probabilities of the tokens asked for."""
-    import torch  # noqa: PLC0415
-
-    sequences = list(asked)
-    tokens_of = [sorted(tokens) for tokens in asked.values()]
-    best: dict[tuple[int, ...], int] = {}
-    logprob: dict[tuple[tuple[int, ...], int], float] = {}
-
-    def reduce(at: NDArray[np.intp], log_probs: torch.Tensor) -> None:
-        for i, token in zip(at, log_probs.argmax(dim=-1).tolist(), strict=True):
-            best[sequences[i]] = token
-        row = np.repeat(np.arange(len(at)), [len(tokens_of[i]) for i in at])
-        pairs = [(sequences[i], token) for i in at for token in tokens_of[i]]
-        wanted = torch.tensor([token for _, token in pairs], dtype=torch.int64, device=log_probs.device)
-        values = log_probs[torch.from_numpy(row).to(log_probs.device), wanted]
-        logprob.update(zip(pairs, values.tolist(), strict=True))
-
-    reduce_last(model, sequences, reduce, branching=False, progress=progress)
-    return best, logprob

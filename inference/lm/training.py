@@ -1,8 +1,7 @@
 """Training of a causal language model by transformers' Trainer, so that a stopped run goes on to the same bits.
 
-Nothing here steps an optimiser: the Trainer does, with its own checkpoints. What is added: the order of the examples is
-fixed before the first step, a checkpoint that was cut off is thrown away, and a finished model is written whole or not
-at all.
+Beyond the Trainer's own checkpoints: the order of examples is fixed before the first step, a checkpoint that was cut
+off is thrown away, and a finished model is written whole or not at all.
 """
 
 from __future__ import annotations
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel, PreTrainedTokenizerBase, TrainingArguments
 
-__all__ = ["Examples", "TrainedModel", "last_checkpoint", "train_model", "training_key"]
-
 _MODEL, _CHECKPOINTS, _CURVES = "model", f"{SCRATCH}checkpoints", "curves.json"
 _STATE = "trainer_state.json"
 _CODE = (
@@ -46,16 +43,7 @@ _CURVE_COLUMNS = {
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """What a model is trained on, in no order of its own.
-
-    Parameters
-    ----------
-    items : sequence
-    collate : callable
-        Takes a list of items, gives what the module's ``forward`` takes and ``labels``.
-    loss : callable, optional
-        Takes logits and ``labels``, gives the mean loss of a batch, nats; None is the module's own next-token loss.
-    """
+    """What a model is trained on, in no order of its own."""
 
     items: Sequence[Any]
     collate: Callable[[list[Any]], dict[str, Any]]
@@ -64,19 +52,7 @@ class Examples:
 
 @dataclass(frozen=True, repr=False)
 class TrainedModel(Result):
-    """A model that was trained, on disk.
-
-    Parameters
-    ----------
-    folder : Path
-        Safetensors, configuration and tokenizer: what ``source=folder`` loads.
-    curves : tuple of mapping
-        Points of the loss curves: ``step``, ``loss_nats`` (mean since the point before), ``held_out_loss_nats``,
-        ``learning_rate``, ``gradient_norm``, as far as a point has them.
-    n_steps, n_steps_now : int
-        Steps in all, and those that this call made.
-    precision, device : str
-    """
+    """A model that was trained, on disk."""
 
     folder: Path
     curves: tuple[Mapping[str, float], ...]
@@ -87,13 +63,7 @@ class TrainedModel(Result):
 
 
 def training_key(**content: Any) -> str:
-    """Name what a training run depends on: its content, this code, and the versions of torch and transformers.
-
-    Examples
-    --------
-    >>> training_key(seed=1) == training_key(seed=1), training_key(seed=1) == training_key(seed=2)
-    (True, False)
-    """
+    """Name what a training run depends on: its content, this code, and the versions of torch and transformers."""
     return result_key(canonical_json({"content": content, "code": code_hash(*_CODE), "versions": model_versions()}))
 
 
@@ -122,16 +92,7 @@ def train_model(
     held_out: Sequence[Any] = (),
     what: str = "training",
 ) -> TrainedModel:
-    """Train a model, go on with a run that was stopped, or take one that is finished.
-
-    On a CPU a run that was killed and goes on gives the same weights and curves, up to rounding, as one that was never
-    stopped.
-
-    Examples
-    --------
-    >>> train_model(make, tokenizer, examples, TrainingSettings(n_steps=100), Path("run"), seed=1)  # doctest: +SKIP
-    TrainedModel(...)
-    """
+    """Train a model, go on with a run that was stopped, or take one that is finished."""
     finished = _finished(folder)
     if finished is not None:
         return finished

@@ -11,25 +11,11 @@ from pydantic import Field, model_validator
 from estimators.errors import InputError
 from inference.settings import Count, Positive, Settings, Text
 
-__all__ = ["TrainingSettings", "example_order"]
-
 NotNegative = Annotated[float, Field(ge=0)]
 
 
 class TrainingSettings(Settings):
-    """Settings of :func:`inference.lm.training.train_model`, which hands them to transformers' Trainer.
-
-    Raises
-    ------
-    InputError
-        Names the setting, its value and what would be right.
-
-    Examples
-    --------
-    >>> TrainingSettings(log_every=10, save_every=15)
-    Traceback (most recent call last):
-    estimators.errors.InputError: save_every: is 15, should be a multiple of log_every=10, ...
-    """
+    """Settings of :func:`inference.lm.training.train_model`, which hands them to transformers' Trainer."""
 
     n_epochs: Count = 1
     """How often every example is seen; without effect where n_steps is set."""
@@ -84,14 +70,7 @@ class TrainingSettings(Settings):
 
 
 def example_order(n_examples: int, n_taken: int, *, seed: int) -> NDArray[np.int64]:
-    """Order in which examples are seen: one random permutation after another, each with a stream of its own.
-
-    Examples
-    --------
-    >>> order = example_order(4, 6, seed=1)
-    >>> sorted(order[:4].tolist()), order[:2].tolist() == example_order(4, 2, seed=1).tolist()
-    ([0, 1, 2, 3], True)
-    """
+    """Order in which examples are seen: one random permutation after another, each with a stream of its own."""
     if n_examples < 1:
         raise InputError("has no example; there is nothing to train on", field="n_examples")
     epochs = range(-(-n_taken // n_examples))

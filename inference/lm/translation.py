@@ -11,23 +11,12 @@ from numpy.typing import NDArray
 from inference.lm.language_model import LanguageModel, encode
 from inference.lm.vocabulary import vocabulary
 
-__all__ = ["Translation", "shares_tokenizer", "translate"]
-
 _NO_TOKEN = 0
 
 
 @dataclass(frozen=True, eq=False)
 class Translation:
-    """Contexts and tokens of one model in the tokens of another.
-
-    Parameters
-    ----------
-    contexts : list of list of int
-        Tokens of each context; of those that are not exact they mean nothing.
-    tokens : ndarray of int, shape (context, token)
-    problems : list of str
-        Why a context is not exact, "" where it is.
-    """
+    """Contexts and tokens of one model in the tokens of another."""
 
     contexts: list[list[int]]
     tokens: NDArray[np.int64]
@@ -50,15 +39,8 @@ def translate(
     contexts: Sequence[Sequence[int]],
     tokens: Sequence[Sequence[int]] | NDArray[np.int64],
 ) -> Translation:
-    """Find the same contexts and next tokens in a model with another tokenizer, where that is exact.
-
-    The probability that the next token of `model` is a certain string is the same question as for `source` only if
-    the string is one token of both, and stands at the end of the text as just that token. A context is exact when,
-    for each of its tokens: the model's tokenizer gives the context's text back byte by byte; the token's bytes are
-    one token of the model; and the text with the token appended is tokenised as the text's tokens and that one.
-    Nothing is scored in several tokens: the probability of their product is that of a beginning, which longer words
-    share.
-    """
+    """Find the same contexts and next tokens in a model with another tokenizer, where that is exact."""
+    # exact: the text comes back byte by byte, each token is one token of both, and stays one at the end of the text
     theirs, ours = vocabulary(source).token_bytes, vocabulary(model)
     wanted = np.asarray(tokens, dtype=np.int64)
     texts = [_text([theirs[token] for token in context]) for context in contexts]

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from inference.lm.language_model import LanguageModel
 
-__all__ = ["BOUNDARIES", "Vocabulary", "vocabulary"]
-
 _WHITESPACE = b" \t\n\r\x0b\x0c"
 # apostrophe and hyphen stand inside words: don't, well-known
 _PUNCTUATION = b'!"#$%&()*+,./:;<=>?@[\\]^_`{|}~'
@@ -33,35 +31,16 @@ _VOCABULARIES: WeakKeyDictionary[LanguageModel, dict[str, Vocabulary]] = WeakKey
 
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
-    """The tokens of a model as bytes.
+    """The tokens of a model as bytes, and those that end a word, begin one, or are one space."""
 
-    Parameters
-    ----------
-    token_bytes : list of bytes, by token
-        Empty for special tokens and for logits beyond the tokenizer's vocabulary, which end every text.
-    by_bytes : mapping of bytes to list of int
-        Tokens that stand for given bytes.
-    ends : ndarray of int
-        Tokens that end a word when they come next: those that begin with a boundary byte, and those that end a text.
-    begins : ndarray of int
-        Tokens that begin with a byte of a word.
-    spaced_begins : ndarray of int
-        Tokens that begin with a space and then a byte of a word.
-    spaces : ndarray of int
-        Tokens that are one space.
-    crossing : mapping of bytes to ndarray of int
-        Tokens that hold the end of a word (the key, with the space before it if the token begins with one) and what
-        follows it. Byte-pair vocabularies that are cut at spaces have few or none.
-    boundary : bytes
-        Bytes that end a word.
-    """
-
+    # empty for special tokens and for logits beyond the vocabulary, which end every text
     token_bytes: list[bytes]
     by_bytes: Mapping[bytes, list[int]]
     ends: NDArray[np.int64]
     begins: NDArray[np.int64]
     spaced_begins: NDArray[np.int64]
     spaces: NDArray[np.int64]
+    # tokens that hold the end of a word (the key, with a space before it) and what follows it
     crossing: Mapping[bytes, NDArray[np.int64]]
     boundary: bytes
 

@@ -12,13 +12,11 @@ from numpy.typing import NDArray
 from estimators.errors import InputError
 from inference.lm.forward import TokenTree, reduce_log_probs, with_bos
 from inference.lm.language_model import LanguageModel, model_record
-from inference.lm.reductions import entropies, ranks_above
+from inference.lm.rows import TokenScores
 
 if TYPE_CHECKING:
     import torch
     import xarray as xr
-
-__all__ = ["score_windows"]
 
 
 def score_windows(
@@ -49,20 +47,10 @@ def score_windows(
 
     Parameters
     ----------
-    model : LanguageModel
-        Its BOS token, if it has one, stands before every context and is not counted in ``context_length``.
     windows : sequence of sequence of int
-        All of one length, above ``context_length``.
-    context_length : int
-        Tokens, at least 1.
-    sliding : bool
-    top_k : int
+        All of one length, above ``context_length``; the BOS token comes before each and is not counted.
     temperatures : sequence of float
         On top of the model's own.
-
-    Returns
-    -------
-    xarray.Dataset
 
     Raises
     ------
@@ -95,19 +83,13 @@ def score_windows(
     trees, wanted = _trees(model, windows, context_length, n_scored, sliding=sliding)
 
     shape = (len(windows) * n_scored,)
-    logprob, entropy = np.full(shape, np.nan, dtype=np.float32), np.full(shape, np.nan, dtype=np.float32)
-    rank = np.zeros(shape, dtype=np.int64)
+    scores = TokenScores(reference.ravel())
     top_logprob = np.full((*shape, top_k), np.nan, dtype=np.float32)
     top_token = np.zeros((*shape, top_k), dtype=np.int64)
     tempered = np.full((*shape, len(temperatures)), np.nan, dtype=np.float32)
-    target = reference.ravel()
 
     def reduce(rows: NDArray[np.intp], log_probs: torch.Tensor) -> None:
-        at = torch.from_numpy(target[rows]).to(log_probs.device)[:, None]
-        own = log_probs.gather(1, at)
-        logprob[rows] = own[:, 0].cpu().numpy()
-        rank[rows] = 1 + ranks_above(log_probs, own).cpu().numpy()
-        entropy[rows] = entropies(log_probs).cpu().numpy()
+        at = scores.take(rows, log_probs)
         best = torch.topk(log_probs, top_k, dim=-1)
         top_logprob[rows], top_token[rows] = best.values.cpu().numpy(), best.indices.cpu().numpy()
         for column, temperature in enumerate(temperatures):
@@ -119,9 +101,9 @@ def score_windows(
     nats = {"units": "nats"}
     return xr.Dataset(
         {
-            "logprob": (("window", "position"), logprob.reshape(grid), nats),
-            "rank": (("window", "position"), rank.reshape(grid)),
-            "entropy_nats": (("window", "position"), entropy.reshape(grid), nats),
+            "logprob": (("window", "position"), scores.logprob.reshape(grid), nats),
+            "rank": (("window", "position"), scores.rank.reshape(grid)),
+            "entropy_nats": (("window", "position"), scores.entropy.reshape(grid), nats),
             "top_token": (("window", "position", "rank_at"), top_token.reshape(*grid, top_k)),
             "top_logprob": (("window", "position", "rank_at"), top_logprob.reshape(*grid, top_k), nats),
             "tempered_logprob": (

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-__all__ = ["word_forms"]
-
 
 def word_forms(
     words: Iterable[str], seen: Sequence[str], normalise: Callable[[Sequence[str]], Sequence[str]], *, most: int
 ) -> dict[str, list[str]]:
-    """Find strings that a model may write and that count as a given word.
-
-    They are the word itself, with a capital, and in capitals, and the strings of the data that become it: a rule that
-    takes "don't" for "do" makes both of them forms of "do" if both are in the data.
-    """
+    """Find strings that a model may write and that count as a given word."""
     wanted = dict.fromkeys(words)
     cases = [form for word in wanted for form in dict.fromkeys((word, word.capitalize(), word.upper()))]
     forms: dict[str, list[str]] = {word: [] for word in wanted}

@@ -19,20 +19,13 @@ from inference.lm.vocabulary import Vocabulary, vocabulary
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["SampledWords", "sample_words"]
-
 
 @dataclass(frozen=True, eq=False)
 class SampledWords:
-    """Words drawn after one context.
+    """Words drawn after one context, in order, and which of the draws gave each.
 
     Parameters
     ----------
-    words : tuple of str
-        The draws that gave a word, in order.
-    draws : tuple of int
-        Which draw gave each of them, from 0.
-    n_samples : int
     n_no_start : int
         Draws that did not begin a word: the last word went on, or punctuation or the end of the text followed.
     n_too_long : int
@@ -60,12 +53,10 @@ def sample_words(
 ) -> list[SampledWords]:
     """Draw whole words: tokens until past a boundary, joined, and the first word of them.
 
-    Draws that agree so far share their forward passes. Draws are independent. Decoders are given the same random
-    numbers, so that the words of two of them differ by the decoders alone.
+    Draws are independent; decoders are given the same random numbers, so that their words differ by the decoders alone.
 
     Parameters
     ----------
-    model : LanguageModel
     contexts : sequence of sequence of int
         Tokens of each context, without BOS.
     n_samples : int
@@ -75,15 +66,9 @@ def sample_words(
     boundary, start : str
         As in :func:`inference.lm.words.word_log_probs`.
     decoding : Decoding, optional
-        Temperature, top-k, nucleus or greedy, at every token of a draw; by default the whole distribution.
+        By default the whole distribution.
     seed : int
         A context's random numbers come from it and from its own tokens.
-    progress : callable, optional
-        Takes the number of contexts done since its last call.
-
-    Returns
-    -------
-    list of SampledWords, by context
 
     Raises
     ------
@@ -94,8 +79,7 @@ def sample_words(
     --------
     >>> from inference import lm
     >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
-    >>> contexts = lm.encode(model, ["The old clock", "Rain fell"])
-    >>> drawn = lm.sample_words(model, contexts, n_samples=5, seed=1)
+    >>> drawn = lm.sample_words(model, lm.encode(model, ["The old clock", "Rain fell"]), n_samples=5, seed=1)
     >>> [found.n_no_start + found.n_too_long + len(found.words) for found in drawn]
     [5, 5]
     """

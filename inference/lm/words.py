@@ -1,13 +1,12 @@
-r"""Probabilities of whole words under a model of tokens, exact.
+r"""Probabilities of whole words under a model of tokens, exact (Pimentel and Meister 2024).
 
-A context is followed by a word :math:`w` when the text goes on with a space, the bytes of :math:`w`, and then a
-boundary (or the end of the text). A model of tokens gives this event the probability (Pimentel and Meister 2024)
+Word :math:`w` follows when the text goes on with a space, the bytes of :math:`w`, and a boundary or the text's end:
 
 .. math:: q(w \mid c) = \frac{\sum_{s} q(s \mid c) \, q(\text{boundary} \mid c\,s)}{q(\text{a word begins} \mid c)}
 
-where the sum is over the ways :math:`s` to write the space and :math:`w` in tokens. The tokenizer's own way has nearly
-all of it. Without the boundary, " the" would have the probability of " these" and " them" as well; without the
-denominator, that of the last word's going on.
+The sum is over the ways :math:`s` to write the space and :math:`w` in tokens, of which the tokenizer's own has nearly
+all. Without the boundary, " the" would have the probability of " them" too; without the denominator, that of the last
+word's going on.
 """
 
 from __future__ import annotations
@@ -28,8 +27,6 @@ from inference.lm.vocabulary import Vocabulary, vocabulary
 if TYPE_CHECKING:
     import torch
     import xarray as xr
-
-__all__ = ["can_write", "word_log_probs", "word_tokens"]
 
 # contexts whose words are laid out in trees together
 _CONTEXTS_AT_ONCE = 64
@@ -59,7 +56,6 @@ def word_log_probs(
 
     Parameters
     ----------
-    model : LanguageModel
     contexts : sequence of sequence of int
         Tokens of each context, without BOS, not ending in a space.
     words : sequence of sequence of str, by context
@@ -71,15 +67,7 @@ def word_log_probs(
     other_tokenisations_nats : float, optional
         None: the tokenizer's own way of writing a word, and tokens that hold its end together with what follows. A
         number: every other way too, as long as its first tokens are at most so many nats less probable than the
-        tokenizer's own way is as a whole. 10 leaves out less than :math:`5 \cdot 10^{-5}` of a word with each way
-        that it drops.
-    progress : callable, optional
-        Takes the number of contexts done since its last call.
-
-    Returns
-    -------
-    xarray.Dataset
-        The words of all contexts, one after the other along ``word``.
+        tokenizer's own way is as a whole. 10 leaves out less than 0.00005 of a word with each way dropped.
 
     Raises
     ------
@@ -148,10 +136,8 @@ class _Task:
 
 
 def word_tokens(model: LanguageModel, text: str) -> list[int]:
-    """Tokenise the continuation of a context: a space and a word.
-
-    A SentencePiece tokenizer puts a space of its own before a text, so that the word is written after a letter.
-    """
+    """Tokenise the continuation of a context: a space and a word."""
+    # a SentencePiece tokenizer puts a space of its own before a text: the word is written after a letter
     vocab = vocabulary(model)
     anchor = encode(model, ["a", "a" + text])
     if anchor[1][: len(anchor[0])] == anchor[0]:
@@ -165,11 +151,7 @@ def word_tokens(model: LanguageModel, text: str) -> list[int]:
 
 
 def can_write(model: LanguageModel, texts: Sequence[str]) -> list[bool]:
-    """Say which continuations of a context the model has tokens for.
-
-    A byte-level vocabulary may lack control characters, and a small one whole scripts: what it cannot write has
-    probability 0.
-    """
+    """Say which continuations of a context the model has tokens for."""
     vocab = vocabulary(model)
     # every byte alone is a token: nothing to look for
     complete = {byte for byte in range(256) if bytes([byte]) in vocab.by_bytes}

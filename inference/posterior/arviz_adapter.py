@@ -1,8 +1,7 @@
 """The one place that knows which ArviZ and PyMC are installed.
 
-PyMC 5 with ArviZ 0.23 (Python 3.11) give a posterior as an ``arviz.InferenceData``; PyMC 6 with ArviZ 1 (Python 3.12
-and newer) give an ``xarray.DataTree``. Both hold the same groups, and each generation reads the other's netCDF files as
-its own type. The two have different default intervals, so every call here names the probability and the kind.
+PyMC 5 with ArviZ 0.23 (Python 3.11) give an ``arviz.InferenceData``, PyMC 6 with ArviZ 1 an ``xarray.DataTree`` of the
+same groups. Their default intervals differ, so that every call here names the probability and the kind.
 """
 
 from __future__ import annotations
@@ -18,32 +17,12 @@ import xarray as xr
 
 from estimators.errors import InputError, unknown_choice
 from inference.disk import make_room
+from inference.posterior.item_draws import thinned
 from inference.posterior.mixing import mixing
 
 if TYPE_CHECKING:
     import pymc as pm
     from numpy.typing import ArrayLike, NDArray
-
-__all__ = [
-    "InferenceData",
-    "add_groups",
-    "add_model_data",
-    "common_stats",
-    "diagnostics",
-    "ess_bulk",
-    "from_groups",
-    "group",
-    "group_names",
-    "interval",
-    "psis_loo",
-    "psis_weights",
-    "r_hat",
-    "read",
-    "thin",
-    "with_labels",
-    "without_unconstrained",
-    "write",
-]
 
 # nutpie's names of what every sampler reports
 _STATS = {"logp": "lp", "depth": "tree_depth", "mean_tree_accept": "acceptance_rate"}
@@ -58,13 +37,7 @@ def _gives_trees() -> bool:
 
 
 def from_groups(groups: Mapping[str, xr.Dataset]) -> InferenceData:
-    """Build a posterior from its groups, of the type that the installed ArviZ uses.
-
-    Examples
-    --------
-    >>> group_names(from_groups({"posterior": xr.Dataset({"x": (("chain", "draw"), [[0.1, 0.2, 0.3]])})}))
-    ('posterior',)
-    """
+    """Build a posterior from its groups, of the type that the installed ArviZ uses."""
     if _gives_trees():
         return xr.DataTree.from_dict(dict(groups))
     import arviz as az  # noqa: PLC0415 - seconds that only a fit should cost
@@ -99,14 +72,7 @@ def add_groups(idata: InferenceData, groups: Mapping[str, xr.Dataset]) -> Infere
 
 
 def with_labels(idata: InferenceData, dim: str, labels: ArrayLike) -> InferenceData:
-    """Name the entries along a dimension, in every group that has it.
-
-    Examples
-    --------
-    >>> idata = from_groups({"posterior": xr.Dataset({"x": (("chain", "draw", "item"), [[[0.1, 0.2]]])})})
-    >>> group(with_labels(idata, "item", ["S1", "S7"]), "posterior")["item"].to_numpy().tolist()
-    ['S1', 'S7']
-    """
+    """Name the entries along a dimension, in every group that has it."""
     groups = {name: group(idata, name) for name in group_names(idata)}
     there = {name: dataset for name, dataset in groups.items() if dim in dataset.dims}
     return add_groups(idata, {name: one.assign_coords({dim: np.asarray(labels)}) for name, one in there.items()})
@@ -128,10 +94,7 @@ def add_model_data(idata: InferenceData, model: pm.Model) -> InferenceData:
 
 
 def common_stats(idata: InferenceData) -> InferenceData:
-    """Give the statistics of a draw one name each, whatever the sampler calls them.
-
-    The names are PyMC's: ``diverging``, ``energy``, ``lp``, ``tree_depth``, ``n_steps``, ``acceptance_rate``.
-    """
+    """Give the statistics of a draw one name each, whatever the sampler calls them."""
     stats = group(idata, "sample_stats")
     known = {old: new for old, new in _STATS.items() if old in stats and new not in stats}
     return add_groups(idata, {"sample_stats": stats.rename(known)})
@@ -185,22 +148,6 @@ def psis_loo(
     return np.asarray(elpd.values), np.asarray(found.pareto_k.values), float(p_loo)
 
 
-def psis_weights(log_ratio: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-    """Pareto-smoothed importance weights of draws."""
-    flat = np.ravel(log_ratio)
-    if _gives_trees():
-        from arviz_stats.base import array_stats  # noqa: PLC0415
-
-        # it takes what is subtracted in leave-one-out, the log-likelihood
-        log_weight, pareto_k = array_stats.psislw(-flat)
-    else:
-        from arviz import psislw  # noqa: PLC0415
-
-        log_weight, pareto_k = psislw(flat)
-    weight = np.exp(np.asarray(log_weight, dtype=float)).reshape(log_ratio.shape)
-    return weight / weight.sum(), float(pareto_k)
-
-
 def interval(draws: NDArray[np.float64], *, probability: float, kind: Literal["eti", "hdi"]) -> tuple[float, float]:
     """Equal-tailed or highest-density interval of draws of any shape."""
     if not 0 < probability < 1:
@@ -220,12 +167,9 @@ def interval(draws: NDArray[np.float64], *, probability: float, kind: Literal["e
 
 def thin(idata: InferenceData, n_draws: int) -> InferenceData:
     """Keep about `n_draws` draws, evenly spaced, the same number of every chain, in all groups that have draws."""
-    posterior = group(idata, "posterior")
-    per_chain = max(1, min(round(n_draws / posterior.sizes["chain"]), posterior.sizes["draw"]))
-    at = np.floor((np.arange(per_chain) + 0.5) * posterior.sizes["draw"] / per_chain).astype(int)
     drawn = ("posterior", "sample_stats")
     kept = {name: group(idata, name) for name in group_names(idata)}
-    return from_groups({name: found.isel(draw=at) if name in drawn else found for name, found in kept.items()})
+    return from_groups({name: thinned(found, n_draws) if name in drawn else found for name, found in kept.items()})
 
 
 def write(idata: InferenceData, path: Path) -> None:

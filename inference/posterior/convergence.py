@@ -12,22 +12,10 @@ from inference.posterior import arviz_adapter
 from inference.posterior.arviz_adapter import InferenceData
 from inference.posterior.thresholds import GateThresholds
 
-__all__ = ["Convergence", "GateThresholds", "check_convergence", "judge"]
-
 
 @dataclass(frozen=True, repr=False)
 class Convergence(Result):
-    """Verdict on one posterior, with the worst value of every check.
-
-    Attributes
-    ----------
-    passed : bool
-    reasons : tuple of str
-        What failed; empty if nothing did.
-    r_hat_max, ess_bulk_min, ess_tail_min, bfmi_min : float
-        NaN where a value could not be computed (a single chain has an R-hat of NaN, which fails).
-    n_divergent : int
-    """
+    """Verdict on one posterior, with the worst value of every check; NaN, which could not be computed, fails."""
 
     passed: bool
     reasons: tuple[str, ...]
@@ -45,19 +33,7 @@ class Convergence(Result):
 def check_convergence(
     idata: InferenceData, thresholds: GateThresholds | None = None, *, fixed: Collection[str] = ()
 ) -> Convergence:
-    """Judge a posterior by its worst parameter.
-
-    Parameters
-    ----------
-    idata : arviz.InferenceData
-        With ``posterior`` and ``sample_stats``.
-    thresholds : GateThresholds, optional
-    fixed : collection of str
-        Variables that are one number in every draw by the model itself, and so have no R-hat; they are not judged.
-
-    Returns
-    -------
-    Convergence
+    """Judge a posterior by its worst parameter; `fixed` are variables that are one number by the model itself.
 
     Examples
     --------
@@ -91,26 +67,19 @@ def judge(
     thresholds: GateThresholds,
 ) -> Convergence:
     """Compare the worst values with the thresholds; NaN fails, a sampler without energy (None) skips that check."""
-    checks = [
-        (r_hat_max <= thresholds.r_hat, f"R-hat is {r_hat_max:.3f}, at most {thresholds.r_hat:g} is wanted"),
-        (
-            ess_bulk_min >= thresholds.ess_bulk,
-            f"bulk ESS is {ess_bulk_min:.0f}, at least {thresholds.ess_bulk:g} is wanted",
-        ),
-        (
-            ess_tail_min >= thresholds.ess_tail,
-            f"tail ESS is {ess_tail_min:.0f}, at least {thresholds.ess_tail:g} is wanted",
-        ),
-        (
-            n_divergent <= thresholds.divergent,
-            f"{n_divergent} divergent transitions, at most {thresholds.divergent} allowed",
-        ),
+    # what is wanted, the worst value, its limit, and 1 where larger is better
+    checks: list[tuple[str, float | None, float, int]] = [
+        ("R-hat is {:.3f}, at most {:g} is wanted", r_hat_max, thresholds.r_hat, -1),
+        ("bulk ESS is {:.0f}, at least {:g} is wanted", ess_bulk_min, thresholds.ess_bulk, 1),
+        ("tail ESS is {:.0f}, at least {:g} is wanted", ess_tail_min, thresholds.ess_tail, 1),
+        ("{} divergent transitions, at most {} allowed", n_divergent, thresholds.divergent, -1),
+        ("E-BFMI is {:.2f}, at least {:g} is wanted", bfmi_min, thresholds.bfmi, 1),
     ]
-    if bfmi_min is not None:
-        checks.append(
-            (bfmi_min >= thresholds.bfmi, f"E-BFMI is {bfmi_min:.2f}, at least {thresholds.bfmi:g} is wanted")
-        )
-    reasons = tuple(text for good, text in checks if not good)
+    reasons = tuple(
+        text.format(value, limit)
+        for text, value, limit, sign in checks
+        if value is not None and not sign * value >= sign * limit
+    )
     return Convergence(
         passed=not reasons,
         reasons=reasons,

@@ -16,8 +16,6 @@ from pytensor.tensor.random.type import RandomType
 
 from estimators.content import Reader, hash_parts
 
-__all__ = ["GraphReader"]
-
 # what operations with a graph inside remember of having been compiled
 _CACHES = {
     *("_fn", "_lop_op_cache", "_rop_op_cache", "_connection_pattern", "_cmodule_key", "_hash_inner_graph", "_name"),

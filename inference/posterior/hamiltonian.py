@@ -1,17 +1,10 @@
-r"""Hamiltonian Monte Carlo in one compiled loop, for a model whose log-density is written out for Numba.
+"""Hamiltonian Monte Carlo in one compiled loop, for a model whose log-density is written out for Numba.
 
-A draw follows Hamilton's equations for a time drawn evenly from 0 to :data:`PATH` times 2, in units of the posterior's
-standard deviations, and is kept with the probability of Metropolis. The random time does what the tree of NUTS does, as
-no direction can come back to its start at every draw, and costs nothing: on the participant model NUTS gives a third of
-the effective draws a gradient, since half of what it computes decides when to turn, and most directions make it turn
-before the slowest have moved. Step size (Nesterov's dual averaging, as in Hoffman and Gelman 2014) and the scale of
-every parameter come from the warm-up.
-
-Where a posterior has peaks between which no path crosses, whoever wrote its density may write *moves* too: a function
-that changes parameters in place after every path, and leaves the posterior as it is.
-
-Sources: R. M. Neal (2011), *MCMC using Hamiltonian dynamics*, for random path lengths; M. D. Hoffman, A. Gelman (2014),
-*The No-U-Turn Sampler*, for the step size; nutpie, for a scale from draws and gradients.
+Path lengths are random (Neal 2011), drawn evenly from 0 to 2 :data:`PATH` standard deviations of the posterior: a third
+of the cost of NUTS on the participant model, half of whose gradients decide when to turn. The warm-up finds the step
+size (Nesterov's dual averaging; Hoffman and Gelman 2014) and, from draws and gradients as nutpie does, every scale.
+Where a posterior has peaks between which no path crosses, the author of the density may write *moves*: a function that
+changes parameters in place after every path, and leaves the posterior as it is.
 """
 
 from __future__ import annotations
@@ -25,12 +18,9 @@ import numpy as np
 from numba import typeof, types
 from numpy.typing import NDArray
 
+from estimators.arrays import FloatArray
 from estimators.errors import InputError
 from models.compiled import compiled
-
-__all__ = ["PATH", "Chain", "chain"]
-
-FloatArray = NDArray[np.float64]
 
 PATH = 2.0
 """Mean length of a path, in standard deviations; effective draws a gradient of the slowest parameter differ little from
@@ -204,11 +194,7 @@ def chain(
 def _program(
     density: Any, arguments: tuple[Any, ...], rng: np.random.Generator, moves: Any = None
 ) -> Callable[..., None]:
-    """:func:`_walk` for every density, and moves, that take such arguments, given by their addresses.
-
-    Were the density a constant of the program, as Numba makes of a compiled function that is handed on, the program
-    would be another one for each density, and Numba could not keep it on disk.
-    """
+    """Compile :func:`_walk` with densities given by address: as constants, each would need another program on disk."""
     vector, matrix, taken = types.float64[::1], types.float64[:, ::1], typeof(arguments)
     call = types.float64(vector, vector, *taken.types)
     density.compile(call.args)

@@ -18,26 +18,12 @@ if TYPE_CHECKING:
 
     from inference.posterior.arviz_adapter import InferenceData
 
-__all__ = ["keep_fits", "kept"]
-
 _folder: ContextVar[Path | None] = ContextVar("folder", default=None)
 
 
 @contextmanager
 def keep_fits(folder: Path | None) -> Iterator[None]:
-    """Keep in a folder what is sampled inside the block, and take from there what was sampled before.
-
-    Examples
-    --------
-    >>> import inference, tempfile
-    >>> from inference.examples import normal_model
-    >>> settings = {"draws": 50, "tune": 50, "chains": 1, "seed": 1, "progress": False}
-    >>> with tempfile.TemporaryDirectory() as folder, keep_fits(Path(folder)):
-    ...     first = inference.sample(normal_model(), **settings)
-    ...     again = inference.sample(normal_model(), **settings)
-    >>> bool((first.posterior["mean"] == again.posterior["mean"]).all())
-    True
-    """
+    """Keep in a folder what is sampled inside the block, and take from there what was sampled before."""
     token = _folder.set(folder)
     try:
         yield
@@ -48,10 +34,7 @@ def keep_fits(folder: Path | None) -> Iterator[None]:
 def kept(
     model: pm.Model, settings: Mapping[str, Any], draw: Callable[[], InferenceData], *, by_model: bool = True
 ) -> InferenceData:
-    """Give the posterior that the folder of :func:`keep_fits` has of a model and settings, else draw and keep it.
-
-    Without `by_model` the settings hold the density, and the model only what names draws and says the data.
-    """
+    """Give the posterior that the folder of :func:`keep_fits` has of a model and settings, else draw and keep it."""
     folder = _folder.get()
     if folder is None:
         return draw()

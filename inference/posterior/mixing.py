@@ -1,9 +1,7 @@
-r"""R-hat and effective sample sizes of many numbers at once.
+"""R-hat and effective sample sizes of many numbers at once (Vehtari and others 2021), in the steps of ArviZ.
 
-The formulas are those of A. Vehtari, A. Gelman, D. Simpson, B. Carpenter, P.-C. Bürkner (2021), *Rank-normalization,
-folding, and localization: an improved R-hat*, in the steps of ArviZ, which takes one number after the other: a
-posterior of a thousand numbers took longer to judge than to draw. Here numbers go through sorting, normal scores and
-Fourier transforms in blocks, and the chains' spectra are added before they are transformed back.
+ArviZ takes one number after the other: a posterior of a thousand numbers took longer to judge than to draw. Here
+numbers go through sorting, normal scores and Fourier transforms in blocks.
 """
 
 from __future__ import annotations
@@ -13,34 +11,21 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.fft import irfft, next_fast_len, rfft
 from scipy.special import ndtri
 
+from estimators.arrays import FloatArray
 from estimators.errors import InputError
-
-__all__ = ["mixing"]
-
-FloatArray = NDArray[np.float64]
 
 _FEWEST_DRAWS = 4
 _BLOCK = 400_000
 """Draws that are in hand at once."""
 _ALIKE = 1e-15
+_TAIL = 0.1
 
 
-def mixing(draws: ArrayLike, *, tail: float = 0.1) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Judge how well chains have mixed, by every number that was drawn.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> draws = np.random.default_rng(0).normal(size=(4, 500, 2))
-    >>> r_hat, ess_bulk, ess_tail = mixing(draws)
-    >>> r_hat.round(2), bool((ess_bulk > 1500).all() and (ess_tail > 1500).all())
-    (array([1., 1.]), True)
-    """
+def mixing(draws: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Judge how well chains have mixed, by every number that was drawn."""
     values = np.asarray(draws, dtype=float)
     if values.ndim != 3:
         raise InputError(f"has shape {values.shape}, should be (chain, draw, scalar)", field="draws")
-    if not 0 < tail < 1:
-        raise InputError(f"is {tail}, should be between 0 and 1", field="tail")
     n_chains, n_draws, n_scalars = values.shape
     found = np.full((3, n_scalars), np.nan)
     if n_draws >= _FEWEST_DRAWS and n_chains > 0:
@@ -48,13 +33,13 @@ def mixing(draws: ArrayLike, *, tail: float = 0.1) -> tuple[FloatArray, FloatArr
         step = max(1, _BLOCK // (n_chains * n_draws))
         for first in range(0, usable.size, step):
             at = usable[first : first + step]
-            found[:, at] = _judged(np.ascontiguousarray(np.moveaxis(values[:, :, at], 2, 0)), tail)
+            found[:, at] = _judged(np.ascontiguousarray(np.moveaxis(values[:, :, at], 2, 0)))
     if n_chains < 2:
         found[0] = np.nan
     return found[0], found[1], found[2]
 
 
-def _judged(values: FloatArray, tail: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _judged(values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """R-hat, bulk and tail ESS of (scalar, chain, draw)."""
     split = _split(values)
     n_scalars, _, length = split.shape
@@ -76,7 +61,9 @@ def _judged(values: FloatArray, tail: float) -> tuple[FloatArray, FloatArray, Fl
 
     # an odd number of draws has a middle one that is in neither half, but in the quantiles
     everything = ordered if 2 * length == values.shape[2] else np.sort(values.reshape(n_scalars, -1), axis=1)
-    tails = [_ess(_split((values <= _quantile(everything, q)[:, None, None]).astype(float))) for q in (tail, 1 - tail)]
+    tails = [
+        _ess(_split((values <= _quantile(everything, q)[:, None, None]).astype(float))) for q in (_TAIL, 1 - _TAIL)
+    ]
     return r_hat, _ess(bulk), np.minimum(*tails)
 
 

@@ -1,16 +1,12 @@
-r"""How well models predict an item, or a participant, that they have not seen: leave-one-group-out by PSIS.
+r"""Leave-one-group-out prediction of an item or a participant by PSIS.
 
 For group :math:`g` of rows, :math:`\mathrm{elpd}_g = \ln p(y_g \mid y_{-g})` is estimated from draws of the full
-posterior: the joint log-likelihood of the group's rows is summed per draw, and the draws are reweighted by its inverse,
-with the largest weights smoothed by a generalised Pareto distribution (Vehtari, Gelman and Gabry 2017; Vehtari and
-others 2024). Its shape :math:`\hat k` says whether that can be believed: above 0.7 it cannot.
+posterior, reweighted by the inverse of the joint likelihood of the group's rows with Pareto-smoothed weights (Vehtari,
+Gelman and Gabry 2017; Vehtari and others 2024). Its shape :math:`\hat k` above 0.7 says not to believe it.
 
-**Under a hierarchical model** the group often has parameters of its own, such as a participant's slope or an item's
-intercept. The log-likelihood here is conditional on them, and the full posterior of a group's own parameters is far
-from the one without its rows: their prior. :math:`\hat k` is then large for many groups, and the estimate too good: it
-still knows the group. What would be right there is to integrate the group's own parameters out of each draw's
-likelihood (Merkle, Furr and Rabe-Hesketh 2019), or to fit again without the group. Nothing here does so; such
-groups are counted and named, and the warning of the result says it.
+Under a hierarchical model a group often has parameters of its own. The likelihood is conditional on them, so that
+:math:`\hat k` is large and the estimate too good. Right would be to integrate them out (Merkle, Furr and Rabe-Hesketh
+2019) or to fit again without the group; here such groups are counted and named in the warning of the result.
 """
 
 from __future__ import annotations
@@ -23,13 +19,10 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
+from estimators.arrays import FloatArray
 from estimators.display import Result
 from estimators.errors import InputError, unknown_choice
 from inference.posterior.arviz_adapter import InferenceData, group, psis_loo
-
-__all__ = ["K_BAD", "LooByGroup", "compare", "comparison_table", "loo_by"]
-
-FloatArray = NDArray[np.float64]
 
 K_BAD = 0.7
 """Pareto k above which the estimate of a group is not to be believed."""
@@ -44,10 +37,8 @@ class LooByGroup(Result):
 
     Attributes
     ----------
-    label : ndarray, shape (group,)
-        Sorted, or in the order of the dim.
-    n_rows : ndarray of int, shape (group,)
-    elpd_nats, pareto_k : ndarray, shape (group,)
+    label, n_rows, elpd_nats, pareto_k : ndarray, shape (group,)
+        Groups are sorted, or in the order of the dim.
     p_loo : float
         Effective number of parameters: how much better the groups are predicted when they are seen.
     """
@@ -99,28 +90,23 @@ def loo_by(idata: InferenceData, by: ArrayLike | str, *, variable: str | None = 
     Parameters
     ----------
     idata : arviz.InferenceData
-        With ``posterior`` and ``log_likelihood`` (see :func:`inference.posterior.predictive.complete`).
+        With ``posterior`` and ``log_likelihood`` (see :func:`inference.complete`).
     by : str or array_like, shape (row,)
         A dim of the log-likelihood, each of whose entries is a group; or the group of every row.
     variable : str, optional
         Of the log-likelihood; needed where there is more than one.
 
-    Returns
-    -------
-    LooByGroup
-
     Raises
     ------
     InputError
-        For an unknown variable or dim, labels of another length, a log-likelihood that is NaN or infinite, or fewer
-        than 25 draws.
+        For an unknown variable or dim, labels of another length, a log-likelihood that is not finite, or fewer than 25
+        draws.
 
     Examples
     --------
     >>> import inference
     >>> from inference.examples import normal_posterior
-    >>> idata = normal_posterior()
-    >>> inference.loo_by(idata, "row").label.tolist()
+    >>> inference.loo_by(normal_posterior(), "row").label.tolist()
     [0, 1, 2, 3]
     """
     rows = _log_likelihood(idata, variable)
@@ -166,17 +152,6 @@ def _log_likelihood(idata: InferenceData, variable: str | None) -> xr.DataArray:
 def compare(models: Mapping[str, InferenceData], by: ArrayLike | str, *, variable: str | None = None) -> pd.DataFrame:
     """Compare models of the same rows by leave-one-group-out; see :func:`loo_by` and :func:`comparison_table`.
 
-    Parameters
-    ----------
-    models : mapping of str to arviz.InferenceData
-        Of the same rows.
-    by, variable
-        See :func:`loo_by`.
-
-    Returns
-    -------
-    pandas.DataFrame
-
     Examples
     --------
     >>> import inference
@@ -189,19 +164,13 @@ def compare(models: Mapping[str, InferenceData], by: ArrayLike | str, *, variabl
 
 
 def comparison_table(loos: Mapping[str, LooByGroup]) -> pd.DataFrame:
-    """Set models side by side, the best first.
-
-    Parameters
-    ----------
-    loos : mapping of str to LooByGroup
-        Of the same groups.
+    """Set models of the same groups side by side, the best first.
 
     Returns
     -------
     pandas.DataFrame
-        Columns ``model``, ``elpd_nats``, ``se_nats``; ``difference_nats`` to the best (0 or negative) and
-        ``difference_se_nats``, its standard error over groups, paired; ``p_loo``, ``n_groups``, ``n_bad_k``,
-        ``pareto_k_max`` and ``warning`` (of this model or of the best one, as either spoils the difference).
+        ``difference_nats`` is to the best model (0 or negative), ``difference_se_nats`` its standard error over groups,
+        paired; ``warning`` is of this model or of the best one, as either spoils the difference.
 
     Raises
     ------
@@ -212,8 +181,7 @@ def comparison_table(loos: Mapping[str, LooByGroup]) -> pd.DataFrame:
     --------
     >>> import inference
     >>> from inference.examples import normal_posterior
-    >>> idata = normal_posterior()
-    >>> inference.comparison_table({"normal": inference.loo_by(idata, "row")})["n_groups"].tolist()
+    >>> inference.comparison_table({"normal": inference.loo_by(normal_posterior(), "row")})["n_groups"].tolist()
     [4]
     """
     if not loos:

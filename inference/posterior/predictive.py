@@ -16,31 +16,17 @@ from pymc.pytensorf import compile as compile_function
 from pytensor.graph.replace import clone_replace
 from pytensor.graph.traversal import ancestors
 
+from estimators.arrays import FloatArray
 from estimators.errors import InputError
 from inference.posterior.arviz_adapter import InferenceData, add_groups, add_model_data, from_groups, group
 from inference.posterior.item_draws import thinned
 from inference.posterior.sampling import CompiledModel, whole_or_not_at_all
 from models.outside import OutsideLikelihood
 
-__all__ = ["LogLikelihood", "PriorSimulator", "complete", "log_likelihood", "prior_simulator", "thinned"]
-
-FloatArray = NDArray[np.float64]
-
 
 @dataclass(frozen=True, eq=False)
 class LogLikelihood:
-    """Log-likelihood of every row of a model's data, compiled; it reads the values that the model's data have now.
-
-    Attributes
-    ----------
-    inputs : tuple of str
-        Names of the parameters it needs, on their own scale.
-    outputs : tuple of str
-        Names of the observed variables, and of potentials with named dims (such as the log-probability of a box).
-    dims : mapping of str to tuple of str
-        Dims of each output.
-    function : callable
-    """
+    """Log-likelihood of every row of the data that the model has now, compiled, by parameters on their own scale."""
 
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
@@ -76,14 +62,6 @@ def log_likelihood(model: pm.Model | CompiledModel) -> LogLikelihood:
 
     A potential counts as data where it has named dims, one row an entry; a scalar one (a soft constraint) does not.
 
-    Parameters
-    ----------
-    model : pymc.Model or CompiledModel
-
-    Returns
-    -------
-    LogLikelihood
-
     Raises
     ------
     InputError
@@ -93,9 +71,7 @@ def log_likelihood(model: pm.Model | CompiledModel) -> LogLikelihood:
     --------
     >>> import inference
     >>> from inference.examples import normal_model
-    >>> model = normal_model()
-    >>> rows = inference.log_likelihood(model)
-    >>> rows.at({"mean": 0.0, "spread": 1.0})["y"].round(3).tolist()
+    >>> inference.log_likelihood(normal_model()).at({"mean": 0.0, "spread": 1.0})["y"].round(3).tolist()
     [-0.924, -0.964, -0.999, -0.939]
     """
     program = _model_of(model)
@@ -144,15 +120,7 @@ def _rows_of_potentials(model: pm.Model) -> list[Any]:
 
 @dataclass(frozen=True, eq=False)
 class PriorSimulator:
-    """One joint draw of parameters and data from the prior, compiled.
-
-    Attributes
-    ----------
-    names : tuple of str
-    function : callable
-    rngs : tuple
-        The random states that it uses.
-    """
+    """One joint draw of parameters and data from the prior, compiled."""
 
     names: tuple[str, ...]
     function: Any
@@ -177,7 +145,7 @@ def _check_generative(model: pm.Model) -> None:
     if model.potentials:
         names = ", ".join(repr(potential.name) for potential in model.potentials)
         raise InputError(
-            f"has potentials ({names}), from which nothing can be drawn; give a generative model instead",
+            f"has potentials ({names}), from which nothing can be drawn",
             source="model",
         )
 
@@ -189,27 +157,19 @@ def complete(
     seed: int,
     n_prior: int = 500,
     n_predictive: int = 500,
-    generative: pm.Model | None = None,
-    progress: bool = False,
 ) -> InferenceData:
     """Add what the sampler leaves out to a posterior, in place.
 
     Parameters
     ----------
     idata : arviz.InferenceData
-        As :func:`inference.posterior.sampling.sample` gives it.
+        As :func:`inference.sample` gives it.
     model : pymc.Model or CompiledModel
         What was sampled; its data have the values they had then.
-    seed : int
     n_prior : int
         Draws of the prior.
     n_predictive : int
         About as many draws of the posterior, evenly spaced, get data drawn from them.
-    generative : pymc.Model, optional
-        The model with an observed variable in the place of each potential, where `model` has potentials and no
-        :class:`~models.outside.OutsideLikelihood` says what they are. Its free parameters are among those of the
-        posterior.
-    progress : bool
 
     Returns
     -------
@@ -230,8 +190,7 @@ def complete(
     >>> import inference
     >>> from inference.examples import normal_model
     >>> model = normal_model()
-    >>> idata = inference.stand_in_posterior(model)
-    >>> idata = inference.complete(idata, model, seed=1, n_prior=20, n_predictive=10)
+    >>> idata = inference.complete(inference.stand_in_posterior(model), model, seed=1, n_prior=20, n_predictive=10)
     >>> idata.log_likelihood["y"].shape, idata.prior_predictive["y"].shape, idata.posterior_predictive["y"].shape
     ((2, 8, 4), (1, 20, 4), (2, 5, 4))
     """
@@ -240,18 +199,17 @@ def complete(
             raise InputError(f"is {value}, should be at least 1", field=name)
     program = _model_of(model)
     outside = _outside(program)
-    source = program if generative is None else generative
     posterior = group(idata, "posterior")
     if outside is None:
-        _check_generative(source)
-        _draws_of(posterior, [rv.name for rv in source.free_RVs])
+        _check_generative(program)
+        _draws_of(posterior, [rv.name for rv in program.free_RVs])
     with whole_or_not_at_all():
         rows = log_likelihood(program)
         found = {"log_likelihood": _dataset(rows.of_draws(posterior), rows.dims, posterior, program)}
         known = thinned(posterior, n_predictive)
         if outside is None:
-            found |= _prior(source, n_prior, seed)
-            found["posterior_predictive"] = _predicted(source, known, seed + 1, progress=progress)
+            found |= _prior(program, n_prior, seed)
+            found["posterior_predictive"] = _predicted(program, known, seed + 1)
         else:
             with warnings.catch_warnings():
                 # nothing wanted here depends on the potentials
@@ -273,7 +231,7 @@ def _prior(model: pm.Model, n_draws: int, seed: int) -> dict[str, xr.Dataset]:
     return {name: group(drawn, name) for name in ("prior", "prior_predictive")}
 
 
-def _predicted(model: pm.Model, posterior: xr.Dataset, seed: int, *, progress: bool) -> xr.Dataset:
+def _predicted(model: pm.Model, posterior: xr.Dataset, seed: int) -> xr.Dataset:
     """Data drawn from the draws of a posterior; what is observed of a variable's parents stays as it was."""
     observed = {rv.name: rv for rv in model.observed_RVs}
     parts = []
@@ -286,7 +244,7 @@ def _predicted(model: pm.Model, posterior: xr.Dataset, seed: int, *, progress: b
         known = add_model_data(from_groups({"posterior": posterior}), program)
         # by name: PyMC 5.28 appends to the model's own list of observed variables where it is asked for all
         drawn = pm.sample_posterior_predictive(
-            known, model=program, var_names=[name], random_seed=seed, progressbar=progress
+            known, model=program, var_names=[name], random_seed=seed, progressbar=False
         )
         parts.append(group(drawn, "posterior_predictive"))
     merged: xr.Dataset = xr.merge(parts, join="exact", compat="equals")

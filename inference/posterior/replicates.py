@@ -23,8 +23,6 @@ from estimators.errors import InputError
 from inference.posterior.kept import keep_fits
 from inference.processes import end_with
 
-__all__ = ["Row", "Task", "run_replicates"]
-
 Task = Mapping[str, str | int | float]
 Row = dict[str, Any]
 

@@ -5,16 +5,14 @@ from __future__ import annotations
 import signal
 import threading
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
 from types import FrameType
 from typing import Any
 
-import numpy as np
 import pymc as pm
-from numpy.typing import NDArray
 
 from estimators.errors import InputError, check_memory, require_packages, unknown_choice
 from inference.posterior import written
@@ -23,16 +21,6 @@ from inference.posterior.kept import kept
 from inference.posterior.told import Told
 from inference.progress import Show, stage
 from models.density import WrittenDensity
-
-__all__ = [
-    "SAMPLERS",
-    "CompiledModel",
-    "check_installed",
-    "compile_model",
-    "sample",
-    "whole_or_not_at_all",
-    "written_model",
-]
 
 SAMPLERS = ("nutpie", "pymc", "numpyro", "blackjax", "hmc")
 """NUTS by these packages (``numpyro`` and ``blackjax`` come with the extra ``samplers``), and ``hmc``, our own
@@ -47,56 +35,34 @@ _NEEDS = {
 }
 
 
-_JITTER_SD = 1e-3
-
-
 @dataclass(frozen=True)
 class CompiledModel:
     """A model compiled once for several fits; the values of its ``pm.Data`` can change between them, their shapes too.
 
     Attributes
     ----------
-    model : pymc.Model
     program : object, optional
         What nutpie made of it.
     density : WrittenDensity, optional
         Of a model whose log-density is written out; there nutpie's program is made when it is needed.
-    begin : mapping, optional
-        Where the program lets chains start, and the terms that the model had when it was compiled.
+    terms : tuple of str, optional
+        The terms that the model had when it was compiled.
     """
 
     model: pm.Model
     program: Any = None
     density: WrittenDensity | None = None
-    begin: Mapping[str, Any] | None = None
+    terms: tuple[str, ...] | None = None
 
 
-def compile_model(model: pm.Model, *, jitter: bool = True, start: Mapping[str, Any] | None = None) -> CompiledModel:
+def compile_model(model: pm.Model) -> CompiledModel:
     """Compile a model for nutpie, which takes seconds, so that several fits share it.
-
-    Parameters
-    ----------
-    model : pymc.Model
-    jitter : bool
-        Start every chain at a random distance from the model's support point, instead of next to it.
-    start : mapping of str to float or ndarray, optional
-        Values by name next to which chains start; other parameters start at their support point.
-
-    Returns
-    -------
-    CompiledModel
-
-    Raises
-    ------
-    InputError
-        If nutpie is not installed.
 
     Examples
     --------
     >>> import inference
     >>> from inference.examples import normal_model
-    >>> model = normal_model()
-    >>> compiled = inference.compile_model(model)
+    >>> compiled = inference.compile_model(normal_model())
     >>> idata = inference.sample(compiled, draws=100, tune=100, chains=2, seed=1, progress=False)
     >>> dict(idata.posterior.sizes)
     {'chain': 2, 'draw': 100}
@@ -108,27 +74,14 @@ def compile_model(model: pm.Model, *, jitter: bool = True, start: Mapping[str, A
     # with fast maths the order of a sum depends on how functions are inlined, which is another one where PyTensor finds
     # them in its cache on disk: the second run of a program would draw otherwise than the first
     terms = [one.name for one in (*model.basic_RVs, *model.deterministics, *model.potentials)]
-    begin = {"jitter": jitter, "start": start and dict(start), "terms": terms}
     with config.change_flags(numba__fastmath=False):
-        if jitter and start is None:
-            return CompiledModel(model, nutpie.compile_pymc_model(model), begin=begin)
-        program = nutpie.compile_pymc_model(model, jitter_rvs=set(), initial_points=start and dict(start))
-    return CompiledModel(model, _moved_a_little(program), begin=begin)
+        return CompiledModel(model, nutpie.compile_pymc_model(model), terms=tuple(terms))
 
 
 def written_model(model: pm.Model, density: WrittenDensity) -> CompiledModel:
     """Let ``hmc`` and nutpie sample a model by its density as it was written out; the others sample the model itself.
 
-    Parameters
-    ----------
-    model : pymc.Model
-        Says what the density is; its data, dims and coordinates are used.
-    density : WrittenDensity
-
-    Returns
-    -------
-    CompiledModel
-        Chains start at a random distance from the density's start.
+    Chains start at a random distance from the density's start.
 
     Examples
     --------
@@ -142,17 +95,6 @@ def written_model(model: pm.Model, density: WrittenDensity) -> CompiledModel:
     50
     """
     return CompiledModel(model, density=density)
-
-
-def _moved_a_little(program: Any) -> Any:
-    """Move the starts: a gradient of exactly 0 (a parameter that no datum speaks of) is an error to nutpie."""
-    exact = program.initial_point_func
-
-    def moved(seed: Any) -> NDArray[np.float64]:
-        start: NDArray[np.float64] = np.asarray(exact(seed), dtype=float)
-        return start + np.random.default_rng(seed).normal(0, _JITTER_SD, start.shape)
-
-    return replace(program, initial_point_func=moved)
 
 
 def check_installed(sampler: str) -> None:
@@ -180,16 +122,13 @@ def sample(
     Parameters
     ----------
     model : pymc.Model or CompiledModel
-        The latter is sampled with the values that the model's data have now; for pymc, numpyro and blackjax it is the
-        model.
+        The latter is sampled with the values that the model's data have now.
     sampler : str
         One of :data:`SAMPLERS`.
     draws, tune, chains : int
         Draws kept and draws of the warm-up, per chain.
     cores : int, optional
-        Chains at a time; by default all of them that the machine has cores for. numpyro and blackjax run all chains
-        as one vectorised program and leave the cores to JAX.
-    target_accept : float
+        Chains at a time; by default as many as the machine has cores. numpyro and blackjax leave the cores to JAX.
     seed : int
         The same seed gives the same draws with the same sampler, whatever the cores.
     progress : bool
@@ -199,8 +138,7 @@ def sample(
     -------
     arviz.InferenceData
         Groups posterior, sample_stats (``diverging`` and ``energy`` whatever the sampler), observed_data and
-        constant_data (the last two where the model has any); :func:`inference.posterior.predictive.complete` adds the
-        rest.
+        constant_data (where the model has any); :func:`inference.complete` adds the rest.
 
     Raises
     ------
@@ -214,8 +152,7 @@ def sample(
     --------
     >>> import inference
     >>> from inference.examples import normal_model
-    >>> model = normal_model()
-    >>> idata = inference.sample(model, draws=100, tune=100, chains=2, seed=1, progress=False)
+    >>> idata = inference.sample(normal_model(), draws=100, tune=100, chains=2, seed=1, progress=False)
     >>> dict(idata.posterior.sizes)
     {'chain': 2, 'draw': 100}
     """
@@ -256,17 +193,13 @@ def sample(
     by_density = density is not None and sampler in {"nutpie", "hmc"}
     own["density"] = density if by_density else None
     # of a program that somebody else compiled nothing is known
-    own["begin"] = (compiled.begin or compiled.program) if sampler == "nutpie" else None
+    own["terms"] = (compiled.terms or compiled.program) if sampler == "nutpie" else None
     return kept(program, own, draw, by_model=not by_density)
 
 
 @contextmanager
 def whole_or_not_at_all() -> Iterator[None]:
-    """Let Ctrl-C end the block with ``KeyboardInterrupt``, whatever the samplers inside make of it.
-
-    nutpie and PyMC take an interrupt as the wish to have the draws made so far, and return them like a whole posterior.
-    The same holds for SIGTERM where the caller has it raise a kind of ``KeyboardInterrupt``.
-    """
+    """Let Ctrl-C or SIGTERM end the block, where samplers would return the draws made so far."""
     # Python hands no signal to other threads; a process in the background may have been told to ignore Ctrl-C
     in_main = threading.current_thread() is threading.main_thread()
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}

@@ -1,12 +1,8 @@
-r"""Simulation-based calibration: whether the posterior is right, on data drawn from the model itself.
+"""Simulation-based calibration: whether the posterior is right, on data drawn from the model itself.
 
-Parameters are drawn from the prior, data from the parameters, and the model is fitted to the data. Over many such fits
-the rank of the true value among (nearly independent) posterior draws is uniform, for every function of parameters and
-data (Cook, Gelman and Rubin 2006; Talts and others 2018). The joint log-likelihood is one of the functions, as it finds
-what the parameters one by one do not: a posterior that ignores data passes them (Modrák and others 2023).
-
-Whether ranks are uniform is judged by their empirical CDF within bands that hold all of it at once (Säilynoja, Bürkner
-and Vehtari 2022).
+The rank of the true value among nearly independent posterior draws is uniform over fits (Cook, Gelman and Rubin 2006;
+Talts and others 2018). The joint log-likelihood is ranked too: it finds what the parameters one by one do not (Modrák
+and others 2023). Ranks are judged by bands of their empirical CDF (Säilynoja, Bürkner and Vehtari 2022).
 """
 
 from __future__ import annotations
@@ -21,6 +17,7 @@ import numpy as np
 import pymc as pm
 from numpy.typing import ArrayLike, NDArray
 
+from estimators.arrays import FloatArray
 from estimators.content import UnsureError, content_digest
 from estimators.errors import InputError
 from inference.posterior.arviz_adapter import ess_bulk, group, r_hat
@@ -28,18 +25,6 @@ from inference.posterior.predictive import LogLikelihood, log_likelihood, prior_
 from inference.posterior.replicates import Row, Task, run_replicates
 from inference.posterior.sampling import CompiledModel, compile_model, sample, written_model
 from models.density import WrittenDensity
-
-__all__ = [
-    "JOINT_LOG_LIKELIHOOD",
-    "SbcModel",
-    "SbcSettings",
-    "rank_of_truth",
-    "run_sbc",
-    "sbc_rows",
-]
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 
 JOINT_LOG_LIKELIHOOD = "log_likelihood"
 """Name of the quantity that is the joint log-likelihood of all rows."""
@@ -64,16 +49,15 @@ class SbcModel:
 
     Attributes
     ----------
-    name : str
     build : callable
         Makes the PyMC model, with priors that generate plausible data and any answers of the right shape.
     quantities : tuple of str
         What to rank besides the joint log-likelihood: variables that are numbers, or ``"A[0]"`` for an element.
-    draw : callable, optional
-        Of a model with potentials, from which nothing can be drawn: takes the model and a random generator, gives the
-        model data, and returns the values of its variables that made them, by name.
     density : callable, optional
         Gives the model's density where it is written out, by which fits are made: they show that it is the model's.
+    draw : callable, optional
+        Of a model with potentials: takes the model and a random generator, gives the model data, and returns the values
+        of its variables that made them, by name.
     """
 
     name: str
@@ -141,24 +125,13 @@ def run_sbc(
     progress: Callable[[int, int], None] | None = None,
     set_aside: bool = False,
 ) -> list[Row]:
-    """Rank the truth in `n_fits` posteriors, and resume an interrupted run.
-
-    Parameters
-    ----------
-    model : SbcModel
-    n_fits : int
-    path : Path or str
-        See :func:`inference.posterior.replicates.run_replicates`.
-    seed : int
-    settings : SbcSettings, optional
-    n_jobs : int
-    progress : callable, optional
-    set_aside : bool
+    """Rank the truth in `n_fits` posteriors; the file at `path` resumes an interrupted run.
 
     Returns
     -------
     list of dict
-        See :func:`sbc_rows`; each with ``fit`` and ``seed`` besides.
+        Of each fit and quantity the rank of the truth, truth, posterior mean and sd, ESS, R-hat, and whether the fit
+        converged.
 
     Examples
     --------

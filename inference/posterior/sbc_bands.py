@@ -12,13 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binom, poisson
 
+from estimators.arrays import FloatArray, IntArray
 from estimators.display import Result
 from estimators.errors import InputError
-
-__all__ = ["EcdfBand", "SbcVerdict", "ecdf_band", "ecdf_counts", "judge_ranks"]
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,8 +23,6 @@ class EcdfBand:
 
     Attributes
     ----------
-    n_fits, n_ranked : int
-        Number of ranks; ranks go from 0 to `n_ranked`.
     probability : float
         That all counts of uniform ranks are inside; as counts are whole, a little more than was asked for.
     point : ndarray, shape (point,)
@@ -56,15 +50,6 @@ def ecdf_band(n_fits: int, n_ranked: int, probability: float = 0.95) -> EcdfBand
     at least :math:`\gamma`, and :math:`\gamma` is the largest for which all counts are inside with the probability
     asked for. That probability is exact, not simulated: the counts are those of a Poisson process given its
     total, so that they follow from i to i + 1 by one convolution.
-
-    Parameters
-    ----------
-    n_fits, n_ranked : int
-    probability : float
-
-    Returns
-    -------
-    EcdfBand
 
     Raises
     ------
@@ -140,7 +125,6 @@ class SbcVerdict(Result):
 
     Attributes
     ----------
-    n_fits : int
     rank_mean : float
         Mean of rank / n_ranked, 0.5 if uniform; above, the truth tends to be larger than the posterior.
     deviation : float
@@ -148,7 +132,6 @@ class SbcVerdict(Result):
         outside.
     p_value : float
         Probability that uniform ranks stray as far, over all points together.
-    inside : bool
     """
 
     n_fits: int
@@ -164,24 +147,7 @@ class SbcVerdict(Result):
 
 
 def judge_ranks(ranks: ArrayLike, n_ranked: int, probability: float = 0.95) -> SbcVerdict:
-    """Judge ranks by their ECDF and :func:`ecdf_band`.
-
-    Parameters
-    ----------
-    ranks : array_like of int, shape (fit,)
-        From 0 to `n_ranked`.
-    n_ranked : int
-    probability : float
-        That uniform ranks are inside the band.
-
-    Returns
-    -------
-    SbcVerdict
-
-    Raises
-    ------
-    InputError
-        For ranks that are none (see :func:`ecdf_counts`).
+    """Judge ranks from 0 to `n_ranked`, shape (fit,), by their ECDF and :func:`ecdf_band`.
 
     Examples
     --------

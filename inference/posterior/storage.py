@@ -11,22 +11,9 @@ from inference.disk import is_as_signed, is_signed, refuse_other, sign, whole
 from inference.posterior import arviz_adapter
 from inference.posterior.arviz_adapter import InferenceData
 
-__all__ = ["load_posterior", "save_posterior"]
-
 
 def save_posterior(idata: InferenceData, path: Path | str) -> Path:
     """Write a posterior as netCDF, in one step: a reader sees the whole file or none.
-
-    Parameters
-    ----------
-    idata : arviz.InferenceData
-    path : Path or str
-        Ends in ``.nc``; its folder exists.
-
-    Returns
-    -------
-    Path
-        Of what was written.
 
     Raises
     ------
@@ -36,12 +23,10 @@ def save_posterior(idata: InferenceData, path: Path | str) -> Path:
 
     Examples
     --------
-    >>> import inference, models, tempfile
-    >>> from estimators.guesses.examples import guess_study
-    >>> idata = inference.stand_in_posterior(models.accuracy_model(models.accuracy_data(guess_study())))
+    >>> import inference, tempfile
+    >>> from inference.examples import normal_posterior
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = inference.save_posterior(idata, f"{folder}/posterior.nc")
-    ...     print(path.name)
+    ...     print(inference.save_posterior(normal_posterior(), f"{folder}/posterior.nc").name)
     posterior.nc
     """
     path = Path(path)
@@ -57,14 +42,6 @@ def save_posterior(idata: InferenceData, path: Path | str) -> Path:
 def load_posterior(path: Path | str) -> InferenceData:
     """Read what :func:`save_posterior` wrote, every number as it was.
 
-    Parameters
-    ----------
-    path : Path or str
-
-    Returns
-    -------
-    arviz.InferenceData
-
     Raises
     ------
     InputError
@@ -72,12 +49,12 @@ def load_posterior(path: Path | str) -> InferenceData:
 
     Examples
     --------
-    >>> import inference, models, tempfile
-    >>> from estimators.guesses.examples import guess_study
-    >>> idata = inference.stand_in_posterior(models.accuracy_model(models.accuracy_data(guess_study())))
+    >>> import inference, tempfile
+    >>> from inference.examples import normal_posterior
+    >>> idata = normal_posterior()
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     again = inference.load_posterior(inference.save_posterior(idata, f"{folder}/posterior.nc"))
-    >>> bool((again.posterior["ability"] == idata.posterior["ability"]).all())
+    >>> bool((again.posterior["mean"] == idata.posterior["mean"]).all())
     True
     """
     path = Path(path)

@@ -7,8 +7,6 @@ from typing import Any
 
 from inference.progress import Show
 
-__all__ = ["Told"]
-
 _TOLD_MS = 500
 
 

@@ -13,6 +13,7 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
+from estimators.arrays import FloatArray
 from estimators.errors import check_memory
 from inference.posterior.arviz_adapter import InferenceData, from_groups
 from inference.progress import Show
@@ -20,10 +21,6 @@ from models.density import WrittenDensity
 
 if TYPE_CHECKING:
     import pymc as pm
-
-__all__ = ["hmc", "nutpie_program"]
-
-FloatArray = NDArray[np.float64]
 
 
 def hmc(

@@ -8,8 +8,6 @@ import models
 from estimators.rankings.examples import ranking_study
 from inference.examples import stand_in_posterior
 
-__all__ = ["rank_posterior"]
-
 
 def rank_posterior() -> tuple[xr.Dataset, models.RankData]:
     """Draws of the regression of ranks, and its data."""

@@ -10,25 +10,15 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
+from estimators.arrays import FloatArray
 from estimators.display import Result, interval_rows
 from estimators.errors import InputError
+from inference.posterior.item_draws import flat
 from models.rankings.slopes import RankData, log_category_probability
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = [
-    "RankDraws",
-    "expected_scores",
-    "power_to_tell_apart",
-    "predictive_checks",
-    "rank_draws",
-    "replicated_counts",
-    "score_slopes",
-    "share_best",
-]
-
-FloatArray = NDArray[np.float64]
 
 # nodes of the Gauss-Hermite rule over a new window's effect; nine are exact to far more digits than draws have
 _NODES = 9
@@ -36,14 +26,13 @@ _NODES = 9
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RankDraws(Result):
-    """Draws of a posterior, chains one after the other.
+    """Draws of a posterior, chains one after the other; ``model_window_spread`` is 0 for a single model.
 
     Attributes
     ----------
     baseline : ndarray, shape (draw, category)
     intercept, slope : ndarray, shape (draw, model)
     window_spread, model_window_spread : ndarray, shape (draw,)
-        The second is 0 for a single model.
     log_odds : ndarray, shape (draw, cell)
         Of the windows of the study.
     """
@@ -65,18 +54,7 @@ class RankDraws(Result):
 
 
 def rank_draws(posterior: xr.Dataset, n_draws: int | None = None) -> RankDraws:
-    """Take draws out of a posterior of :func:`models.rankings.slopes.rank_slope_model`, evenly thinned to `n_draws`.
-
-    Parameters
-    ----------
-    posterior : xarray.Dataset
-        Of :func:`models.rankings.slopes.rank_slope_model`.
-    n_draws : int, optional
-        At most as many draws are taken; by default all.
-
-    Returns
-    -------
-    RankDraws
+    """Take draws out of a posterior of :func:`models.rank_slope_model`, evenly thinned to `n_draws`.
 
     Examples
     --------
@@ -85,42 +63,19 @@ def rank_draws(posterior: xr.Dataset, n_draws: int | None = None) -> RankDraws:
     >>> inference.rank_draws(rank_posterior()[0])
     RankDraws(16 draws of 2 models)
     """
-
-    def flat(name: str) -> FloatArray:
-        values = posterior[name].transpose("chain", "draw", ...).to_numpy()
-        return np.asarray(values.reshape(-1, *values.shape[2:]), dtype=float)
-
     total = posterior.sizes["chain"] * posterior.sizes["draw"]
     n = total if n_draws is None else min(n_draws, total)
     at = np.floor((np.arange(n) + 0.5) * total / n).astype(int)
-    window = flat("window_spread")[at]
-    return RankDraws(
-        baseline=flat("baseline")[at],
-        intercept=flat("intercept")[at],
-        slope=flat("slope")[at],
-        window_spread=window,
-        model_window_spread=flat("model_window_spread")[at] if "model_window_spread" in posterior else 0 * window,
-        log_odds=flat("log_odds")[at],
-    )
+    names = ("baseline", "intercept", "slope", "window_spread", "model_window_spread", "log_odds")
+    found = {name: np.asarray(flat(posterior, name), dtype=float)[at] for name in names if name in posterior}
+    return RankDraws(**{"model_window_spread": 0 * found["window_spread"]} | found)
 
 
 def expected_scores(draws: RankDraws, data: RankData, score: ArrayLike, length: ArrayLike) -> FloatArray:
-    """Expected score of a token in a new window, by model and context length.
+    """Expected score of a token in a new window, at the mean of the texts; shape (draw, model, length).
 
-    Averaged over the effects that a new window may have (Gauss-Hermite quadrature), at the mean of the texts.
-
-    Parameters
-    ----------
-    draws : RankDraws
-    data : RankData
-    score : array_like, shape (category,)
-        The score of every category (see ``data.category_rank``).
-    length : array_like, shape (length,)
-        Tokens of context.
-
-    Returns
-    -------
-    ndarray, shape (draw, model, length)
+    Averaged over the effects that a new window may have, by Gauss-Hermite quadrature. `score` is of every category (see
+    ``data.category_rank``), `length` in tokens of context.
 
     Examples
     --------
@@ -146,18 +101,7 @@ def _log_odds(draws: RankDraws, data: RankData, length: ArrayLike) -> FloatArray
 
 
 def score_slopes(scores: FloatArray, length: ArrayLike) -> FloatArray:
-    """Least-squares slope of expected scores on log2 length: score gained by a doubling, (draw, model).
-
-    Parameters
-    ----------
-    scores : ndarray, shape (draw, model, length)
-        Of :func:`expected_scores`.
-    length : array_like, shape (length,)
-        Tokens of context.
-
-    Returns
-    -------
-    ndarray, shape (draw, model)
+    """Score gained by a doubling of the context, (draw, model): least-squares slope of expected scores on log2 length.
 
     Examples
     --------
@@ -174,14 +118,6 @@ def score_slopes(scores: FloatArray, length: ArrayLike) -> FloatArray:
 
 def share_best(values: FloatArray) -> FloatArray:
     """Probability of every place of every model, best first: (model, place) from draws (draw, model).
-
-    Parameters
-    ----------
-    values : ndarray, shape (draw, model)
-
-    Returns
-    -------
-    ndarray, shape (model, place)
 
     Examples
     --------
@@ -205,16 +141,7 @@ def replicated_counts(draws: RankDraws, data: RankData, rng: np.random.Generator
 
 @dataclass(frozen=True)
 class PredictiveCheck:
-    """One statistic of the data beside its posterior predictive distribution.
-
-    Attributes
-    ----------
-    statistic : str
-    observed, median, lower, upper : float
-        Observed, and predicted (central interval).
-    p_value : float
-        Two-sided; small where the data are unlike what the model predicts.
-    """
+    """One statistic of the data beside its posterior predictive distribution."""
 
     statistic: str
     observed: float
@@ -287,25 +214,18 @@ def power_to_tell_apart(
     rng: np.random.Generator,
     level: float = 0.05,
 ) -> dict[str, FloatArray]:
-    r"""Probability that a new study tells two models apart, by its number of windows.
+    """Probability that a new study tells two models apart, by its number of windows.
 
     A study scores the same windows with both models, as many at every length of this study, fits a least-squares line
-    on log2 length to the differences of window means, and tests its height at the mean log2 length, or its slope. For
-    every draw the mean and the variance of such a difference are computed and the power is that of the two-sided t
-    test (noncentral t distribution); over draws it is averaged, so that what is not known of the models is part of it.
+    on log2 length to the differences of window means, and tests its height at the mean log2 length, or its slope, by a
+    two-sided t test. The power (noncentral t distribution) is averaged over draws of the models.
 
     Parameters
     ----------
-    draws : RankDraws
-    data : RankData
-    score : array_like, shape (category,)
     n_windows : array_like of int, shape (number,)
         Windows of the new study, in all.
     n_tokens : int
         Tokens a window.
-    rng : numpy.random.Generator
-    level : float
-        Of the test.
 
     Returns
     -------

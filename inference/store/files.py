@@ -1,20 +1,9 @@
 """The files of a store: one Arrow IPC file a batch, immutable, checked by its own name.
 
-A file is one record batch of the Arrow IPC format, which pandas, polars, DuckDB and R read too. Column ``key`` holds
-the keys; every other column is one array of results, with one row a key:
-
-==============================================  ===========================================================
-array                                           column
-==============================================  ===========================================================
-numbers or booleans, shape (n,)                 of that type
-numbers or booleans, shape (n, a, ...)          fixed-size lists, nested by axis
-strings, shape (n,) or (n, a, ...)              utf8, fixed-size lists of utf8
-object array of n one-dimensional arrays        lists, of numbers (all of one dtype) or of strings
-==============================================  ===========================================================
-
-The schema's metadata has ``shannon-game``: JSON with the format, its version, the operation's description and what
-else the writer wants to be known. The file's name is the SHA-256 of its bytes (``sha256sum`` checks a store), so that
-a file that was cut off or changed does not fit its name, and two processes that write the same file do no harm.
+A file is one record batch. Column ``key`` holds the keys; every other column is an array with one row a key: shape (n,)
+of its own type, shape (n, a, ...) as nested fixed-size lists, rows of unequal lengths as lists. The schema's metadata
+``shannon-game`` is JSON with format, version, the operation and what else the writer wants to be known. The file's name
+is the SHA-256 of its bytes, so that a damaged file does not fit it, and two processes that write it do no harm.
 """
 
 from __future__ import annotations
@@ -24,7 +13,8 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,23 +22,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.errors import InputError, unknown_choice
+from estimators.errors import InputError
 from inference.manifest import SCRATCH
 from inference.store.keys import KEY_LENGTH, OperationKey, canonical_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-__all__ = [
-    "FILE_NAME",
-    "PARTIAL",
-    "SCHEMA_VERSION",
-    "ragged",
-    "read_arrays",
-    "read_keys",
-    "write_atomically",
-    "write_batch",
-]
 
 SCHEMA_VERSION = 1
 """Raised whenever files are written in another way; a store of another version is refused."""
@@ -128,7 +107,6 @@ def read_arrays(
     *,
     verify: bool = True,
     rows: NDArray[np.intp] | None = None,
-    names: Sequence[str] | None = None,
 ) -> dict[str, NDArray[Any]]:
     """Read the arrays of a file, after checking its bytes against its name."""
     import pyarrow as pa  # noqa: PLC0415
@@ -139,12 +117,8 @@ def read_arrays(
         source.seek(0)
         batch = _open(source, path, operation)
         shapes = json.loads(batch.schema.metadata[_METADATA])["shapes"]
-        there = [name for name in batch.schema.names if name != _KEY]
-        for name in names or ():
-            if name not in there:
-                raise unknown_choice("array", name, there, source=path)
         found = {}
-        for name in there if names is None else names:
+        for name in (name for name in batch.schema.names if name != _KEY):
             column = batch.column(name)
             found[name] = _decode(column if rows is None else column.take(pa.array(rows)), shapes[name])
         return found
@@ -159,24 +133,20 @@ def ragged(rows: Sequence[Sequence[Any] | NDArray[Any]]) -> NDArray[np.object_]:
     return array
 
 
-class _named:  # noqa: N801 - a context manager that reads as a verb
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
     """Turn what a damaged or vanished file raises into an error that names it."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, problem: BaseException | None, trace: object) -> None:
-        if problem is None or isinstance(problem, InputError) or not isinstance(problem, Exception):
-            return
-        if isinstance(problem, FileNotFoundError):
-            raise InputError("was removed while the store was in use", source=self.path) from problem
-        if isinstance(problem, PermissionError):
-            raise InputError("cannot be read: permission denied", source=self.path) from problem
+    try:
+        yield
+    except InputError:
+        raise
+    except FileNotFoundError as problem:
+        raise InputError("was removed while the store was in use", source=path) from problem
+    except PermissionError as problem:
+        raise InputError("cannot be read: permission denied", source=path) from problem
+    except Exception as problem:
         # Arrow raises many kinds for a file that is cut off or changed, and none says more than that
-        raise _damaged(self.path, f"{type(problem).__name__}: {problem}") from problem
+        raise _damaged(path, f"{type(problem).__name__}: {problem}") from problem
 
 
 def _damaged(path: Path, why: str) -> InputError:

@@ -1,6 +1,5 @@
-"""What identifies a result: the operation, and the context it was applied to; and what follows from a key alone.
+"""What identifies a result: the operation and the context, by a hash of their content.
 
-A key is a hash of content, so that the same context asked twice is the same key, in any order, process or study.
 The seed of a context's random numbers and the shard that computes it come from its key, never from its position.
 """
 
@@ -19,17 +18,6 @@ from numpy.typing import NDArray
 
 from estimators.code_identity import code_hash, package_version, source_hash, work_hash
 from estimators.errors import InputError
-
-__all__ = [
-    "OperationKey",
-    "Shard",
-    "canonical_json",
-    "context_seed",
-    "model_versions",
-    "operation_key",
-    "parse_shard",
-    "result_key",
-]
 
 KEY_LENGTH = 32
 """Hexadecimal digits of a key: 128 bits, where two among a billion contexts agree with probability 1e-21."""
@@ -61,14 +49,7 @@ def _sha256(text: str) -> str:
 
 @dataclass(frozen=True)
 class OperationKey:
-    """What was done by which model: results of two operations never mix. Made by :func:`operation_key`.
-
-    Parameters
-    ----------
-    name : str
-    description : str
-        Canonical JSON of name, model, parameters and code; equal descriptions are the same operation.
-    """
+    """What was done by which model: results of two operations never mix. Made by :func:`operation_key`."""
 
     name: str
     description: str
@@ -110,10 +91,7 @@ def result_key(*content: Any) -> str:
 
 
 def context_seed(seed: int, key: str) -> int:
-    """Seed for the random numbers of one context: 64 bits of SHA-256 over the run's seed and the key.
-
-    The same context gets the same candidates, whatever stands before it, in whichever batch or shard it is.
-    """
+    """Seed for the random numbers of one context: 64 bits of SHA-256 over the run's seed and the key."""
     return int(_sha256(canonical_json(["seed", int(seed), key]))[:16], 16)
 
 

@@ -1,9 +1,8 @@
 """The store: results of language models on disk, computed once, by whatever process.
 
-A store is a folder with one subfolder an operation and in it one immutable file a batch (see
-:mod:`inference.store.files`). There is no index on disk: which keys are there is what the files say, read when a
-store is opened and again, for new files only, whenever something is asked. So two processes, or a hundred on a shared
-disk, can fill one store without speaking to each other; what is computed twice is kept twice and counts once.
+A folder has one subfolder an operation and in it one immutable file a batch (:mod:`inference.store.files`). There is no
+index: files say which keys are there, so that many processes fill one store without speaking to each other. What is
+computed twice is kept twice and counts once.
 """
 
 from __future__ import annotations
@@ -24,24 +23,12 @@ from inference.store.files import (
     FILE_NAME,
     PARTIAL,
     SCHEMA_VERSION,
-    ragged,
     read_arrays,
     read_keys,
     write_atomically,
     write_batch,
 )
-from inference.store.keys import OperationKey, context_seed, operation_key, result_key
-
-__all__ = [
-    "OperationKey",
-    "Store",
-    "StoreCounts",
-    "context_seed",
-    "open_store",
-    "operation_key",
-    "ragged",
-    "result_key",
-]
+from inference.store.keys import OperationKey
 
 log = logging.getLogger("shannon-game")
 
@@ -102,9 +89,7 @@ class Store:
             write_atomically(known.folder / _OPERATION, description.encode("ascii"))
         return write_batch(known.folder, operation, keys, arrays, provenance or {})
 
-    def read(
-        self, operation: OperationKey, keys: Sequence[str], *, names: Sequence[str] | None = None
-    ) -> dict[str, NDArray[Any]]:
+    def read(self, operation: OperationKey, keys: Sequence[str]) -> dict[str, NDArray[Any]]:
         """Read the results of keys, in their order."""
         known = self._known_of(operation)
         if any(key not in known.place for key in keys):
@@ -117,7 +102,7 @@ class Store:
                 source=self.folder,
             )
         places = np.fromiter((known.place[key] for key in keys), dtype=np.int64, count=len(keys))
-        return _gathered(known, operation, places, names)
+        return _gathered(known, operation, places)
 
     def counts(self, operation: OperationKey) -> StoreCounts:
         """Count what the store has of an operation."""
@@ -211,9 +196,7 @@ def open_store(folder: Path | str) -> Store:
     return Store(folder)
 
 
-def _gathered(
-    known: _Known, operation: OperationKey, places: NDArray[np.int64], names: Sequence[str] | None
-) -> dict[str, NDArray[Any]]:
+def _gathered(known: _Known, operation: OperationKey, places: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
     """Rows of many files, put in the order asked for."""
     result: dict[str, NDArray[Any]] = {}
     file_numbers, rows = places >> _ROW_BITS, places & ((1 << _ROW_BITS) - 1)
@@ -221,9 +204,7 @@ def _gathered(
     for group in np.split(order, np.flatnonzero(np.diff(file_numbers[order])) + 1) if len(order) else []:
         number = int(file_numbers[group[0]])
         path = known.files[number]
-        found = read_arrays(
-            path, operation, verify=number not in known.verified, rows=rows[group].astype(np.intp), names=names
-        )
+        found = read_arrays(path, operation, verify=number not in known.verified, rows=rows[group].astype(np.intp))
         known.verified.add(number)
         if not result:
             result = {

@@ -11,8 +11,6 @@ from pydantic import model_validator
 from estimators.errors import InputError
 from inference.settings import Group, Text
 
-__all__ = ["PERCENTS", "PromptSettings", "Question", "option_question", "percent_question", "shown", "word_question"]
-
 PERCENTS = (99, 90, 80, 70, 60, 50, 40, 30, 20, 10, 1)
 """Probabilities that can be given, as the game's page shows them."""
 
@@ -28,15 +26,7 @@ space and an arrow (↵) for a line break. One of the two came next in the text.
 
 @dataclass(frozen=True)
 class Question:
-    """What a model is asked.
-
-    Attributes
-    ----------
-    system, user : str
-        What the two say; one of them may be empty.
-    draw : int
-        Number of the draw, where answers are drawn: the same question is answered once for every number.
-    """
+    """What a model is asked."""
 
     system: str
     user: str
@@ -99,26 +89,12 @@ Text: {context}"""
 
 
 def shown(token: str) -> str:
-    """Write a token as the game's page shows it: its blanks as signs.
-
-    Examples
-    --------
-    >>> shown(" he")
-    '·he'
-    """
+    """Write a token as the game's page shows it: its blanks as signs."""
     return token.translate(_SIGNS)
 
 
 def percent_question(prompt: PromptSettings, context: str, a: str, b: str, *, question: str | None = None) -> Question:
-    r"""Ask how probable it is that A came next.
-
-    Examples
-    --------
-    >>> print(percent_question(PromptSettings(), "Call me", " Ishmael", " a").user.split("\n\n")[-1])
-    A: ·Ishmael
-    B: ·a
-    How probable is it that A came next?
-    """
+    """Ask how probable it is that A came next."""
     values = _values(context, a, b) | {"question": prompt.percent_question if question is None else question}
     return _filled(prompt, prompt.percent, values)
 
@@ -129,14 +105,7 @@ def option_question(prompt: PromptSettings, context: str, a: str, b: str) -> Que
 
 
 def word_question(prompt: PromptSettings, context: str) -> Question:
-    """Ask for the next word of a text.
-
-    Examples
-    --------
-    >>> complete = PromptSettings(name="complete", system="Complete the following text:", word="{context}")
-    >>> word_question(complete, "Call me")
-    Question(system='Complete the following text:', user='Call me', draw=0)
-    """
+    """Ask for the next word of a text."""
     return _filled(prompt, prompt.word, {"context": context})
 
 

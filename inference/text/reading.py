@@ -7,37 +7,19 @@ from collections.abc import Sequence
 
 from inference.text.prompts import PERCENTS
 
-__all__ = ["read_percent", "read_word"]
-
 _PERCENT = re.compile(r"([0-9]{1,2})\s?%?\.?")
 _BLANKS = str.maketrans({"·": " ", "↵": "\n", "⇥": "\t"})
 _QUOTES = ('""', "''", "“”", "\N{LEFT SINGLE QUOTATION MARK}\N{RIGHT SINGLE QUOTATION MARK}", "``", "«»")
 
 
 def read_percent(text: str, *, finished: bool = True, percents: Sequence[int] = PERCENTS) -> int | None:
-    """Read which of the values that can be given an answer gives.
-
-    The first line that is not empty has to be the value, a percent sign after it or not, and nothing else.
-
-    Examples
-    --------
-    >>> read_percent("90%"), read_percent("70"), read_percent("about 90%"), read_percent("95%")
-    (90, 70, None, None)
-    >>> read_percent("1", finished=False) is None
-    True
-    """
+    """Read which of the values that can be given an answer gives."""
     found = _PERCENT.fullmatch(_first_line(text, finished=finished))
     return int(found[1]) if found and int(found[1]) in percents else None
 
 
 def read_word(text: str, *, finished: bool = True) -> str | None:
-    """Read the one word or sign that an answer gives, without blanks and quotes around it.
-
-    Examples
-    --------
-    >>> read_word("·Ishmael"), read_word(' "it"'), read_word("It is Ishmael")
-    ('Ishmael', 'it', None)
-    """
+    """Read the one word or sign that an answer gives, without blanks and quotes around it."""
     word = _first_line(text, finished=finished).translate(_BLANKS).strip()
     if len(word) > 2 and word[0] + word[-1] in _QUOTES:
         word = word[1:-1].strip()

@@ -11,8 +11,6 @@ import pytensor.tensor as pt
 from models.bets.recalibration_data import RecalibrationData
 from models.bets.recalibration_priors import RecalibrationPriors
 
-__all__ = ["recalibration_model"]
-
 
 def recalibration_model(data: RecalibrationData, priors: RecalibrationPriors | None = None) -> pm.Model:
     r"""Build the model of what comes, given stakes.
@@ -30,11 +28,6 @@ def recalibration_model(data: RecalibrationData, priors: RecalibrationPriors | N
     nothing to do with them. With the same :math:`m_c` for every cell (``mix="cells"``) nothing is mixed in that the
     participant did not know. Where the target was not named, the back-off's share of it among unnamed words is a
     constant, and no part of the likelihood. Stakes as they are have k = 1 and :math:`\varepsilon = 0`.
-
-    Parameters
-    ----------
-    data : RecalibrationData
-    priors : RecalibrationPriors, optional
 
     Returns
     -------

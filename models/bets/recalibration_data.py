@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.arrays import FloatArray
 from estimators.bets.losses import FLOOR, UNIFORM, back_off_model, spread_nats
 from estimators.bets.study import BETS, GENERATOR, hit_of_answers, named_mass
 from estimators.errors import InputError, unknown_choice
@@ -16,39 +17,28 @@ from estimators.layout import item_labels, item_positions
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["MIXES", "Mix", "RecalibrationData", "recalibration_data"]
-
 Mix = Literal["cells", "back_off"]
 MIXES: tuple[str, ...] = get_args(Mix)
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class RecalibrationData:
-    """Bets for :func:`models.bets.recalibration.recalibration_model`.
+    """Bets for :func:`models.bets.recalibration.recalibration_model`: A answers of U participants in C cells.
 
-    Letters: A answers, U participants, C cells: anything else first, then the words named, then padding.
+    Cell 0 is anything else, then come the words named, then padding.
 
     Attributes
     ----------
-    participant : ndarray of str, shape (U,)
     person : ndarray of int, shape (A,)
         Positions of the participants.
-    stake : ndarray, shape (A, C)
-        Shares; 0 in the padding.
-    mixed : ndarray, shape (A, C)
-        Distribution over the cells that stakes are mixed with; 0 in the padding.
+    stake, mixed : ndarray, shape (A, C)
+        Shares, and the distribution that they are mixed with; 0 in the padding.
     came : ndarray of int, shape (A,)
         The cell that came; 0 where the target was not named.
     spread_nats : ndarray, shape (A,)
         -ln of the back-off's share of the target among the words not named; 0 where it was named.
     response : ndarray of int, shape (A,)
         Responses of the study.
-    item : ndarray, shape (A,)
-        What its owner calls the item of each.
-    back_off : str
-    mix : str
     n_unasked : int
         Responses left out: the back-off was not asked.
     """
@@ -73,23 +63,17 @@ def recalibration_data(
 
     Parameters
     ----------
-    study : xarray.Dataset
-        A bet study.
     back_off, vocab_size
         See :func:`estimators.bets.bet_losses`; "floor" is no distribution.
     mix : {"cells", "back_off"}, optional
-        What stakes are mixed with: the same for every cell of an answer, which knows nothing; or what the back-off
-        gives to the cells. With a language model the latter is the loss of people and the model together.
-
-    Returns
-    -------
-    RecalibrationData
+        What stakes are mixed with: the same for every cell of an answer, or what the back-off gives to the cells. With
+        a language model the latter is the loss of people and the model together.
 
     Raises
     ------
     InputError
-        For an unknown back-off or mix, no answer that the back-off was asked about, or an answer in which it gives
-        nothing to what came.
+        For an unknown back-off or mix, no answer that the back-off was asked about, or one in which it gives nothing to
+        what came.
 
     Examples
     --------

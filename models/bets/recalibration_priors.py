@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from models.priors import check_priors
 
-__all__ = ["RecalibrationPriors"]
-
 
 @dataclass(frozen=True)
 class RecalibrationPriors:

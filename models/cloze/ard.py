@@ -14,8 +14,6 @@ from models.cloze.ard_data import LINK_SCALE, ArdData, check_likelihood
 from models.cloze.ard_likelihood import add_likelihood
 from models.cloze.ard_priors import ArdPriors, FixedScales
 
-__all__ = ["COEFFICIENT_PRIORS", "ArdPriors", "CoefficientPrior", "FixedScales", "ard_model"]
-
 CoefficientPrior = Literal["ard", "horseshoe", "normal", "fixed"]
 COEFFICIENT_PRIORS: tuple[str, ...] = get_args(CoefficientPrior)
 
@@ -61,10 +59,8 @@ def ard_model(
 
     Parameters
     ----------
-    data : ArdData
     prior : {"ard", "horseshoe", "normal", "fixed"}
     likelihood : {"beta", "logit_normal", "gaussian"}
-    priors : ArdPriors, optional
     fixed : FixedScales, optional
         For the prior "fixed", whose likelihood is Gaussian.
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from estimators.arrays import FloatArray
 from estimators.cloze.answer_statistics import answer_statistics, pooled_covariance
 from estimators.cloze.distributions import WordCounts, entropy_nats, relative_frequencies
 from estimators.cloze.split_halves import (
@@ -27,19 +28,6 @@ from models.cloze.ard_data import Measured
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = [
-    "DESIGNS",
-    "PREDICTORS",
-    "ArdColumns",
-    "Design",
-    "clean_columns",
-    "columns_of",
-    "context_lengths",
-    "measured_error",
-    "study_column",
-]
-
-Floats = NDArray[np.float64]
 
 PREDICTORS: Mapping[str, str] = MappingProxyType(
     {
@@ -65,7 +53,6 @@ class ArdColumns:
     ----------
     target : ndarray, shape (row,)
         TVD between the model and one group of people.
-    predictors : mapping of str to ndarray, shape (row,)
     position : ndarray of int, shape (row,)
         Position along the study's ``item``.
     text, item, player : ndarray of str, shape (row,)
@@ -76,13 +63,13 @@ class ArdColumns:
         What was left out, and how often.
     """
 
-    target: Floats
-    predictors: Mapping[str, Floats]
+    target: FloatArray
+    predictors: Mapping[str, FloatArray]
     position: NDArray[np.intp]
     text: NDArray[np.str_]
     item: NDArray[np.str_]
     player: NDArray[np.str_]
-    covariance: Floats | None = None
+    covariance: FloatArray | None = None
     notes: tuple[tuple[str, int], ...] = ()
 
     def take(self, rows: NDArray[np.bool_]) -> ArdColumns:
@@ -116,32 +103,19 @@ def clean_columns(
     Of each context's answers, `target_answers` drawn at random make the target (TVD between them and the model's cpd),
     and twice `oracle_answers` others make ``human_entropy`` and ``oracle_tvd`` (averaged over all ways to halve them),
     with the covariance of their errors. Numbers of answers are the same in all contexts, so that biases of small
-    samples are alike. One function makes words comparable on all sides; failed samples, junk and blanks are dropped;
-    several entries of a model for one context are pooled.
-
-    Two other designs show what that changes, on the same contexts. "shared" is the paper's: all answers are halved
-    once, the target is to oracle 1, ``oracle_tvd`` between oracles 1 and 2, and the entropy is of all answers.
-    "resplit" has the same target and entropy, and averages ``oracle_tvd`` over all ways to halve the answers, so that
-    no split is on both sides, but the same people are.
+    samples are alike. Failed samples, junk and blanks are dropped; several entries of a model for one context are
+    pooled.
 
     Parameters
     ----------
-    study : xarray.Dataset
-        A cloze study with counts.
-    models : sequence of str
-        One row for each context and model.
-    predictors : sequence of str
-    rng : numpy.random.Generator
     target_answers, oracle_answers : int, optional
         A context with fewer answers than ``target_answers + 2 * oracle_answers`` is left out and counted.
     design : {"disjoint", "resplit", "shared"}, optional
-        Only "disjoint" has errors of measurement.
+        "shared" is the paper's: all answers are halved once, the target is to oracle 1, ``oracle_tvd`` between the
+        oracles, and the entropy of all answers. "resplit" averages ``oracle_tvd`` over all ways to halve them. Only
+        "disjoint" has errors of measurement.
     rules : WordRules, optional
         For all sides; by default the study's own.
-
-    Returns
-    -------
-    ArdColumns
 
     Raises
     ------
@@ -223,18 +197,7 @@ def clean_columns(
 
 
 def measured_error(columns: ArdColumns, names: Sequence[str]) -> Measured | None:
-    """Errors of those of `names` that are predictors of the columns.
-
-    Parameters
-    ----------
-    columns : ArdColumns
-    names : sequence of str
-        Of :data:`PREDICTORS` those that are estimates; those that the columns lack are passed over.
-
-    Returns
-    -------
-    Measured or None
-        None if the columns have none of them.
+    """Errors of those of `names` that are predictors of the columns; None if they have none of them.
 
     Raises
     ------
@@ -262,14 +225,8 @@ def measured_error(columns: ArdColumns, names: Sequence[str]) -> Measured | None
     return Measured(tuple(kept), columns.covariance[:, at][:, :, at])
 
 
-def study_column(study: xr.Dataset, name: str) -> Floats:
-    """A numeric variable of the study by item, as a predictor.
-
-    Raises
-    ------
-    InputError
-        If there is none, or it is no number for each item.
-    """
+def study_column(study: xr.Dataset, name: str) -> FloatArray:
+    """A numeric variable of the study by item, as a predictor."""
     usable = [
         str(variable)
         for variable in study.data_vars
@@ -277,14 +234,14 @@ def study_column(study: xr.Dataset, name: str) -> Floats:
     ]
     if name not in usable:
         raise unknown_choice("predictor", name, [*PREDICTORS, *usable])
-    values: Floats = study[name].to_numpy().astype(float)
+    values: FloatArray = study[name].to_numpy().astype(float)
     return values
 
 
 def columns_of(  # noqa: PLR0917 - each is one column
     study: xr.Dataset,
-    target: Floats,
-    made: Mapping[str, Floats],
+    target: FloatArray,
+    made: Mapping[str, FloatArray],
     predictors: Sequence[str],
     position: NDArray[np.intp],
     player: Sequence[str],
@@ -307,7 +264,7 @@ def columns_of(  # noqa: PLR0917 - each is one column
     )
 
 
-def context_lengths(study: xr.Dataset) -> Floats:
+def context_lengths(study: xr.Dataset) -> FloatArray:
     """Words of each context."""
     return np.array([len(text.split(" ")) for text in study["context"].to_numpy().tolist()], dtype=float)
 

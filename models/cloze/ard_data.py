@@ -9,11 +9,9 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from estimators.arrays import FloatArray
 from estimators.errors import InputError, unknown_choice
 
-__all__ = ["LIKELIHOODS", "LINK_SCALE", "ArdData", "Measured", "ard_data", "check_likelihood", "recording_limits"]
-
-Floats = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
 LIKELIHOODS = ("beta", "logit_normal", "gaussian")
@@ -35,7 +33,7 @@ class Measured:
     """
 
     names: tuple[str, ...]
-    covariance: Floats
+    covariance: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,32 +42,25 @@ class ArdData:
 
     Parameters
     ----------
-    target : ndarray, shape (row,)
-        In [0, 1].
-    predictor : tuple of str
     x : ndarray, shape (row, predictor)
-        (value - centre) / scale.
-    centre, scale : ndarray, shape (predictor,)
-        Over the rows; the scale is 1 where predictors keep their units.
+        (value - centre) / scale, of all rows; the scale is 1 where predictors keep their units.
     noisy : tuple of str
         Predictors with measurement error, in the order of `predictor`.
     error_covariance : ndarray, shape (item, noisy, noisy)
         In units of `x`.
     item, text, player : ndarray of str
         Labels of the items, of the texts that they are from, and of the players (models) compared with people.
-    item_of_row, player_of_row : ndarray of int, shape (row,)
-    text_of_item : ndarray of int, shape (item,)
     groups : tuple of str
         What has an effect of its own: "text", "item" and "player", where the rows can tell it.
     """
 
-    target: Floats
+    target: FloatArray
     predictor: tuple[str, ...]
-    x: Floats
-    centre: Floats
-    scale: Floats
+    x: FloatArray
+    centre: FloatArray
+    scale: FloatArray
     noisy: tuple[str, ...]
-    error_covariance: Floats
+    error_covariance: FloatArray
     item: NDArray[np.str_]
     text: NDArray[np.str_]
     player: NDArray[np.str_]
@@ -84,7 +75,7 @@ class ArdData:
         return self.text_of_item[self.item_of_row]
 
     @property
-    def x_of_item(self) -> Floats:
+    def x_of_item(self) -> FloatArray:
         """Predictors averaged over the rows of each item, shape (item, predictor)."""
         count = np.bincount(self.item_of_row, minlength=self.item.size)
         columns = [np.bincount(self.item_of_row, weights=column, minlength=self.item.size) for column in self.x.T]
@@ -115,7 +106,6 @@ def ard_data(
     ----------
     target : array_like, shape (row,)
         In [0, 1].
-    predictors : mapping of str to array_like, shape (row,)
     text : sequence of str, shape (row,)
         The text that each row's context is from; one for each item.
     item : sequence of str, shape (row,), optional
@@ -125,14 +115,13 @@ def ard_data(
     measured : Measured, optional
         Which predictors have errors of measurement.
     standardise : bool, optional
-        Divide by the standard deviation over the rows (ddof = 0). Otherwise predictors are only centred: a coefficient
-        is then per unit of its predictor.
+        Divide by the standard deviation over the rows (ddof = 0); otherwise predictors are only centred.
 
     Returns
     -------
     ArdData
-        With groups "text" where there are several; "item" where at least a fifth of the items has several rows (an
-        effect of an item with one row cannot be told from the noise of that row); "player" where there are several.
+        With groups "text" and "player" where there are several, and "item" where at least a fifth of the items has
+        several rows (the effect of an item with one row cannot be told from noise).
 
     Raises
     ------
@@ -207,16 +196,13 @@ def check_likelihood(name: str) -> None:
         raise unknown_choice("likelihood", name, LIKELIHOODS, source="ard model")
 
 
-def recording_limits(target: Floats) -> tuple[float, float]:
-    """Values beyond which a distance would be recorded as 0 or 1: half-way from the ends to the nearest one inside.
-
-    A distance between samples moves in steps, and cannot be nearer to an end than one step.
-    """
+def recording_limits(target: FloatArray) -> tuple[float, float]:
+    """Values beyond which a distance would be recorded as 0 or 1: half-way from the ends to the nearest one inside."""
     inside = target[(target > 0) & (target < 1)]
     return float(inside.min(initial=0.5) / 2), float((1 + inside.max(initial=0.5)) / 2)
 
 
-def _strings(values: Sequence[str] | NDArray[np.str_], y: Floats, field: str) -> NDArray[np.str_]:
+def _strings(values: Sequence[str] | NDArray[np.str_], y: FloatArray, field: str) -> NDArray[np.str_]:
     found = np.asarray(values).astype(str)
     if found.shape != y.shape:
         raise InputError(f"has shape {found.shape}, the target {y.shape}", field=field)
@@ -226,12 +212,12 @@ def _strings(values: Sequence[str] | NDArray[np.str_], y: Floats, field: str) ->
 def _errors(  # noqa: PLR0917 - parts of one data set
     measured: Measured | None,
     names: tuple[str, ...],
-    columns: Mapping[str, Floats],
-    scale: Floats,
+    columns: Mapping[str, FloatArray],
+    scale: FloatArray,
     items: NDArray[np.str_],
     item_of_row: Codes,
     first: Codes,
-) -> tuple[tuple[str, ...], Floats]:
+) -> tuple[tuple[str, ...], FloatArray]:
     if measured is None or not measured.names:
         return (), np.zeros((items.size, 0, 0))
     for name in measured.names:

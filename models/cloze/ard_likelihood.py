@@ -1,4 +1,16 @@
-r"""Likelihoods of a distance in [0, 1] given a linear predictor; two of them keep to the interval and its ends."""
+r"""Likelihoods of a distance in [0, 1] given a linear predictor; two of them keep to the interval and its ends.
+
+"beta" is the ordered beta of Kubinec (2022): with cut points :math:`-\kappa_0 < \kappa_1`,
+
+.. math::
+
+    P(y = 0) = \sigma(-\kappa_0 - \eta),\quad P(y = 1) = \sigma(\eta - \kappa_1),\quad
+    y \mid 0 < y < 1 \sim \mathrm{Beta}(\mu\varphi, (1 - \mu)\varphi),\ \mu = \sigma(\eta)
+
+"logit_normal" is :math:`\mathrm{logit}\,y \sim \mathrm N(\eta, \sigma)`, recorded as 0 or 1 beyond
+:func:`~models.cloze.ard_data.recording_limits`. Both are densities on (0, 1) with masses at its ends, and can be
+compared.
+"""
 
 from __future__ import annotations
 
@@ -7,41 +19,14 @@ from typing import Any
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
-from numpy.typing import NDArray
 
+from estimators.arrays import FloatArray
 from models.cloze.ard_data import LINK_SCALE, ArdData, check_likelihood, recording_limits
 from models.cloze.ard_priors import ArdPriors
 
-__all__ = ["add_likelihood"]
-
-Floats = NDArray[np.float64]
-
 
 def add_likelihood(data: ArdData, eta: Any, name: str, p: ArdPriors, *, noise: float | None = None) -> None:
-    r"""Add the observed variable ``target`` to the model in context.
-
-    "beta" is the ordered beta of Kubinec (2022): with cut points :math:`-\kappa_0 < \kappa_1`,
-
-    .. math::
-
-        P(y = 0) = \sigma(-\kappa_0 - \eta),\quad P(y = 1) = \sigma(\eta - \kappa_1),\quad
-        y \mid 0 < y < 1 \sim \mathrm{Beta}(\mu\varphi, (1 - \mu)\varphi),\ \mu = \sigma(\eta)
-
-    so that zeros and ones speak of the same coefficients as what is between. "logit_normal" is
-    :math:`\mathrm{logit}\,y \sim \mathrm N(\eta, \sigma)`; what is beyond
-    :func:`~models.cloze.ard_data.recording_limits` is recorded as 0 or 1. Both are densities on (0, 1) with masses at
-    its ends, and can be compared; so can "gaussian", :math:`y \sim \mathrm N(\eta, \sigma)`, as long as no target is
-    exactly 0 or 1.
-
-    Parameters
-    ----------
-    data : ArdData
-    eta : tensor, shape (row,)
-    name : {"beta", "logit_normal", "gaussian"}
-    p : models.cloze.ard.ArdPriors
-    noise : float, optional
-        Known noise of the Gaussian.
-    """
+    """Add the observed variable ``target`` to the model in context."""
     check_likelihood(name)
     if name == "beta":
         concentration = pm.LogNormal("concentration", p.log_concentration_mean, p.log_concentration)
@@ -92,8 +77,13 @@ def _ordered_beta_logp(value: Any, eta: Any, concentration: Any, low: Any, high:
 
 
 def _ordered_beta_random(  # noqa: PLR0917 - PyMC passes them by position
-    eta: Floats, concentration: Floats, low: Floats, high: Floats, rng: np.random.Generator, size: Any = None
-) -> Floats:
+    eta: FloatArray,
+    concentration: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    rng: np.random.Generator,
+    size: Any = None,
+) -> FloatArray:
     shape = np.broadcast_shapes(np.shape(eta), np.shape(concentration), () if size is None else tuple(size))
     eta = np.broadcast_to(eta, shape)
     mu = _sigmoid(eta)
@@ -122,14 +112,14 @@ def _log_normal_cdf(z: Any) -> Any:
 
 
 def _censored_logit_normal_random(  # noqa: PLR0917 - PyMC passes them by position
-    eta: Floats, noise: Floats, low: Floats, high: Floats, rng: np.random.Generator, size: Any = None
-) -> Floats:
+    eta: FloatArray, noise: FloatArray, low: FloatArray, high: FloatArray, rng: np.random.Generator, size: Any = None
+) -> FloatArray:
     shape = np.broadcast_shapes(np.shape(eta), np.shape(noise), () if size is None else tuple(size))
     drawn = rng.normal(np.broadcast_to(eta, shape), noise)
     inside = np.clip(_sigmoid(drawn), 1e-9, 1 - 1e-9)
     return np.where(drawn < low, 0.0, np.where(drawn > high, 1.0, inside))
 
 
-def _sigmoid(x: Floats) -> Floats:
-    result: Floats = (1 + np.tanh(np.asarray(x) / 2)) / 2
+def _sigmoid(x: FloatArray) -> FloatArray:
+    result: FloatArray = (1 + np.tanh(np.asarray(x) / 2)) / 2
     return result

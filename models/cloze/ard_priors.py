@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from models.priors import check_priors
 
-__all__ = ["ArdPriors", "FixedScales"]
-
 
 @dataclass(frozen=True)
 class ArdPriors:

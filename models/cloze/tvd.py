@@ -1,9 +1,8 @@
-r"""Two samples of words from an unknown vocabulary: what they say about the two distributions behind them.
+"""What two samples of words from an unknown vocabulary say about the two distributions behind them.
 
-Two samples of 20 answers from one Zipf distribution over 2,000 words have a TVD of .8, and no correction of the raw
-number knows whether the many words that only one sample has are words that only one distribution has. What can be
-known comes from the words that both have, and from how the answers of each repeat. The model states this as a
-bivariate random measure, a compound random measure in the sense of Griffin and Leisen (2017).
+Two samples of 20 answers from one Zipf distribution over 2,000 words have a TVD of 0.8, and no correction of the raw
+number knows which words only one distribution has. What can be known comes from the words that both samples have, and
+from how answers repeat: a bivariate compound random measure in the sense of Griffin and Leisen (2017).
 """
 
 from __future__ import annotations
@@ -20,28 +19,12 @@ import pytensor.tensor as pt
 from numpy.typing import NDArray
 from scipy.special import expit, gamma, gammainc
 
+from estimators.arrays import FloatArray
 from estimators.cloze.distances import align
 from estimators.cloze.distributions import WordCounts, relative_frequencies
 from estimators.errors import InputError
 from models.outside import OutsideLikelihood
 
-__all__ = [
-    "KINDS_OF_WORDS",
-    "NODES",
-    "NODE_LOG_WEIGHTS",
-    "PARAMETERS",
-    "WORD_LOG_WEIGHTS",
-    "WORD_NODES",
-    "WordPairData",
-    "WordPairPriors",
-    "set_word_pairs",
-    "simulate_with_sums",
-    "simulate_word_pairs",
-    "word_pair_data",
-    "word_pair_model",
-]
-
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 PARAMETERS = (
@@ -119,7 +102,7 @@ class WordPairPriors:
             if not (np.isfinite(value) and value > 0):
                 raise InputError(f"is {value}, should be a positive number", source="word pair priors", field=name)
 
-    def vectors(self) -> tuple[Floats, Floats]:
+    def vectors(self) -> tuple[FloatArray, FloatArray]:
         """Means and sds in the order of :data:`PARAMETERS`."""
         mean, sd = (np.array([values[name] for name in PARAMETERS], float) for values in (self.mean, self.sd))
         return mean, sd
@@ -137,18 +120,17 @@ class WordPairData:
         Answers with the word in the first and second sample; not both 0.
     words : ndarray of int, shape (row,)
         How many words have this pair.
-    n_contexts : int
     n_a, n_b : ndarray of float, shape (context,)
         Answers of each context, all 1 or more.
     """
 
     context: Ints
-    a: Floats
-    b: Floats
+    a: FloatArray
+    b: FloatArray
     words: Ints
     n_contexts: int
-    n_a: Floats
-    n_b: Floats
+    n_a: FloatArray
+    n_b: FloatArray
 
 
 def word_pair_data(first: WordCounts, second: WordCounts) -> WordPairData:
@@ -158,10 +140,6 @@ def word_pair_data(first: WordCounts, second: WordCounts) -> WordPairData:
     ----------
     first, second : WordCounts
         Answers of the same contexts, in one coding of words: people's and a model's, or two halves of people's.
-
-    Returns
-    -------
-    WordPairData
 
     Raises
     ------
@@ -237,11 +215,9 @@ def word_pair_model(  # noqa: PLR0915 - one density, line by line as in the docs
 
     Parameters
     ----------
-    data : WordPairData
     pooled : bool
         Without it every context has the weak priors only: for a single context, or where contexts have nothing in
         common.
-    priors : WordPairPriors, optional
 
     Returns
     -------
@@ -358,13 +334,6 @@ def word_pair_model(  # noqa: PLR0915 - one density, line by line as in the docs
 def set_word_pairs(model: pm.Model, data: WordPairData) -> None:
     """Give a model of :func:`word_pair_model` the counts of other contexts, as many as it was built with.
 
-    Parameters
-    ----------
-    model : pymc.Model
-        From :func:`word_pair_model`.
-    data : WordPairData
-        As many contexts as the model was built with.
-
     Raises
     ------
     InputError
@@ -434,34 +403,7 @@ def simulate_word_pairs(
     *,
     equal: NDArray[np.bool_] | None = None,
 ) -> WordPairData:
-    """Draw two samples of words from the model of :func:`word_pair_model`, given its parameters.
-
-    The sizes of the largest words of each process are drawn one by one: those that get 99.9% of the answers, or the
-    20,000 largest. The rest counts by its expected total, and each answer that falls there is a word of its own.
-
-    Parameters
-    ----------
-    theta : ndarray, shape (parameter, context)
-        In the order of :data:`PARAMETERS`.
-    n_a, n_b : ndarray, shape (context,)
-        Answers of each context in the first and the second sample.
-    rng : numpy.random.Generator
-    equal : ndarray of bool, shape (context,), optional
-        Where both distributions are one; nowhere if it is not given.
-
-    Returns
-    -------
-    WordPairData
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from models.cloze.tvd import simulate_word_pairs
-    >>> theta = np.array([[1.0], [-0.5], [-0.5], [-0.5], [0.0], [-0.7]])
-    >>> found = simulate_word_pairs(theta, np.array([20]), np.array([30]), np.random.default_rng(0))
-    >>> int((found.a * found.words).sum()), int((found.b * found.words).sum())
-    (20, 30)
-    """
+    """Draw two samples of words from the model of :func:`word_pair_model`, given its parameters."""
     return simulate_with_sums(theta, n_a, n_b, rng, equal=equal)[0]
 
 
@@ -472,7 +414,7 @@ def simulate_with_sums(
     rng: np.random.Generator,
     *,
     equal: NDArray[np.bool_] | None = None,
-) -> tuple[WordPairData, Floats]:
+) -> tuple[WordPairData, FloatArray]:
     """Draw as :func:`simulate_word_pairs` does; the sums of both sides' weights, (side, context), besides."""
     # words of one side alone that nobody says, and a sigma of 0
     none = np.array([0.0, -np.inf, -np.inf, 0.0, 0.0, -np.inf])
@@ -486,7 +428,7 @@ def simulate_with_sums(
     return data, np.stack([sums for _, sums in drawn], axis=1)
 
 
-def _one_pair(theta: Floats, n_a: int, n_b: int, rng: np.random.Generator) -> tuple[NDArray[np.int64], Floats]:
+def _one_pair(theta: FloatArray, n_a: int, n_b: int, rng: np.random.Generator) -> tuple[NDArray[np.int64], FloatArray]:
     """Counts (2, word) of one context, and sums of the weights."""
     # at a discount of 0 or 1 within rounding the formulas below divide by zero
     discounts = np.clip(expit(theta[3:5]), _LEAST_DISCOUNT, 1 - _LEAST_DISCOUNT)
@@ -512,7 +454,7 @@ def _one_pair(theta: Floats, n_a: int, n_b: int, rng: np.random.Generator) -> tu
 
 # a point larger than any float is thinned out, and above a bound larger than any float there is none: both are right
 @np.errstate(over="ignore")
-def _sizes(mass: float, discount: float, rng: np.random.Generator) -> tuple[Floats, float]:
+def _sizes(mass: float, discount: float, rng: np.random.Generator) -> tuple[FloatArray, float]:
     """Draw the points of a generalised gamma process that are not tiny; and the expected total of the tiny ones."""
     if mass == 0:
         return np.empty(0), 0.0

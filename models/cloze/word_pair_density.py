@@ -11,8 +11,8 @@ from collections import namedtuple
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from estimators.arrays import FloatArray
 from models.cloze.tvd import (
     NODE_LOG_WEIGHTS,
     NODES,
@@ -24,10 +24,6 @@ from models.cloze.tvd import (
 )
 from models.cloze.word_pair_kernels import log_odds, word_pair_log_density
 from models.density import WrittenDensity
-
-__all__ = ["word_pair_density"]
-
-FloatArray = NDArray[np.float64]
 
 # Numba takes named tuples as they are
 _Rows = namedtuple("_Rows", "a b words")
@@ -42,31 +38,7 @@ _OF_CONTEXTS = ("log_u", "log_u_equal", "log_odds_equal")
 def word_pair_density(
     data: WordPairData, *, pooled: bool = True, priors: WordPairPriors | None = None
 ) -> WrittenDensity:
-    """Log-density of :func:`~models.cloze.tvd.word_pair_model`, for the counts that the model's data have.
-
-    Parameters
-    ----------
-    data : WordPairData
-        Its number of contexts is used.
-    pooled : bool
-    priors : WordPairPriors, optional
-
-    Returns
-    -------
-    WrittenDensity
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import models
-    >>> from estimators.cloze.examples import two_samples
-    >>> from models.cloze.word_pair_density import word_pair_density
-    >>> data = models.word_pair_data(*two_samples())
-    >>> density, program = word_pair_density(data), models.word_pair_model(data)
-    >>> value, gradient = density.evaluate(density.start, **{name: program[name].get_value() for name in density.data})
-    >>> gradient.shape, bool(np.isfinite(value))
-    ((22,), True)
-    """
+    """Log-density of :func:`~models.cloze.tvd.word_pair_model`, for the counts that the model's data have."""
     p = priors or WordPairPriors()
     mean, sd = p.vectors()
     n, n_contexts = len(PARAMETERS), data.n_contexts

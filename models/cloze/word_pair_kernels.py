@@ -1,6 +1,5 @@
-r"""Log-density of the model of two samples of words and its gradient, written out for Numba.
+"""Log-density of :func:`models.cloze.tvd.word_pair_model` and its gradient, written out for Numba.
 
-The model is that of :func:`models.cloze.tvd.word_pair_model`, which stays the statement of it: tests compare the two.
 Functions called ``add_`` and the like add to an array of a context's gradient, whose places are its six parameters
 (:data:`models.cloze.tvd.PARAMETERS`) and then the two logarithms of u. Fast maths is off, so that nothing is summed in
 another order on another day.
@@ -12,14 +11,9 @@ from math import exp, lgamma, log, log1p, sqrt
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from estimators.arrays import FloatArray
 from models.compiled import compiled
-
-__all__ = ["log_add", "log_odds", "word_pair_log_density"]
-
-FloatArray = NDArray[np.float64]
-
 
 _LEAST_SHARE = 1e-14
 """Of a word's likelihood: what has less of it adds nothing to a gradient."""
@@ -205,11 +199,7 @@ def _context_terms(  # noqa: PLR0917
     log_u: FloatArray,
     g: FloatArray,
 ) -> tuple[float, float]:
-    """Log-likelihood of a context whose distributions differ, and of one where they are equal.
-
-    `log_u` (2, side) is filled with what u is in either case, `g` (2, 8) with the gradients, by loose and tight (at the
-    places 6 and 7) instead of u.
-    """
+    """Log-likelihood of a context whose distributions differ, and of one where they are equal."""
     d, e = _logistic(t[3]), _logistic(t[4])
     for k in range(g.shape[1]):
         g[0, k] = g[1, k] = 0.0

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from models.guesses.accuracy_data import AccuracyData
 from models.guesses.accuracy_priors import AccuracyPriors
 
-__all__ = ["accuracy_model"]
-
 _TYPICAL_SPREAD = 0.2  # of log-odds; only the sampler's coordinates depend on it
 
 
@@ -36,11 +34,6 @@ def accuracy_model(data: AccuracyData, priors: AccuracyPriors | None = None) -> 
     nobody can know what comes. A random effect of the single position is not: nearly every position was seen by
     one participant, so that it could not be told from the chance of a single guess (a Bernoulli variable has no
     other variance).
-
-    Parameters
-    ----------
-    data : AccuracyData
-    priors : AccuracyPriors, optional
 
     Returns
     -------
@@ -83,11 +76,7 @@ def accuracy_model(data: AccuracyData, priors: AccuracyPriors | None = None) -> 
 
 
 def _information(data: AccuracyData) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """How much the guesses say of each participant and document, as precisions of log-odds, roughly.
-
-    n guesses in one document have the precision n p (1 - p); a participant is known through documents, of which each
-    has an effect of its own, and so is a document through participants.
-    """
+    """How much the guesses say of each participant and document, as precisions of log-odds, roughly."""
     cell, row = np.unique(np.stack([data.person, data.place]), axis=1, return_inverse=True)
     precise = 1 / (1 / (0.2 * np.bincount(row.ravel(), weights=data.n)) + _TYPICAL_SPREAD**2)
     sizes = data.participant.size, data.document.size
@@ -106,11 +95,7 @@ def _spread_effect(
     spread: str | None = None,
     mean: Any = 0.0,
 ) -> Any:
-    """Normal effects around `mean`, with a log-normal spread of a median and a standard deviation of the logarithm.
-
-    Non-centred; with `information` only in part, the less so the more is known of an effect (Papaspiliopoulos, Roberts
-    and Skold 2007). That changes what the sampler sees, not the model.
-    """
+    """Normal effects around `mean`, with a log-normal spread of a median and a standard deviation of the logarithm."""
     sd = pm.LogNormal(spread or f"{name}_spread", np.log(prior[0]), prior[1])
     if information is None:
         unit, step = pm.Normal(f"{name}_unit", 0, 1, dims=dim), sd

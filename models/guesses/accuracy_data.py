@@ -15,16 +15,6 @@ from estimators.layout import response_positions
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = [
-    "PRACTICE_SCALE",
-    "PRACTICE_UNIT",
-    "AccuracyData",
-    "accuracy_data",
-    "context_band",
-    "context_band_names",
-    "practice_amount",
-]
-
 PRACTICE_UNIT = 1000
 """Guesses of practice that the practice effect is of."""
 
@@ -36,28 +26,20 @@ _N_BLOCKS = 50  # steps of practice between the first guess and the 1,000th
 
 @dataclass(frozen=True, eq=False)
 class AccuracyData:
-    """Guesses for :func:`models.guesses.accuracy.accuracy_model`; rows with all predictors equal are one binomial.
+    """Guesses for :func:`models.accuracy_model`: R rows, U participants, D documents, B bands of context.
 
-    Letters: R rows, U participants, D documents, B bands of context length.
+    Rows with all predictors equal are one binomial.
 
     Attributes
     ----------
-    participant, document : ndarray of str, shape (U,), (D,)
     band : ndarray of str, shape (B,)
-        Numbers of tokens of context that a band holds, such as "32-63".
-    band_share : ndarray, shape (B,)
-        Share of the guesses in each.
+        Numbers of tokens of context that a band holds, such as "32-63"; ``band_share`` is its share of the guesses.
     person, place, context : ndarray of int, shape (R,)
         Positions of the participant, document and band.
     practice : ndarray, shape (R,)
-        :func:`practice_amount` of the guesses given before, minus `practice_centre`.
-    practice_centre : float
-        Mean over guesses.
+        :func:`practice_amount` of the guesses given before, minus `practice_centre`, its mean over guesses.
     surprisal : ndarray, shape (R,), or None
-        Of the target, nats, minus `surprisal_centre`.
-    surprisal_centre : float
-    surprisal_model : str
-        The language model that it is of, "" for none.
+        Of the target under `surprisal_model`, nats, minus `surprisal_centre`.
     n, hits : ndarray of int, shape (R,)
         Guesses, and those that are right.
     response : ndarray of int
@@ -86,37 +68,14 @@ class AccuracyData:
 
 
 def practice_amount(n_before: ArrayLike) -> NDArray[np.float64]:
-    r"""Practice on the scale of the model: 0 before the first guess, 1 after 1,000.
-
-    .. math:: x(n) = \frac{\ln(1 + n / 100)}{\ln(1 + 1000 / 100)}
-
-    About linear over the first hundred guesses and logarithmic after them: the law of practice with a start.
-
-    Parameters
-    ----------
-    n_before : array_like of int, any shape
-        At least 0.
-
-    Returns
-    -------
-    ndarray of float, same shape
-    """
+    """Practice on the scale of the model: 0 before the first guess, 1 after 1,000."""
     before = np.asarray(n_before, dtype=float)
     amount: NDArray[np.float64] = np.log1p(before / PRACTICE_SCALE) / np.log1p(PRACTICE_UNIT / PRACTICE_SCALE)
     return amount
 
 
 def context_band(position: ArrayLike) -> NDArray[np.intp]:
-    """Band of a number of tokens of context: 0 for none, then 1, 2-3, 4-7, ...: each twice as long.
-
-    Parameters
-    ----------
-    position : array_like of int, any shape
-
-    Returns
-    -------
-    ndarray of int, same shape
-    """
+    """Band of a number of tokens of context: 0 for none, then 1, 2-3, 4-7, ...: each twice as long."""
     # frexp is exact where a logarithm may round: 2**k has exponent k + 1
     band: NDArray[np.intp] = np.frexp(np.asarray(position, dtype=float))[1].astype(np.intp)
     return band
@@ -138,25 +97,18 @@ def accuracy_data(
     """Take what the accuracy model needs from a guess study.
 
     A participant's further guesses at a place are left out: after the first the token was shown. Guesses of one
-    participant in one document and band of context, with the same practice (and surprisal), are one row: nothing is
-    lost in a sum of them. With `n_blocks`, practice is taken as equal within blocks: at 50 blocks a guess is at most
-    .01 from the middle of its own, which moves its log-odds by .01 times the practice effect.
+    participant in one document and band of context, with the same practice (and surprisal), are one row.
 
     Parameters
     ----------
-    study : xarray.Dataset
-        A guess study.
     surprisal_model : str, optional
         A language model of the study whose surprisal of the target is a predictor; guesses at items that it did not
         score are left out.
     responses : array_like of bool, shape (response,), optional
         Which guesses to take; by default all.
     n_blocks : int, optional
-        Blocks of equal width from the first guess to the 1,000th (they go on after it); None keeps every guess's own.
-
-    Returns
-    -------
-    AccuracyData
+        Blocks of equal width from the first guess to the 1,000th (they go on after it), within which practice is taken
+        as equal; None keeps every guess's own.
 
     Raises
     ------

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from models.priors import check_priors
 
-__all__ = ["AccuracyPriors"]
-
 
 @dataclass(frozen=True)
 class AccuracyPriors:

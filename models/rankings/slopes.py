@@ -16,8 +16,6 @@ from models.rankings.slope_priors import RankPriors
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["RankData", "log_category_probability", "rank_data", "rank_slope_model", "set_counts"]
-
 _MOST_CATEGORIES = 201
 
 
@@ -27,15 +25,8 @@ class RankData:
 
     Attributes
     ----------
-    model : ndarray of str, shape (model,)
-    text : ndarray of str, shape (text,)
     window : ndarray of str, shape (window,)
-        "TEXT, LENGTH, NAME".
-    window_text : ndarray of int, shape (window,)
-        Position of the window's text.
-    window_length : ndarray of int, shape (window,)
-        Tokens of context.
-    cell_model, cell_window : ndarray of int, shape (cell,)
+        "TEXT, LENGTH, NAME"; ``window_text`` and ``window_length`` have its text's position and its tokens of context.
     count : ndarray of int, shape (cell, category)
         Category 0 is a token outside the list, category j the rank k + 1 - j, so that the last one is rank 1.
     """
@@ -76,15 +67,8 @@ def rank_data(study: xr.Dataset, rank: ArrayLike, k: int) -> RankData:
 
     Parameters
     ----------
-    study : xarray.Dataset
-        Passes :func:`estimators.rankings.study.validate_ranking_study`.
     rank : array_like, shape (token,)
         From 1 to `k`, ``inf`` for a token that is not ranked; half ranks of ties are rounded down.
-    k : int
-
-    Returns
-    -------
-    RankData
 
     Raises
     ------
@@ -159,11 +143,6 @@ def rank_slope_model(data: RankData, priors: RankPriors | None = None) -> pm.Mod
     models' agreement on single tokens is left out, so that intervals of differences between models err on the wide
     side.
 
-    Parameters
-    ----------
-    data : RankData
-    priors : RankPriors, optional
-
     Returns
     -------
     pymc.Model
@@ -228,14 +207,7 @@ def rank_slope_model(data: RankData, priors: RankPriors | None = None) -> pm.Mod
 
 
 def set_counts(model: pm.Model, data: RankData) -> None:
-    """Put the counts of the same design into a model, so that it need not be compiled again.
-
-    Parameters
-    ----------
-    model : pymc.Model
-        From :func:`rank_slope_model`.
-    data : RankData
-        The design of the model, with other counts.
+    """Put other counts of the same design into a model of :func:`rank_slope_model`, without compiling it again.
 
     Examples
     --------
@@ -251,22 +223,8 @@ def set_counts(model: pm.Model, data: RankData) -> None:
 
 
 def log_category_probability(log_odds: ArrayLike, baseline: ArrayLike) -> NDArray[np.float64]:
-    r"""Log-probability of every category, without cancellation.
-
-    .. math:: p_j = \frac{\pi_j e^\eta}{(F_j + S_j e^\eta)(F_{j-1} + S_{j-1} e^\eta)}
-
-    with :math:`S = 1 - F`; it follows from :math:`F_j S_{j-1} - F_{j-1} S_j = \pi_j`.
-
-    Parameters
-    ----------
-    log_odds : array_like, shape (...)
-    baseline : array_like, shape (..., category)
-        Broadcasts against `log_odds`.
-
-    Returns
-    -------
-    ndarray, shape (..., category)
-    """
+    """Log-probability of every category, without cancellation: a product, not a difference of cumulated ones."""
+    # p_j = pi_j e^eta / (F_j + S_j e^eta) / (F_{j-1} + S_{j-1} e^eta) with S = 1 - F
     eta, share = np.asarray(log_odds, dtype=float)[..., None], np.asarray(baseline, dtype=float)
     below = np.log(np.cumsum(share, axis=-1)[..., :-1])
     above = np.log(np.cumsum(share[..., ::-1], axis=-1)[..., ::-1][..., 1:])

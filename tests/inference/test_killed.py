@@ -19,7 +19,9 @@ import pytest
 
 from inference.lm.stored import compute_stored
 from inference.posterior.replicates import Row, Task, run_replicates
-from inference.store.store import context_seed, open_store, operation_key, ragged, result_key
+from inference.store.files import ragged
+from inference.store.keys import context_seed, operation_key, result_key
+from inference.store.store import open_store
 
 ROOT = Path(__file__).parents[2]
 N = 48

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,6 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import Field, model_validator
 
-import inference.settings
 from estimators.errors import InputError
 from inference.settings import (
     Count,
@@ -184,12 +182,6 @@ def test_help_has_the_defaults_of_the_whole() -> None:
 
     defaults = {name: default for name, default, *_ in setting_lines(Wide)}
     assert defaults == {"gate.ess": "50.0", "priors.mu": "0.0", "priors.sigma": "3.0"}
-
-
-def test_examples() -> None:
-    failed, tried = doctest.testmod(inference.settings, optionflags=doctest.IGNORE_EXCEPTION_DETAIL)
-    assert tried
-    assert not failed
 
 
 def test_a_list_of_one_or_more_is_not_empty_and_whole_numbers_fit_64_bits() -> None:

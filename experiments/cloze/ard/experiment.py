@@ -45,8 +45,8 @@ from inference.cloze.ard import (
 )
 from inference.posterior.arviz_adapter import InferenceData, add_groups, from_groups, group
 from inference.posterior.convergence import Convergence, check_convergence
+from inference.posterior.item_draws import thinned
 from inference.posterior.model_comparison import LooByGroup, comparison_table
-from inference.posterior.predictive import thinned
 from inference.progress import advance
 from models.cloze.ard import ard_model
 from models.cloze.ard_columns import ArdColumns

@@ -44,7 +44,7 @@ from inference.lm.loading import load_language_model
 from inference.lm.vocabulary import vocabulary
 from inference.progress import counted
 from inference.settings import Count
-from inference.store.store import result_key
+from inference.store.keys import result_key
 
 __all__ = ["BuildStudySettings", "build_study", "surprisal_figure"]
 

@@ -19,7 +19,7 @@ from inference.lm.divergence import kl_divergences
 from inference.lm.language_model import LanguageModel, model_record
 from inference.lm.next_token import next_token_distributions
 from inference.lm.translation import shares_tokenizer, translate
-from inference.store.store import operation_key, result_key
+from inference.store.keys import operation_key, result_key
 
 __all__ = ["ModelScores", "divergences", "draw_candidates", "reference_distributions", "score_tokens"]
 

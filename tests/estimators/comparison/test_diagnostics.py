@@ -23,14 +23,17 @@ def test_fit_recovers_the_shape(shape: float) -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_khat_and_smoothing_agree_with_arviz(seed: int) -> None:
-    pytest.importorskip("arviz", reason="the reference of Pareto smoothing is ArviZ, of the extra bayes")
-    from inference.posterior.arviz_adapter import psis_weights
-
+    arviz = pytest.importorskip("arviz", reason="the reference of Pareto smoothing is ArviZ, of the extra bayes")
     log_weight = np.random.default_rng(seed).standard_t(4, 2000)
-    smoothed, khat = psis_weights(log_weight)
+    if hasattr(arviz, "psislw"):
+        smoothed, khat = arviz.psislw(log_weight)
+    else:
+        # ArviZ 1 takes what is subtracted in leave-one-out, the log-likelihood
+        smoothed, khat = pytest.importorskip("arviz_stats.base").array_stats.psislw(-log_weight)
     assert pareto_khat(np.exp(log_weight)) == pytest.approx(khat, abs=0.02)
     ours = smooth_tail(np.exp(log_weight))
-    np.testing.assert_allclose(np.log(ours / ours.sum()), np.log(smoothed), atol=0.04)
+    smoothed = smoothed - np.logaddexp.reduce(smoothed)
+    np.testing.assert_allclose(np.log(ours / ours.sum()), smoothed, atol=0.04)
 
 
 def test_khat_does_not_know_the_scale() -> None:

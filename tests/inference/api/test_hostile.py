@@ -24,10 +24,9 @@ from estimators.errors import InputError
 from inference.api.calls import Position, call_for, positions_of
 from inference.api.client import ApiClient
 from inference.api.keys import holds_key
-from inference.api.scoring import score_windows
+from inference.api.scoring import TextWindow, score_windows
 from inference.api.settings import ApiSettings
 from inference.api.store import AnswerStore
-from inference.api.windows import TextWindow
 from tests.inference.api.hostile_server import (
     HUNG,
     KEY,

@@ -16,9 +16,8 @@ import pytest
 
 from inference.api import store as answer_store
 from inference.api.client import StoppedError
-from inference.api.ledger import BudgetSpentError
 from inference.api.scoring import score_windows
-from inference.api.store import AnswerStore
+from inference.api.store import AnswerStore, BudgetSpentError
 from tests.inference.api.fake_server import KEY, FakeEndpoint, never, serving
 from tests.inference.api.test_api import ROOT, settings, windows
 

@@ -17,9 +17,8 @@ import pytest
 
 from estimators.rankings.ranks import rank_at, ranks_among
 from estimators.rankings.study import match_in_study
-from inference.api.scoring import score_windows
+from inference.api.scoring import TextWindow, score_windows
 from inference.api.settings import ApiSettings
-from inference.api.windows import TextWindow
 
 pytestmark = pytest.mark.slow
 

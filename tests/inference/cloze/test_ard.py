@@ -22,8 +22,9 @@ from inference.cloze.ard import (
 from inference.cloze.ard_sbc import ard_sbc, interval_coverage
 from inference.posterior.arviz_adapter import ess_bulk, group
 from inference.posterior.sampling import sample
-from models.cloze.ard import FixedScales, ard_model
+from models.cloze.ard import ard_model
 from models.cloze.ard_data import ard_data
+from models.cloze.ard_priors import FixedScales
 from tests.models.cloze.test_ard import log_densities, some_data, values_of
 
 

@@ -22,7 +22,6 @@ from inference.posterior.arviz_adapter import (
     group_names,
     interval,
     psis_loo,
-    psis_weights,
     read,
     thin,
     write,
@@ -136,11 +135,6 @@ def test_both_generations_give_the_same_numbers() -> None:
     np.testing.assert_allclose(elpd, [-5.238, -3.537], atol=0.006)
     np.testing.assert_allclose(pareto_k, [1.566, 1.35], atol=0.01)
     assert p_loo == pytest.approx(7.462, abs=0.01)
-    weight, k = psis_weights(draws[..., 0])
-    assert weight.shape == (4, 500)
-    assert weight.sum() == pytest.approx(1)
-    assert k == pytest.approx(0.401, abs=0.005)  # .404 and .398
-    np.testing.assert_array_equal(weight.ravel().argsort(), draws[..., 0].ravel().argsort())
 
 
 IMPORTED_FIRST = ("inference.posterior.sampling", "models.comparison.participants")

@@ -73,7 +73,6 @@ def test_one_chain_elsewhere_is_seen() -> None:
     assert (mixing(draws)[0] > 1.1).all()
 
 
-@pytest.mark.parametrize(("shape", "tail", "field"), [((3, 4), 0.1, "draws"), ((2, 10, 1), 0.0, "tail")])
-def test_mistakes_are_named(shape: tuple[int, ...], tail: float, field: str) -> None:
-    with pytest.raises(InputError, match=field):
-        mixing(np.zeros(shape), tail=tail)
+def test_mistakes_are_named() -> None:
+    with pytest.raises(InputError, match="draws"):
+        mixing(np.zeros((3, 4)))

@@ -23,7 +23,8 @@ from estimators.errors import InputError
 from inference import progress
 from inference.examples import normal_model
 from inference.posterior.arviz_adapter import from_groups, group, group_names
-from inference.posterior.predictive import complete, log_likelihood, prior_simulator, thinned
+from inference.posterior.item_draws import thinned
+from inference.posterior.predictive import complete, log_likelihood, prior_simulator
 from inference.posterior.sampling import SAMPLERS, compile_model, sample, whole_or_not_at_all
 from inference.posterior.storage import load_posterior, save_posterior
 from tests.experiments.command import ROOT
@@ -51,7 +52,7 @@ def small_model() -> pm.Model:
 @pytest.fixture(scope="module")
 def fit(seed_offset: int) -> tuple[pm.Model, Any]:
     model = small_model()
-    compiled = compile_model(model, jitter=False)
+    compiled = compile_model(model)
     first = sample(compiled, seed=3 + seed_offset, cores=1, **SHORT)
     second = sample(compiled, seed=3 + seed_offset, cores=2, **SHORT)
     for name in first.posterior:

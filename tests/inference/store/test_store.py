@@ -27,9 +27,9 @@ from estimators.errors import InputError
 from inference.lm.stored import compute_stored
 from inference.store import files as store_files
 from inference.store import keys as store_keys
-from inference.store.files import PARTIAL
-from inference.store.keys import Shard, canonical_json, parse_shard
-from inference.store.store import Store, context_seed, open_store, operation_key, ragged, result_key
+from inference.store.files import PARTIAL, ragged
+from inference.store.keys import Shard, canonical_json, context_seed, operation_key, parse_shard, result_key
+from inference.store.store import Store, open_store
 
 ROOT = Path(__file__).parents[3]
 OPERATION = operation_key("square", model={"weights": "abc", "temperature": 1.0}, parameters={"seed": 3})
@@ -119,7 +119,6 @@ def test_many_batches_come_back_in_the_order_asked_for(tmp_path: Path) -> None:
     expected = square([items[i] for i in order])
     same(store.read(OPERATION, [keys[i] for i in order]), expected)
     same(open_store(tmp_path).read(OPERATION, [keys[i] for i in order]), expected)
-    assert list(store.read(OPERATION, keys, names=["draws"])) == ["draws"]
     assert store.read(OPERATION, []) == {}
     assert len(batch_files(tmp_path)) == 6
 
@@ -406,8 +405,6 @@ def test_batches_of_unlike_arrays_are_refused(tmp_path: Path) -> None:
         store.read(OPERATION, [result_key(1), result_key(2)])
     with pytest.raises(InputError, match="has no result of square for 1 of the 2 keys"):
         store.read(OPERATION, [result_key(1), result_key(9)])
-    with pytest.raises(InputError, match="unknown array 'y'; choose one of: x"):
-        store.read(OPERATION, [result_key(1)], names=["y"])
 
 
 # ------------------------------------------------------------------------------------------ keys and seeds

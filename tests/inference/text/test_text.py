@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-import doctest
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from estimators.errors import InputError
-from inference.text import prompts, reading
 from inference.text.prompts import PERCENTS, PromptSettings, option_question, percent_question, word_question
 from inference.text.reading import read_percent, read_word
-
-
-@pytest.mark.parametrize("module", [prompts, reading], ids=lambda module: module.__name__)
-def test_examples(module) -> None:
-    found = doctest.testmod(module)
-    assert found.attempted
-    assert not found.failed
 
 
 def test_the_values_are_those_of_the_page() -> None:
