@@ -261,7 +261,10 @@ def improve_figure(table: pd.DataFrame, dataset: xr.Dataset, *, half: str = "one
     axes = fig.add_subplot()
     for row in rows_of(table[table["margin"] == margin]):
         own = ((dataset["model"] == row.model) & (dataset["estimator"] == row.estimator)).to_numpy()
-        look = {"color": palette[row.model], "label": f"{label(row.model)}, {_ESTIMATORS[row.estimator]}"}
+        look: dict[str, Any] = {
+            "color": palette[row.model],
+            "label": f"{label(row.model)}, {_ESTIMATORS[row.estimator]}",
+        }
         style = "-" if row.estimator == "unbiased" else ":"
         axes.plot(dataset["share"], dataset["tvd"].to_numpy()[own][0], linestyle=style, **look)
         height = row.tvd_oracle + (1 - row.share_needed) * row.gap

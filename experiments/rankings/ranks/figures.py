@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import cycle, product
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -147,7 +148,7 @@ def power_figure(dataset: xr.Dataset, n_tokens: int) -> Figure:
     number = dataset["n_windows"].to_numpy()
     pairs = [str(name) for name in dataset["pair"].to_numpy()]
     shades = player_colours([f"pair {at}" for at in range(len(pairs))]).values()
-    looks = [
+    looks: list[dict[str, Any]] = [
         {"color": colour, "linestyle": style}
         for colour, style in zip(shades, cycle(["-", "--", ":", "-."]), strict=False)
     ]
