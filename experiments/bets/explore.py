@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from experiments.harness.result import ExperimentResult
 
-__all__ = ["bet_exploration"]
-
 _LABELS = {
     "item": "place",
     "context": "text before it",
@@ -35,14 +33,7 @@ _LABELS = {
 
 
 def bet_exploration(study: xr.Dataset, result: ExperimentResult | None = None) -> Exploration:
-    """Describe every place of a bet study, with its stakes.
-
-    Examples
-    --------
-    >>> from estimators.bets.examples import bet_study
-    >>> bet_exploration(bet_study()).tables[0][0].columns
-    ('participant', 'word', 'stake', 'is the target')
-    """
+    """Describe every place of a bet study, with its stakes."""
     n_answered = np.unique(study["response_item"].to_numpy()).size
     items = items_of(result, n_answered, "mean_stake", lambda: bet_items(study, {FLOOR: bet_losses(study, FLOOR)}))
     labels = item_labels(study)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import xarray as xr
@@ -14,8 +13,9 @@ from estimators.errors import InputError
 from experiments.cloze.ard.figures import predictor_label
 from experiments.cloze.ard.settings import RelevanceSettings, data_of, design_columns
 from experiments.harness.bayes import SamplerSettings
-from experiments.harness.figures import STYLE, Series, forest, new_figure
+from experiments.harness.figures import Series, forest, new_figure
 from experiments.harness.marks import named, titled
+from experiments.harness.plots import styled
 from experiments.harness.replication import ReplicationSettings, replicates_path
 from experiments.harness.result import ExperimentResult, experiment
 from inference.cloze.ard_sbc import ard_sbc, interval_coverage
@@ -25,18 +25,8 @@ from inference.progress import stage
 from inference.settings import Count, Names, Probability
 from models.cloze.ard_data import ArdData
 
-__all__ = ["COVERAGE_COLUMNS", "ArdCoverageSettings", "ard_coverage", "ard_coverage_figure"]
-
 COVERAGE_COLUMNS = (
-    "quantity",
-    "n_fits",
-    "coverage",
-    "coverage_se",
-    "right",
-    "rank_mean",
-    "p_value",
-    "inside_band",
-    "ess_median",
+    *("quantity", "n_fits", "coverage", "coverage_se", "right", "rank_mean", "p_value", "inside_band", "ess_median"),
     "n_unconverged",
 )
 """Columns of the table.
@@ -63,9 +53,8 @@ class ArdCoverageSettings(RelevanceSettings, ReplicationSettings):
     interval: Probability = 0.9
     """Probability inside the intervals."""
     accepted: tuple[float, float] = (0.86, 0.94)
-    """Share of all intervals that hold the truth, if they are right; of twenty single quantities of a right model about
-    one strays out of it with 200 fits. The run ends with exit code 3 if the share over all coefficients, or over all
-    quantities, is outside."""
+    """Share of intervals that hold the truth, if they are right: exit code 3 where that over all coefficients, or all
+    quantities, is outside. One of twenty quantities of a right model strays out with 200 fits."""
     allow_outside: bool = False
     """End with exit code 0 all the same; the table and the warnings say it either way."""
     n_ranked: Count = 99
@@ -92,8 +81,6 @@ def ard_coverage(study: xr.Dataset, settings: ArdCoverageSettings) -> Experiment
     ----------
     study : xarray.Dataset
         A cloze study with counts and models.
-    settings : ArdCoverageSettings, optional
-        Or its fields by name.
 
     Returns
     -------
@@ -111,7 +98,7 @@ def ard_coverage(study: xr.Dataset, settings: ArdCoverageSettings) -> Experiment
     >>> study = cloze_simulated(n_items=24, n_samples=60, vocab_size=60)
     >>> ard_coverage(study, n_fits=200, replicates="fits.jsonl").table  # doctest: +SKIP
     """
-    (low, high), n_fits, n_ranked = settings.accepted, settings.n_fits, settings.n_ranked
+    (low, high), n_fits = settings.accepted, settings.n_fits
     data = _design(study, settings)
     model = ard_sbc(data, prior=settings.prior, likelihood=settings.likelihood, priors=settings.priors)
     sampler = settings.sampler
@@ -122,7 +109,7 @@ def ard_coverage(study: xr.Dataset, settings: ArdCoverageSettings) -> Experiment
             path=replicates_path(settings),
             seed=settings.seed,
             settings=SbcSettings(
-                n_ranked=n_ranked,
+                n_ranked=settings.n_ranked,
                 draws=sampler.draws,
                 tune=sampler.tune,
                 chains=sampler.chains,
@@ -133,54 +120,60 @@ def ard_coverage(study: xr.Dataset, settings: ArdCoverageSettings) -> Experiment
             set_aside=settings.set_aside,
         )
     ranks = pd.DataFrame(rows)
-    table = interval_coverage(ranks, n_ranked, settings.interval)
-    verdicts = {name: judge_ranks(own["rank"].to_numpy(), n_ranked) for name, own in ranks.groupby("quantity")}
-    by_name = ranks.groupby("quantity")
-    table["right"] = table["coverage"].between(low, high)
-    table["rank_mean"] = [verdicts[name].rank_mean for name in table["quantity"]]
-    table["p_value"] = [verdicts[name].p_value for name in table["quantity"]]
-    table["inside_band"] = [verdicts[name].inside for name in table["quantity"]]
-    table["ess_median"] = table["quantity"].map(by_name["ess"].median())
-    table["n_unconverged"] = table["quantity"].map((~ranks["converged"].astype(bool)).groupby(ranks["quantity"]).sum())
-    table["quantity"] = [_readable(str(name), data) for name in table["quantity"]]
-    table = table[list(COVERAGE_COLUMNS)]
-    outside = [str(name) for name in table.loc[~table["right"], "quantity"]]
-    strays = binom.cdf(np.ceil(low * n_fits) - 1, n_fits, settings.interval) + binom.sf(
-        np.floor(high * n_fits), n_fits, settings.interval
-    )
-    warnings = []
-    if outside:
-        warnings.append(
-            f"the share of intervals that hold the truth is outside {low:g} to {high:g} for {', '.join(outside)} "
-            f"({len(table) * strays:.1f} such are expected of a right model with {n_fits} fits)"
-        )
+    table = _table(ranks, data, settings)
     own = table["quantity"].str.startswith("coefficient")
-    pooled = float(table.loc[own, "coverage"].mean())
-    is_right = low <= pooled <= high and low <= float(table["coverage"].mean()) <= high
-    if not is_right:
-        warnings.append(f"the intervals of the coefficients together hold {pooled:.1%}: the posterior is wrong")
-    if table["n_unconverged"].max():
-        warnings.append(
-            f"{int(table['n_unconverged'].max())} of {n_fits} fits did not converge even with longer chains; they count"
-        )
-    mean = float(table["coverage"].mean())
+    pooled, mean = float(table.loc[own, "coverage"].mean()), float(table["coverage"].mean())
+    is_right = low <= pooled <= high and low <= mean <= high
     text = (
-        f"**{settings.interval:.0%} intervals of coefficients hold the truth in {pooled:.1%}.** "
-        f"{n_fits} times, parameters and data ({data.target.size} rows, {data.text.size} texts) were drawn from the "
-        f"model of `+exp=ard` ({settings.prior}, {settings.likelihood}) with its own priors, and the model was fitted "
-        f"to them. Its intervals hold the truth in {mean:.1%} of all cases; for "
-        f"**{int(table['right'].sum())} of {len(table)}** quantities the share is within {low:.0%} to {high:.0%} "
-        f"(a right one strays by {table['coverage_se'].iloc[0]:.1%}, its standard error). The ranks of "
-        f"{int(table['inside_band'].sum())} of {len(table)} quantities are uniform within their own 95% bands."
+        f"**{settings.interval:.0%} intervals of coefficients hold the truth in {pooled:.1%}**, and those of all "
+        f"quantities in {mean:.1%}. {n_fits} times, parameters and data ({data.target.size} rows, {data.text.size} "
+        f"texts) were drawn from the model of `+exp=ard` ({settings.prior}, {settings.likelihood}) and fitted. "
+        f"**{int(table['right'].sum())} of {len(table)}** quantities are within {low:.0%} to {high:.0%} (standard "
+        f"error {table['coverage_se'].iloc[0]:.1%}); the ranks of {int(table['inside_band'].sum())} are uniform within "
+        "their own 95% bands."
     )
+    wrong = f"the intervals of the coefficients together hold {pooled:.1%}: the posterior is wrong"
     return ExperimentResult(
         table=table,
         dataset=_dataset(ranks, table),
         figures={"coverage": ard_coverage_figure(table, interval=settings.interval, accepted=settings.accepted)},
         text=text,
-        warnings=tuple(warnings),
+        warnings=(*_warnings(table, settings), *([] if is_right else [wrong])),
         gate_failed=not is_right and not settings.allow_outside,
     )
+
+
+def _table(ranks: pd.DataFrame, data: ArdData, settings: ArdCoverageSettings) -> pd.DataFrame:
+    table = interval_coverage(ranks, settings.n_ranked, settings.interval)
+    by_name = ranks.groupby("quantity")
+    verdicts = [
+        judge_ranks(by_name.get_group(name)["rank"].to_numpy(), settings.n_ranked) for name in table["quantity"]
+    ]
+    table["right"] = table["coverage"].between(*settings.accepted)
+    table["rank_mean"] = [verdict.rank_mean for verdict in verdicts]
+    table["p_value"] = [verdict.p_value for verdict in verdicts]
+    table["inside_band"] = [verdict.inside for verdict in verdicts]
+    table["ess_median"] = table["quantity"].map(by_name["ess"].median())
+    table["n_unconverged"] = table["quantity"].map((~ranks["converged"].astype(bool)).groupby(ranks["quantity"]).sum())
+    table["quantity"] = [_readable(str(name), data) for name in table["quantity"]]
+    return table[list(COVERAGE_COLUMNS)]
+
+
+def _warnings(table: pd.DataFrame, settings: ArdCoverageSettings) -> list[str]:
+    (low, high), n_fits = settings.accepted, settings.n_fits
+    warnings = []
+    outside = ", ".join(table.loc[~table["right"], "quantity"])
+    if outside:
+        strays = binom.cdf(np.ceil(low * n_fits) - 1, n_fits, settings.interval)
+        strays += binom.sf(np.floor(high * n_fits), n_fits, settings.interval)
+        warnings.append(
+            f"the share of intervals that hold the truth is outside {low:g} to {high:g} for {outside} "
+            f"({len(table) * strays:.1f} such are expected of a right model with {n_fits} fits)"
+        )
+    if table["n_unconverged"].max():
+        n_poor = int(table["n_unconverged"].max())
+        warnings.append(f"{n_poor} of {n_fits} fits did not converge even with longer chains; they count")
+    return warnings
 
 
 def _design(study: xr.Dataset, settings: ArdCoverageSettings) -> ArdData:
@@ -221,22 +214,22 @@ def _quantity_label(name: str) -> str:
     return kind.replace("_", " ") + (of + predictor_label(predictor) if of else "")
 
 
+@styled
 def ard_coverage_figure(
     table: pd.DataFrame, *, interval: float = 0.9, accepted: tuple[float, float] = (0.86, 0.94)
 ) -> Figure:
     """Draw the share of intervals that hold the truth, by quantity."""
-    with mpl.rc_context(STYLE):
-        fig = new_figure(6.4, 1.2 + 0.2 * len(table))
-        axes = fig.subplots()
-        accept = axes.axvspan(*accepted, color="0.92", linewidth=0, label="accepted")
-        nominal = axes.axvline(interval, color="0.5", linewidth=0.9, linestyle="--", label="nominal")
-        n_held = table["coverage"] * table["n_fits"]
-        # Jeffreys' interval, which stays between 0 and 1
-        low, high = (beta.ppf(p, n_held + 0.5, table["n_fits"] - n_held + 0.5) for p in (0.05, 0.95))
-        rows = table.assign(label=table["quantity"].map(_quantity_label), low=low, high=high)
-        series = Series("coverage", "low", "high", label="observed, 90% interval", size=4, colour="#0072B2", capsize=0)
-        forest(axes, rows, [series])
-        axes.set_xlabel(f"share of {interval:.0%} intervals that hold the truth")
-        named(fig, [accept, nominal, series.handle()])
-        titled(fig, f"Coverage on {int(table['n_fits'].iloc[0])} data sets drawn from the model")
+    n_held = table["coverage"] * table["n_fits"]
+    # Jeffreys' interval, which stays between 0 and 1
+    low, high = (beta.ppf(p, n_held + 0.5, table["n_fits"] - n_held + 0.5) for p in (0.05, 0.95))
+    rows = table.assign(label=table["quantity"].map(_quantity_label), low=low, high=high)
+    series = Series("coverage", "low", "high", label="observed, 90% interval", size=4, capsize=0)
+    fig = new_figure(6.4, 1.2 + 0.2 * len(table))
+    axes = fig.subplots()
+    accept = axes.axvspan(*accepted, color="0.92", linewidth=0, label="accepted")
+    nominal = axes.axvline(interval, color="0.5", linewidth=0.9, linestyle="--", label="nominal")
+    forest(axes, rows, [series])
+    axes.set_xlabel(f"share of {interval:.0%} intervals that hold the truth")
+    named(fig, [accept, nominal, series.handle(colour="#0072B2")])
+    titled(fig, f"Coverage on {int(table['n_fits'].iloc[0])} data sets drawn from the model")
     return fig

@@ -7,7 +7,6 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import Annotated, Any
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import xarray as xr
@@ -21,20 +20,12 @@ from estimators.cloze.study import context_labels
 from estimators.errors import InputError
 from experiments.cloze.figures import colours, label
 from experiments.cloze.settings import ClozeSettings, chosen_models, words_of
-from experiments.harness.figures import STYLE, new_figure
+from experiments.harness.figures import new_figure
 from experiments.harness.marks import titled
+from experiments.harness.plots import styled
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.studies.cloze.answers import answer_warnings
 from inference.settings import Count, Names, Settings
-
-__all__ = [
-    "DistributionsSettings",
-    "ItemNames",
-    "ItemSettings",
-    "distributions",
-    "distributions_figure",
-    "distributions_result",
-]
 
 _HUMAN = "human"
 _PER_PAGE = 6
@@ -62,13 +53,6 @@ class DistributionsSettings(ClozeSettings, ItemSettings):
 @experiment(DistributionsSettings)
 def distributions(study: xr.Dataset, settings: DistributionsSettings) -> ExperimentResult:
     """Show people's and models' most probable words side by side, a page for each text.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A cloze study.
-    settings : DistributionsSettings, optional
-        Or its fields by name.
 
     Returns
     -------
@@ -215,6 +199,7 @@ def _pages(study: xr.Dataset, items: NDArray[np.intp]) -> dict[str, NDArray[np.i
     return pages
 
 
+@styled
 def distributions_figure(
     study: xr.Dataset, table: pd.DataFrame, items: NDArray[np.intp], *, n_words: int = 15
 ) -> Figure:
@@ -224,23 +209,22 @@ def distributions_figure(
     n_words = int(np.clip(table["rank"].max(), 3, n_words))
     palette = colours(players)
     keys = [(str(study["text_id"].to_numpy()[i]), int(study["word_num"].to_numpy()[i])) for i in items]
-    with mpl.rc_context(STYLE):
-        fig = new_figure(1.0 + 1.75 * len(players), (0.95 + 0.18 * n_words) * len(items) + 0.3)
-        parts = fig.subfigures(len(items), 1, squeeze=False)[:, 0]
-        for part, item, (text, word) in zip(parts, items, keys, strict=True):
-            here = table[(table["text_id"] == text) & (table["word_num"] == word)]
-            context = str(study["context"].to_numpy()[item])
-            shown = context if len(context) <= 150 else "..." + context[-147:]
-            target = str(study["target_word"].to_numpy()[item])
-            title = f"{context_labels(study)[item]}  {shown} ___" + (f"  [{target}]" if target else "")
-            titled(part, "\n".join(textwrap.wrap(title, 25 + 22 * len(players))), size=8.5)
-            axes = part.subplots(1, len(players), squeeze=False)[0]
-            highest = max(here["probability"].max(), 0.05)
-            for ax, player in zip(axes, players, strict=True):
-                mine = here[(here["player"] == player) & (here["rank"] > 0)].sort_values("rank").head(n_words)
-                _bars(ax, mine, colour=palette[player], n_words=n_words, highest=highest, name=label(player))
-        known = bool(study["target_word"].to_numpy()[items].astype(str).astype(bool).any())
-        fig.supxlabel("probability" + (" (bold: the word of the text)" if known else ""), fontsize=8.5)
+    fig = new_figure(1.0 + 1.75 * len(players), (0.95 + 0.18 * n_words) * len(items) + 0.3)
+    parts = fig.subfigures(len(items), 1, squeeze=False)[:, 0]
+    for part, item, (text, word) in zip(parts, items, keys, strict=True):
+        here = table[(table["text_id"] == text) & (table["word_num"] == word)]
+        context = str(study["context"].to_numpy()[item])
+        shown = context if len(context) <= 150 else "..." + context[-147:]
+        target = str(study["target_word"].to_numpy()[item])
+        title = f"{context_labels(study)[item]}  {shown} ___" + (f"  [{target}]" if target else "")
+        titled(part, "\n".join(textwrap.wrap(title, 25 + 22 * len(players))), size=8.5)
+        axes = part.subplots(1, len(players), squeeze=False)[0]
+        highest = max(here["probability"].max(), 0.05)
+        for ax, player in zip(axes, players, strict=True):
+            mine = here[(here["player"] == player) & (here["rank"] > 0)].sort_values("rank").head(n_words)
+            _bars(ax, mine, colour=palette[player], n_words=n_words, highest=highest, name=label(player))
+    known = bool(study["target_word"].to_numpy()[items].astype(str).astype(bool).any())
+    fig.supxlabel("probability" + (" (bold: the word of the text)" if known else ""), fontsize=8.5)
     return fig
 
 

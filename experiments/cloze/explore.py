@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
     from experiments.harness.result import ExperimentResult
 
-__all__ = ["cloze_exploration"]
-
 _TOP = 12
 """Words of each player that are listed; people's are all."""
 
@@ -60,15 +58,7 @@ _LABELS = {
 
 
 def cloze_exploration(study: xr.Dataset, result: ExperimentResult | None = None) -> Exploration:
-    """Describe every context of a cloze study, with people's answers and models' words.
-
-    Examples
-    --------
-    >>> from estimators.cloze.examples import cloze_study
-    >>> found = cloze_exploration(cloze_study())
-    >>> found.tables[0][0].columns
-    ('word', 'people', 'share of people', 'mixture: share', 'factors: share')
-    """
+    """Describe every context of a cloze study, with people's answers and models' words."""
     rules = word_rules(str(study.attrs.get("word_rules", "clean")), {})
     words = study_words(study, human=rules, model=rules, corpus=rules)
     items = items_of(

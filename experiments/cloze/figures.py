@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from experiments.cloze.settings import ORACLE
 
-__all__ = ["about", "colours", "kernel_density", "label"]
-
 _LABELS = {
     ORACLE: "half of the people",
     "human": "humans",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import combinations
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import xarray as xr
@@ -16,14 +15,12 @@ from estimators.cloze.study import context_labels
 from estimators.errors import InputError
 from estimators.layout import item_positions
 from experiments.cloze.settings import ComparableSettings
-from experiments.harness.figures import STYLE, new_figure
-from experiments.harness.marks import light_grid, mark, named, titled
+from experiments.harness.figures import Series
+from experiments.harness.plots import forest_figure
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import Seeded, rng_for, rows_of
 from experiments.harness.tables import table_variables
 from inference.settings import Count
-
-__all__ = ["GROUP_COLUMNS", "PEOPLE_COLUMNS", "GroupsSettings", "groups", "groups_figure"]
 
 GROUP_COLUMNS = (
     *("first", "second", "tvd", "baseline", "excess", "p_value", "n_contexts", "n_people_first", "n_people_second"),
@@ -54,8 +51,6 @@ def groups(study: xr.Dataset, settings: GroupsSettings) -> ExperimentResult:
     ----------
     study : xarray.Dataset
         A cloze study whose answers name a group, a participant, or both.
-    settings : GroupsSettings, optional
-        Or its fields by name.
 
     Returns
     -------
@@ -215,25 +210,15 @@ def _pairs_said(table: pd.DataFrame) -> str:
         f"{row.n_people_second} people"
         for row in rows_of(table)
     ]
-    return (
-        "Mean TVD between groups of people in the contexts that both answered, and what it would be if people were "
-        "dealt to the groups at random:\n\n" + "\n".join(lines)
-    )
+    return "\n".join(lines) + "\n\nOne population is people dealt to the groups at random, in the same contexts."
 
 
 def groups_figure(table: pd.DataFrame, study_name: str = "") -> Figure:
     """Distance of every pair of groups beside that of one population."""
-    with mpl.rc_context(STYLE):
-        fig = new_figure(5.6, 1.5 + 0.34 * len(table))
-        axes = fig.add_subplot()
-        at = -np.arange(len(table))
-        axes.hlines(at, table["baseline"], table["tvd"], color="0.55", linewidth=1.2)
-        axes.scatter(table["baseline"], at, color="white", edgecolor="0.3", s=28, zorder=3)
-        axes.scatter(table["tvd"], at, color="#D55E00", s=28, zorder=3)
-        axes.set_yticks(at, [f"{a} - {b}" for a, b in zip(table["first"], table["second"], strict=True)])
-        axes.set_ylim(0.6 - len(table), 0.6)
-        axes.set_xlabel("mean TVD of the groups' answers")
-        light_grid(axes, "x")
-        named(fig, [mark("groups", "#D55E00", "o"), mark("people dealt at random", "0.3", "o", hollow=True)], 2)
-        titled(fig, "Do groups of people answer differently?", study_name)
-    return fig
+    rows = table.assign(label=table["first"] + " - " + table["second"])
+    series = [
+        Series("tvd", "baseline", "tvd", label="groups", colour="#D55E00", capsize=0),
+        Series("baseline", label="people dealt at random", colour="0.3", hollow=True),
+    ]
+    xlabel, title = "mean TVD of the groups' answers", "Do groups of people answer differently?"
+    return forest_figure(rows, series, xlabel, title, study_name, zero=False)

@@ -30,14 +30,13 @@ from estimators.errors import InputError
 from estimators.layout import item_positions
 from experiments.cloze.figures import colours, kernel_density, label
 from experiments.cloze.settings import ClozeSettings, chosen_models, groups_of, shared_contexts, words_of
-from experiments.harness.figures import STYLE, new_figure
-from experiments.harness.marks import label_below, light_grid, mark, titled
+from experiments.harness.figures import new_figure
+from experiments.harness.marks import arms, label_below, light_grid, mark, titled
+from experiments.harness.plots import styled, without_y
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import Seeded, rng_for, rows_of
 from experiments.studies.cloze.answers import answer_warnings
 from inference.settings import Count, Positive, Probability
-
-__all__ = ["Distances", "ImproveSettings", "ShareSettings", "improve", "improve_densities_figure", "improve_figure"]
 
 Floats = NDArray[np.float64]
 
@@ -73,14 +72,7 @@ class ImproveSettings(ClozeSettings, ShareSettings):
 
 @dataclass(frozen=True, eq=False)
 class Distances:
-    """TVDs of a model, and between two halves of the people, on the same contexts.
-
-    Parameters
-    ----------
-    model, oracle : ndarray, shape (context,)
-        To oracle 1, of the model and of oracle 2.
-    text : ndarray of str, shape (context,)
-    """
+    """TVDs to oracle 1 by context, of the model and of oracle 2."""
 
     model: Floats
     oracle: Floats
@@ -99,8 +91,6 @@ def improve(study: xr.Dataset, settings: ImproveSettings) -> ExperimentResult:
     ----------
     study : xarray.Dataset
         A cloze study with counts and models.
-    settings : ImproveSettings, optional
-        Or its fields by name.
 
     Returns
     -------
@@ -188,14 +178,13 @@ def criteria_table(curves: Curves, margins: tuple[float, ...]) -> pd.DataFrame:
 
 def criteria_summary(criteria: pd.DataFrame) -> str:
     """Say how far the criteria go apart."""
-    lines = [
-        f"- **{label(str(name))}** ({kind}): {own['share_needed'].min():.0%} to {own['share_needed'].max():.0%}"
+    ranges = [
+        f"{label(str(name))} ({kind}) {own['share_needed'].min():.0%} to {own['share_needed'].max():.0%}"
         for (name, kind), own in criteria.groupby(["model", "estimator"], sort=False)
     ]
     return (
-        "A share needs a criterion. Every criterion of `criteria.csv` (means, Kolmogorov-Smirnov, Wasserstein, "
-        "Mann-Whitney) shrinks by the factor 1 - k, so that k = 60% leaves 40% of the distance, whichever it is. Over "
-        "all of them and their margins:\n\n" + "\n".join(lines)
+        f"Over all criteria and margins of `criteria.csv` the share needed is: {', '.join(ranges)}. Every criterion "
+        "shrinks by the factor 1 - k, so that k = 60% leaves 40% of the distance, whichever it is."
     )
 
 
@@ -254,69 +243,64 @@ def summary(table: pd.DataFrame) -> str:
         for row in rows_of(table)
     ]
     return (
-        "With a random share k of a model's TVDs replaced by those between two oracles, (1 - k) of the gap between the "
-        "mean TVDs is left; it closes only at k = 1. The share needed for a difference that counts as none (the "
-        "margin), with an interval from resampling texts:\n\n" + "\n".join(lines)
+        "\n".join(lines) + "\n\nWith a random share k of a model's TVDs replaced by those between two oracles, (1 - k) "
+        "of the gap between the mean TVDs is left. The share needed leaves a difference that counts as none (the "
+        "margin); intervals are from resampling texts."
     )
 
 
 _ESTIMATORS = {"unbiased": "by its samples", "biased": "by the scores of the\nwords sampled, rescaled"}
 
 
+@styled
 def improve_figure(table: pd.DataFrame, dataset: xr.Dataset, *, half: str = "one half of the people") -> Figure:
     """Draw mean TVD against the share replaced, with the share needed for the largest margin."""
     palette = colours(list(dict.fromkeys(table["model"])))
     margin = max(table["margin"])
-    with mpl.rc_context(STYLE):
-        fig = new_figure(6.6, 4.0)
-        axes = fig.add_subplot()
-        for row in rows_of(table[table["margin"] == margin]):
-            own = (dataset["model"] == row.model) & (dataset["estimator"] == row.estimator)
-            axes.plot(
-                dataset["share"], dataset["tvd"].to_numpy()[own.to_numpy()][0], color=palette[row.model],
-                linestyle="-" if row.estimator == "unbiased" else ":",
-                label=f"{label(row.model)}, {_ESTIMATORS[row.estimator]}",
-            )  # fmt: skip
-            height = row.tvd_oracle + (1 - row.share_needed) * row.gap
-            arms = [[max(row.share_needed - row.share_lower, 0)], [max(row.share_upper - row.share_needed, 0)]]
-            axes.errorbar(
-                row.share_needed, height, xerr=arms, color=palette[row.model], marker="o", markersize=4, capsize=2
-            )
-        axes.set_xlabel("share of contexts answered as other people do")
-        axes.set_ylabel(f"mean TVD to {half}")
-        axes.set_title("How many contexts a model has to answer as people do")
-        axes.set_xlim(0, 1.02)
-        light_grid(axes, "both")
-        handles, _ = axes.get_legend_handles_labels()
-        point = mark(f"share needed to come within\n{margin:g} of other people, with interval", marker="o", line="-")
-        axes.legend(handles=[*handles, point], loc="center left", bbox_to_anchor=(1.0, 0.5))
+    fig = new_figure(6.6, 4.0)
+    axes = fig.add_subplot()
+    for row in rows_of(table[table["margin"] == margin]):
+        own = ((dataset["model"] == row.model) & (dataset["estimator"] == row.estimator)).to_numpy()
+        look: dict[str, Any] = {
+            "color": palette[row.model],
+            "label": f"{label(row.model)}, {_ESTIMATORS[row.estimator]}",
+        }
+        style = "-" if row.estimator == "unbiased" else ":"
+        axes.plot(dataset["share"], dataset["tvd"].to_numpy()[own][0], linestyle=style, **look)
+        height = row.tvd_oracle + (1 - row.share_needed) * row.gap
+        reach = arms([row.share_lower], [row.share_needed], [row.share_upper])
+        axes.errorbar(row.share_needed, height, xerr=reach, color=palette[row.model], fmt="o", markersize=4, capsize=2)
+    axes.set_xlabel("share of contexts answered as other people do")
+    axes.set_ylabel(f"mean TVD to {half}")
+    axes.set_title("How many contexts a model has to answer as people do")
+    axes.set_xlim(0, 1.02)
+    light_grid(axes, "both")
+    handles, _ = axes.get_legend_handles_labels()
+    point = mark(f"share needed to come within\n{margin:g} of other people, with interval", marker="o", line="-")
+    axes.legend(handles=[*handles, point], loc="center left", bbox_to_anchor=(1.0, 0.5))
     return fig
 
 
+@styled
 def improve_densities_figure(curves: Curves, *, seed: int = 0, half: str = "one half of the people") -> Figure:
     """Draw densities of TVD over contexts at several shares, a panel a model (figures 11-13)."""
-    grid = np.linspace(0, 1, 201)
+    at = np.linspace(0, 1, 201)
     shown = [key for key in curves if key[1] == "unbiased"]
     n_columns = min(len(shown), 3)
     n_rows = -(-len(shown) // n_columns)
-    colour_map = mpl.colormaps["viridis"]
-    with mpl.rc_context(STYLE):
-        fig = new_figure(2.9 * n_columns + 0.6, 2.2 * n_rows + 0.6)
-        axes = fig.subplots(n_rows, n_columns, sharex=True, squeeze=False)
-        for ax, key in zip(axes.ravel(), shown, strict=False):
-            for share in _SHOWN:
-                values = _mixed(key, curves[key], share, seed)
-                ax.plot(grid, kernel_density(values, grid), color=colour_map(0.9 * share), label=f"{share:.0%}")
-            ax.set_title(label(key[0]))
-            ax.set_yticks([])
-            ax.set_xlim(0, 1)
-            ax.set_xticks([0, 0.5, 1])
-            ax.set_ylim(0, None)
-            ax.spines["left"].set_visible(False)
-        label_below(axes, len(shown), f"TVD to {half}")
-        for ax in axes[:, 0]:
-            ax.set_ylabel("density over contexts")
-        titled(fig, "Distances when a share of the contexts is answered as people do")
-        handles, labels = axes[0, 0].get_legend_handles_labels()
-        fig.legend(handles, labels, title="share replaced", loc="outside right center")
+    fig = new_figure(2.9 * n_columns + 0.6, 2.2 * n_rows + 0.6)
+    grid = fig.subplots(n_rows, n_columns, sharex=True, squeeze=False)
+    for ax, key in zip(grid.flat, shown, strict=False):
+        for share in _SHOWN:
+            values = _mixed(key, curves[key], share, seed)
+            colour = mpl.colormaps["viridis"](0.9 * share)
+            ax.plot(at, kernel_density(values, at), color=colour, label=f"{share:.0%}")
+        ax.set_title(label(key[0]))
+        without_y(ax)
+        ax.set(xlim=(0, 1), xticks=[0, 0.5, 1])
+    label_below(grid, len(shown), f"TVD to {half}")
+    for ax in grid[:, 0]:
+        ax.set_ylabel("density over contexts")
+    titled(fig, "Distances when a share of the contexts is answered as people do")
+    fig.legend(handles=grid[0, 0].lines, title="share replaced", loc="outside right center")
     return fig

@@ -3,27 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
+from pydantic import Field
 
 from estimators.cloze import StudyWords, WordRules, normalise_words
 from estimators.cloze.words import FAILED
-from experiments.harness.language_models import Work
+from experiments.cloze.settings import ComparableSettings
+from experiments.harness.figures import player_label
+from experiments.harness.language_models import SMOLLM2, LiveModels, LiveSettings, Work
+from experiments.harness.settings import Seeded
 from inference.lm.decoding import Decoding
 from inference.lm.language_model import LanguageModel, encode, model_record
 from inference.lm.vocabulary import BOUNDARIES
 from inference.lm.word_forms import word_forms
 from inference.lm.word_samples import sample_words
 from inference.lm.words import can_write, word_log_probs
+from inference.settings import Count
 from inference.store.files import ragged
 from inference.store.keys import operation_key, result_key
 
-__all__ = ["draw_words", "is_word", "score_words", "spellings", "usable_contexts", "writable"]
-
 _BOUNDARY = "punctuation"
+
+
+class LiveWordSettings(ComparableSettings, Seeded, LiveSettings):
+    """What a question takes that asks live models for people's words."""
+
+    models: LiveModels = Field(default_factory=lambda: {"smollm2": SMOLLM2})
+    """Language models that run, by name; on the command line model=[smollm2,...]."""
+    n_contexts: Count | None = None
+    """Contexts at random; null takes all."""
+    max_forms: Count = 6
+    """Most strings that count as one of people's words, each looked up."""
+    other_tokenisations_nats: Annotated[float, Field(ge=0)] | None = None
+    """Also other ways of writing a word in tokens, as long as they are at most so many nats less probable; null takes
+    the tokenizer's own way, which has nearly all of it."""
 
 
 def usable_contexts(study: xr.Dataset, words: StudyWords) -> NDArray[np.intp]:
@@ -63,6 +80,17 @@ def writable(model: LanguageModel, forms: Mapping[str, Sequence[str]]) -> tuple[
         form for form, fine in zip(every, can_write(model, [" " + form for form in every]), strict=True) if not fine
     }
     return {word: [form for form in some if form not in lost] for word, some in forms.items()}, sorted(lost)
+
+
+def lost_spellings(name: str, lost: Sequence[str]) -> list[str]:
+    """Warn of spellings that a model has no tokens for."""
+    if not lost:
+        return []
+    first = ", ".join(map(repr, lost[:5])) + (", ..." if len(lost) > 5 else "")
+    return [
+        f"{player_label(name)} has no tokens for {len(lost)} spellings of people's words, whose probability is "
+        f"therefore 0: {first}"
+    ]
 
 
 def score_words(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import xarray as xr
@@ -30,8 +29,8 @@ from experiments.cloze.settings import (
     shared_contexts,
     words_of,
 )
-from experiments.harness.figures import STYLE, new_figure
-from experiments.harness.marks import light_grid, titled
+from experiments.harness.figures import Series
+from experiments.harness.plots import forest_figure
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import Seeded, rng_for, rows_of
 from experiments.harness.tables import table_variables
@@ -39,19 +38,8 @@ from experiments.studies.cloze.answers import answer_warnings
 from inference.progress import counted
 from inference.settings import UserPath
 
-__all__ = ["MEANING_COLUMNS", "MeaningSettings", "meaning", "read_vectors"]
-
 Floats = NDArray[np.float64]
 
-MEANING_COLUMNS = (
-    *("player", "n_contexts", "energy_distance", "energy_se", "across", "tvd", "known_people", "known_player"),
-)
-"""Columns of the table.
-
-The energy distance has no bias by samples, and is 0 on average for two halves of the people (``half_of_people``);
-``across`` is the mean distance of a word of people and one of the player, ``known_*`` the share of the answers that
-have a vector.
-"""
 
 _LITTLE = 0.9
 
@@ -77,7 +65,9 @@ def meaning(study: xr.Dataset, settings: MeaningSettings) -> ExperimentResult:
     Returns
     -------
     ExperimentResult
-        :data:`MEANING_COLUMNS`, a row a player; ``items.csv`` has the distances of every context.
+        A row a player: ``energy_distance`` has no bias by samples, and is 0 on average for two halves of the people
+        (``half_of_people``); ``across`` is the mean distance of a word of people and one of the player, ``known_*`` the
+        share of the answers that have a vector. ``items.csv`` has the distances of every context.
 
     Raises
     ------
@@ -119,7 +109,7 @@ def meaning(study: xr.Dataset, settings: MeaningSettings) -> ExperimentResult:
         )
         own = {"item": context_labels(study)[at[known]], "energy_distance": found.distance[known], "tvd": tvd[known]}
         items.append(pd.DataFrame({"player": name, **own}))
-    table, contexts = pd.DataFrame(rows, columns=list(MEANING_COLUMNS)), pd.concat(items, ignore_index=True)
+    table, contexts = pd.DataFrame(rows), pd.concat(items, ignore_index=True)
     return ExperimentResult(
         table=table,
         dataset=xr.Dataset(table_variables(table, "row") | table_variables(contexts.add_prefix("context_"), "context")),
@@ -174,27 +164,21 @@ def _summary(table: pd.DataFrame) -> str:
         for row in rows_of(table)
     ]
     return (
-        "Mean energy distance of a player's words to people's by the vectors' directions, without bias by samples (0 "
-        "for one distribution), with standard errors over texts:\n\n"
-        + "\n".join(lines)
-        + "\n\nThe vectors decide what is "
-        "near; those of another source can give another order of players."
+        "\n".join(lines) + "\n\nA player's words are compared with people's by the vectors' directions: 0 is one "
+        "distribution, without bias by samples; standard errors are over texts. Vectors of another source can give "
+        "another order of players."
     )
 
 
 def meaning_figure(table: pd.DataFrame, study_name: str = "") -> Figure:
     """Energy distance of every player to people."""
-    players = [str(name) for name in table["player"]]
-    palette = colours(players)
-    with mpl.rc_context(STYLE):
-        fig = new_figure(5.4, 1.3 + 0.34 * len(table))
-        axes = fig.add_subplot()
-        for at, row in enumerate(rows_of(table)):
-            axes.errorbar(row.energy_distance, -at, xerr=2 * row.energy_se, fmt="o", color=palette[row.player])
-        axes.axvline(0, color="0.55", linewidth=0.8)
-        axes.set_yticks([-at for at in range(len(table))], [label(name) for name in players])
-        axes.set_ylim(0.4 - len(table), 0.6)
-        axes.set_xlabel("energy distance of word vectors to people's, 2 standard errors")
-        light_grid(axes, "x")
-        titled(fig, "How far are words in meaning?", study_name)
-    return fig
+    reach = 2 * table["energy_se"]
+    rows = table.assign(
+        label=table["player"].map(label),
+        colour=table["player"].map(colours(table["player"].tolist())),
+        lower=table["energy_distance"] - reach,
+        upper=table["energy_distance"] + reach,
+    )
+    xlabel = "energy distance of word vectors to people's, 2 standard errors"
+    series = [Series("energy_distance", "lower", "upper")]
+    return forest_figure(rows, series, xlabel, "How far are words in meaning?", study_name)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from statistics import NormalDist
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import xarray as xr
@@ -17,38 +16,16 @@ from estimators.cloze.study import context_labels
 from estimators.errors import InputError
 from experiments.cloze.figures import colours, label
 from experiments.cloze.settings import ClozeSettings, chosen_models, cluster_se, groups_of, words_of
-from experiments.harness.figures import STYLE, new_figure
-from experiments.harness.marks import light_grid, titled
+from experiments.harness.figures import Series
+from experiments.harness.plots import forest_figure
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import rows_of
 from experiments.harness.tables import table_variables
 from experiments.studies.cloze.answers import answer_warnings
 from inference.settings import Count, Probability
 
-__all__ = ["MIXTURE_COLUMNS", "MixtureSettings", "mixture", "mixture_figure"]
-
 Floats = NDArray[np.float64]
 
-MIXTURE_COLUMNS = (
-    *(
-        "model",
-        "probability",
-        "n_contexts",
-        "n_texts",
-        "words_of_model",
-        "loss_people_nats",
-        "loss_model_nats",
-        "loss_both_nats",
-    ),
-    *("gain_nats", "gain_se_nats", "gain_lower_nats", "gain_upper_nats", "weight_people", "weight_model"),
-    *("weight_rest", "gain_over_people_nats", "gain_over_people_se_nats"),
-)
-"""Columns of the table.
-
-``probability`` is that of the model's samples, or the one that it was scored to have, where the study holds it for
-every context (GPT-2's words at temperature .5 were scored without temperature). ``gain_nats`` is the loss of the model
-minus that of both, ``words_of_model`` the mean number of its samples, ``weight_rest`` that of the uniform distribution.
-"""
 
 _FEW_TEXTS = 10
 
@@ -73,13 +50,14 @@ def mixture(study: xr.Dataset, settings: MixtureSettings) -> ExperimentResult:
     ----------
     study : xarray.Dataset
         A cloze study with models, of at least two texts.
-    settings : MixtureSettings, optional
-        Or its fields by name.
 
     Returns
     -------
     ExperimentResult
-        :data:`MIXTURE_COLUMNS`, a row a model; ``items.csv`` has the losses of every context.
+        A row a model and ``probability``: that of its samples, or the one that it was scored to have, where the study
+        holds it for every context. ``gain_nats`` is the loss of the model minus that of both, ``words_of_model`` the
+        mean number of its samples, ``weight_rest`` the uniform distribution's weight. ``items.csv`` has the losses of
+        every context.
 
     Raises
     ------
@@ -108,11 +86,9 @@ def mixture(study: xr.Dataset, settings: MixtureSettings) -> ExperimentResult:
         for kind, own in _probabilities(described, words, name).items():
             losses, weights = _losses(study, words, own, 1 / n_words, f"model {name!r}")
             n_drawn = float(described[f"n_samples_{name}"].to_numpy()[own.index].mean())
-            rows.append(
-                {"model": name, "probability": kind, "words_of_model": n_drawn, **_row(losses, weights, settings)}
-            )
+            rows.append({"model": name, "probability": kind, **_row(losses, weights, n_drawn, settings)})
             items.append(losses.assign(model=name, probability=kind))
-    table = pd.DataFrame(rows, columns=list(MIXTURE_COLUMNS))
+    table = pd.DataFrame(rows)
     contexts = pd.concat(items, ignore_index=True)
     return ExperimentResult(
         table=table,
@@ -179,7 +155,7 @@ def _losses(
     return losses, both.weights
 
 
-def _row(losses: pd.DataFrame, weights: Floats, settings: MixtureSettings) -> dict[str, Any]:
+def _row(losses: pd.DataFrame, weights: Floats, n_drawn: float, settings: MixtureSettings) -> dict[str, Any]:
     text = losses["text_id"].to_numpy()
     gain = (losses["loss_model_nats"] - losses["loss_both_nats"]).to_numpy()
     over_people = (losses["loss_people_nats"] - losses["loss_both_nats"]).to_numpy()
@@ -189,6 +165,7 @@ def _row(losses: pd.DataFrame, weights: Floats, settings: MixtureSettings) -> di
     return {
         "n_contexts": len(losses),
         "n_texts": len(weights),
+        "words_of_model": n_drawn,
         **{f"loss_{who}_nats": float(losses[f"loss_{who}_nats"].mean()) for who in ("people", "model", "both")},
         "gain_nats": float(gain.mean()),
         "gain_se_nats": se,
@@ -210,36 +187,25 @@ def _warnings(table: pd.DataFrame) -> tuple[str, ...]:
 
 def _summary(table: pd.DataFrame, interval: float, n_words: int) -> str:
     lines = [
-        f"- **{label(row.model)}** ({row.probability}): {row.loss_model_nats:.3f} alone, {row.loss_both_nats:.3f} "
-        f"with people (gain {row.gain_nats:.3f} [{row.gain_lower_nats:.3f}, {row.gain_upper_nats:.3f}]); people alone "
-        f"{row.loss_people_nats:.3f}; people's weight {row.weight_people:.2f}; {row.n_contexts:,} contexts of "
-        f"{row.n_texts} texts."
+        f"- **{label(row.model)}** ({row.probability}): {row.loss_model_nats:.3f} nats per word alone, "
+        f"{row.loss_both_nats:.3f} with people (gain {row.gain_nats:.3f} [{row.gain_lower_nats:.3f}, "
+        f"{row.gain_upper_nats:.3f}]); people alone {row.loss_people_nats:.3f}; people's weight "
+        f"{row.weight_people:.2f}; {row.n_contexts:,} contexts of {row.n_texts} texts."
         for row in rows_of(table)
     ]
     return (
-        "Loss in nats a word of the text, under a model's words, people's answers, and both mixed; all weights are "
-        f"those of the other texts. A word that a player never gave has what a uniform distribution over {n_words:,} "
-        "words leaves it. A model's words are samples: one of few samples loses much by that, and gains by anything "
-        f"mixed in. Intervals hold {interval:.0%}, over texts.\n\n" + "\n".join(lines)
+        "\n".join(lines) + f"\n\nWeights are fitted to the other texts; {interval:.0%} intervals are over texts. A "
+        f"word that a player never gave has its share of a uniform distribution over {n_words:,} words. A model of few "
+        "samples loses much by that, and gains by anything mixed in."
     )
 
 
 def mixture_figure(table: pd.DataFrame, study_name: str = "", interval: float = 0.9) -> Figure:
     """Gain of every model by people's answers, with its interval."""
-    models = [str(name) for name in table["model"]]
-    palette = colours(models)
-    with mpl.rc_context(STYLE):
-        fig = new_figure(5.8, 1.4 + 0.34 * len(table))
-        axes = fig.add_subplot()
-        for at, row in enumerate(rows_of(table)):
-            reach = row.gain_upper_nats - row.gain_nats
-            axes.errorbar(row.gain_nats, -at, xerr=reach, fmt="o", color=palette[row.model], markersize=5)
-        axes.axvline(0, color="0.55", linewidth=0.8)
-        axes.set_yticks(
-            [-at for at in range(len(table))], [f"{label(row.model)}, {row.probability}" for row in rows_of(table)]
-        )
-        axes.set_ylim(0.4 - len(table), 0.6)
-        axes.set_xlabel(f"gain by people's answers, nats a word ({interval:.0%})")
-        light_grid(axes, "x")
-        titled(fig, "Do people know what a model does not?", study_name)
-    return fig
+    rows = table.assign(
+        label=[f"{label(row.model)}, {row.probability}" for row in rows_of(table)],
+        colour=table["model"].map(colours(table["model"].tolist())),
+    )
+    xlabel = f"gain by people's answers, nats per word ({interval:.0%})"
+    series = [Series("gain_nats", "gain_lower_nats", "gain_upper_nats")]
+    return forest_figure(rows, series, xlabel, "Do people know what a model does not?", study_name)

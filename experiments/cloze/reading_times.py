@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import xarray as xr
@@ -21,10 +20,11 @@ from estimators.cloze import StudyWords, target_surprisal
 from estimators.cloze.study import context_labels, entry_positions
 from estimators.documents import ClusteredRegression, clustered_regression
 from estimators.errors import InputError
+from estimators.layout import item_positions
 from experiments.cloze.figures import colours, label
 from experiments.cloze.settings import ClozeSettings, chosen_models, words_of
-from experiments.harness.figures import STYLE, new_figure
-from experiments.harness.marks import light_grid, titled
+from experiments.harness.figures import Series
+from experiments.harness.plots import forest_figure
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import rows_of
 from experiments.harness.tables import table_variables
@@ -32,32 +32,12 @@ from experiments.studies.cloze.answers import answer_warnings
 from experiments.studies.table_file import read_table
 from inference.settings import Names, Probability, Settings, Text, UserPath
 
-__all__ = ["READING_TIMES_COLUMNS", "ReadingTimesSettings", "reading_times"]
-
 Floats = NDArray[np.float64]
 
 PEOPLE = "people"
 
-READING_TIMES_COLUMNS = (
-    *("player", "n_times", "n_words", "n_texts", "n_readers", "slope", "slope_se", "slope_lower", "slope_upper"),
-    *("spillover", "spillover_se", "loglik_gain_nats", "beside_people", "beside_people_se", "people_beside"),
-    *("people_beside_se",),
-)
-"""Columns of the table, a row a player.
 
-``slope`` is what a nat of the word's own surprisal adds to its time (ms, or ln ms), ``spillover`` what a nat of the
-word before adds; ``loglik_gain_nats`` is what both add to the log-likelihood of a time, over the other columns.
-``beside_people`` and ``people_beside`` are the slopes of the player and of people in one regression. Errors are
-clustered by text, and by reader where there are readers.
-"""
-
-_TIME, _LENGTH, _PLACE, _OWN, _BEFORE = (
-    "time",
-    "letters",
-    "place in the text",
-    "surprisal",
-    "surprisal of the word before",
-)
+_LENGTH, _PLACE, _OWN, _BEFORE = "letters", "place in the text", "surprisal", "surprisal of the word before"
 
 
 class TimesColumns(Settings):
@@ -116,7 +96,10 @@ def reading_times(study: xr.Dataset, settings: ReadingTimesSettings) -> Experime
     Returns
     -------
     ExperimentResult
-        :data:`READING_TIMES_COLUMNS`; ``items.csv`` has the surprisal and the mean time of every word.
+        A row a player: ``slope`` is what a nat of the word's own surprisal adds to its time (ms, or ln ms),
+        ``spillover`` what a nat of the word before adds, ``loglik_gain_nats`` what both add to the log-likelihood of a
+        time. ``beside_people`` and ``people_beside`` are the slopes of the player and of people in one regression.
+        ``items.csv`` has the surprisal and the mean time of every word.
 
     Raises
     ------
@@ -131,7 +114,7 @@ def reading_times(study: xr.Dataset, settings: ReadingTimesSettings) -> Experime
     surprisal |= {name: _of_model(study, words, name) for name in models}
     times = _read(study, settings, settings.times)
     rows = [_row(study, settings, name, surprisal, times) for name in surprisal]
-    table = pd.DataFrame(rows, columns=list(READING_TIMES_COLUMNS))
+    table = pd.DataFrame(rows)
     items = _items(study, surprisal, times)
     return ExperimentResult(
         table=table,
@@ -154,11 +137,8 @@ def _of_model(study: xr.Dataset, words: StudyWords, name: str) -> Floats:
         mine = np.isin(study["sample_entry"].to_numpy(), entries)
         mine &= study["sample_source"].to_numpy() == sources.index("corpus")
         mine &= np.isfinite(study["sample_logprob"].to_numpy())
-        place = {label: at for at, label in enumerate(study["item"].to_numpy().tolist())}
-        for entry, logprob in zip(
-            study["sample_entry"].to_numpy()[mine], study["sample_logprob"].to_numpy()[mine], strict=True
-        ):
-            found[place[int(study["entry_item"].to_numpy()[entry])]] = -logprob
+        entry = study["sample_entry"].to_numpy()[mine]
+        found[item_positions(study, "entry_item")[entry]] = -study["sample_logprob"].to_numpy()[mine]
     return found
 
 
@@ -246,12 +226,11 @@ def _row(
         )
 
     base, alone = fit(), fit(name)
-    slope = alone.of(f"{_OWN}, {name}")
-    spill = alone.of(f"{_BEFORE}, {name}") if settings.spillover else {"coefficient": np.nan, "se": np.nan}
     nothing = {"coefficient": np.nan, "se": np.nan}
+    slope = alone.of(f"{_OWN}, {name}")
+    spill = alone.of(f"{_BEFORE}, {name}") if settings.spillover else nothing
     both = fit(name, PEOPLE) if name != PEOPLE else None
-    mine = nothing if both is None else both.of(f"{_OWN}, {name}")
-    theirs = nothing if both is None else both.of(f"{_OWN}, {PEOPLE}")
+    mine, theirs = (nothing if both is None else both.of(f"{_OWN}, {player}") for player in (name, PEOPLE))
     return {
         "player": name,
         "n_times": int(known.sum()),
@@ -292,44 +271,33 @@ def _warnings(times: _Times) -> tuple[str, ...]:
 
 
 def _unit(scale: str) -> str:
-    return "ms a nat" if scale == "ms" else "ln ms a nat"
+    return "ms per nat" if scale == "ms" else "ln ms per nat"
 
 
 def _summary(table: pd.DataFrame, settings: ReadingTimesSettings) -> str:
     digits = 1 if settings.scale == "ms" else 4
-    lines = [
-        f"- **{label(row.player)}**: {row.slope:.{digits}f} {_unit(settings.scale)} [{row.slope_lower:.{digits}f}, "
-        f"{row.slope_upper:.{digits}f}] of the word's own surprisal; {1000 * row.loglik_gain_nats:.2f} nats of "
-        f"log-likelihood a thousand times; {row.n_times:,} times of {row.n_words:,} words"
-        + (
-            ""
-            if np.isnan(row.beside_people)
-            else f"; beside people's, {row.beside_people:.{digits}f} (se {row.beside_people_se:.{digits}f})"
+    lines = []
+    for row in rows_of(table):
+        line = (
+            f"- **{label(row.player)}**: {row.slope:.{digits}f} {_unit(settings.scale)} [{row.slope_lower:.{digits}f}, "
+            f"{row.slope_upper:.{digits}f}] of the word's own surprisal; {1000 * row.loglik_gain_nats:.2f} nats of "
+            f"log-likelihood per thousand times; {row.n_times:,} times of {row.n_words:,} words"
         )
-        for row in rows_of(table)
-    ]
+        if not np.isnan(row.beside_people):
+            line += f"; beside people's, {row.beside_people:.{digits}f} (se {row.beside_people_se:.{digits}f})"
+        lines.append(line)
+    controls = ", ".join(["the word's length", "its place in the text", *settings.controls])
     clustered = "texts and readers" if settings.columns.participant else "texts"
     return (
-        f"Reading times, regressed on surprisal beside the word's length, its place in the text"
-        f"{''.join(f', {name}' for name in settings.controls)}; {settings.interval:.0%} intervals, errors clustered by "
-        f"{clustered}. Gains of two players compare where both have the same words.\n\n" + "\n".join(lines)
+        "\n".join(lines) + f"\n\nThe regression has {controls} beside surprisal; {settings.interval:.0%} intervals, "
+        f"errors clustered by {clustered}. Gains of two players compare where both have the same words."
     )
 
 
 def reading_times_figure(table: pd.DataFrame, scale: str, study_name: str = "") -> Figure:
     """Slope of reading times on every player's surprisal, with its interval."""
-    players = [str(name) for name in table["player"]]
-    palette = colours([name for name in players if name != PEOPLE]) | {PEOPLE: "black"}
-    with mpl.rc_context(STYLE):
-        fig = new_figure(5.8, 1.3 + 0.36 * len(table))
-        axes = fig.add_subplot()
-        for at, row in enumerate(rows_of(table)):
-            arms = [[row.slope - row.slope_lower], [row.slope_upper - row.slope]]
-            axes.errorbar(row.slope, -at, xerr=arms, fmt="o", color=palette[row.player])
-        axes.axvline(0, color="0.6", linewidth=0.8)
-        axes.set_yticks([-at for at in range(len(table))], [label(name) for name in players])
-        axes.set_ylim(0.4 - len(table), 0.6)
-        axes.set_xlabel(f"slope of reading time on surprisal ({_unit(scale)})")
-        light_grid(axes, "x")
-        titled(fig, "Whose surprise is read in the times?", study_name)
-    return fig
+    palette = colours([name for name in table["player"] if name != PEOPLE]) | {PEOPLE: "black"}
+    rows = table.assign(label=table["player"].map(label), colour=table["player"].map(palette))
+    xlabel = f"slope of reading time on surprisal ({_unit(scale)})"
+    series = [Series("slope", "slope_lower", "slope_upper")]
+    return forest_figure(rows, series, xlabel, "Whose surprise is read in the times?", study_name)

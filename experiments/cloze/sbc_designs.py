@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any
 
 from inference.cloze.tvd_sbc import word_pair_sbc
 
@@ -11,16 +11,9 @@ if TYPE_CHECKING:
 
     from inference.posterior.sbc import SbcModel
 
-__all__ = ["tvd"]
-
 _ANSWERS = 20
 
 
-class _Sizes(Protocol):
-    @property
-    def n_items(self) -> int: ...
-
-
-def tvd(_study: xr.Dataset, settings: _Sizes) -> SbcModel:
+def tvd(_study: xr.Dataset, settings: Any) -> SbcModel:
     """Two samples of 20 words in each context, on a design of its own: a comparison study has no words."""
     return word_pair_sbc(settings.n_items, _ANSWERS)

@@ -16,31 +16,12 @@ from experiments.harness.settings import Seeded
 from experiments.studies.cloze.rows import WordRulesName
 from inference.settings import Count, Names, Settings
 
-__all__ = [
-    "ORACLE",
-    "ClozeSettings",
-    "ComparableSettings",
-    "OracleSettings",
-    "PlayerSettings",
-    "SplitSettings",
-    "WordSettings",
-    "chosen_models",
-    "cluster_se",
-    "groups_of",
-    "known_mean",
-    "shared_contexts",
-    "words_of",
-]
-
 ORACLE = "half_of_people"
 """Name of the second half of the human answers, as a player; *oracle 2* in the paper."""
 
 
 class WordSettings(Settings):
-    """Rules that make the words of both sides comparable; single rules that are not null replace those named.
-
-    :class:`estimators.cloze.words.WordRules` says what each does.
-    """
+    """Rules that make the words of both sides comparable; single rules that are not null replace those named."""
 
     rules: WordRulesName | None = None
     """Named rules (estimators.cloze.words.WORD_RULES); null takes the study's own."""
@@ -160,11 +141,7 @@ def known_mean(values: ArrayLike) -> float:
 
 
 def cluster_se(values: ArrayLike, groups: ArrayLike) -> float:
-    """Standard error of a mean over contexts that come in groups (passages), which share their topic and readers.
-
-    Linearised ratio estimator: sqrt(G / (G - 1) sum_g (sum_i (x_i - mean))^2) / n. Of a single group every context is a
-    group; NaN for a single context.
-    """
+    """Standard error of a mean over contexts in groups: sqrt(G / (G - 1) sum_g (sum_i (x_i - mean))^2) / n."""
     values = np.asarray(values, dtype=float)
     names, group = np.unique(np.asarray(groups), return_inverse=True)
     if len(names) == 1:

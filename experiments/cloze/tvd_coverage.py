@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated, Any
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import xarray as xr
@@ -28,16 +27,16 @@ from experiments.harness.bayes import (
     several_fits,
     unconverged,
 )
-from experiments.harness.figures import STYLE, new_figure
-from experiments.harness.marks import named, titled
+from experiments.harness.figures import new_figure
+from experiments.harness.marks import mark, named, titled
+from experiments.harness.plots import against_truth, styled, truth_handles
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import rng_for, rows_of
 from experiments.studies.cloze.simulated import simulation_of
 from inference.posterior.thresholds import GateThresholds
 from inference.settings import Counts, numbers_of
 
-__all__ = ["TvdCoverageSettings", "tvd_coverage", "tvd_coverage_figure"]
-
+_RAW = "#0072B2"
 _FAMILY = {
     "mixture": "own words",
     "factors": "other probabilities",
@@ -56,8 +55,7 @@ class TvdCoverageSettings(BayesianSettings):
     unpooled: bool = False
     """Also without pooling: every context by itself."""
     sampler: SamplerSettings = SamplerSettings(name="hmc", draws=500, tune=500, chains=2)
-    """What draws from the posterior; shorter than in tvd, as medians and intervals of one context settle long before
-    the population does."""
+    """What draws from the posterior; intervals of one context settle long before the population does."""
     gate: Annotated[GateThresholds, numbers_of(GateThresholds)] = GateThresholds(
         r_hat=1.1, ess_bulk=50.0, ess_tail=50.0
     )
@@ -72,8 +70,6 @@ def tvd_coverage(study: xr.Dataset, settings: TvdCoverageSettings) -> Experiment
     ----------
     study : xarray.Dataset
         A simulated cloze study; others are drawn with its settings.
-    settings : TvdCoverageSettings, optional
-        Or its fields by name.
 
     Returns
     -------
@@ -163,44 +159,40 @@ def tvd_coverage(study: xr.Dataset, settings: TvdCoverageSettings) -> Experiment
 
 def summary(table: pd.DataFrame, interval: float) -> str:
     """Say what covers and what does not."""
-    known = table[table["pooled"]]
     lines = []
-    for n, rows in known.groupby("n", sort=False):
+    for n, rows in table[table["pooled"]].groupby("n", sort=False):
         each = ", ".join(f"{_FAMILY[row.family]} {row.coverage:.0%}" for row in rows_of(rows))
+        bias = {name: (rows[name] - rows["true_tvd"]).mean() for name in ("tvd", "tvd_bayes")}
         lines.append(
-            f"- {n} answers and {n} samples: the raw TVD is off by {(rows['tvd'] - rows['true_tvd']).mean():+.3f} on "
-            f"average, the posterior mean by {(rows['tvd_bayes'] - rows['true_tvd']).mean():+.3f}; "
-            "the interval holds the truth in "
-            f"{rows['coverage'].mean():.0%} ({each})"
+            f"- {n} answers and {n} samples: the {interval:.0%} interval of a context holds the true TVD in "
+            f"{rows['coverage'].mean():.0%} ({each}); the raw TVD is off by {bias['tvd']:+.3f} on average, the "
+            f"posterior mean by {bias['tvd_bayes']:+.3f}"
         )
-    return f"Share of contexts whose {interval:.0%} interval holds the true TVD:\n\n" + "\n".join(lines)
+    return "\n".join(lines)
 
 
+@styled
 def tvd_coverage_figure(dataset: xr.Dataset, *, interval: float = 0.9) -> Figure:
     """Draw raw TVD and posterior intervals against the truth, a panel a family and size."""
     sizes = list(dict.fromkeys(dataset["n"].to_numpy().tolist()))
     families = list(dict.fromkeys(dataset["family"].to_numpy().tolist()))
-    with mpl.rc_context(STYLE):
-        fig = new_figure(1.9 * len(families) + 0.6, 1.95 * len(sizes) + 0.8)
-        axes = fig.subplots(len(sizes), len(families), sharex=True, sharey=True, squeeze=False)
-        for case in range(dataset.sizes["case"]):
-            one = dataset.isel(case=case)
-            truth, raw, lower, upper = (one[name].to_numpy() for name in ("truth", "raw", "lower", "upper"))
-            ax = axes[sizes.index(int(one["n"])), families.index(str(one["family"].item()))]
-            ax.plot([0, 1], [0, 1], color="0.55", linewidth=0.8, linestyle="--")
-            ax.scatter(truth, raw, s=5, color="#D55E00", clip_on=False, label="raw TVD", zorder=2)
-            hit = (lower <= truth) & (truth <= upper)
-            for mask, colour, name in ((hit, "#0072B2", "interval with the truth"), (~hit, "#CC79A7", "without it")):
-                ax.vlines(truth[mask], lower[mask], upper[mask], color=colour, linewidth=0.8, label=name)
-            ax.text(0.97, 0.04, f"covers {hit.mean():.0%}", transform=ax.transAxes, ha="right", fontsize=8)
-            ax.set_xlim(-0.04, 1)
-            ax.set_ylim(0, 1)
-        for column, family in enumerate(families):
-            axes[0, column].set_title(_FAMILY[family])
-            axes[-1, column].set_xlabel("true TVD")
-        for row_index, n in enumerate(sizes):
-            axes[row_index, 0].set_ylabel(f"{n} answers\nestimate")
-        handles, _ = axes[0, 0].get_legend_handles_labels()
-        named(fig, handles)
-        titled(fig, f"{interval:.0%} posterior intervals of the TVD where it is known", size=10)
+    fig = new_figure(1.9 * len(families) + 0.6, 1.95 * len(sizes) + 0.8)
+    grid = fig.subplots(len(sizes), len(families), sharex=True, sharey=True, squeeze=False)
+    for case in range(dataset.sizes["case"]):
+        one = dataset.isel(case=case)
+        truth, raw, lower, upper = (one[name].to_numpy() for name in ("truth", "raw", "lower", "upper"))
+        ax = grid[sizes.index(int(one["n"])), families.index(str(one["family"].item()))]
+        ax.plot([0, 1], [0, 1], color="0.55", linewidth=0.8, linestyle="--")
+        ax.scatter(truth, raw, s=5, color=_RAW, clip_on=False, zorder=3)
+        held = against_truth(ax, truth, lower, upper)
+        ax.text(0.97, 0.04, f"covers {held:.0%}", transform=ax.transAxes, ha="right", fontsize=8)
+        ax.set(xlim=(-0.04, 1), ylim=(0, 1))
+    for ax, family in zip(grid[0], families, strict=True):
+        ax.set_title(_FAMILY[family])
+    for ax in grid[-1]:
+        ax.set_xlabel("true TVD")
+    for ax, n in zip(grid[:, 0], sizes, strict=True):
+        ax.set_ylabel(f"{n} answers\nestimate")
+    named(fig, [mark("raw TVD", _RAW, "o"), *truth_handles(interval)])
+    titled(fig, f"{interval:.0%} posterior intervals of the TVD where it is known", size=10)
     return fig

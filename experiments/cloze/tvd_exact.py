@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
-from pydantic import Field
 
 from estimators.cloze import (
     Distributions,
@@ -30,14 +28,22 @@ from estimators.cloze import (
 )
 from estimators.errors import InputError
 from estimators.layout import item_labels
-from experiments.cloze.live_words import score_words, spellings, usable_contexts, writable
+from experiments.cloze.live_words import (
+    LiveWordSettings,
+    lost_spellings,
+    score_words,
+    spellings,
+    usable_contexts,
+    writable,
+)
 from experiments.cloze.settings import ORACLE, SplitSettings, cluster_se, groups_of
 from experiments.cloze.tvd.results import oracle_tvd
-from experiments.harness.figures import STYLE, new_figure, player_colours, player_label
-from experiments.harness.language_models import SMOLLM2, LiveModels, LiveSettings, Work, open_work
+from experiments.harness.figures import new_figure, player_colours, player_label
+from experiments.harness.language_models import Work, open_work
 from experiments.harness.marks import titled
+from experiments.harness.plots import diagonal, styled
 from experiments.harness.result import ExperimentResult, experiment
-from experiments.harness.settings import rng_for
+from experiments.harness.settings import rng_for, rows_of
 from experiments.studies.cloze.answers import answer_warnings
 from inference.lm.language_model import LanguageModel, encode
 from inference.lm.loading import load_language_model
@@ -45,23 +51,12 @@ from inference.lm.word_samples import sample_words
 from inference.settings import Count
 from inference.store.keys import result_key
 
-__all__ = ["TvdExactSettings", "tvd_exact", "tvd_exact_figure"]
-
 Floats = NDArray[np.float64]
 
 
-class TvdExactSettings(SplitSettings, LiveSettings):
+class TvdExactSettings(SplitSettings, LiveWordSettings):
     """Settings of :func:`tvd_exact`."""
 
-    models: LiveModels = Field(default_factory=lambda: {"smollm2": SMOLLM2})
-    """Language models that run, by name; on the command line model=[smollm2,...]."""
-    n_contexts: Count | None = None
-    """Contexts at random; null takes all."""
-    max_forms: Count = 6
-    """Strings that count as one of people's words are looked up one by one: at most so many for a word."""
-    other_tokenisations_nats: Annotated[float, Field(ge=0)] | None = None
-    """Other ways of writing a word in tokens, as long as they are at most so many nats less probable; null takes the
-    tokenizer's own way, which has nearly all of it."""
     n_sampled: Count | None = None
     """Contexts at random where the distance is estimated from whole-word samples too; null: none."""
     n_samples: Count = 1000
@@ -72,10 +67,7 @@ class TvdExactSettings(SplitSettings, LiveSettings):
 
 @dataclass(frozen=True, eq=False)
 class _Asked:
-    """What the models are asked: contexts, people's words in them, and the strings that count as each word.
-
-    ``people`` has a row a context and word, ``words`` the word of each row; ``codes`` number all words of the study.
-    """
+    """What the models are asked: contexts, people's words in them, and the strings that count as each word."""
 
     texts: list[str]
     people: Distributions
@@ -93,8 +85,6 @@ def tvd_exact(study: xr.Dataset, settings: TvdExactSettings) -> ExperimentResult
     ----------
     study : xarray.Dataset
         A cloze study with the text of every context.
-    settings : TvdExactSettings, optional
-        Or its fields by name.
 
     Returns
     -------
@@ -135,11 +125,7 @@ def tvd_exact(study: xr.Dataset, settings: TvdExactSettings) -> ExperimentResult
     for name, chosen in settings.models.items():
         model = load_language_model(chosen)
         forms, lost = writable(model, asked.forms)
-        if lost:
-            warnings.append(
-                f"{player_label(name)} has no tokens for {len(lost)} spellings of people's words, whose probability is "
-                f"therefore 0: {', '.join(repr(form) for form in lost[:5])}{', ...' if len(lost) > 5 else ''}"
-            )
+        warnings += lost_spellings(name, lost)
         q, start = _probabilities(settings, work, model, replace(asked, forms=forms))
         distances[name] = exact_distance(people, q)
         listed = np.bincount(people.context, weights=q, minlength=len(items))
@@ -241,62 +227,50 @@ def _sampled(settings: TvdExactSettings, model: LanguageModel, asked: _Asked) ->
     return at, total_variation(relative_frequencies(counts), asked.people.take(at))
 
 
+@styled
 def tvd_exact_figure(dataset: xr.Dataset) -> Figure:
     """Draw the distribution of the distances over contexts, and sampled distances against exact ones."""
     players = [str(name) for name in dataset["player"].to_numpy()]
-    distances = dict(zip(players, dataset["tvd"].transpose("player", "item").to_numpy(), strict=True))
     colours, sampled = player_colours(players), "tvd_sampled" in dataset
     between = dataset["tvd_between_oracles"].to_numpy()
+    shown = [("half of people against the others", between[~np.isnan(between)], "0.4")]
+    shown += [(player_label(name), dataset["tvd"].sel(player=name).to_numpy(), colours[name]) for name in players]
     # of few contexts narrow bins are a row of single bars
-    bins = np.linspace(0, 1, 41 if dataset.sizes["item"] >= 200 else 21)
-    with mpl.rc_context(STYLE):
-        fig = new_figure(7.6 if sampled else 5.2, 3.3)
-        axes = fig.subplots(1, 2 if sampled else 1, squeeze=False)[0]
-        shown = {
-            "half of people against the others": (between[~np.isnan(between)], "0.4"),
-            **{k: (v, colours[k]) for k, v in distances.items()},
-        }
-        for name, (values, colour) in shown.items():
-            axes[0].hist(values, bins=bins, density=True, histtype="step", color=colour, label=player_label(name))
-            axes[0].axvline(values.mean(), color=colour, linewidth=1, linestyle=":")
-        axes[0].set_xlim(0, 1)
-        axes[0].set_xlabel("TVD to people (dotted: means)")
-        axes[0].set_ylabel("density over contexts")
-        # outside: the distributions fill the axes, and the title stands above
-        axes[0].legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2)
-        if sampled:
-            axes[1].plot([0, 1], [0, 1], color="0.55", linewidth=0.8, linestyle="--")
-            for name in players:
-                estimate = dataset["tvd_sampled"].sel(player=name).to_numpy()
-                axes[1].plot(
-                    distances[name], estimate, "o", color=colours[name], markersize=3.5, label=player_label(name)
-                )
-            axes[1].set_xlabel("exact TVD to people")
-            axes[1].set_ylabel("TVD from samples")
-            axes[1].set_xlim(0, 1)
-            axes[1].set_ylim(0, 1)
-            axes[1].set_aspect("equal")
-        titled(fig, "Distance of exact next-word probabilities to people")
+    bins = np.linspace(0, 1, 41 if dataset.sizes["item"] >= 200 else 21).tolist()
+    fig = new_figure(7.6 if sampled else 5.2, 3.3)
+    left, *right = fig.subplots(1, 2 if sampled else 1, squeeze=False)[0]
+    for name, values, colour in shown:
+        left.hist(values, bins=bins, density=True, histtype="step", color=colour, label=name)
+        left.axvline(values.mean(), color=colour, linewidth=1, linestyle=":")
+    left.set(xlim=(0, 1), xlabel="TVD to people (dotted: means)", ylabel="density over contexts")
+    # outside: the distributions fill the axes, and the title stands above
+    left.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2)
+    for axes in right:
+        diagonal(axes)
+        for name in players:
+            own = dataset.sel(player=name)
+            axes.plot(own["tvd"], own["tvd_sampled"], "o", color=colours[name], markersize=3.5)
+        axes.set(xlabel="exact TVD to people", ylabel="TVD from samples")
+    titled(fig, "Distance of exact next-word probabilities to people")
     return fig
 
 
 def _summary(table: pd.DataFrame, work: Work) -> str:
     lines = []
-    for row in table.to_dict("records"):
+    for row in rows_of(table):
         line = (
-            f"- **{player_label(str(row['player']))}** ({row['n_contexts']:,} contexts): TVD to people "
-            f"{row['tvd']:.4f} (s.e. {row['se_tvd']:.4f} over texts); two halves of the people differ by "
-            f"{row['tvd_between_oracles']:.4f}. The words that people gave hold {row['mass_on_answers']:.1%} of its "
-            f"probability."
+            f"- **{player_label(row.player)}** ({row.n_contexts:,} contexts): TVD to people {row.tvd:.4f} (s.e. "
+            f"{row.se_tvd:.4f} over texts); two halves of the people differ by {row.tvd_between_oracles:.4f}. The "
+            f"words that people gave hold {row.mass_on_answers:.1%} of its probability."
         )
-        if "tvd_sampled" in row:
+        if "tvd_sampled" in table:
             line += (
-                f" At {row['n_sampled_contexts']} contexts, {row['n_samples']:,} samples each give "
-                f"{row['tvd_sampled']:.4f} where {row['tvd_of_those']:.4f} is exact: {row['sampling_bias']:+.4f}."
+                f" At {row.n_sampled_contexts} contexts, {row.n_samples:,} samples each give {row.tvd_sampled:.4f} "
+                f"where {row.tvd_of_those:.4f} is exact: {row.sampling_bias:+.4f}."
             )
         lines.append(line)
     return (
-        "The models' probabilities of people's words are exact, given that a word begins; all other words together add "
-        "half of what is left, so that nothing is sampled on the model's side. People's side is still a sample: two "
-        f"halves of it show by how much. {work.said()}\n\n" + "\n".join(lines)
+        "\n".join(lines) + "\n\nThe models' probabilities of people's words are exact, given that a word begins; all "
+        "other words add half of what is left. People's side is still a sample: two halves of it show by how much. "
+        f"{work.said()}"
     )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import xarray as xr
@@ -31,23 +31,13 @@ from experiments.cloze.settings import (
     shared_contexts,
     words_of,
 )
-from experiments.harness.figures import STYLE, new_figure
+from experiments.harness.figures import new_figure
 from experiments.harness.marks import light_grid
+from experiments.harness.plots import styled
 from experiments.harness.result import ExperimentResult, experiment
-from experiments.harness.settings import Seeded, rng_for
+from experiments.harness.settings import Seeded, rng_for, rows_of
 from experiments.studies.cloze.answers import answer_warnings
 from inference.settings import Count, Counts, Probability
-
-__all__ = [
-    "SampleSizeSettings",
-    "SizeDistances",
-    "TvdSampleSizeSettings",
-    "large_enough",
-    "size_result",
-    "subsample",
-    "tvd_sample_size",
-    "tvd_sample_size_figure",
-]
 
 Floats = NDArray[np.float64]
 
@@ -72,18 +62,7 @@ class TvdSampleSizeSettings(SampleSizeSettings, ClozeSettings):
 
 @dataclass(frozen=True, eq=False)
 class SizeDistances:
-    """TVDs to half of the people with all of a model's samples, and with some.
-
-    Parameters
-    ----------
-    items : ndarray of int, shape (context,)
-    everything : ndarray, shape (context,)
-    by_size : mapping of int to ndarray, shape (context,)
-    totals : ndarray of int, shape (context,)
-        Samples.
-    corrected : mapping of int to float
-        Corrected TVD by size, 0 for all samples.
-    """
+    """TVDs to half of the people by context, with all of a model's samples (0 in `corrected`) and with some."""
 
     items: NDArray[np.intp]
     everything: Floats
@@ -100,8 +79,6 @@ def tvd_sample_size(study: xr.Dataset, settings: TvdSampleSizeSettings) -> Exper
     ----------
     study : xarray.Dataset
         A cloze study with counts and models.
-    settings : TvdSampleSizeSettings, optional
-        Or its fields by name.
 
     Returns
     -------
@@ -218,40 +195,43 @@ def summary(table: pd.DataFrame) -> str:
     """Say how much each size adds."""
     lines = []
     for name, rows in table.groupby("model", sort=False):
-        steps = ", ".join(f"{row.n_samples} samples: {row.tvd_error:+.4f}" for row in rows.itertuples())
+        steps = ", ".join(f"{row.n_samples} samples: {row.tvd_error:+.4f}" for row in rows_of(rows))
         first = rows.iloc[0]
         lines.append(
             f"- **{label(str(name))}** ({first['n_contexts']:,} contexts, {first['n_samples_all']:,} samples each, "
             f"TVD to oracle 1 {first['tvd_all']:.4f}), change: {steps}"
         )
-    return "Mean change of the TVD when fewer samples of the model are used:\n\n" + "\n".join(lines)
+    return "\n".join(lines) + "\n\nThe change is that of the mean TVD when fewer samples of the model are used."
 
 
+@styled
 def tvd_sample_size_figure(dataset: xr.Dataset) -> Figure:
     """Draw the change of the TVD over contexts, a box a size (figure 8)."""
     models, sizes = [str(name) for name in dataset["model"].to_numpy()], dataset["n"].to_numpy().tolist()
-    errors = dataset["tvd_error"].transpose("model", "n", "context").to_numpy()
     palette = colours(models)
-    with mpl.rc_context(STYLE):
-        fig = new_figure(6.2, 3.6)
-        axes = fig.add_subplot()
-        axes.axhline(0, color="0.5", linewidth=0.8, linestyle="--")
-        width = 0.7 / len(models)
-        for m, name in enumerate(models):
-            places = np.arange(len(sizes)) + (m - (len(models) - 1) / 2) * width
-            boxes = axes.boxplot(
-                [own[~np.isnan(own)] for own in errors[m]], positions=places, widths=width * 0.85, whis=(5, 95),
-                showfliers=False, patch_artist=True, showmeans=True,
-                meanprops={"marker": "D", "markerfacecolor": "white", "markeredgecolor": "black", "markersize": 4},
-                medianprops={"color": "black"},
-            )  # fmt: skip
-            for box in boxes["boxes"]:
-                box.set(facecolor=palette[name], alpha=0.6)
-            boxes["boxes"][0].set_label(label(name))
-        axes.set_xticks(np.arange(len(sizes)), [str(n) for n in sizes])
-        axes.set_xlabel("samples of the model a context")
-        axes.set_ylabel("TVD with n samples \N{MINUS SIGN} with all")
-        axes.set_title("A small sample of a model looks farther from people")
-        light_grid(axes, "y")
-        axes.legend(title="box: quartiles; whiskers: 5 to 95%; diamond: mean")
+    fig = new_figure(6.2, 3.6)
+    axes = fig.add_subplot()
+    axes.axhline(0, color="0.5", linewidth=0.8, linestyle="--")
+    width = 0.7 / len(models)
+    mean = {"marker": "D", "markerfacecolor": "white", "markeredgecolor": "black", "markersize": 4}
+    look: dict[str, Any] = {
+        "widths": width * 0.85,
+        "whis": (5, 95),
+        "showfliers": False,
+        "patch_artist": True,
+        "showmeans": True,
+    }
+    for m, name in enumerate(models):
+        errors = [own[~np.isnan(own)] for own in dataset["tvd_error"].sel(model=name).to_numpy()]
+        places = np.arange(len(sizes)) + (m - (len(models) - 1) / 2) * width
+        boxes = axes.boxplot(errors, positions=places, meanprops=mean, medianprops={"color": "black"}, **look)
+        for box in boxes["boxes"]:
+            box.set(facecolor=palette[name], alpha=0.6)
+        boxes["boxes"][0].set_label(label(name))
+    axes.set_xticks(np.arange(len(sizes)), [str(n) for n in sizes])
+    axes.set_xlabel("samples of the model per context")
+    axes.set_ylabel("TVD with n samples \N{MINUS SIGN} with all")
+    axes.set_title("A small sample of a model looks farther from people")
+    light_grid(axes, "y")
+    axes.legend(title="box: quartiles; whiskers: 5 to 95%; diamond: mean")
     return fig

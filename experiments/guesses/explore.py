@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from experiments.harness.result import ExperimentResult
 
-__all__ = ["guess_exploration"]
-
 _TEXT_SHOWN = 600
 """Characters of the text before the place."""
 
@@ -40,16 +38,7 @@ _LABELS = {
 
 
 def guess_exploration(study: xr.Dataset, result: ExperimentResult | None = None) -> Exploration:
-    """Describe every place of a guess study, with its guesses.
-
-    Examples
-    --------
-    >>> from estimators.guesses.examples import guess_study
-    >>> guess_exploration(guess_study()).items[["item", "accuracy"]].head(2)
-        item  accuracy
-    0  d0: 1      0.50
-    1  d0: 2      0.25
-    """
+    """Describe every place of a guess study, with its guesses."""
     items = items_of(result, study.sizes["item"], "accuracy", lambda: guess_items(study))
     place = [f"{row.document}: {row.position}" for row in items.itertuples()]
     # people may be asked twice at one place, under two labels

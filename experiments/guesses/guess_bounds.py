@@ -5,7 +5,6 @@ from __future__ import annotations
 from statistics import NormalDist
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import xarray as xr
@@ -15,15 +14,13 @@ from numpy.typing import NDArray
 from estimators.documents.guess_bounds import guess_bounds as bounds_of
 from estimators.guesses import GuessRanks, guess_ranks
 from estimators.layout import HUMAN
-from experiments.harness.figures import STYLE, Series, forest, new_figure, player_label
-from experiments.harness.marks import light_grid, named, titled
+from experiments.harness.figures import Series, player_label
+from experiments.harness.plots import forest_figure
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import rows_of
 from experiments.harness.tables import short_names, table_variables
 from inference.progress import counted
 from inference.settings import Count, Probability, Settings
-
-__all__ = ["GUESS_BOUND_COLUMNS", "GuessBoundsSettings", "guess_bounds"]
 
 GUESS_BOUND_COLUMNS = (
     *("player", "n_words", "n_items", "n_participants", "n_not_found"),
@@ -56,8 +53,6 @@ def guess_bounds(study: xr.Dataset, settings: GuessBoundsSettings) -> Experiment
     ----------
     study : xarray.Dataset
         A guess study; in a game that goes on until the guess is right, every guess is a response.
-    settings : GuessBoundsSettings, optional
-        Or its fields by name.
 
     Returns
     -------
@@ -115,12 +110,11 @@ def _summary(table: pd.DataFrame) -> str:
     row = rows_of(table)[0]
     upper = f"{row.upper_nats:.3f} (se {row.upper_se_nats:.3f})" if np.isfinite(row.upper_nats) else "unknown"
     return (
-        f"{counted(row.n_participants, 'person', 'people')} guessed {counted(row.n_words, 'word')} at "
-        f"{counted(row.n_items, 'place')} until they were right, or "
-        f"gave up ({row.n_not_found:,}). Their numbers of guesses bound the entropy (Shannon 1951): "
-        f"**{row.lower_nats:.3f}** (se {row.lower_se_nats:.3f}) to **{upper}** nats a word. The first guess is right "
-        f"in {row.top_1:.1%}.\n\nThe upper bound holds for any guesser, the lower one for a guesser who knows the "
-        "text's own probabilities. Standard errors are clustered over people and items."
+        f"**The entropy is {row.lower_nats:.3f} (se {row.lower_se_nats:.3f}) to {upper} nats per word**, by how many "
+        f"guesses were taken (Shannon 1951) by {counted(row.n_participants, 'person', 'people')} for "
+        f"{counted(row.n_words, 'word')} at {counted(row.n_items, 'place')}, {row.n_not_found:,} of them not "
+        f"found. The first guess is right in {row.top_1:.1%}. The upper bound holds for any guesser, the lower one for "
+        "a guesser who knows the text's own probabilities; standard errors are clustered over people and items."
     )
 
 
@@ -129,23 +123,15 @@ def bounds_figure(table: pd.DataFrame, study_name: str = "", *, interval: float)
     z = NormalDist().inv_cdf((1 + interval) / 2)
     # people's long ids become short names, the row of all of them keeps its own
     names = {HUMAN: HUMAN} | short_names(name for name in table["player"] if name != HUMAN)
-    shown = table.assign(
+    rows = table.assign(
         label=[player_label(names[name]) for name in table["player"]],
         group=np.where(table["player"] == HUMAN, "all", "each"),
     )
     series = []
     for end, colour, offset in (("lower", "#0072B2", 0.12), ("upper", "#D55E00", -0.12)):
-        reach = z * shown[f"{end}_se_nats"].fillna(0)
-        shown = shown.assign(**{f"{end}_from": shown[f"{end}_nats"] - reach, f"{end}_to": shown[f"{end}_nats"] + reach})
+        reach = z * rows[f"{end}_se_nats"].fillna(0)
+        rows[f"{end}_from"], rows[f"{end}_to"] = rows[f"{end}_nats"] - reach, rows[f"{end}_nats"] + reach
         label = f"{end} bound, {interval:.0%}"
         series.append(Series(f"{end}_nats", f"{end}_from", f"{end}_to", label=label, colour=colour, offset=offset))
-    with mpl.rc_context(STYLE):
-        fig = new_figure(5.6, max(2.4, 1.4 + 0.24 * len(shown)))
-        axes = fig.add_subplot()
-        forest(axes, shown, series)
-        axes.set_xlim(left=0)
-        axes.set_xlabel("entropy, nats a word")
-        light_grid(axes, "x")
-        named(fig, [each.handle() for each in series], 2)
-        titled(fig, "What numbers of guesses say of the entropy", study_name)
-    return fig
+    title = "What numbers of guesses say of the entropy"
+    return forest_figure(rows, series, "entropy, nats per word", title, study_name, row_height=0.24, start=0)

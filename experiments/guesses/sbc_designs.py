@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any
 
 from inference.guesses.sbc import accuracy_sbc, small_accuracy_design
 from inference.settings import from_numbers
@@ -14,21 +13,8 @@ if TYPE_CHECKING:
 
     from inference.posterior.sbc import SbcModel
 
-__all__ = ["accuracy"]
 
-
-class _Sizes(Protocol):
-    @property
-    def n_participants(self) -> int: ...
-    @property
-    def n_items(self) -> int: ...
-    @property
-    def n_pairs(self) -> int: ...
-    @property
-    def priors(self) -> Mapping[str, float]: ...
-
-
-def accuracy(_study: xr.Dataset, settings: _Sizes) -> SbcModel:
+def accuracy(_study: xr.Dataset, settings: Any) -> SbcModel:
     """Accuracy of guesses, on a design of its own: a comparison study has no guesses."""
     imagined = small_accuracy_design(settings.n_participants, settings.n_items, settings.n_pairs)
     return accuracy_sbc(imagined, from_numbers(AccuracyPriors, settings.priors))

@@ -9,7 +9,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import xarray as xr
@@ -21,8 +20,9 @@ from estimators.errors import InputError
 from estimators.layout import notes
 from estimators.rankings import score_study, validate_ranking_study
 from experiments.harness.csv_tables import write_csv
-from experiments.harness.figures import STYLE, new_figure
+from experiments.harness.figures import new_figure
 from experiments.harness.marks import titled
+from experiments.harness.plots import bars, length_axis, styled
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import Seeded, rng_for
 from experiments.rankings.windows import scores_by_window
@@ -32,8 +32,6 @@ from inference.api.settings import ApiSettings
 from inference.api.store import Ledger
 from inference.progress import stage
 from inference.settings import Count, Counts, UserPath
-
-__all__ = ["ApiRanksSettings", "api_ranks", "api_ranks_figure"]
 
 
 def _one_endpoint(models: Any) -> Any:
@@ -73,13 +71,6 @@ class ApiRanksSettings(Seeded):
 @experiment(ApiRanksSettings)
 def api_ranks(study: xr.Dataset, settings: ApiRanksSettings) -> ExperimentResult:
     """Draw places, say what they cost, ask the endpoint, and write a ranking table.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A documents study.
-    settings : ApiRanksSettings, optional
-        Or its fields by name.
 
     Returns
     -------
@@ -219,24 +210,14 @@ def _write(ranking: xr.Dataset, by_window: pd.DataFrame, folder: Path) -> None:
     write_csv(by_window, folder / "windows.csv")
 
 
+@styled
 def api_ranks_figure(table: pd.DataFrame) -> Figure:
     """Average rank score against the length of the context."""
-    with mpl.rc_context(STYLE):
-        fig = new_figure(4.2, 3.0)
-        axes = fig.add_subplot()
-        axes.errorbar(
-            table["context_length"],
-            table["average"],
-            yerr=2 * table["average_se"],
-            fmt="o-",
-            color="#0072B2",
-            capsize=3,
-        )
-        axes.set_xscale("log", base=2)
-        axes.set_xticks(table["context_length"], [str(length) for length in table["context_length"]])
-        axes.minorticks_off()
-        axes.set_ylim(0, 1)
-        axes.set_xlabel("tokens of context (log scale)")
-        axes.set_ylabel("average rank score\n(bars: 2 standard errors)")
-        titled(fig, "Average rank score after more and more context")
+    fig = new_figure(4.2, 3.0)
+    axes = fig.add_subplot()
+    middle, reach = table["average"], 2 * table["average_se"]
+    bars(axes, table["context_length"], middle - reach, middle, middle + reach, color="#0072B2", linestyle="-")
+    length_axis(axes, table["context_length"])
+    axes.set(ylim=(0, 1), ylabel="average rank score\n(bars: 2 standard errors)")
+    titled(fig, "Average rank score after more and more context")
     return fig

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from experiments.harness.result import ExperimentResult
 
-__all__ = ["ranking_exploration"]
-
 _PLACE = ["text", "context_length", "window", "position"]
 _BEFORE = 60
 """Tokens of the same window that are shown before the place."""
@@ -38,16 +36,7 @@ _LABELS = {
 
 
 def ranking_exploration(study: xr.Dataset, result: ExperimentResult | None = None) -> Exploration:  # noqa: ARG001 - as of the other kinds
-    """Describe every place of a ranking study, with every model's ranks and most probable tokens.
-
-    Examples
-    --------
-    >>> from estimators.rankings.examples import ranking_study
-    >>> ranking_exploration(ranking_study()).items[["item", "rank_small", "rank_large"]].head(2)
-                  item  rank_small  rank_large
-    0  novel, 4, w0, 0         3.0         1.0
-    1  novel, 4, w0, 1         inf         2.0
-    """
+    """Describe every place of a ranking study, with every model's ranks and most probable tokens."""
     whole = "reference_rank" in study and bool(np.isfinite(study["reference_rank"].to_numpy()).any())
     rank = study["reference_rank"].to_numpy() if whole else score_study(study).rank
     table = pd.DataFrame({name: study[name].to_numpy() for name in ("model", *_PLACE)})

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, Any
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import xarray as xr
@@ -21,8 +20,9 @@ from pydantic import Field
 from estimators.content import content_digest
 from estimators.rankings.study import score_study
 from experiments.harness.bayes import BayesianSettings, SamplerSettings
-from experiments.harness.figures import STYLE, new_figure
+from experiments.harness.figures import new_figure
 from experiments.harness.marks import mark, named, titled
+from experiments.harness.plots import against_truth, styled, truth_handles
 from experiments.harness.replication import ReplicationSettings, replicates_path
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.tables import table_variables
@@ -34,8 +34,6 @@ from inference.posterior.thresholds import GateThresholds
 from inference.progress import stage
 from inference.settings import Settings
 from models.rankings.slopes import RankData, log_category_probability, rank_data, rank_slope_model, set_counts
-
-__all__ = ["RankRecoverySettings", "TruthSettings", "rank_recovery", "recovery_figure", "simulate_ranks"]
 
 NotNegative = Annotated[float, Field(ge=0)]
 
@@ -100,8 +98,6 @@ def rank_recovery(study: xr.Dataset, settings: RankRecoverySettings) -> Experime
     ----------
     study : xarray.Dataset
         A ranking study, which has the design of the simulated ones.
-    settings : RankRecoverySettings, optional
-        Or its fields by name.
 
     Returns
     -------
@@ -206,7 +202,7 @@ def _result(rows: pd.DataFrame, interval: float, truth: Mapping[str, float]) -> 
         table=table,
         dataset=dataset,
         figures={"recovery": recovery_figure(rows, interval)},
-        text="Log-odds per doubling of the context.\n\n" + "\n".join(lines),
+        text="\n".join(lines) + "\n\nLog-odds per doubling of the context.",
         warnings=(f"{poor} of the posteriors did not converge; they are in all numbers",) if poor else (),
     )
 
@@ -226,28 +222,19 @@ def _cell(what: str, mine: pd.DataFrame) -> dict[str, Any]:
     }
 
 
+@styled
 def recovery_figure(rows: pd.DataFrame, interval: float = 0.9) -> Figure:
     """Posterior medians and intervals against the truth, a panel a kind of value."""
     kinds = list(dict.fromkeys(rows["what"]))
-    with mpl.rc_context(STYLE):
-        fig = new_figure(3.5 * len(kinds), 3.4)
-        for axes, what in zip(np.ravel(fig.subplots(1, len(kinds), squeeze=False)), kinds, strict=True):
-            mine = rows[rows["what"] == what]
-            for covered, colour in ((True, "0.6"), (False, "#D55E00")):
-                some = mine[mine["covered"] == covered]
-                axes.vlines(some["true"], some["lower"], some["upper"], color=colour, linewidth=0.8)
-            axes.plot(mine["true"], mine["median"], ".", color="black", markersize=4)
-            ends = [mine["true"].min(), mine["true"].max()]
-            axes.plot(ends, ends, color="#0072B2", linewidth=0.9)
-            axes.set_title(f"{what}: {mine['covered'].mean():.0%} hold the truth")
-            axes.set_xlabel("true (log-odds per doubling)")
-            axes.set_ylabel("posterior (log-odds per doubling)")
-        handles = [
-            mark("posterior median", "black", ".", markersize=6),
-            mark(f"{interval:.0%} interval with the truth", "0.6", line="-"),
-            mark("without it", "#D55E00", line="-"),
-            mark("median at the truth", "#0072B2", line="-"),
-        ]
-        named(fig, handles, 2)
-        titled(fig, f"{interval:.0%} intervals of known slopes")
+    fig = new_figure(3.5 * len(kinds), 3.4)
+    for axes, what in zip(fig.subplots(1, len(kinds), squeeze=False)[0], kinds, strict=True):
+        mine = rows[rows["what"] == what]
+        held = against_truth(axes, *(mine[name].to_numpy() for name in ("true", "lower", "upper")))
+        axes.plot(mine["true"], mine["median"], ".", color="black", markersize=4)
+        axes.axline((0, 0), slope=1, color="#0072B2", linewidth=0.9)
+        axes.set_title(f"{what}: {held:.0%} hold the truth")
+        axes.set(xlabel="true (log-odds per doubling)", ylabel="posterior (log-odds per doubling)")
+    handles = [mark("posterior median", "black", ".", markersize=6), *truth_handles(interval)]
+    named(fig, [*handles, mark("median at the truth", "#0072B2")], 2)
+    titled(fig, f"{interval:.0%} intervals of known slopes")
     return fig

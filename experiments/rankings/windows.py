@@ -12,8 +12,6 @@ from estimators.rankings import top_k_accuracy
 from estimators.rankings.study import TokenScores
 from experiments.harness.tables import table_variables
 
-__all__ = ["SCORES", "SCORE_COLUMNS", "scores_by_window", "window_variables"]
-
 SCORES = ("average", "linear", "reciprocal", "top_1")
 """Scores in which slopes can be told."""
 

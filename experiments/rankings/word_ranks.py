@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import xarray as xr
@@ -23,9 +22,10 @@ from pydantic import Field
 from estimators.documents.corpus import clustered_mean
 from estimators.errors import InputError
 from estimators.rankings.scores import average_score, reciprocal_score, top_k_accuracy
-from experiments.harness.figures import STYLE, new_figure, player_colours, player_label
+from experiments.harness.figures import new_figure, player_colours, player_label
 from experiments.harness.language_models import SMOLLM2, LiveModels, LiveSettings, Work, batches_by_length, open_work
 from experiments.harness.marks import light_grid, named, number_ticks, titled
+from experiments.harness.plots import styled
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import Seeded, rng_for, rows_of
 from experiments.harness.tables import table_variables
@@ -36,19 +36,8 @@ from inference.settings import Count, Names
 from inference.store.files import ragged
 from inference.store.keys import operation_key, result_key
 
-__all__ = ["WORD_RANKS_COLUMNS", "WordRanksSettings", "word_ranks"]
-
 FloatArray = NDArray[np.float64]
 
-WORD_RANKS_COLUMNS = (
-    *("model", "split", "n_places", "n_documents", "n_candidates", "average", "average_se", "reciprocal"),
-    *("reciprocal_se", "top1_accuracy", "top1_accuracy_se", "loss_nats", "loss_se_nats", "median_rank"),
-)
-"""Columns of the table, a row a model and split, and one of all splits.
-
-``average`` is the thesis's mean of four scores, a word beyond ``top_k`` counting as not ranked; ``loss_nats`` is of the
-word among the candidates, whose probabilities are made to sum to one. Errors are clustered by document.
-"""
 
 EVERYTHING = "all"
 
@@ -87,17 +76,12 @@ class _Places:
 def word_ranks(study: xr.Dataset, settings: WordRanksSettings) -> ExperimentResult:
     """Rank the next word of texts among whole words, by every model.
 
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A documents study.
-    settings : WordRanksSettings, optional
-        Or its fields by name.
-
     Returns
     -------
     ExperimentResult
-        :data:`WORD_RANKS_COLUMNS`; ``items.csv`` has every place with its rank.
+        A row a model and split, and one of all splits: ``average`` is the thesis's mean of four scores, a word beyond
+        ``top_k`` counting as not ranked; ``loss_nats`` is of the word among the candidates. Errors are clustered by
+        document. ``items.csv`` has every place with its rank.
 
     Raises
     ------
@@ -121,8 +105,7 @@ def word_ranks(study: xr.Dataset, settings: WordRanksSettings) -> ExperimentResu
             _row(name, split, its, settings.top_k, len(candidates))
             for name in settings.models
             for split, its in _parts(rows[rows["model"] == name])
-        ],
-        columns=list(WORD_RANKS_COLUMNS),
+        ]
     )
     return ExperimentResult(
         table=table,
@@ -264,38 +247,34 @@ def _summary(table: pd.DataFrame, work: Work, n_candidates: int) -> str:
     lines = [
         f"- **{player_label(str(row.model))}**, {row.split}: average score {row.average:.3f} (se "
         f"{row.average_se:.3f}), first in {row.top1_accuracy:.0%} of {row.n_places:,} places, {row.loss_nats:.2f} nats "
-        "a word"
+        "per word"
         for row in rows_of(table)
     ]
     return (
-        f"Whole words are ranked, {n_candidates:,} of them, the same for every model: a tokenizer that cuts a word in "
-        "several tokens has no rank of it, and none is needed. Somebody who guesses is first in "
-        f"{1 / n_candidates:.1%} of the places. {work.said()}\n\n" + "\n".join(lines)
+        "\n".join(lines) + f"\n\n{n_candidates:,} whole words are ranked, the same for every model, whatever its "
+        f"tokenizer. Somebody who guesses is first in {1 / n_candidates:.1%} of the places. {work.said()}"
     )
 
 
+@styled
 def word_ranks_figure(rows: pd.DataFrame, n_candidates: int, study_name: str = "") -> Figure:
     """Share of the places whose word is at most at a rank, a line a model and split."""
     names = list(dict.fromkeys(rows["model"]))
     palette = player_colours(names)
-    with mpl.rc_context(STYLE):
-        fig = new_figure(6.0, 3.8)
-        axes = fig.add_subplot()
-        at = np.arange(1, n_candidates + 1)
-        axes.plot(at, at / n_candidates, color="0.6", linewidth=1, linestyle=":", label="guessing")
-        for name in names:
-            parts = list(rows[rows["model"] == name].groupby("split", sort=False))
-            for (split, its), line in zip(parts, ["-", "--", "-.", ":"] * len(parts), strict=False):
-                share = (its["rank"].to_numpy()[:, None] <= at).mean(axis=0)
-                shown = player_label(name) + (f", {split}" if len(parts) > 1 else "")
-                axes.step(at, share, where="post", color=palette[name], linestyle=line, label=shown)
-        axes.set_xscale("log")
-        number_ticks(axes.xaxis, np.unique(np.geomspace(1, n_candidates, 5).round()))
-        axes.set_xlim(1, n_candidates)
-        axes.set_ylim(0, 1.02)
-        axes.set_xlabel(f"rank among {n_candidates:,} whole words (log scale)")
-        axes.set_ylabel("share of the places")
-        named(fig, axes.get_legend_handles_labels()[0], 2)
-        light_grid(axes, "both")
-        titled(fig, "How early in the list is the word that comes?", study_name)
+    fig = new_figure(6.0, 3.8)
+    axes = fig.add_subplot()
+    at = np.arange(1, n_candidates + 1)
+    axes.plot(at, at / n_candidates, color="0.6", linewidth=1, linestyle=":", label="guessing")
+    for name in names:
+        parts = list(rows[rows["model"] == name].groupby("split", sort=False))
+        for (split, its), line in zip(parts, ["-", "--", "-.", ":"] * len(parts), strict=False):
+            shown = player_label(name) + (f", {split}" if len(parts) > 1 else "")
+            axes.ecdf(its["rank"], color=palette[name], linestyle=line, label=shown)
+    axes.set_xscale("log")
+    number_ticks(axes.xaxis, np.unique(np.geomspace(1, n_candidates, 5).round()))
+    axes.set(xlim=(1, n_candidates), ylim=(0, 1.02), ylabel="share of the places")
+    axes.set_xlabel(f"rank among {n_candidates:,} whole words (log scale)")
+    named(fig, axes.get_legend_handles_labels()[0], 2)
+    light_grid(axes, "both")
+    titled(fig, "How early in the list is the word that comes?", study_name)
     return fig

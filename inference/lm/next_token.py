@@ -190,8 +190,8 @@ def _empty(n_contexts: int, sizes: Mapping[str, int | None], *, with_targets: bo
     """Columns that are asked for: a size of None leaves out those with that dim."""
     columns: dict[str, NDArray[Any]] = {}
     for name, (_, *dims) in _DIMS.items():
-        shape = [sizes[dim] for dim in dims]
-        if None not in shape and (with_targets or not name.startswith("target")):
+        shape = [size for dim in dims if (size := sizes[dim]) is not None]
+        if len(shape) == len(dims) and (with_targets or not name.startswith("target")):
             unknown = np.float32(np.nan) if name in _NATS else np.int64(-1)
             columns[name] = np.full((n_contexts, *shape), unknown)
     return columns

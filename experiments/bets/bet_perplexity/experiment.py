@@ -30,8 +30,6 @@ from experiments.harness.tables import table_variables
 if TYPE_CHECKING:
     from experiments.bets.bet_perplexity.posterior import Recalibration
 
-__all__ = ["BET_COLUMNS", "bet_perplexity"]
-
 FloatArray = NDArray[np.float64]
 
 BET_COLUMNS = (
@@ -50,27 +48,13 @@ the setting ``interval``, from standard errors clustered over people and items.
 """
 
 _ON_SCREEN = (
-    "kind",
-    "player",
-    "back_off",
-    "n_responses",
-    "loss_nats",
-    "loss_lower_nats",
-    "loss_upper_nats",
-    "gap_nats",
+    *("kind", "player", "back_off", "n_responses", "loss_nats", "loss_lower_nats", "loss_upper_nats", "gap_nats"),
 )
 
 
 @experiment(BetsSettings)
 def bet_perplexity(study: xr.Dataset, settings: BetsSettings) -> ExperimentResult:
     """Realised losses of bets under every back-off, the bracket between them, calibration, and recalibrated stakes.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A bet study.
-    settings : BetsSettings, optional
-        Or its fields by name.
 
     Returns
     -------

@@ -16,36 +16,19 @@ from estimators.documents import crossed_mean
 from estimators.layout import HUMAN
 from experiments.bets.bet_perplexity.rows import loss_columns, vocab_size_of
 from experiments.bets.bet_perplexity.settings import BetsSettings
-from experiments.harness.bayes import KEPT, fit_model, several_fits, with_all_groups
+from experiments.harness.bayes import KEPT, fit_model, interval_columns, several_fits, with_all_groups
 from inference.bets.recalibration import held_out_losses, recalibrated_losses
 from inference.posterior.arviz_adapter import InferenceData
 from inference.posterior.convergence import Convergence
 from models.bets.recalibration import recalibration_model
 from models.bets.recalibration_data import RecalibrationData, recalibration_data
 
-__all__ = ["Recalibration", "fit_recalibration"]
-
 FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Recalibration:
-    """One fit and what it says.
-
-    Attributes
-    ----------
-    convergence : Convergence
-    posteriors : dict of str to InferenceData
-        What is saved, with all groups.
-    row : dict
-        Of the table: the loss of recalibrated stakes, held out.
-    participants : pandas.DataFrame
-        Exponent of everybody's stakes, and share of what is mixed in, with intervals.
-    numbers : dict of str to float
-        Medians and ends of intervals of the population, and what recalibration changes.
-    n_bad_k : int
-        Answers whose held-out loss is not to be believed.
-    """
+    """One fit and what it says."""
 
     convergence: Convergence
     posteriors: dict[str, InferenceData]
@@ -65,7 +48,7 @@ def fit_recalibration(settings: BetsSettings, study: xr.Dataset, back_off: str) 
     whole = with_all_groups(fit.idata, model, settings.seed, "recalibration", keep=KEPT)
     held_out = held_out_losses(whole, data)
     raw = bet_losses(study, back_off, vocab_size=size)[data.response]
-    mean = crossed_mean(held_out.loss_nats, _people(data), data.item, probability=settings.interval)
+    mean = crossed_mean(held_out.loss_nats, data.participant[data.person], data.item, probability=settings.interval)
     row: dict[str, Any] = {"kind": "recalibrated", "player": HUMAN, "back_off": back_off, **loss_columns(mean)}
     row |= {"n_zero": 0, "n_unasked": data.n_unasked}
     if GENERATOR in study.attrs:
@@ -74,13 +57,13 @@ def fit_recalibration(settings: BetsSettings, study: xr.Dataset, back_off: str) 
         row["reference_loss_nats"] = float(against.mean())
     gain = _difference("gain", raw, held_out.loss_nats, data, settings)
     seen = recalibrated_losses(fit.posterior, data).mean(axis=1)
-    numbers = {f"seen_loss_nats_{name}": value for name, value in _quantiles(seen, settings.tail).items()}
+    numbers = interval_columns("seen_loss_nats", seen, settings.tail)
     for name, values in (
         ("exponent", np.exp(fit.posterior["exponent_mean"].to_numpy())),
         ("exponent_spread", fit.posterior["exponent_spread"].to_numpy()),
         ("mixing_share", 1 / (1 + np.exp(-fit.posterior["mixing_mean"].to_numpy()))),
     ):
-        numbers |= {f"{name}_{end}": value for end, value in _quantiles(values, settings.tail).items()}
+        numbers |= interval_columns(name, values, settings.tail)
     return Recalibration(
         convergence=fit.convergence,
         posteriors={"recalibration": whole} if settings.save_posterior else {},
@@ -91,38 +74,23 @@ def fit_recalibration(settings: BetsSettings, study: xr.Dataset, back_off: str) 
     )
 
 
-def _people(data: RecalibrationData) -> NDArray[np.str_]:
-    return data.participant[data.person]
-
-
 def _difference(
     name: str, one: FloatArray, other: FloatArray, data: RecalibrationData, settings: BetsSettings
 ) -> dict[str, float]:
     """Mean difference of the losses of the same answers; NaN where there is none."""
-    ends = ("", "_se", "_lower", "_upper")
+    ends = {"": "mean", "_se": "se", "_lower": "lower", "_upper": "upper"}
     both = np.isfinite(one - other)
-    who, where = _people(data), data.item
     if not both.any():
         return {f"{name}{end}_nats": np.nan for end in ends}
-    found = crossed_mean((one - other)[both], who[both], where[both], probability=settings.interval)
-    values = (found.mean, found.se, found.lower, found.upper)
-    return {f"{name}{end}_nats": value for end, value in zip(ends, values, strict=True)}
-
-
-def _quantiles(draws: FloatArray, tail: float) -> dict[str, float]:
-    median, lower, upper = np.quantile(draws, [0.5, tail, 1 - tail])
-    return {"median": float(median), "lower": float(lower), "upper": float(upper)}
+    who, where = data.participant[data.person][both], data.item[both]
+    found = crossed_mean((one - other)[both], who, where, probability=settings.interval)
+    return {f"{name}{end}_nats": getattr(found, value) for end, value in ends.items()}
 
 
 def _participants(posterior: xr.Dataset, tail: float) -> pd.DataFrame:
     columns: dict[str, Any] = {"participant": posterior["participant"].to_numpy().astype(str)}
-    for name, variable in (
-        ("exponent", "log_exponent"),
-        ("mixing_share", "mixing_share"),
-    ):
-        draws = posterior[variable].transpose("chain", "draw", "participant").to_numpy()
-        draws = draws.reshape(-1, posterior.sizes["participant"])
-        draws = np.exp(draws) if name == "exponent" else draws
-        median, lower, upper = np.quantile(draws, [0.5, tail, 1 - tail], axis=0)
-        columns |= {f"{name}_median": median, f"{name}_lower": lower, f"{name}_upper": upper}
+    exponents: xr.DataArray = posterior["log_exponent"].pipe(np.exp)
+    for name, draws in (("exponent", exponents), ("mixing_share", posterior["mixing_share"])):
+        ends = draws.quantile([0.5, tail, 1 - tail], ("chain", "draw")).to_numpy()
+        columns |= {f"{name}_{end}": values for end, values in zip(("median", "lower", "upper"), ends, strict=True)}
     return pd.DataFrame(columns)

@@ -24,8 +24,6 @@ from estimators.errors import InputError
 from estimators.layout import HUMAN
 from experiments.bets.bet_perplexity.settings import BetsSettings
 
-__all__ = ["LEAST_VOCAB", "chosen_back_offs", "losses_by_back_off", "rows_of_bets", "vocab_size_of"]
-
 FloatArray = NDArray[np.float64]
 LEAST_VOCAB = 2
 

@@ -14,8 +14,6 @@ from experiments.harness.settings import rows_of
 if TYPE_CHECKING:
     from experiments.bets.bet_perplexity.posterior import Recalibration
 
-__all__ = ["bet_warnings", "summary"]
-
 _FEW = 10
 
 
@@ -34,7 +32,7 @@ def bet_warnings(table: pd.DataFrame, found: Recalibration | None) -> tuple[str,
     if clusters < _FEW:
         said.append(f"only {clusters} participants or items: clustered standard errors are too small with so few")
     if found is not None and found.n_bad_k:
-        said.append(f"{found.n_bad_k} answers have a Pareto k above .7: their held-out losses are not to be believed")
+        said.append(f"{found.n_bad_k} answers have a Pareto k above 0.7: their held-out losses are not to be believed")
     return tuple(said)
 
 
@@ -47,15 +45,14 @@ def summary(
 ) -> str:
     """Say what people lost under every back-off, how their stakes are calibrated, and what recalibration changes."""
     people = rows_of(table[table["kind"] == "bets"])
-    lines = [f"- spread by {row.back_off}: {_loss(row)}{_gap(row)}" for row in people]
     first = people[0]
     floor = float(table.loc[table["kind"] == "floor", "loss_nats"].iloc[0])
     parts = [
-        f"What {int(first.n_participants)} people lost who bet on the next word, {int(first.n_responses):,} answers to "
-        f"{int(first.n_items)} items ({settings.interval:.0%} intervals, standard errors clustered over people and "
-        "items). Where the true word was not named, what lay on anything else is spread over unnamed words:\n\n"
-        + "\n".join(lines),
-        _bracket(bracket, floor),
+        "\n".join(f"- unnamed words by {row.back_off}: {_loss(row)}{_gap(row)}" for row in people),
+        f"{int(first.n_participants)} people bet on the next word, in {int(first.n_responses):,} answers to "
+        f"{int(first.n_items)} items; {settings.interval:.0%} intervals, standard errors clustered over people and "
+        "items. Where the true word was not named, what lay on anything else is spread over unnamed words. "
+        + _bracket(bracket, floor),
         f"**Calibration.** The stake on a word and how often it came differ by {calibration.calibration_error:.3f} on "
         f"average over {int(calibration.n_stakes.sum()):,} stakes, those on anything else among them.",
         _others(table),
@@ -69,7 +66,7 @@ def summary(
 
 def _loss(row: Any) -> str:
     return (
-        f"**{row.loss_nats:.3f}** nats a word [{row.loss_lower_nats:.3f}, {row.loss_upper_nats:.3f}], perplexity "
+        f"**{row.loss_nats:.3f}** nats per word [{row.loss_lower_nats:.3f}, {row.loss_upper_nats:.3f}], perplexity "
         f"{row.perplexity:.3g}"
     )
 
@@ -81,17 +78,14 @@ def _gap(row: Any) -> str:
 
 
 def _bracket(bracket: LossBracket, floor: float) -> str:
-    width = ""
+    said = ""
     if bracket.upper_back_off != bracket.lower_back_off:
-        width = (
-            f"**Bracket.** Between {bracket.lower_nats:.3f} ({bracket.lower_back_off}) and {bracket.upper_nats:.3f} "
-            f"nats ({bracket.upper_back_off}) it is the back-off that decides, on the {bracket.n_responses:,} answers "
-            "that all have. "
+        said = (
+            f"Between {bracket.lower_nats:.3f} ({bracket.lower_back_off}) and {bracket.upper_nats:.3f} nats "
+            f"({bracket.upper_back_off}) it is the back-off that decides, on the {bracket.n_responses:,} answers that "
+            "all have. "
         )
-    return (
-        f"{width}No back-off costs less than {floor:.3f} nats, what lay on the words named and on anything else alone; "
-        "there is no bound from above, as people may have believed anything of the words that they did not name."
-    )
+    return f"{said}No back-off costs less than {floor:.3f} nats; there is no bound from above."
 
 
 def _recalibrated(found: Recalibration, settings: BetsSettings) -> str:
@@ -102,23 +96,22 @@ def _recalibrated(found: Recalibration, settings: BetsSettings) -> str:
     return (
         f"**Recalibrated.** Raised to a power and mixed with {what}, participant by participant, stakes on answers "
         f"held out cost {row['loss_nats']:.3f} nats [{row['loss_lower_nats']:.3f}, {row['loss_upper_nats']:.3f}], "
-        f"unnamed words by {row['back_off']}: {n['gain_nats']:+.3f} [{n['gain_lower_nats']:+.3f}, "
-        f"{n['gain_upper_nats']:+.3f}] nats less than as they were staked (with the answers seen it would be "
-        f"{n['seen_loss_nats_median']:.3f}).{together} The typical exponent is {n['exponent_median']:.2f} "
-        f"[{n['exponent_lower']:.2f}, {n['exponent_upper']:.2f}] ({settings.interval:.0%}): stakes are {boldness}; the "
-        f"typical share mixed in is {100 * n['mixing_share_median']:.1f}%."
+        f"{n['gain_nats']:+.3f} [{n['gain_lower_nats']:+.3f}, {n['gain_upper_nats']:+.3f}] less than as they were "
+        f"staked (with the answers seen {n['seen_loss_nats_median']:.3f}).{together} The typical exponent is "
+        f"{n['exponent_median']:.2f} [{n['exponent_lower']:.2f}, {n['exponent_upper']:.2f}] "
+        f"({settings.interval:.0%}): stakes are {boldness}; the typical share mixed in is "
+        f"{100 * n['mixing_share_median']:.1f}%."
     )
 
 
 def _others(table: pd.DataFrame) -> str:
-    lines = []
-    for row in rows_of(table[table["kind"].isin(["committee", "model"])]):
-        what = f" under {row.back_off}" if row.back_off else ""
-        lines.append(f"- {row.player}{what}: {row.loss_nats:.3f} nats")
-    bounds = rows_of(table[table["kind"] == "shannon"])
-    low, high = (f"{row.loss_nats:.3f}" if np.isfinite(row.loss_nats) else "unknown" for row in bounds)
-    text = "Beside them:\n\n" + "\n".join(lines)
-    return (
-        f"{text}\n- Shannon's bounds, the words named being guesses in the order of their stakes: {low} to {high} nats"
-        + ("" if np.isfinite(bounds[1].loss_nats) else " (the upper one needs vocab_size)")
+    lines = [
+        f"- {row.player}{f' under {row.back_off}' if row.back_off else ''}: {row.loss_nats:.3f} nats"
+        for row in rows_of(table[table["kind"].isin(["committee", "model"])])
+    ]
+    low, high = table.loc[table["kind"] == "shannon", "loss_nats"]
+    upper = f"{high:.3f} nats" if np.isfinite(high) else "unknown nats (the upper one needs vocab_size)"
+    lines.append(
+        f"- Shannon's bounds, the words named being guesses in the order of their stakes: {low:.3f} to {upper}"
     )
+    return "Beside them:\n\n" + "\n".join(lines)

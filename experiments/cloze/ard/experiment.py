@@ -55,29 +55,12 @@ from models.cloze.ard_data import ArdData
 if TYPE_CHECKING:
     import pymc as pm
 
-__all__ = ["ARD_COLUMNS", "ard"]
-
 Floats = NDArray[np.float64]
 
 ARD_COLUMNS = (
-    "fit",
-    "predictor",
-    "unit",
-    "coefficient",
-    "sd",
-    "lower",
-    "upper",
-    "scale",
-    "scale_lower",
-    "scale_upper",
-    "effect_tvd",
-    "effect_tvd_lower",
-    "effect_tvd_upper",
-    "p_positive",
-    "p_largest",
-    "n_rows",
-    "elpd_difference_nats",
-    "elpd_difference_se_nats",
+    *("fit", "predictor", "unit", "coefficient", "sd", "lower", "upper", "scale", "scale_lower", "scale_upper"),
+    *("effect_tvd", "effect_tvd_lower", "effect_tvd_upper", "p_positive", "p_largest", "n_rows"),
+    *("elpd_difference_nats", "elpd_difference_se_nats"),
     *CONVERGENCE_COLUMNS,
 )
 """Columns of the table: a row for each fit and predictor.
@@ -108,8 +91,6 @@ def ard(study: xr.Dataset, settings: ArdSettings) -> ExperimentResult:
     ----------
     study : xarray.Dataset
         A cloze study with counts and models.
-    settings : ArdSettings, optional
-        Or its fields by name.
 
     Returns
     -------

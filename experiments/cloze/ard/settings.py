@@ -19,17 +19,6 @@ from models.cloze.ard_columns import ArdColumns, clean_columns, measured_error
 from models.cloze.ard_data import ArdData, ard_data
 from models.cloze.ard_priors import ArdPriors
 
-__all__ = [
-    "VARIANTS",
-    "ArdSettings",
-    "PredictorSettings",
-    "RelevanceSettings",
-    "Variant",
-    "data_of",
-    "design_columns",
-    "variants",
-]
-
 
 def _each_once(names: tuple[str, ...]) -> tuple[str, ...]:
     if len(set(names)) < len(names):

@@ -13,8 +13,6 @@ from estimators.errors import InputError
 from estimators.layout import item_positions
 from experiments.cloze.build_cloze.players import Player
 
-__all__ = ["add_players", "take_contexts", "without_models"]
-
 _OF_MODELS = ("model", "entry", "source", "sample")
 _PER_ENTRY = ("entry_item", "entry_model")
 _PER_SAMPLE = ("sample_entry", "sample_word", "sample_source", "sample_count")

@@ -21,12 +21,19 @@ from estimators.layout import add_note, notes
 from experiments.cloze.build_cloze.assemble import add_players, take_contexts, without_models
 from experiments.cloze.build_cloze.players import Contexts, Player, ancestral_player, drawn_player, exact_player
 from experiments.cloze.build_cloze.results import players_figure, players_table, summary
-from experiments.cloze.live_words import draw_words, is_word, score_words, spellings, usable_contexts, writable
-from experiments.cloze.settings import ComparableSettings
-from experiments.harness.figures import player_label
-from experiments.harness.language_models import SMOLLM2, LiveModels, LiveSettings, Work, open_work
+from experiments.cloze.live_words import (
+    LiveWordSettings,
+    draw_words,
+    is_word,
+    lost_spellings,
+    score_words,
+    spellings,
+    usable_contexts,
+    writable,
+)
+from experiments.harness.language_models import Work, open_work
 from experiments.harness.result import ExperimentResult, experiment
-from experiments.harness.settings import Seeded, rng_for
+from experiments.harness.settings import rng_for
 from experiments.studies.cloze.file import save_cloze_study
 from inference.lm.decoding import Decoding
 from inference.lm.language_model import LanguageModel, model_record
@@ -34,25 +41,19 @@ from inference.lm.loading import load_language_model
 from inference.settings import Count, Positive
 from inference.store.keys import result_key
 
-__all__ = ["BuildClozeSettings", "build_cloze"]
-
 Share = Annotated[float, Field(gt=0, lt=1)]
 _EDGES = " \t\n.,;:!?\"'()[]\u2018\u2019\u201c\u201d\u2026"
 
 
-class BuildClozeSettings(ComparableSettings, Seeded, LiveSettings):
+class BuildClozeSettings(LiveWordSettings):
     """Settings of :func:`build_cloze`."""
 
-    models: LiveModels = Field(default_factory=lambda: {"smollm2": SMOLLM2})
-    """Language models that run, by name; on the command line model=[smollm2,...]."""
     n_texts: Count | None = None
-    """Texts of the study at random, with all their contexts; null takes all."""
-    n_contexts: Count | None = None
-    """Contexts at random, of those texts; null takes all."""
+    """Texts at random, from which n_contexts are drawn; null takes all."""
     keep_models: bool = True
     """Leave the study's own models in it."""
     n_samples: Count = 1000
-    """Words drawn of every model, with every decoder, in each context; draws that give no word are counted."""
+    """Words drawn of every model, with every decoder, in each context."""
     temperatures: tuple[Positive, ...] = ()
     """Also drawn at these temperatures, as players such as smollm2-t0.5."""
     top_k: tuple[Count, ...] = ()
@@ -62,15 +63,10 @@ class BuildClozeSettings(ComparableSettings, Seeded, LiveSettings):
     greedy: bool = False
     """Also the most probable tokens, as a player such as smollm2-greedy: one word a context."""
     exact: bool = True
-    """Also the exact probabilities of people's words, the text's and those drawn: as log-probabilities of the ancestral
-    draws, and as a player such as smollm2-exact, whose counts stand for probabilities."""
+    """Also the exact probabilities of the words of people, the text and the draws: as log-probabilities of the draws,
+    and as a player such as smollm2-exact, whose counts stand for probabilities."""
     model_draws: Annotated[int, Field(ge=100, le=10**6)] = 100_000
     """Draws that stand for the exact probabilities of a context: the share of each word is rounded to this many."""
-    max_forms: Count = 6
-    """Strings that count as one of people's words are looked up one by one: at most so many for a word."""
-    other_tokenisations_nats: Annotated[float, Field(ge=0)] | None = None
-    """Other ways of writing a word in tokens, as long as they are at most so many nats less probable; null takes the
-    tokenizer's own way, which has nearly all of it."""
     items_per_batch: Count = 8
     """Most contexts of a batch: what a killed run loses."""
 
@@ -93,8 +89,6 @@ def build_cloze(study: xr.Dataset, settings: BuildClozeSettings) -> ExperimentRe
     ----------
     study : xarray.Dataset
         A cloze study with the text of every context.
-    settings : BuildClozeSettings, optional
-        Or its fields by name.
 
     Returns
     -------
@@ -139,11 +133,7 @@ def build_cloze(study: xr.Dataset, settings: BuildClozeSettings) -> ExperimentRe
         its, mass, lost = _players(settings, work, model, contexts)
         players += its
         listed |= mass
-        if lost:
-            warnings.append(
-                f"{player_label(name)} has no tokens for {len(lost)} spellings of people's words, whose probability is "
-                f"therefore 0: {', '.join(repr(form) for form in lost[:5])}{', ...' if len(lost) > 5 else ''}"
-            )
+        warnings += lost_spellings(name, lost)
     chosen_part = take_contexts(study if settings.keep_models else without_models(study), items)
     built = validate_cloze_study(_described(add_players(chosen_part, players), study, settings, records))
     table, by_item = players_table(built, players, listed, rules)

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from estimators.cloze.study import SAMPLES
 from estimators.cloze.words import FAILED
 
-__all__ = ["ANSWERS", "TARGET", "Contexts", "Player", "Row", "ancestral_player", "drawn_player", "exact_player"]
-
 ANSWERS = "human"
 """Source of words that were scored because people gave them."""
 
@@ -23,17 +21,7 @@ TARGET = "corpus"
 
 @dataclass(frozen=True, eq=False)
 class Contexts:
-    """What models are asked.
-
-    Parameters
-    ----------
-    texts : sequence of str, by context
-        Without a space at the end.
-    answers : sequence of sequence of str, by context
-        Spellings of people's words.
-    targets : sequence of str, by context
-        The word of the text; "" where there is none.
-    """
+    """What models are asked."""
 
     texts: Sequence[str]
     answers: Sequence[Sequence[str]]
@@ -42,18 +30,7 @@ class Contexts:
 
 @dataclass(frozen=True)
 class Row:
-    """A word of a player in a context.
-
-    Parameters
-    ----------
-    word : str
-    source : str
-        :data:`estimators.cloze.study.SAMPLES`, :data:`ANSWERS` or :data:`TARGET`.
-    count : int
-        Draws; 0 for a word that was only scored.
-    logprob : float
-        Nats; NaN where it is not known.
-    """
+    """A word of a player in a context."""
 
     word: str
     source: str
@@ -63,18 +40,7 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class Player:
-    """One way of asking a model.
-
-    Parameters
-    ----------
-    name : str
-        What the study calls it.
-    model, decoding : str
-        Which model, and how its words came about.
-    rows : sequence of sequence of Row, by context
-    n_draws : int
-        Draws of a context, those that gave no word included.
-    """
+    """One way of asking a model."""
 
     name: str
     model: str
@@ -114,13 +80,9 @@ def exact_player(
     *,
     n_draws: int,
 ) -> tuple[Player, NDArray[np.float64]]:
-    """Let counts stand for exact probabilities.
-
-    Listed words are those of people, of the text and of the first half of the draws; each has its exact probability.
-    All other words together have what is left of 1. It is spread over those draws of the second half that gave a word
-    that is not listed: independent draws from just these words. Where none did, little is left (with 500 draws less
-    than .6%, 95 times in 100), and the listed words take it in proportion.
-    """
+    """Let counts stand for exact probabilities."""
+    # listed: words of people, of the text and of the first half of the draws. What is left of 1 is spread over draws of
+    # the second half that are not listed; where there are none, the listed words take it in proportion
     rows: list[list[Row]] = []
     mass = np.zeros(len(scored))
     for at, known in enumerate(scored):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import xarray as xr
@@ -17,10 +16,10 @@ from estimators.cloze.words import FAILED
 from experiments.cloze.build_cloze.players import Player
 from experiments.cloze.figures import colours, label
 from experiments.cloze.settings import known_mean
-from experiments.harness.figures import STYLE, new_figure
+from experiments.harness.figures import new_figure
+from experiments.harness.marks import light_grid
+from experiments.harness.plots import styled
 from experiments.harness.settings import rows_of
-
-__all__ = ["players_figure", "players_table", "summary"]
 
 _PEOPLE = "human"
 
@@ -65,35 +64,28 @@ def players_table(
     return pd.DataFrame(rows), by_item
 
 
+@styled
 def players_figure(by_item: xr.Dataset, title: str) -> Figure:
     """Cumulative share of contexts by the entropy of their next word, one line a player and one of people."""
     names = [str(name) for name in by_item["player"].to_numpy()]
-    of = colours(names)
-    with mpl.rc_context(STYLE):
-        fig = new_figure(6.0, 3.6)
-        axes = fig.add_subplot()
-        highest = 1.05 * max(float(np.nanmax(by_item["entropy_nats"].to_numpy(), initial=0.0)), 0.1)
-        for name in names:
-            values = by_item["entropy_nats"].sel(player=name).to_numpy()
-            values = np.sort(values[~np.isnan(values)])
-            if not len(values):
-                continue
-            # up from nothing at the first value and on to the end: a player with one value for all is a line too
-            share = np.concatenate([[0], np.arange(1, len(values) + 1) / len(values), [1]])
-            ends = np.concatenate([values[:1], values, [highest]])
+    palette = colours(names)
+    fig = new_figure(6.0, 3.6)
+    axes = fig.add_subplot()
+    highest = 1.05 * max(float(np.nanmax(by_item["entropy_nats"].to_numpy(), initial=0.0)), 0.1)
+    for name in names:
+        values = by_item["entropy_nats"].sel(player=name).to_numpy()
+        values = values[~np.isnan(values)]
+        if len(values):
             style = "--" if name == _PEOPLE else "-"
-            axes.step(
-                ends, share, style, where="post", color=of[name], label=f"{label(name)}, mean {values.mean():.2f}"
-            )
-        # beside the axis, so that a player without any entropy is seen
-        axes.set_xlim(-0.03 * highest, highest)
-        axes.set_ylim(0, 1.02)
-        axes.set_xlabel("entropy of a context's next words (nats, of the samples)")
-        axes.set_ylabel("share of contexts with this or less")
-        axes.set_title(f"Next words in {by_item.sizes['item']:,} contexts of {title}")
-        axes.grid(color="0.92", linewidth=0.6)
-        axes.set_axisbelow(True)
-        axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0)
+            shown = f"{label(name)}, mean {values.mean():.2f}"
+            axes.ecdf(values, color=palette[name], linestyle=style, label=shown)
+    # beside the axis, so that a player without any entropy is seen
+    axes.set(xlim=(-0.03 * highest, highest), ylim=(0, 1.02))
+    axes.set_xlabel("entropy of a context's next words (nats, of the samples)")
+    axes.set_ylabel("share of contexts with this or less")
+    axes.set_title(f"Next words in {by_item.sizes['item']:,} contexts of {title}")
+    light_grid(axes, "both")
+    axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0)
     return fig
 
 
@@ -101,17 +93,17 @@ def summary(table: pd.DataFrame, computed: str) -> str:
     """Say what each player is, and how far its samples are from the exact distribution."""
     lines = []
     for row in rows_of(table):
-        line = f"- **{label(row.player)}** ({row.decoding}): {row.n_different:.0f} different words a context, "
+        line = f"- **{label(row.player)}** ({row.decoding}): {row.n_different:.0f} different words per context, "
         line += f"entropy {row.entropy_nats:.3f} nats"
         if row.decoding == "exact":
             line += f"; the words that are listed hold {row.probability_listed:.1%} of the probability"
         else:
-            line += f"; {row.share_failed:.1%} of {row.n_draws:,} draws a context gave no word"
+            line += f"; {row.share_failed:.1%} of {row.n_draws:,} draws per context gave no word"
             if not np.isnan(row.tvd_to_exact):
                 line += f"; TVD to the exact distribution {row.tvd_to_exact:.4f}"
         lines.append(f"{line}.")
     return (
-        "The study holds people's answers and the models' words; `study=cloze_file study.path=.../study.nc` reads it. "
-        "Draws that give no word stand in it as failed samples, which the word rules leave out, so that all players "
-        f"are compared given that a word begins. {computed}\n\n" + "\n".join(lines)
+        "\n".join(lines) + "\n\n`study=cloze_file study.path=.../study.nc` reads the study of people's answers and the "
+        "models' words. Draws that give no word are failed samples in it, which the word rules leave out: players are "
+        f"compared given that a word begins. {computed}"
     )

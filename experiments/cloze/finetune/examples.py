@@ -19,20 +19,10 @@ from inference.lm.forward import with_bos
 from inference.lm.language_model import LanguageModel, encode
 from inference.lm.words import can_write, word_tokens
 
-__all__ = ["Fold", "answer_counts", "answer_examples", "text_folds"]
-
 
 @dataclass(frozen=True, eq=False)
 class Fold:
-    """One part of the texts, and the others.
-
-    Parameters
-    ----------
-    number : int
-        1 is the first.
-    training, held_out : ndarray of int, shape (context,)
-        Positions of the contexts along ``item``, increasing.
-    """
+    """One part of the texts, and the others."""
 
     number: int
     training: NDArray[np.intp]
@@ -56,11 +46,7 @@ def text_folds(
 
 
 def answer_counts(study: xr.Dataset, rules: WordRules) -> list[dict[str, float]]:
-    """Collect what people wrote in each context, as a model may write it.
-
-    Answers that the rules take for one word are one, written as most people wrote it; what is no single word to a model
-    stands as the rules write it, and what is none then either is left out.
-    """
+    """Collect what people wrote in each context, as a model may write it."""
     typed = [str(text) for text in study["word_text"].to_numpy().tolist()]
     normalised = normalise_words(typed, rules)
     name = "response_count" if "response_count" in study else "response_proportion"

@@ -31,8 +31,6 @@ from inference.lm.settings import ModelSettings
 from inference.lm.training import Examples, TrainedModel, train_model, training_key
 from inference.store.keys import canonical_json
 
-__all__ = ["finetune"]
-
 Floats = NDArray[np.float64]
 
 _NOT_DECISIVE = ("store", "models", "labels", "fold", "n_bootstrap", "level", "max_forms")
@@ -46,8 +44,6 @@ def finetune(study: xr.Dataset, settings: FineTuneSettings) -> ExperimentResult:
     ----------
     study : xarray.Dataset
         A cloze study with the text of every context.
-    settings : FineTuneSettings, optional
-        Or its fields by name.
 
     Returns
     -------

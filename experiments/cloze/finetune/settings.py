@@ -12,8 +12,6 @@ from experiments.harness.settings import Seeded
 from inference.lm.training_settings import TrainingSettings
 from inference.settings import Count, Positive, Probability
 
-__all__ = ["FineTuneSettings"]
-
 Label = Literal["majority", "sampled", "soft", "multi"]
 Labels = Annotated[tuple[Label, ...], Field(min_length=1), BeforeValidator(lambda n: (n,) if isinstance(n, str) else n)]
 
@@ -42,7 +40,7 @@ class FineTuneSettings(Seeded, ComparableSettings, StoreFolder, TrainingSettings
     n_held_out_examples: Count = 8
     """Most held-out examples whose loss is computed while the model trains."""
     max_forms: Count = 6
-    """As in +exp=tvd_exact: strings that count as one of people's words."""
+    """Most strings that count as one of people's words, each looked up."""
     n_bootstrap: Annotated[int, Field(ge=100)] = 10_000
     """Bootstrap samples of texts."""
     level: Probability = 0.9

@@ -20,13 +20,12 @@ from experiments.harness.bayes import several_fits
 from experiments.harness.registry import EXTRAS
 from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import rng_for, rows_of
+from experiments.harness.tables import markdown_table
 from experiments.studies.cloze.answers import answer_warnings
 from inference.progress import counted
 
 if TYPE_CHECKING:
     from experiments.cloze.tvd.posterior import BayesianTvd
-
-__all__ = ["players_tvd", "tvd", "tvd_dataset"]
 
 _DISTANCES = {
     "raw": "tvd",
@@ -52,8 +51,6 @@ def tvd(study: xr.Dataset, settings: TvdSettings) -> ExperimentResult:
     ----------
     study : xarray.Dataset
         A cloze study with counts.
-    settings : TvdSettings, optional
-        Or its fields by name.
 
     Returns
     -------
@@ -220,33 +217,31 @@ def summary(table: pd.DataFrame, study: xr.Dataset, players: list[PlayerTvd]) ->
         for row in rows_of(table)
         if row.player != ORACLE
     ]
-    text = (
+    floor = (
         f"Two halves of the people who saw a context (about {human['n_answers']:.0f} answers each) differ by "
-        f"{human['tvd']:.4f} on average (standard deviation over {len(players[0].split_means)} independent splits of "
-        f"the mean {human['sd_between_oracles']:.4f}): TVD between small samples is biased up, and this is its floor, "
-        "not zero. `tvd_corrected` takes the same-size baseline out, (TVD - baseline) / (1 - baseline): it is zero for "
-        "one distribution and one for disjoint samples, and too low in between.\n\n" + "\n".join(lines)
+        f"{human['tvd']:.4f} on average (sd {human['sd_between_oracles']:.4f} over {len(players[0].split_means)} "
+        "splits): TVD between small samples is biased up, and this is its floor. `tvd_corrected` takes the same-size "
+        "baseline out, (TVD - baseline) / (1 - baseline): zero for one distribution, one for disjoint samples, and too "
+        "low in between."
     )
-    return text + examples(study, players)
+    return "\n\n".join(text for text in ("\n".join(lines), floor, examples(study, players)) if text)
 
 
 def examples(study: xr.Dataset, players: list[PlayerTvd]) -> str:
     """Table of the contexts where each model is nearest to people and farthest from them."""
-    rows = []
-    for player in players:
-        if player.player == ORACLE:
-            continue
-        order = np.argsort(player.raw, kind="stable")
-        for where, position in (("nearest", order[0]), ("farthest", order[-1])):
-            item = int(player.items[position])
-            context = str(study["context"].to_numpy()[item])[-60:].replace("|", "/")
-            target = str(study["target_word"].to_numpy()[item])
-            numbers = f"{player.raw[position]:.3f} | {player.between_oracles[position]:.3f}"
-            rows.append(f"| {label(player.player)} | {where} | {numbers} | ...{context} | {target} |")
-    if not rows:
-        return ""
-    head = [
-        "| model | context | TVD | between oracles | text | word of the text |",
-        "| --- | --- | ---: | ---: | --- | --- |",
+    rows = [
+        {
+            "model": label(player.player),
+            "context": where,
+            "TVD": f"{player.raw[position]:.3f}",
+            "between oracles": f"{player.between_oracles[position]:.3f}",
+            "text": "..." + str(study["context"].to_numpy()[player.items[position]])[-60:],
+            "word of the text": str(study["target_word"].to_numpy()[player.items[position]]),
+        }
+        for player in players[1:]
+        for where, position in (
+            ("nearest", np.argmin(player.raw)),
+            ("farthest", np.argsort(player.raw, kind="stable")[-1]),
+        )
     ]
-    return "\n\n" + "\n".join([*head, *rows])
+    return markdown_table(pd.DataFrame(rows), right=("TVD", "between oracles")) if rows else ""

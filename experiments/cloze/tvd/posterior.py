@@ -36,23 +36,10 @@ from models.cloze.word_pair_density import word_pair_density
 if TYPE_CHECKING:
     import pymc as pm
 
-__all__ = ["BayesianTvd", "WordPairFit", "WordPairFits", "bayesian_tvd"]
-
 
 @dataclass(frozen=True, eq=False)
 class BayesianTvd:
-    """Posterior mean and interval of the expected TVD of each player.
-
-    Attributes
-    ----------
-    columns : dict
-        Player -> columns of its row.
-    posteriors : dict
-        Player -> what was fitted, with all groups; empty where posteriors are not saved.
-    warnings : tuple of str
-    gate_failed : bool
-        A posterior has not converged, and ``experiment.allow_unconverged`` does not excuse it.
-    """
+    """Posterior mean and interval of the expected TVD of each player."""
 
     columns: dict[str, dict[str, Any]]
     posteriors: dict[str, InferenceData]
@@ -62,16 +49,7 @@ class BayesianTvd:
 
 @dataclass(frozen=True, eq=False)
 class WordPairFit:
-    """One fit.
-
-    Attributes
-    ----------
-    posterior : TvdPosterior
-    convergence : Convergence
-    whole : InferenceData or None
-        About :data:`~experiments.harness.bayes.KEPT` of its draws with all groups, where these were asked for: new
-        counts for each of 32,000 draws would take longer than all the rest.
-    """
+    """One fit."""
 
     posterior: TvdPosterior
     convergence: Convergence
@@ -79,16 +57,7 @@ class WordPairFit:
 
 
 class WordPairFits:
-    """Fits of the word pair model; as many contexts as before need no new compilation.
-
-    Parameters
-    ----------
-    settings : BayesianSettings
-    more_draws : int
-        A posterior that misses the gate is sampled again with so many times the draws; 1 for never.
-    with_groups : bool
-        Add log-likelihood, prior, predictions and data to every posterior.
-    """
+    """Fits of the word pair model; as many contexts as before need no new compilation."""
 
     def __init__(self, settings: BayesianSettings, *, more_draws: int = 1, with_groups: bool = False) -> None:
         self._settings = settings

@@ -24,8 +24,6 @@ from estimators.cloze.study_words import StudyWords
 from estimators.cloze.tvd_bias import tvd_with_baseline
 from experiments.cloze.settings import ORACLE, cluster_se, groups_of, known_mean, shared_contexts
 
-__all__ = ["GOLD", "PlayerTvd", "model_tvd", "oracle_tvd", "part_counts"]
-
 Floats = NDArray[np.float64]
 
 GOLD = ("corpus", "human", "oracle1")
@@ -34,34 +32,7 @@ GOLD = ("corpus", "human", "oracle1")
 
 @dataclass(frozen=True, eq=False)
 class PlayerTvd:
-    """One player's distances to people, by context.
-
-    Parameters
-    ----------
-    player : str
-    items : ndarray of int, shape (context,)
-        Positions along the study's ``item``.
-    groups : ndarray, shape (context,)
-        Text of each context.
-    human : WordCounts
-        All people's answers to each context.
-    raw, baseline, corrected, to_oracle, entropy, divergence : ndarray of float, shape (context,)
-        TVD to all human answers, its same-size baseline and corrected value; mean TVD over the splits to oracle 1;
-        entropy and Jensen-Shannon divergence in nats.
-    between : ndarray of float, shape (split, context)
-        TVD of oracle 2 to oracle 1.
-    calibration : dict
-        (gold label, binning) -> CalibrationError; for oracle 1 that of the first split, with the mean over splits in
-        `oracle_ece`.
-    oracle_ece : dict
-        Binning -> mean over splits.
-    samples : dict
-        What the table says of the player's samples.
-    n_bins : int
-        Bins of the calibration of equal width.
-    classwise : float
-        Calibration error of all words' probabilities, of the corpus words, summed over words; NaN without these.
-    """
+    """One player's distances to people, by context."""
 
     player: str
     items: NDArray[np.intp]

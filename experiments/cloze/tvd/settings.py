@@ -6,8 +6,6 @@ from experiments.cloze.settings import OracleSettings
 from experiments.harness.bayes import PosteriorSettings, SamplerSettings
 from inference.settings import Count, Settings
 
-__all__ = ["BayesianTvdSettings", "TvdSettings"]
-
 
 class BayesianTvdSettings(Settings):
     """The Bayesian TVD, on request: needs the extra bayes, minutes a player."""
@@ -15,8 +13,7 @@ class BayesianTvdSettings(Settings):
     n_contexts: Count | None = None
     """Contexts drawn at random for each player, such as 40; null for no Bayesian TVD."""
     more_draws: Count = 4
-    """What misses the gate is sampled again with so many times the draws (1: never): whether rare words are shared is a
-    slow question for the sampler where a model has few samples."""
+    """What misses the gate is sampled again with so many times the draws (1: never)."""
 
 
 class TvdSettings(OracleSettings, PosteriorSettings):

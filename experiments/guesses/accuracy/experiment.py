@@ -40,32 +40,13 @@ from experiments.harness.tables import short_names, table_variables
 if TYPE_CHECKING:
     from experiments.guesses.accuracy.posterior import Posterior
 
-__all__ = ["ACCURACY_COLUMNS", "PUBLISHED", "accuracy"]
-
 FloatArray = NDArray[np.float64]
 
 ACCURACY_COLUMNS = (
-    "kind",
-    "name",
-    "label",
-    "tokens",
-    "source",
-    "n_guesses",
-    "n_participants",
-    "n_documents",
-    "accuracy",
-    "lower",
-    "upper",
-    "wilson_lower",
-    "wilson_upper",
-    "published_n_guesses",
-    "published_n_participants",
-    "published_accuracy",
-    "posterior_median",
-    "posterior_lower",
-    "posterior_upper",
-    "p_best",
-    "p_beats_every_participant",
+    *("kind", "name", "label", "tokens", "source", "n_guesses", "n_participants", "n_documents"),
+    *("accuracy", "lower", "upper", "wilson_lower", "wilson_upper"),
+    *("published_n_guesses", "published_n_participants", "published_accuracy"),
+    *("posterior_median", "posterior_lower", "posterior_upper", "p_best", "p_beats_every_participant"),
     *CONVERGENCE_COLUMNS,
 )
 """Columns of the table.
@@ -102,13 +83,6 @@ class _Guesses:
 @experiment(AccuracySettings)
 def accuracy(study: xr.Dataset, settings: AccuracySettings) -> ExperimentResult:
     """Accuracies with intervals, language models beside them, and the posterior of what people differ by.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A guess study.
-    settings : AccuracySettings, optional
-        Or its fields by name.
 
     Returns
     -------
@@ -213,9 +187,6 @@ def _practice(settings: AccuracySettings, guesses: _Guesses) -> PracticeCurve:
         n_replicates=settings.n_replicates,
         probability=settings.interval,
     )
-
-
-# ------------------------------------------------------------------------------------------------ table
 
 
 def _table(

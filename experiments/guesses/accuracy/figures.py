@@ -4,92 +4,92 @@ from __future__ import annotations
 
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
-from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, MultipleLocator, NullLocator
+from matplotlib.ticker import MaxNLocator, MultipleLocator
 from numpy.typing import NDArray
 
 from experiments.guesses.accuracy.players import model_label
-from experiments.harness.figures import STYLE, Series, forest, new_figure
-from experiments.harness.marks import arms, curve, mark, named, percent, titled
+from experiments.harness.figures import Series, forest, new_figure
+from experiments.harness.marks import curve, mark, named, percent, titled
+from experiments.harness.plots import bars, styled, without_y
 from experiments.harness.settings import rows_of
-
-__all__ = ["accuracy_figure", "checks_figure", "participants_figure", "practice_figure"]
 
 _HUMAN, _MODEL, _POSTERIOR, _PLAYED = "#000000", "#D55E00", "#0072B2", "#CC79A7"
 _TITLES = {"visible": "Visible tokens", "word": "Word tokens"}
 _BIN = 0.02
 
 
+@styled
 def accuracy_figure(
     table: pd.DataFrame, study_name: str = "", *, min_answers: int = 50, interval: float = 0.95
 ) -> Figure:
     """Figures 1 and 2 of the paper: participants as a histogram, language models above it on the same axis."""
     kinds = [kind for kind in _TITLES if ((table["kind"] == "participant") & (table["tokens"] == kind)).any()]
-    counts = {kind: int(((table["kind"] == "model") & (table["tokens"] == kind)).sum()) for kind in kinds}
-    n_models = max(counts.values())
-    with mpl.rc_context(STYLE):
-        height = 0.35 + 0.21 * n_models
-        fig = new_figure(4.0 * len(kinds) + 0.4, 3.1 + height)
-        grid = fig.subplots(
-            2, len(kinds), sharex=True, sharey="row", squeeze=False, height_ratios=(max(height, 0.1), 2.3)
-        )
-        highest = 0.0
-        for column, kind in enumerate(kinds):
-            top, bottom = grid[:, column]
-            shown = table[table["tokens"] == kind]
-            _models(top, shown[shown["kind"] == "model"], n_models)
-            highest = max(highest, _histogram(bottom, shown, min_answers))
-            top.set_title(f"{'ab'[column]}  {_TITLES[kind]}" if len(kinds) > 1 else _TITLES[kind])
-            bottom.set_xlabel("top-1 accuracy")
-        # as many models a column as there are; the limit is shared
-        grid[0, 0].set_ylim(n_models - 0.4, -0.6)
-        grid[1, 0].set_xlim(0, max(0.72, highest + 0.1))
-        percent(grid[1, 0].xaxis)
-        # every tenth would run into the next panel's
-        grid[1, 0].xaxis.set_major_locator(MultipleLocator(0.2))
-        grid[1, 0].xaxis.set_minor_locator(MultipleLocator(0.1))
-        grid[1, 0].set_ylabel("participants")
-        named(fig, _accuracy_handles(table, min_answers, interval), 2)
-        titled(fig, "Who guesses the next token", study_name)
+    n_models = max(int(((table["kind"] == "model") & (table["tokens"] == kind)).sum()) for kind in kinds)
+    height = 0.35 + 0.21 * n_models
+    fig = new_figure(4.0 * len(kinds) + 0.4, 3.1 + height)
+    grid = fig.subplots(2, len(kinds), sharex=True, sharey="row", squeeze=False, height_ratios=(height, 2.3))
+    highest = 0.0
+    for column, kind in enumerate(kinds):
+        top, bottom = grid[:, column]
+        shown = table[table["tokens"] == kind]
+        _models(top, shown[shown["kind"] == "model"], n_models)
+        highest = max(highest, _histogram(bottom, shown, min_answers))
+        top.set_title(f"{'ab'[column]}  {_TITLES[kind]}" if len(kinds) > 1 else _TITLES[kind])
+        bottom.set_xlabel("top-1 accuracy")
+    # as many models a column as there are; the limit is shared
+    grid[0, 0].set_ylim(n_models - 0.4, -0.6)
+    grid[1, 0].set(xlim=(0, max(0.72, highest + 0.1)), ylabel="participants")
+    percent(grid[1, 0].xaxis)
+    # every tenth would run into the next panel's
+    grid[1, 0].xaxis.set_major_locator(MultipleLocator(0.2))
+    grid[1, 0].xaxis.set_minor_locator(MultipleLocator(0.1))
+    people = Patch(facecolor="0.55", label=f"participants with {min_answers} guesses or more")
+    pooled = mark(f"their guesses pooled, {interval:.0%} bootstrap", _HUMAN, line=(0, (4, 2)))
+    named(fig, [people, pooled, *_model_handles(table[table["kind"] == "model"], interval)], 2)
+    titled(fig, "Who guesses the next token", study_name)
     return fig
 
 
 def _models(axes: Axes, models: pd.DataFrame, n_models: int) -> None:
+    """Draw language models with their names beside them, the best on top."""
     axes.spines[["left", "bottom"]].set_visible(False)
     axes.tick_params(which="both", left=False, bottom=False, labelleft=False)
-    # the best on top
     for at, row in enumerate(rows_of(models.sort_values("accuracy", ascending=False))):
-        colour = _PLAYED if row.source == "played" else _MODEL
-        known = np.isfinite(row.lower)
+        colour, known = _model_colour(row), np.isfinite(row.lower)
         if known:
             axes.plot([row.lower, row.upper], [at, at], color=colour, linewidth=1.2, solid_capstyle="butt")
-        face = colour if known else "white"
-        axes.plot(row.accuracy, at, marker="o", markersize=4, color=colour, markerfacecolor=face, linestyle="")
-        axes.text(
-            row.upper + 0.008 if known else row.accuracy + 0.012, at, model_label(row.name), va="center", fontsize=7.5
-        )
+        axes.plot(row.accuracy, at, "o", markersize=4, color=colour, markerfacecolor=colour if known else "white")
+        right = row.upper + 0.008 if known else row.accuracy + 0.012
+        axes.text(right, at, model_label(row.name), va="center", fontsize=7.5)
     if models.empty:
         axes.text(0.5, n_models / 2, "no language model", ha="center", va="center", color="0.4", fontsize=8)
 
 
+def _model_colour(row: Any) -> str:
+    return _PLAYED if row.source == "played" else _MODEL
+
+
+def _model_lines(axes: Axes, models: pd.DataFrame) -> None:
+    for row in rows_of(models):
+        axes.axvline(row.accuracy, color=_model_colour(row), linewidth=0.6, alpha=0.55)
+
+
 def _histogram(axes: Axes, shown: pd.DataFrame, min_answers: int) -> float:
+    """Draw participants' accuracies over lines for models and everybody together; return the highest."""
     people = shown[(shown["kind"] == "participant") & (shown["n_guesses"] >= min_answers)]
     accuracy = people["accuracy"].to_numpy(dtype=float)
     highest = float(accuracy.max()) if accuracy.size else 0.0
-    edges = np.arange(0, max(highest, 0.6) + 2 * _BIN, _BIN)
-    # a share such as .3 can lie a hair below the edge that it should be on
-    axes.hist(accuracy + 1e-9, bins=list(edges), color="0.55", edgecolor="white", linewidth=0.5)
-    for row in rows_of(shown[shown["kind"] == "model"]):
-        axes.axvline(row.accuracy, color=_PLAYED if row.source == "played" else _MODEL, linewidth=0.6, alpha=0.55)
-    pooled = shown[(shown["kind"] == "pooled") & (shown["name"] == "enough answers")]
-    if not pooled.empty:
-        row = rows_of(pooled)[0]
+    edges = np.arange(0, max(highest, 0.6) + 2 * _BIN, _BIN).tolist()
+    # a share such as 0.3 can lie a hair below the edge that it should be on
+    axes.hist(accuracy + 1e-9, bins=edges, color="0.55", edgecolor="white", linewidth=0.5)
+    _model_lines(axes, shown[shown["kind"] == "model"])
+    for row in rows_of(shown[(shown["kind"] == "pooled") & (shown["name"] == "enough answers")]):
         axes.axvspan(row.lower, row.upper, color=_HUMAN, alpha=0.10, linewidth=0)
         axes.axvline(row.accuracy, color=_HUMAN, linewidth=1.3, linestyle=(0, (4, 2)))
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
@@ -97,14 +97,6 @@ def _histogram(axes: Axes, shown: pd.DataFrame, min_answers: int) -> float:
         axes.set_ylim(0, 1)
         axes.text(0.02, 0.5, "nobody has so many guesses", transform=axes.transAxes, color="0.3", fontsize=8.5)
     return highest
-
-
-def _accuracy_handles(table: pd.DataFrame, min_answers: int, probability: float) -> list[Any]:
-    return [
-        Patch(facecolor="0.55", label=f"participants with {min_answers} guesses or more"),
-        mark(f"their guesses pooled, {probability:.0%} bootstrap", _HUMAN, line=(0, (4, 2))),
-        *_model_handles(table[table["kind"] == "model"], probability),
-    ]
 
 
 def _model_handles(models: pd.DataFrame, probability: float) -> list[Any]:
@@ -123,6 +115,7 @@ def _model_handles(models: pd.DataFrame, probability: float) -> list[Any]:
     return handles
 
 
+@styled
 def participants_figure(table: pd.DataFrame, study_name: str = "", *, interval: float = 0.95) -> Figure:
     """Posterior of every participant with enough answers, beside the raw share; language models as lines."""
     own = table[(table["kind"] == "participant") & table["p_best"].notna()].sort_values("posterior_median")
@@ -137,57 +130,49 @@ def participants_figure(table: pd.DataFrame, study_name: str = "", *, interval: 
         ]
     ).assign(group=["best", *own["kind"]])
     raw = Series("accuracy", label="raw share", colour="0.55", size=3.5, hollow=True)
-    posterior = Series(
-        "posterior_median", "posterior_lower", "posterior_upper",
-        label=f"on fresh texts, {interval:.0%}", marker=None, size=3.5, capsize=0,
-    )  # fmt: skip
-    with mpl.rc_context(STYLE):
-        height = 0.35 + 0.175 * max(len(models), 1)
-        fig = new_figure(7.2, 1.7 + height + 0.19 * (len(own) + 3))
-        top, axes = fig.subplots(2, 1, sharex=True, height_ratios=(height, 0.145 * (len(own) + 3) + 0.2))
-        _models(top, models, len(models))
-        top.set_ylim(max(len(models), 1) - 0.4, -0.6)
-        forest(axes, rows, [raw, posterior])
-        for one in rows_of(models):
-            axes.axvline(one.accuracy, color=_PLAYED if one.source == "played" else _MODEL, linewidth=0.6, alpha=0.55)
-        axes.tick_params(axis="y", labelsize=6.5)
-        axes.set_xlim(0, max(0.72, float(own["posterior_upper"].max()) + 0.05))
-        percent(axes.xaxis)
-        axes.set_xlabel(f"top-1 accuracy, {_TITLES[tokens].lower()}")
-        axes.set_ylabel("participant (guesses)")
-        best_of = mark(f"best of them, {interval:.0%}", _HUMAN, "D", line="-")
-        people_of = [posterior.handle(colour=_POSTERIOR), raw.handle(), best_of]
-        named(fig, [*people_of, *_model_handles(models, interval)], 2)
-        named_so = (own["label"] == own["name"]).all()
-        who = "" if named_so else "; table.csv says who is who"
-        titled(fig, f"Participants beside language models{who}", study_name)
+    ends = ("posterior_median", "posterior_lower", "posterior_upper")
+    posterior = Series(*ends, label=f"on fresh texts, {interval:.0%}", marker=None, size=3.5, capsize=0)
+    height = 0.35 + 0.175 * max(len(models), 1)
+    fig = new_figure(7.2, 1.7 + height + 0.19 * (len(own) + 3))
+    top, axes = fig.subplots(2, 1, sharex=True, height_ratios=(height, 0.145 * (len(own) + 3) + 0.2))
+    _models(top, models, len(models))
+    top.set_ylim(max(len(models), 1) - 0.4, -0.6)
+    forest(axes, rows, [raw, posterior])
+    _model_lines(axes, models)
+    axes.tick_params(axis="y", labelsize=6.5)
+    axes.set(xlim=(0, max(0.72, float(own["posterior_upper"].max()) + 0.05)), ylabel="participant (guesses)")
+    percent(axes.xaxis)
+    axes.set_xlabel(f"top-1 accuracy, {_TITLES[tokens].lower()}")
+    best_of = mark(f"best of them, {interval:.0%}", _HUMAN, "D", line="-")
+    people_of = [posterior.handle(colour=_POSTERIOR), raw.handle(), best_of]
+    named(fig, [*people_of, *_model_handles(models, interval)], 2)
+    who = "" if (own["label"] == own["name"]).all() else "; table.csv says who is who"
+    titled(fig, f"Participants beside language models{who}", study_name)
     return fig
 
 
+@styled
 def practice_figure(dataset: xr.Dataset, study_name: str = "", *, interval: float = 0.95) -> Figure:
     """Accuracy by practice, raw and at equal contexts; and by the length of the context."""
-    fitted = "population_curve" in dataset
-    with mpl.rc_context(STYLE):
-        fig = new_figure(7.4, 3.9)
-        left, right = fig.subplots(1, 2)
-        x = _practice_axis(left, dataset)
-        left.plot(x, dataset["practice_accuracy"], color="0.5", linewidth=0.8, zorder=2)
-        _shares(left, x, dataset, "practice")
-        handles = [mark("raw share (area: guesses)", "0.3", "o", hollow=True, line="-", markersize=6)]
-        if fitted:
-            curve(left, _stretched(dataset["guesses"].to_numpy()), dataset["population_curve"], _POSTERIOR)
-            _context_panel(right, dataset)
-            handles.append(mark(f"posterior ({interval:.0%}); a: at equal contexts", _POSTERIOR))
-        else:
-            _excess_panel(right, dataset, x)
-            handles.append(mark(f"difference, {interval:.0%} bootstrap", "0.3", "o", line="-"))
-        left.set_title("a  Practice")
-        left.set_xlabel("guesses given before")
-        left.set_ylabel("top-1 accuracy")
-        for axes in (left, right):
-            percent(axes.yaxis)
-        named(fig, handles, 2)
-        titled(fig, "What changes as people go on", study_name)
+    fig = new_figure(7.4, 3.9)
+    left, right = fig.subplots(1, 2)
+    x = _practice_axis(left, dataset)
+    left.plot(x, dataset["practice_accuracy"], color="0.5", linewidth=0.8, zorder=2)
+    _shares(left, x, dataset, "practice")
+    handles = [mark("raw share (area: guesses)", "0.3", "o", hollow=True, line="-", markersize=6)]
+    if "population_curve" in dataset:
+        curve(left, _stretched(dataset["guesses"].to_numpy()), dataset["population_curve"], _POSTERIOR)
+        _context_panel(right, dataset)
+        handles.append(mark(f"posterior ({interval:.0%}); a: at equal contexts", _POSTERIOR))
+    else:
+        _excess_panel(right, dataset)
+        handles.append(mark(f"difference, {interval:.0%} bootstrap", "0.3", "o", line="-"))
+    left.set_title("a  Practice")
+    left.set_ylabel("top-1 accuracy")
+    for axes in (left, right):
+        percent(axes.yaxis)
+    named(fig, handles, 2)
+    titled(fig, "What changes as people go on", study_name)
     return fig
 
 
@@ -208,81 +193,54 @@ def _practice_axis(axes: Axes, dataset: xr.Dataset) -> NDArray[np.float64]:
     """Set the axis of earlier guesses and return the middles of the bins on it."""
     start, end = dataset["practice_n_from"].to_numpy(), dataset["practice_n_to"].to_numpy()
     ticks = [n for n in (0, 10, 30, 100, 300, 1000, 3000, 10_000) if n <= end.max() * 1.3]
-    axes.xaxis.set_major_locator(FixedLocator(_stretched(np.array(ticks)).tolist()))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{round(10 * np.expm1(value)):,}"))
-    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_xticks(_stretched(np.array(ticks)), [f"{n:,}" for n in ticks])
+    axes.set_xlabel("guesses given before")
     return (_stretched(start) + _stretched(end + 1)) / 2
 
 
 def _context_panel(axes: Axes, dataset: xr.Dataset) -> None:
     at = np.arange(dataset.sizes["band"])
-    low, middle, high = dataset["band_predicted"].to_numpy()
-    axes.errorbar(
-        at,
-        middle,
-        yerr=arms(low, middle, high),
-        fmt="_",
-        color=_POSTERIOR,
-        markersize=8,
-        capsize=0,
-        linewidth=3,
-        alpha=0.45,
-        zorder=2,
-    )
+    look: dict[str, Any] = {"marker": "_", "markersize": 8, "capsize": 0, "linewidth": 3, "alpha": 0.45, "zorder": 2}
+    bars(axes, at, *dataset["band_predicted"].to_numpy(), color=_POSTERIOR, **look)
     _shares(axes, at, dataset, "band")
     axes.set_xticks(at, dataset["band"].to_numpy().tolist(), rotation=55, ha="right", rotation_mode="anchor")
     axes.tick_params(axis="x", labelsize=7.5)
     axes.set_title("b  Context")
-    axes.set_xlabel("tokens of context")
-    axes.set_ylabel("top-1 accuracy")
+    axes.set(xlabel="tokens of context", ylabel="top-1 accuracy")
 
 
-def _excess_panel(axes: Axes, dataset: xr.Dataset, x: NDArray[np.float64]) -> None:
-    _practice_axis(axes, dataset)
-    middle = dataset["practice_excess"].to_numpy()
-    bars = arms(dataset["practice_excess_lower"], middle, dataset["practice_excess_upper"])
+def _excess_panel(axes: Axes, dataset: xr.Dataset) -> None:
+    ends = (dataset[f"practice_excess{end}"].to_numpy() for end in ("_lower", "", "_upper"))
+    bars(axes, _practice_axis(axes, dataset), *ends, color="0.3")
     axes.axhline(0, color="0.55", linewidth=0.7)
-    axes.errorbar(x, middle, yerr=bars, fmt="o", color="0.3", markersize=4, capsize=2)
     axes.set_title("b  Beside the same people's mean")
-    axes.set_xlabel("guesses given before")
     axes.set_ylabel("accuracy \N{MINUS SIGN} the same people's mean")
 
 
+@styled
 def checks_figure(dataset: xr.Dataset, study_name: str = "") -> Figure:
     """Prior and posterior predictive checks: each statistic as drawn, with the observed value."""
     names = dataset["check"].to_numpy().tolist()
-    with mpl.rc_context(STYLE):
-        fig = new_figure(7.4, 2.9)
-        for axes, name in zip(fig.subplots(1, len(names)), names, strict=True):
-            prior = dataset["check_prior"].sel(check=name).to_numpy()
-            after = dataset["check_predicted"].sel(check=name).to_numpy()
-            observed = float(dataset["check_observed"].sel(check=name))
-            axes.set_title(name, fontsize=9)
-            axes.set_yticks([])
-            axes.spines["left"].set_visible(False)
-            percent(axes.xaxis)
-            if not np.isfinite(after).all():
-                axes.text(0.5, 0.5, "too few to spread", ha="center", va="center", transform=axes.transAxes)
-                continue
+    fig = new_figure(7.4, 2.9)
+    for axes, name in zip(fig.subplots(1, len(names)), names, strict=True):
+        prior, after = (dataset[f"check_{what}"].sel(check=name).to_numpy() for what in ("prior", "predicted"))
+        observed = float(dataset["check_observed"].sel(check=name))
+        axes.set_title(name, fontsize=9)
+        percent(axes.xaxis)
+        if np.isfinite(after).all():
             top = max(float(np.nanmax(prior)), float(after.max()), observed)
-            bins = np.linspace(0, top * 1.02, 40).tolist()
-            axes.hist(prior, bins=bins, density=True, color="0.85")
-            axes.hist(
-                after,
-                bins=np.linspace(after.min(), after.max(), 12).tolist(),
-                density=True,
-                color=_POSTERIOR,
-                alpha=0.7,
-            )
+            height, _, _ = axes.hist(prior, bins=np.linspace(0, top * 1.02, 40).tolist(), density=True, color="0.85")
+            bins = np.linspace(after.min(), after.max(), 12).tolist()
+            axes.hist(after, bins=bins, density=True, color=_POSTERIOR, alpha=0.7)
             axes.axvline(observed, color=_HUMAN, linewidth=1.4)
+        else:
+            axes.text(0.5, 0.5, "too few to spread", ha="center", va="center", transform=axes.transAxes)
+        without_y(axes)
+        if np.isfinite(after).all():
             # the posterior is many times as narrow, and would leave nothing of the prior to be seen
-            axes.set_ylim(0, _height(prior, bins) * 2.2)
-        prior_patch = Patch(facecolor="0.85", label="drawn from the priors")
-        after_patch = Patch(facecolor=_POSTERIOR, alpha=0.7, label="drawn from the posterior (cut off above)")
-        named(fig, [prior_patch, after_patch, mark("observed", _HUMAN)])
-        titled(fig, "Predictive checks", study_name)
+            axes.set_ylim(0, float(np.max(height)) * 2.2)
+    prior_patch = Patch(facecolor="0.85", label="drawn from the priors")
+    after_patch = Patch(facecolor=_POSTERIOR, alpha=0.7, label="drawn from the posterior (cut off above)")
+    named(fig, [prior_patch, after_patch, mark("observed", _HUMAN)])
+    titled(fig, "Predictive checks", study_name)
     return fig
-
-
-def _height(values: NDArray[np.float64], bins: list[float]) -> float:
-    return float(np.histogram(values[np.isfinite(values)], bins=bins, density=True)[0].max())

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -12,19 +13,29 @@ from numpy.typing import NDArray
 from estimators.errors import InputError
 from estimators.guesses.study import guess_contexts, with_model_answers
 from experiments.guesses.accuracy.settings import AccuracySettings
-from experiments.guesses.accuracy.text import TextGuesses, guess_in_text
 from experiments.harness.language_models import Work, open_work
 from experiments.harness.settings import rng_for
-from experiments.harness.text_models import TextPlayer
+from experiments.harness.text_models import TextPlayer, ask_texts
 from inference.api.settings import ApiSettings
+from inference.lm.language_model import LanguageModel, encode, model_record
+from inference.lm.prompting import prompt_tokens
 from inference.store.keys import operation_key, result_key
-
-if TYPE_CHECKING:
-    from inference.lm.language_model import LanguageModel
-
-__all__ = ["with_live_models"]
+from inference.text.prompts import PromptSettings, word_question
+from inference.text.reading import read_word
 
 _ROOM_FOR_A_GUESS = 32
+# what tokenising a text anew, after its beginning was cut off, may add
+_SLACK_TOKENS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class TextGuesses:
+    """Guesses of one model: answers that are no token are misses, and some contexts were cut to their end."""
+
+    hit: NDArray[np.bool_]
+    n_no_token: int
+    n_cut: int
+    said: str
 
 
 def with_live_models(settings: AccuracySettings, study: xr.Dataset) -> tuple[xr.Dataset, list[str]]:
@@ -97,8 +108,7 @@ def _items(settings: AccuracySettings, study: xr.Dataset) -> NDArray[np.intp]:
 
 
 def _play(work: Work, model: LanguageModel, asked: Sequence[tuple[str, str]]) -> Mapping[str, NDArray[Any]]:
-    from inference.lm.language_model import encode, model_record  # noqa: PLC0415 - the extra lm
-    from inference.lm.top1 import play_top1  # noqa: PLC0415
+    from inference.lm.top1 import play_top1  # noqa: PLC0415 - the extra lm
 
     # of a longer text a model sees the end; the guess itself may take some tokens more
     longest = model.max_tokens - _ROOM_FOR_A_GUESS
@@ -125,3 +135,30 @@ def _play(work: Work, model: LanguageModel, asked: Sequence[tuple[str, str]]) ->
         batches=by_text,
         provenance=model_record(model),
     )
+
+
+def guess_in_text(player: TextPlayer, asked: Sequence[tuple[str, str]]) -> TextGuesses:
+    """Ask a model for the next word of texts."""
+    prompt, contexts, n_cut = player.settings.prompt, [context for context, _ in asked], 0
+    if player.model is not None:
+        shortened = _ends(player.model, prompt, contexts, player.settings.max_tokens)
+        n_cut = sum(len(short) < len(context) for short, context in zip(shortened, contexts, strict=True))
+        contexts = shortened
+    answers = ask_texts(player, [word_question(prompt, context) for context in contexts])
+    words = [
+        None if text is None else read_word(text, finished=finished)
+        for text, finished in zip(answers.text, answers.finished.tolist(), strict=True)
+    ]
+    hit = np.array([word == target.strip() for word, (_, target) in zip(words, asked, strict=True)], dtype=np.bool_)
+    return TextGuesses(hit, words.count(None), n_cut, answers.said)
+
+
+def _ends(model: LanguageModel, prompt: PromptSettings, contexts: list[str], max_tokens: int) -> list[str]:
+    """Of a text that is longer than the model takes, its end."""
+    shortest = word_question(prompt, "a")
+    [around] = prompt_tokens(model, [(shortest.system, shortest.user)])
+    room = model.max_tokens - len(around) - max_tokens - _SLACK_TOKENS
+    return [
+        context if len(tokens) <= room else str(model.tokenizer.decode(tokens[-room:]))
+        for context, tokens in zip(contexts, encode(model, contexts), strict=True)
+    ]

@@ -11,8 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from estimators.guesses import participant_accuracy
 from experiments.guesses.accuracy.players import LanguageModel
 
-__all__ = ["people_table"]
-
 
 def people_table(
     correct: ArrayLike,
@@ -24,15 +22,7 @@ def people_table(
     many_answers: int,
     n_unseen: int | None = None,
 ) -> pd.DataFrame:
-    """Count people by how much they played and by whom they beat.
-
-    Examples
-    --------
-    >>> of = {"visible": np.ones(6, dtype=bool)}
-    >>> found = people_table([1, 0, 1, 1, 0, 0], list("aaabbb"), of, {}, min_answers=2, many_answers=2)
-    >>> found["value"].round(2).tolist()
-    [2.0, 0.33, 0.67]
-    """
+    """Count people by how much they played and by whom they beat."""
     right, who = np.asarray(correct, dtype=bool), np.asarray(participant).astype(str)
     rows: list[tuple[str, str, float]] = []
     for tokens, mask in of.items():

@@ -13,8 +13,6 @@ from estimators.errors import InputError, unknown_choice
 from estimators.guesses import wilson_interval
 from inference.guesses.accuracy import model_guesses, stored_accuracy_draws
 
-__all__ = ["LanguageModel", "chosen_models", "language_models", "model_label"]
-
 _LABELS = {
     "davinci": "GPT-3 175B",
     "curie": "GPT-3 curie",
@@ -37,22 +35,7 @@ _LABELS = {
 
 @dataclass(frozen=True, eq=False)
 class LanguageModel:
-    """Accuracy of one language model on one kind of tokens.
-
-    Attributes
-    ----------
-    model : str
-    tokens : str
-        ``visible`` or ``word``.
-    source : str
-        A file of stored accuracies, or ``played``.
-    n_guesses : int
-        0 where it is not known.
-    accuracy, lower, upper : float
-        Wilson's interval for a stored accuracy, of the documents' bootstrap for one that played; NaN without a count.
-    draws : ndarray, shape (draw,), or None
-        For comparisons with the posterior of people; None without a count.
-    """
+    """Accuracy of one language model on one kind of tokens."""
 
     model: str
     tokens: str
@@ -94,10 +77,7 @@ def language_models(
     n_draws: int,
     rng: np.random.Generator,
 ) -> list[LanguageModel]:
-    """Accuracies of language models on one kind of tokens, the best first.
-
-    A model that is stored more than once is taken from where the number of guesses is known, then from the later file.
-    """
+    """Accuracies of language models on one kind of tokens, the best first."""
     found = [
         *_played(study, models, tokens, responses, probability, n_draws, rng),
         *_stored(study, models, tokens, probability, n_draws, rng),

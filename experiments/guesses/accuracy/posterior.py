@@ -15,7 +15,7 @@ from estimators.errors import InputError
 from estimators.guesses import enough_answers
 from experiments.guesses.accuracy.players import LanguageModel
 from experiments.guesses.accuracy.settings import AccuracySettings
-from experiments.harness.bayes import KEPT, fit_model, sampler_seed, several_fits, with_all_groups
+from experiments.harness.bayes import KEPT, fit_model, interval_columns, sampler_seed, several_fits, with_all_groups
 from experiments.harness.settings import rng_for
 from inference.guesses.accuracy import (
     beats_every,
@@ -30,8 +30,6 @@ from inference.posterior.arviz_adapter import InferenceData
 from inference.posterior.convergence import Convergence
 from models.guesses.accuracy import accuracy_model
 from models.guesses.accuracy_data import AccuracyData, accuracy_data
-
-__all__ = ["CHECKS", "CURVE_GUESSES", "Posterior", "fit_posterior"]
 
 FloatArray = NDArray[np.float64]
 
@@ -51,24 +49,7 @@ _MIN_OF_DOCUMENT = 30  # guesses for a document's share to be counted in the che
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """One fit and what it says.
-
-    Attributes
-    ----------
-    tokens : str
-        ``visible`` or ``word``.
-    convergence : Convergence
-    posteriors : dict of str to InferenceData
-        What is saved, with all groups.
-    rows : list of dict
-        Of the table, kind ``posterior``.
-    participants : mapping
-        Columns of each participant's own row, by name.
-    beats : mapping of str to float
-        Language model -> probability that it beats every participant.
-    dataset : xarray.Dataset
-        For the figures.
-    """
+    """One fit and what it says."""
 
     tokens: str
     convergence: Convergence
@@ -107,7 +88,10 @@ def fit_posterior(
         posteriors=posteriors,
         rows=[{**kind, **row} for row in _rows(posterior, data, best, tail)],
         participants={
-            name: {**_quantiles(own[:, at], tail), "p_best": float(p_best[at]) if can[at] else np.nan}
+            name: {
+                **interval_columns("posterior", own[:, at], tail),
+                "p_best": float(p_best[at]) if can[at] else np.nan,
+            }
             for at, name in enumerate(data.participant.tolist())
         },
         beats={one.model: beats_every(one.draws, best) for one in models if one.draws is not None},
@@ -117,24 +101,21 @@ def fit_posterior(
 
 def _rows(posterior: xr.Dataset, data: AccuracyData, best: FloatArray, tail: float) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = [
-        {"name": f"population mean {when}", **_quantiles(population_draws(posterior, data, n), tail)}
+        {"name": f"population mean {when}", **interval_columns("posterior", population_draws(posterior, data, n), tail)}
         for n, when in ((0, "at the first guess"), (100, "after 100 guesses"), (1000, "after 1,000 guesses"))
     ]
-    rows.append({"name": "change by 1,000 guesses", **_quantiles(practice_change(posterior, data), tail)})
-    rows.append({"name": "best participant", **_quantiles(best, tail)})
+    rows.append(
+        {"name": "change by 1,000 guesses", **interval_columns("posterior", practice_change(posterior, data), tail)}
+    )
+    rows.append({"name": "best participant", **interval_columns("posterior", best, tail)})
     rows += [
-        {"name": f"{label} (log-odds)", **_quantiles(posterior[name].to_numpy(), tail)}
+        {"name": f"{label} (log-odds)", **interval_columns("posterior", posterior[name].to_numpy(), tail)}
         for name, label in _SPREADS.items()
     ]
     if "surprisal_slope" in posterior:
         label = f"change with each nat of {data.surprisal_model}'s surprisal (log-odds)"
-        rows.append({"name": label, **_quantiles(posterior["surprisal_slope"].to_numpy(), tail)})
+        rows.append({"name": label, **interval_columns("posterior", posterior["surprisal_slope"].to_numpy(), tail)})
     return rows
-
-
-def _quantiles(draws: FloatArray, tail: float) -> dict[str, float]:
-    median, lower, upper = np.quantile(draws, [0.5, tail, 1 - tail])
-    return {"posterior_median": float(median), "posterior_lower": float(lower), "posterior_upper": float(upper)}
 
 
 def _dataset(

@@ -11,8 +11,6 @@ from experiments.harness.text_models import TextSettings
 from inference.settings import Count, Names, Probability, numbers_of
 from models.guesses.accuracy_priors import AccuracyPriors
 
-__all__ = ["AccuracySettings"]
-
 
 class AccuracySettings(PosteriorSettings, TextSettings):
     """Settings of :func:`~experiments.guesses.accuracy.experiment.accuracy`."""
@@ -22,7 +20,7 @@ class AccuracySettings(PosteriorSettings, TextSettings):
     min_answers: Count = 50
     """Guesses that a participant needs for the histogram, and to be a candidate for the best one."""
     many_answers: Count = 500
-    """Somebody with more guesses played long: how many did, and their accuracies, stand in people.csv."""
+    """Guesses above which somebody played long (people.csv)."""
     interval: Probability = 0.95
     """Probability inside every interval."""
     n_replicates: Count = 2000
@@ -43,9 +41,9 @@ class AccuracySettings(PosteriorSettings, TextSettings):
     sampler: SamplerSettings = SamplerSettings(draws=2000, tune=1000)
     """What draws from the posterior."""
     answers: Literal["tokens", "text"] = "tokens"
-    """How language models play: tokens (a model that runs here guesses its most probable token), or text (it is asked
-    for the next word in words, as one behind an endpoint always is)."""
+    """How language models that run here play: tokens (the most probable token), or text (asked for the next word in
+    words, as one behind an endpoint always is)."""
     live_guesses: Count | None = 2500
-    """Language models that run play at the positions of so many guesses, drawn at random; null takes all."""
+    """Guesses, drawn at random, at whose positions language models that run play; null takes all."""
     items_per_batch: Count = 64
     """Most positions of a batch: what a killed run loses."""

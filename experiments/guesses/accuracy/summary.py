@@ -12,8 +12,6 @@ from experiments.guesses.accuracy.players import model_label
 from experiments.guesses.accuracy.settings import AccuracySettings
 from experiments.harness.settings import rows_of
 
-__all__ = ["summary"]
-
 _KINDS = {"visible": "visible tokens", "word": "word tokens"}
 
 
@@ -21,12 +19,8 @@ def summary(table: pd.DataFrame, dataset: xr.Dataset, settings: AccuracySettings
     """Say how often people are right, beside language models and the paper, and what the posterior says of them."""
     paragraphs = [_pooled(table, settings), _published(table), _models(table)]
     if (table["kind"] == "posterior").any():
-        paragraphs += [
-            _people(table, settings),
-            _practice(table, dataset),
-            _checks(dataset, settings),
-            _assumed(dataset),
-        ]
+        paragraphs += [_people(table, settings), _practice(table, dataset), _checks(dataset, settings)]
+        paragraphs += [_assumed(dataset)]
         if not bool(table["converged"].iloc[0]):
             paragraphs.insert(0, "**The posterior did NOT converge: do not use the numbers from it.**")
     else:
@@ -39,43 +33,37 @@ def _percent(value: float) -> str:
 
 
 def _pooled(table: pd.DataFrame, settings: AccuracySettings) -> str:
-    lines = []
-    for row in rows_of(table[table["kind"] == "pooled"]):
-        if "mean of" in row.name:
-            continue
-        mean = table[(table["name"] == f"{row.name}, mean of participants") & (table["tokens"] == row.tokens)]
+    pooled, lines = table[table["kind"] == "pooled"].set_index(["name", "tokens"], drop=False), []
+    for row in rows_of(pooled[~pooled["name"].str.contains("mean of")]):
+        mean = pooled.loc[(f"{row.name}, mean of participants", row.tokens), "accuracy"]
         who = "everybody" if row.name == "everybody" else f"{settings.min_answers} guesses or more"
         lines.append(
             f"- {_KINDS[row.tokens]}, {who}: **{_percent(row.accuracy)}** of {int(row.n_guesses):,} guesses by "
             f"{int(row.n_participants)} participants in {int(row.n_documents)} documents "
             f"[{_percent(row.lower)}, {_percent(row.upper)}]; were all guesses independent, "
             f"[{_percent(row.wilson_lower)}, {_percent(row.wilson_upper)}] (Wilson). Everybody counted the same: "
-            f"{_percent(float(mean['accuracy'].iloc[0]))}."
+            f"{_percent(mean)}."
         )
-    return (
-        f"How often people guess the next token ({settings.interval:.0%} intervals from a bootstrap over "
-        "participants and documents):\n\n" + "\n".join(lines)
-    )
+    interval = f"{settings.interval:.0%} intervals are from a bootstrap over participants and documents."
+    return "\n".join(lines) + f"\n\n{interval}"
 
 
 def _published(table: pd.DataFrame) -> str:
     rows = rows_of(table[table["published_accuracy"].notna()])
     if not rows:
         return ""
-    everybody = rows[0]
-    enough = rows[-1]
+    everybody, enough = rows[0], rows[-1]
     return (
         f"The paper has {int(everybody.published_n_guesses):,} guesses by {int(everybody.published_n_participants)} "
         f"participants with {everybody.published_accuracy:.0%} right, and {enough.published_accuracy:.0%} for the "
-        f"{int(enough.published_n_participants)} who gave 50 or more. The public file is not exactly the paper's: the "
-        f"same filters leave {int(everybody.n_guesses):,} guesses by {int(everybody.n_participants)} participants, and "
-        f"{int(enough.n_participants)} with enough answers. The paper rounds; "
-        f"{_percent(enough.accuracy)} is the public file's value behind its {enough.published_accuracy:.0%}."
+        f"{int(enough.published_n_participants)} who gave 50 or more ({_percent(enough.accuracy)} here). The public "
+        f"file is not exactly the paper's: the same filters leave {int(everybody.n_guesses):,} guesses by "
+        f"{int(everybody.n_participants)} participants, {int(enough.n_participants)} with enough answers."
     )
 
 
 def _models(table: pd.DataFrame) -> str:
-    models = table[(table["kind"] == "model")]
+    models = table[table["kind"] == "model"]
     if models.empty:
         return "The study has no language model's accuracy."
     lines = []
@@ -83,14 +71,13 @@ def _models(table: pd.DataFrame) -> str:
         own = rows_of(models[models["tokens"] == kind])
         if own:
             named = ", ".join(f"{model_label(row.name)} {_percent(row.accuracy)}" for row in own)
-            lines.append(f"- {label}: {named}")
-    stored = (
-        " Published accuracies are of random samples of 1,000 of these guesses (those of the shared name among them), "
-        "so that they are compared as if of independent guesses; where the number is unknown there is no interval."
-        if (models["source"] != "played").any()
-        else ""
-    )
-    return "Language models on the same guesses:\n\n" + "\n".join(lines) + "\n\n" + stored.strip()
+            lines.append(f"- Language models, {label}: {named}")
+    if (models["source"] != "played").any():
+        lines.append(
+            "\nPublished accuracies are of 1,000 of these guesses at random, and are compared as if of independent "
+            "guesses; where the number is unknown there is no interval."
+        )
+    return "\n".join(lines)
 
 
 def _named(table: pd.DataFrame, name: str) -> Any:
@@ -106,47 +93,42 @@ def _people(table: pd.DataFrame, settings: AccuracySettings) -> str:
     best = _named(table, "best participant")
     own = table[table["p_best"].notna()]
     top = rows_of(own.sort_values("p_best", ascending=False))[0]
-    beats = table[table["p_beats_every_participant"].notna()].sort_values("accuracy")
-    lines = [
-        f"- {model_label(row.name)} ({_percent(row.accuracy)}): {row.p_beats_every_participant:.3f}"
-        for row in rows_of(beats)
-    ]
-    spread = _named(table, "spread of participants (log-odds)")
-    documents = _named(table, "spread of documents (log-odds)")
-    text = (
-        "**What people differ by.** On fresh texts like the study's, whoever is best of the "
-        f"{len(own)} participants with {settings.min_answers} guesses or more is right in "
-        f"{_interval(best)} ({_KINDS[best.tokens]}); it is {top.name} with probability {top.p_best:.2f}. The standard "
-        f"deviation over participants is {spread.posterior_median:.2f} [{spread.posterior_lower:.2f}, "
-        f"{spread.posterior_upper:.2f}] in log-odds, over documents {documents.posterior_median:.2f} "
-        f"[{documents.posterior_lower:.2f}, {documents.posterior_upper:.2f}]: raw shares spread more than people "
-        "do, as each saw other texts, few guesses, and more or less of the hard first tokens."
+    beats = rows_of(table[table["p_beats_every_participant"].notna()].sort_values("accuracy"))
+    people, texts = (
+        f"{row.posterior_median:.2f} [{row.posterior_lower:.2f}, {row.posterior_upper:.2f}]"
+        for row in (_named(table, f"spread of {of} (log-odds)") for of in ("participants", "documents"))
     )
-    if lines:
-        text += "\n\nProbability that a language model is better than every one of them:\n\n" + "\n".join(lines)
-    return text
+    text = (
+        f"**What people differ by.** The best of the {len(own)} participants with {settings.min_answers} guesses or "
+        f"more is right in {_interval(best)} of fresh texts ({_KINDS[best.tokens]}); it is {top.name} with probability "
+        f"{top.p_best:.2f}. The standard deviation over participants is {people} in log-odds, over documents {texts}. "
+        "Raw shares spread more, as each saw other texts, few guesses, and more or less of the hard first tokens."
+    )
+    lines = [
+        f"- {model_label(row.name)} ({_percent(row.accuracy)}): {row.p_beats_every_participant:.3f}" for row in beats
+    ]
+    better = "\n\nProbability that a language model is better than every one of them:\n\n" + "\n".join(lines)
+    return text + (better if lines else "")
 
 
 def _practice(table: pd.DataFrame, dataset: xr.Dataset) -> str:
     start, later = (_named(table, f"population mean {when}") for when in ("at the first guess", "after 1,000 guesses"))
     change = _named(table, "change by 1,000 guesses")
-    raw = dataset["practice_accuracy"].to_numpy()
+    raw = [_percent(float(value)) for value in dataset["practice_accuracy"].to_numpy()[[0, -1]]]
     points = [f"{100 * getattr(change, f'posterior_{what}'):+.1f}" for what in ("median", "lower", "upper")]
     return (
-        f"**Practice.** The population's mean accuracy is {_interval(start)} at the first guess and "
-        f"{_interval(later)} after 1,000, at equal contexts and on equal texts: a change of {points[0]} points "
-        f"[{points[1]}, {points[2]}]. The raw share goes from {_percent(float(raw[0]))} in the first bin to "
-        f"{_percent(float(raw[-1]))} in the last; the rest is that people begin with the first tokens of a text, where "
-        "little can be known, and that those who go on are not those who stop."
+        f"**Practice.** At equal contexts and texts the mean accuracy goes from {_interval(start)} at the first guess "
+        f"to {_interval(later)} after 1,000, by {points[0]} points [{points[1]}, {points[2]}]. The raw share goes "
+        f"from {raw[0]} in the first bin to {raw[1]} in the last: people begin with the first tokens of a text, where "
+        "little can be known, and those who go on are not those who stop."
     )
 
 
 def _excess(dataset: xr.Dataset) -> str:
-    raw = dataset["practice_accuracy"].to_numpy()
-    excess = dataset["practice_excess"].to_numpy()
+    raw, excess = (dataset[f"practice_{what}"].to_numpy() for what in ("accuracy", "excess"))
     return (
-        f"As people go on, the raw share goes from {_percent(float(raw[0]))} to {_percent(float(raw[-1]))}; beside the "
-        f"same people's own mean it goes from {100 * excess[0]:+.1f} to {100 * excess[-1]:+.1f} points. Contexts grow "
+        f"As people go on, the raw share goes from {_percent(float(raw[0]))} to {_percent(float(raw[-1]))}, and beside "
+        f"the same people's own mean from {100 * excess[0]:+.1f} to {100 * excess[-1]:+.1f} points. Contexts grow "
         "longer at the same time; `experiment.posterior=true` tells the two apart."
     )
 
@@ -176,13 +158,11 @@ def _checks(dataset: xr.Dataset, settings: AccuracySettings) -> str:
 
 
 def _assumed(dataset: xr.Dataset) -> str:
-    dropped = int(dataset.attrs["n_repeats"])
-    unscored = int(dataset.attrs["n_unscored"])
-    left = f" {dropped} further guesses at a place already guessed are left out of the fit." if dropped else ""
-    left += f" {unscored} guesses without a surprisal are left out of the fit." if unscored else ""
+    left = [(int(dataset.attrs["n_repeats"]), "at a place already guessed")]
+    left += [(int(dataset.attrs["n_unscored"]), "without a surprisal")]
+    said = "".join(f" {n} guesses {which} are left out of the fit." for n, which in left if n)
     return (
-        "**What is assumed.** Log-odds add up over participant, practice, context and document; effects of people and "
-        "texts are normal; practice has the shape ln(1 + n/100). The difficulty of a single position cannot be told "
-        "from chance, as nearly each was guessed by one participant. Language models are compared by their own "
-        f"accuracies on a sample of the same guesses, not text by text.{left}"
+        "**What is assumed.** Log-odds add up over participant, practice (ln(1 + n/100)), context and document; "
+        "effects of people and texts are normal. The difficulty of a single position cannot be told from chance. "
+        f"Language models are compared by their accuracies on a sample of the same guesses, not text by text.{said}"
     )

@@ -33,7 +33,7 @@ from experiments.harness.language_models import (
     open_work,
 )
 from experiments.harness.result import ExperimentResult, experiment
-from experiments.harness.settings import Seeded, rng_for
+from experiments.harness.settings import Seeded, rng_for, rows_of
 from experiments.rankings.context_length.figures import scores_figure, temperatures_figure
 from experiments.rankings.context_length.places import ModelPlaces, own_places, places_of_all
 from inference.lm.language_model import LanguageModel, model_record
@@ -41,8 +41,6 @@ from inference.lm.loading import load_language_model
 from inference.lm.windows import score_windows
 from inference.settings import Count, Counts, Positive
 from inference.store.keys import operation_key, result_key
-
-__all__ = ["WINDOWS", "ContextLengthSettings", "context_length"]
 
 WINDOWS: Mapping[str, tuple[str, ...]] = {
     "growing": ("growing",),
@@ -63,17 +61,16 @@ class ContextLengthSettings(Seeded, LiveSettings):
     lengths: Counts = (8, 16, 32, 64, 128, 256)
     """Tokens of context before a reference token, the model's BOS token not counted."""
     n_windows: Count = 20
-    """Places in the texts, drawn at random; the same for every length, so that length is not confounded with them."""
+    """Places in the texts, drawn at random, the same for every length."""
     n_tokens: Count = 30
     """Reference tokens scored at each place."""
     places: Literal["tokens", "characters"] = "tokens"
-    """tokens: places are drawn in each model's own tokens; characters: at characters at which every model has the end
-    of a token, and what counts are the characters up to the last such place within n_tokens tokens of every model, so
-    that the scores of models with different tokenizers stand on the same text. Lengths are tokens of each model either
-    way; all models are in memory at once."""
+    """tokens: drawn in each model's own tokens; characters: where all models end a token, up to the last such place
+    within n_tokens of every model, so that different tokenizers score the same text (all models are in memory at once).
+    Lengths are tokens of each model either way."""
     window: Literal["growing", "sliding", "both"] = "growing"
-    """growing: one pass scores all reference tokens of a place, the first after so many tokens of context, each further
-    one after one more; sliding: each after exactly so many, one pass a token; both: and the difference of them."""
+    """growing: one pass per place, each reference token after one more token of context; sliding: each after exactly so
+    many, one pass per token; both: and their difference."""
     top_k: Count = 20
     """Ranks beyond it count as not ranked, as in the lists of an API; scores on the whole vocabulary stand beside."""
     temperatures: tuple[Positive, ...] = (0.5, 0.75, 1.0, 1.5, 2.0)
@@ -83,13 +80,6 @@ class ContextLengthSettings(Seeded, LiveSettings):
 @experiment(ContextLengthSettings)
 def context_length(study: xr.Dataset, settings: ContextLengthSettings) -> ExperimentResult:
     """Score the same places of the texts after contexts of every length, with every model.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A documents study.
-    settings : ContextLengthSettings, optional
-        Or its fields by name.
 
     Returns
     -------
@@ -101,21 +91,18 @@ def context_length(study: xr.Dataset, settings: ContextLengthSettings) -> Experi
     if not settings.models:
         raise InputError("names no model; add model=smollm2", source="settings", field="model")
     work = open_work(settings)
+    texts: list[str] = study["text"].to_numpy().tolist()
+    sizes = {"longest": lengths[-1], "n_tokens": settings.n_tokens}
     scored: dict[tuple[str, str, int], Mapping[str, NDArray[Any]]] = {}
     vocab_sizes: dict[str, int] = {}
     of_all: dict[str, ModelPlaces] = {}
     loaded: dict[str, LanguageModel] = {}
     if settings.places == "characters":
         loaded = {name: load_language_model(chosen) for name, chosen in settings.models.items()}
-        of_all = places_of_all(loaded, _texts(study), longest=lengths[-1], n_tokens=settings.n_tokens)
+        of_all = places_of_all(loaded, texts, **sizes)
     for name, chosen in settings.models.items():
-        model = loaded[name] if name in loaded else load_language_model(chosen)
-        possible = (
-            of_all[name]
-            if name in of_all
-            else own_places(model, _texts(study), longest=lengths[-1], n_tokens=settings.n_tokens)
-        )
-        places = _mine(work, _drawn(settings, possible))
+        model = loaded.get(name) or load_language_model(chosen)
+        places = _mine(work, _drawn(settings, of_all.get(name) or own_places(model, texts, **sizes)))
         vocab_sizes[name] = model.vocab_size
         for length in lengths:
             for kind in kinds:
@@ -152,11 +139,6 @@ def context_length(study: xr.Dataset, settings: ContextLengthSettings) -> Experi
         figures=figures,
         text=_summary(table, tempered, _difference(scored, top_k), work),
     )
-
-
-def _texts(study: xr.Dataset) -> list[str]:
-    texts: list[str] = study["text"].to_numpy().tolist()
-    return texts
 
 
 def _drawn(settings: ContextLengthSettings, possible: ModelPlaces) -> ModelPlaces:
@@ -370,31 +352,28 @@ def _summary(
             f"(2 SE {2 * last[f'{score}_se']:.3f}) and the perplexity from {first['perplexity']:.1f} to "
             f"{last['perplexity']:.1f}; {last['share_outside']:.0%} of the tokens are outside the list at the longest."
         )
-    for name, length, by_score, by_loss in differences:
+    lines += [
+        f"- **{name}**, {length} tokens: the growing window scores {by_score.mean:+.4f} (2 SE {2 * by_score.se:.4f}) "
+        f"above the sliding one, and its log-probability is {by_loss.mean:+.3f} nats (2 SE {2 * by_loss.se:.3f}) "
+        "higher."
+        for name, length, by_score, by_loss in differences
+    ]
+    for name, rows in tempered.groupby("model", sort=False) if len(tempered) else ():
         lines.append(
-            f"- **{name}**, {length} tokens: the growing window scores {by_score.mean:+.4f} "
-            f"(2 SE {2 * by_score.se:.4f}) above the sliding one, and its log-probability is "
-            f"{by_loss.mean:+.3f} nats (2 SE {2 * by_loss.se:.3f}) higher."
+            f"- **{name!s}**: temperatures {rows['temperature'].min():g} to {rows['temperature'].max():g} move the "
+            f"perplexity from {rows['perplexity'].min():.1f} to {rows['perplexity'].max():.1f}; ranks and their scores "
+            "stay."
         )
-    if len(tempered):
-        for label, rows in tempered.groupby("model", sort=False):
-            lines.append(
-                f"- **{label!s}**: temperatures {rows['temperature'].min():g} to {rows['temperature'].max():g} move "
-                f"the perplexity from {rows['perplexity'].min():.1f} to {rows['perplexity'].max():.1f}; ranks, and "
-                "every score made of them, stay."
-            )
     first = table.iloc[0]
     what = f"{first['n_tokens']} tokens"
     if "n_characters" in table:
         what = f"{first['n_characters']:,} characters, the same for every model,"
-        for label, rows in table.groupby("model", sort=False):
-            last = rows.iloc[-1]
-            lines.append(
-                f"- **{label!s}**: {last['n_tokens']} tokens, {last['bits_per_character']:.3f} bits a character "
-                f"(2 SE {2 * last['bits_per_character_se']:.3f}) after {last['context_length']} tokens."
-            )
+        lines += [
+            f"- **{row.model}**: {row.n_tokens} tokens, {row.bits_per_character:.3f} bits per character "
+            f"(2 SE {2 * row.bits_per_character_se:.3f}) after {row.context_length} tokens."
+            for row in rows_of(table.groupby("model", sort=False).tail(1))
+        ]
     return (
-        f"{what} at {first['n_windows']} places, the same for every length; standard errors are "
-        "clustered by place. Scores named `_topK` count a token outside the K most probable as not ranked, as an API "
-        f"does. {work.said()}\n\n" + "\n".join(lines)
+        "\n".join(lines) + f"\n\n{what} at {first['n_windows']} places, the same for every length; standard errors are "
+        f"clustered by place. `_topK` scores count a token outside the K most probable as not ranked. {work.said()}"
     )

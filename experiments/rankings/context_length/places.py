@@ -12,24 +12,10 @@ from estimators.errors import InputError
 from inference.lm.alignment import shared_places, token_places
 from inference.lm.language_model import LanguageModel, encode
 
-__all__ = ["ModelPlaces", "own_places", "places_of_all"]
-
 
 @dataclass(frozen=True, eq=False)
 class ModelPlaces:
-    """Places in the tokens of one model.
-
-    Parameters
-    ----------
-    tokens : list of list of int, by document
-    document : ndarray of int, shape (place,)
-    start : ndarray of int, shape (place,)
-        Position of the first reference token in its document.
-    n_inside : ndarray of int, shape (place,)
-        Reference tokens that count, from the first.
-    n_characters : ndarray of int, shape (place,), optional
-        Of these tokens, where they are the same text for all models.
-    """
+    """Places in the tokens of one model."""
 
     tokens: list[list[int]]
     document: NDArray[np.intp]
@@ -67,11 +53,7 @@ def own_places(model: LanguageModel, texts: Sequence[str], *, longest: int, n_to
 def places_of_all(
     models: Mapping[str, LanguageModel], texts: Sequence[str], *, longest: int, n_tokens: int
 ) -> dict[str, ModelPlaces]:
-    """Cut texts into places at which every model has the end of a token, each up to another such place.
-
-    A place reaches as far as the reference tokens of every model do. Its characters are the same for all models; how
-    many tokens they are, each model's own affair.
-    """
+    """Cut texts into places at which every model has the end of a token, each up to another such place."""
     tokens = {name: encode(model, texts, source="study") for name, model in models.items()}
     found: dict[str, list[tuple[int, int, int]]] = {name: [] for name in models}
     n_characters: list[int] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import combinations, pairwise
-from typing import Annotated, Literal
+from typing import Annotated
 
 import numpy as np
 import pandas as pd
@@ -26,9 +26,8 @@ from experiments.harness.result import ExperimentResult, experiment
 from experiments.harness.settings import rows_of
 from experiments.harness.tables import table_variables
 from experiments.rankings.rank_scores.figures import curves_figure, easy_figure, separation_figure
-from inference.settings import Count, Probability, Settings
-
-__all__ = ["EASY_COLUMNS", "SEPARATION_COLUMNS", "RankScoresSettings", "easy_tokens", "rank_scores", "separations"]
+from experiments.rankings.settings import ListSettings
+from inference.settings import Probability
 
 SEPARATION_COLUMNS = (
     *("first", "second", "score", "n_windows", "difference", "se", "effect", "windows_needed", "place"),
@@ -42,15 +41,9 @@ _CHARACTERS = (1, 2, 3, 4, 5, 7, 9)
 _WINDOW = ["text", "context_length", "window"]
 
 
-class RankScoresSettings(Settings):
+class RankScoresSettings(ListSettings):
     """Settings of :func:`rank_scores`."""
 
-    match: Literal["stripped", "exact", "id"] = "stripped"
-    """How the reference token is found in a list: without outer blanks (the thesis), as it is, or by its number."""
-    tie: Literal["listed", "best", "middle", "worst"] = "listed"
-    """Place of a token among equally probable ones; listed is the thesis's."""
-    top_k: Count | None = None
-    """Tokens of a list to look at; null takes all."""
     decays: tuple[Annotated[float, Field(gt=0)], ...] = (0.1, 0.3)
     """Rates of the exponential scores."""
     weights: dict[str, Annotated[float, Field(ge=0)]] | None = None
@@ -70,8 +63,6 @@ def rank_scores(study: xr.Dataset, settings: RankScoresSettings) -> ExperimentRe
     ----------
     study : xarray.Dataset
         A ranking study. Models are compared on the windows that both scored.
-    settings : RankScoresSettings, optional
-        Or its fields by name.
 
     Returns
     -------
@@ -202,19 +193,15 @@ def _summary(table: pd.DataFrame, easy: pd.DataFrame) -> str:
         worst = table[(table["first"] == row.first) & (table["second"] == row.second)].iloc[-1]
         needed = "no number of windows" if np.isnan(row.windows_needed) else f"{row.windows_needed:,.0f} windows"
         lines.append(
-            f"- **{row.first}** and **{row.second}** differ most clearly in {row.score} "
-            f"({row.difference:+.3f}, se {row.se:.3f}; effect size {row.effect:.2f}; {needed} would do), least in "
-            f"{worst['score']} (effect size {worst['effect']:.2f})."
+            f"- **{row.first}** and **{row.second}** differ most clearly in {row.score} ({row.difference:+.3f}, se "
+            f"{row.se:.3f}; effect size {row.effect:.2f}; {needed} would do), least in {worst['score']} (effect size "
+            f"{worst['effect']:.2f})."
         )
     shown = easy[(easy["score"] == "top_1") & (easy["factor"] == "characters")]
-    length = shown.groupby("level", sort=False)[["n_tokens", "mean"]].agg({"n_tokens": "max", "mean": "mean"})
-    easiest = ", ".join(f"{level}: {row['mean']:.0%}" for level, row in length.iterrows())
+    means = shown.groupby("level", sort=False)["mean"].mean()
+    easiest = ", ".join(f"{level}: {mean:.0%}" for level, mean in means.items())
     return (
-        "Which score tells two models apart with the fewest windows (paired differences of windows that both scored; "
-        "the effect size is their mean over their standard deviation):\n\n"
-        + "\n".join(lines)
-        + "\n\nFirst guesses that are right, by the token's number of characters, mean of the models: "
-        + easiest
-        + ". Effect sizes of few windows are rough, and the best of several is too large by chance: choose a score on "
-        "one half of the windows and report it on the other."
+        "\n".join(lines) + "\n\nThe effect size is the mean difference of windows that both models scored, over its "
+        f"standard deviation. First guesses that are right, by the token's number of characters: {easiest}. The "
+        "best of several scores is too large by chance: choose on one half of the windows and report on the other."
     )

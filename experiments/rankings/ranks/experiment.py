@@ -19,19 +19,10 @@ from experiments.rankings.ranks.settings import RanksSettings
 from experiments.rankings.ranks.summary import check_warnings, summary
 from experiments.rankings.windows import SCORE_COLUMNS, scores_by_window, window_variables
 
-__all__ = ["ranks", "token_scores"]
-
 
 @experiment(RanksSettings)
 def ranks(study: xr.Dataset, settings: RanksSettings) -> ExperimentResult:
     """Score every token, fit the regression, and say what it means for models and studies.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A ranking study.
-    settings : RanksSettings, optional
-        Or its fields by name.
 
     Returns
     -------

@@ -32,30 +32,12 @@ from inference.rankings.slopes import (
 )
 from models.rankings.slopes import RankData, rank_data, rank_slope_model
 
-__all__ = ["Regression", "fit_regression"]
-
 FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Regression:
-    """One fit and what it says.
-
-    Attributes
-    ----------
-    convergence : Convergence
-    posteriors : dict of str to InferenceData
-        What is saved, with all groups.
-    table, checks : pandas.DataFrame
-        A row a model; a row a predictive check.
-    pairs : pandas.DataFrame or None
-        A row a pair of models, where there are two.
-    dataset : xarray.Dataset
-        For the figures.
-    n_windows : int
-    window_spread, model_window_spread : float
-        Posterior medians, log-odds.
-    """
+    """One fit and what it says."""
 
     convergence: Convergence
     posteriors: dict[str, InferenceData]

@@ -7,21 +7,14 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from experiments.harness.bayes import PosteriorSettings, SamplerSettings
+from experiments.rankings.settings import ListSettings
 from inference.settings import Count, numbers_of
 from models.rankings.slope_priors import RankPriors
 
-__all__ = ["RanksSettings"]
 
-
-class RanksSettings(PosteriorSettings):
+class RanksSettings(PosteriorSettings, ListSettings):
     """Settings of :func:`~experiments.rankings.ranks.experiment.ranks`."""
 
-    match: Literal["stripped", "exact", "id"] = "stripped"
-    """How the reference token is found in a list: without outer blanks (the thesis), as it is, or by its number."""
-    tie: Literal["listed", "best", "middle", "worst"] = "listed"
-    """Place of a token among equally probable ones; listed is the thesis's."""
-    top_k: Count | None = None
-    """Tokens of a list to look at; null takes all."""
     censoring: Literal["below_last", "bound", "uniform", "exact"] = "below_last"
     """Probability of a token outside the list: below_last (the thesis: the last one's, times exp(-offset_nats)),
     bound (the most that the list leaves), uniform (what is left, shared by vocab_size), exact (a whole vocabulary)."""

@@ -244,11 +244,6 @@ def written(result: ExperimentResult, folder: Path) -> xr.Dataset:
     return cloze_file(path=result.files["study.nc"](folder / "study.nc"))
 
 
-def test_whole_texts_are_taken(root: Path, store: Path) -> None:
-    result = run_experiment(*overrides(root, store, "experiment.n_texts=2", "experiment.n_samples=20"))
-    assert int(result.table["n_contexts"].iloc[0]) in (3, 7, 6)
-
-
 @pytest.mark.parametrize(
     ("more", "message"),
     [

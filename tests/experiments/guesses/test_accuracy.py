@@ -203,11 +203,6 @@ def test_mistakes_are_named(override: str, part: str, root: Path) -> None:
         result_of(root, override)
 
 
-def test_another_kind_of_study_is_refused(root: Path) -> None:
-    with pytest.raises(InputError, match="accuracy needs a guess study: collected, guess_table, lm_game_top1"):
-        prepared("+exp=accuracy", "study=simulated")
-
-
 def test_a_notebook_gets_what_the_command_gets(root: Path) -> None:
     study, by_command = result_of(root, "experiment.posterior=false", "seed=3")
     given = {"min_answers": 30, "n_replicates": 100, "practice_starts": (0, 20, 40)}

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from estimators.errors import InputError
 from estimators.guesses.study import guess_contexts
 from experiments.guesses.accuracy.live import with_live_models
 from inference.lm.language_model import encode
@@ -82,12 +81,6 @@ def test_of_a_long_text_the_model_sees_the_end(root, tmp_path):
     )
     assert n_cut > 0
     assert f"At {n_cut} it saw the end of a text" in said[0]
-
-
-@pytest.mark.parametrize("value", ["0", "-1", "true", "1.5"])
-def test_a_bad_number_of_guesses(root, tmp_path, value):
-    with pytest.raises(InputError, match="live_guesses"):
-        live(root, tmp_path, f"experiment.live_guesses={value}")
 
 
 def test_without_a_model_nothing_changes(root):

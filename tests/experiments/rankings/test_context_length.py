@@ -48,13 +48,9 @@ def overrides(root: Path, store: Path, *more: str) -> list[str]:
     ]
 
 
-def score(*settings: str) -> ExperimentResult:
-    return run_experiment(*settings)
-
-
 @pytest.fixture(scope="module")
 def scored(root, tmp_path_factory) -> ExperimentResult:
-    return score(*overrides(root, tmp_path_factory.mktemp("store")))
+    return run_experiment(*overrides(root, tmp_path_factory.mktemp("store")))
 
 
 def test_the_table_follows_from_the_tokens(scored):
@@ -92,9 +88,9 @@ def test_temperature_moves_perplexity_and_no_score(scored):
 
 def test_a_second_run_computes_nothing_and_shards_add_up(root, scored, tmp_path):
     settings = overrides(root, tmp_path / "store", "experiment.window=growing")
-    parts = [score(*settings, f"experiment.shard={i}/2") for i in range(2)]
+    parts = [run_experiment(*settings, f"experiment.shard={i}/2") for i in range(2)]
     assert sum(int(part.table["n_windows"].iloc[0]) for part in parts) == 6
-    whole = score(*settings)
+    whole = run_experiment(*settings)
     assert whole.text.count("0 results were computed") == 1
     growing = scored.table[scored.table["window"] == "growing"].reset_index(drop=True)
     np.testing.assert_allclose(whole.table["loss_nats"], growing["loss_nats"], atol=1e-5)
@@ -119,16 +115,20 @@ def test_outputs(scored, root, tmp_path):
 )
 def test_bad_settings(root, tmp_path, settings, said):
     with pytest.raises(InputError, match=said):
-        score(*overrides(root, tmp_path / "store", *settings))
+        run_experiment(*overrides(root, tmp_path / "store", *settings))
 
 
 def test_a_run_without_a_model_is_refused(root, tmp_path):
     with pytest.raises(InputError, match="names no model"):
-        score("+exp=context_length", f"study.path={root / 'texts'}", "model=[]", f"experiment.store={tmp_path}")
+        run_experiment(
+            "+exp=context_length", f"study.path={root / 'texts'}", "model=[]", f"experiment.store={tmp_path}"
+        )
 
 
 def test_shared_places_stand_on_the_same_text(root, tmp_path):
-    result = score(*overrides(root, tmp_path / "store", "experiment.places=characters", "experiment.lengths=[2,4]"))
+    result = run_experiment(
+        *overrides(root, tmp_path / "store", "experiment.places=characters", "experiment.lengths=[2,4]")
+    )
     table = result.table.set_index(["model", "window", "context_length"])
     assert table["n_characters"].nunique() == 1
     assert table["n_tokens"].groupby("model").nunique().tolist() == [1, 1]
@@ -154,7 +154,7 @@ def test_word_models_have_the_same_bits_a_character_at_shared_places(tmp_path):
     settings = overrides(tmp_path, tmp_path / "store", "experiment.places=characters")
     settings = [text for text in settings if "models." not in text] + named(tmp_path, "a", "b")
     few = ("experiment.lengths=[3]", "experiment.n_windows=4", "experiment.n_tokens=7", "experiment.top_k=3")
-    table = score(*settings, *few).table.set_index(["model", "window"])
+    table = run_experiment(*settings, *few).table.set_index(["model", "window"])
     # seven characters hold two words of three
     assert table["n_characters"].tolist() == [24] * 4
     assert table.loc["a", "n_tokens"].tolist() == [8, 8]
@@ -167,9 +167,9 @@ def test_word_models_have_the_same_bits_a_character_at_shared_places(tmp_path):
 def test_a_text_that_a_tokenizer_changes_has_no_shared_places(root, tmp_path, monkeypatch):
     monkeypatch.setattr(places, "token_places", lambda *given: None)
     with pytest.raises(InputError, match="document 0 is changed by the tokenizer of a"):
-        score(*overrides(root, tmp_path / "store", "experiment.places=characters"))
+        run_experiment(*overrides(root, tmp_path / "store", "experiment.places=characters"))
 
 
 def test_too_few_shared_places(root, tmp_path):
     with pytest.raises(InputError, match=r"n_windows: is 500, but the texts have .* places that all models share"):
-        score(*overrides(root, tmp_path / "store", "experiment.places=characters", "experiment.n_windows=500"))
+        run_experiment(*overrides(root, tmp_path / "store", "experiment.places=characters", "experiment.n_windows=500"))

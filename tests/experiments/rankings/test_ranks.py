@@ -113,11 +113,6 @@ def test_wrong_settings_are_refused_before_the_fit(tiny_root: Path, overrides: l
         run_experiment("+exp=ranks", f"study.root={tiny_root}", *overrides)
 
 
-def test_another_kind_of_study_is_refused() -> None:
-    with pytest.raises(InputError, match="a comparison study; ranks needs a ranking study: rank_perplexity"):
-        prepared("+exp=ranks", "study=simulated")
-
-
 def test_published_numbers_are_an_experiment_of_their_own(tiny_root: Path, tmp_path: Path) -> None:
     job = prepared("+exp=ranks_published", f"study.root={tiny_root}")
     result = job.run()

@@ -1,0 +1,97 @@
+"""Shapes that the figures of questions share, over :mod:`figures` and :mod:`marks`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import ArrayLike, NDArray
+
+from experiments.harness.figures import STYLE, Series, forest, new_figure
+from experiments.harness.marks import arms, light_grid, mark, named, number_ticks, titled
+
+styled = mpl.rc_context(STYLE)
+"""Decorator of a function that draws a figure: the house style."""
+
+
+@styled
+def forest_figure(
+    rows: pd.DataFrame,
+    series: Sequence[Series],
+    xlabel: str,
+    title: str,
+    about: str = "",
+    *,
+    width: float = 5.8,
+    row_height: float = 0.34,
+    zero: bool = True,
+    start: float | None = None,
+) -> Figure:
+    """Draw :func:`forest` alone in a figure, with a line at zero and a legend of labels; `start` is the left end."""
+    fig = new_figure(width, max(1.4 + row_height * len(rows), 2))
+    axes = fig.add_subplot()
+    forest(axes, rows, series)
+    if zero:
+        axes.axvline(0, color="0.55", linewidth=0.8)
+    axes.set_xlim(left=start)
+    axes.set_xlabel(xlabel)
+    # numbers of several decimals run into each other where there are more
+    axes.locator_params(axis="x", nbins=7)
+    light_grid(axes, "x")
+    handles = [each.handle() for each in series if each.label]
+    if handles:
+        named(fig, handles)
+    titled(fig, title, about)
+    return fig
+
+
+def bars(axes: Axes, x: ArrayLike, low: ArrayLike, middle: ArrayLike, high: ArrayLike, **look: Any) -> None:
+    """Draw points with upright intervals; a `linestyle` joins them."""
+    its: dict[str, Any] = {"marker": "o", "markersize": 4, "linestyle": "", "capsize": 2} | look
+    axes.errorbar(x, middle, yerr=arms(low, middle, high), **its)
+
+
+def length_axis(axes: Axes, lengths: ArrayLike, *, most_ticks: int = 9) -> None:
+    """Set a log axis of the tokens of context."""
+    each = np.unique(lengths)
+    axes.set_xscale("log", base=2)
+    number_ticks(axes.xaxis, each[:: max(1, round(each.size / most_ticks))])
+    axes.set_xlim(each[0] / 1.5, each[-1] * 1.5)
+    axes.set_xlabel("tokens of context (log scale)")
+
+
+def diagonal(axes: Axes, *, margin: float = 0.0) -> None:
+    """Make a square of two shares, with a line where they are equal."""
+    axes.plot([0, 1], [0, 1], color="0.55", linewidth=0.8, linestyle="--", zorder=1)
+    axes.set(xlim=(-margin, 1 + margin), ylim=(-margin, 1 + margin), aspect="equal")
+
+
+def without_y(axes: Axes) -> None:
+    """Hide the axis of a density, whose height says nothing."""
+    axes.set_yticks([])
+    axes.spines["left"].set_visible(False)
+    axes.set_ylim(0, None)
+
+
+HELD, MISSED = "0.6", "#D55E00"
+"""Colours of intervals with the truth and without it."""
+
+
+def against_truth(
+    axes: Axes, truth: NDArray[np.float64], lower: NDArray[np.float64], upper: NDArray[np.float64]
+) -> float:
+    """Draw intervals upright at the truth, and return the share that hold it."""
+    held = (lower <= truth) & (truth <= upper)
+    for mask, colour in ((held, HELD), (~held, MISSED)):
+        axes.vlines(truth[mask], lower[mask], upper[mask], color=colour, linewidth=0.8)
+    return float(held.mean())
+
+
+def truth_handles(interval: float) -> list[Any]:
+    """Entries of a legend for :func:`against_truth`."""
+    return [mark(f"{interval:.0%} interval with the truth", HELD), mark("without it", MISSED)]
