@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -89,7 +89,7 @@ def _difference(
 
 def _participants(posterior: xr.Dataset, tail: float) -> pd.DataFrame:
     columns: dict[str, Any] = {"participant": posterior["participant"].to_numpy().astype(str)}
-    exponents: xr.DataArray = posterior["log_exponent"].pipe(np.exp)
+    exponents = cast("xr.DataArray", np.exp(posterior["log_exponent"]))
     for name, draws in (("exponent", exponents), ("mixing_share", posterior["mixing_share"])):
         ends = draws.quantile([0.5, tail, 1 - tail], ("chain", "draw")).to_numpy()
         columns |= {f"{name}_{end}": values for end, values in zip(("median", "lower", "upper"), ends, strict=True)}
