@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import AllowInfNan, Field, Strict, ValidationError
+from pydantic_core import from_json
 
 from estimators.errors import InputError
 from estimators.layout import add_note
@@ -106,18 +107,27 @@ def parse_json(content: bytes | str, source: object, field: object = None, *, na
         return {"source": source, "field": ", ".join(parts) or None}
 
     text = content if isinstance(content, str) else utf8(content, source, field)
+    if _too_deep(text):
+        raise InputError("is nested too deeply for data", source=source, field=field)
     try:
         return json.loads(text, object_pairs_hook=once, parse_constant=constant)
     except InputError:
         raise
-    except RecursionError:
-        raise InputError("is nested too deeply for data", source=source, field=field) from None
     except ValueError as error:
         # beyond some thousand digits Python's own message tells a programmer which limit to lift
         if not isinstance(error, json.JSONDecodeError):
             raise InputError("holds a number of thousands of digits", source=source, field=field) from None
         problem = f"is not valid JSON ({error}); it has {len(content)} bytes and may be truncated"
         raise InputError(problem, source=source, field=field) from None
+
+
+def _too_deep(text: str) -> bool:
+    """Whether brackets nest beyond 200: the json module would overflow the stack where a library lifted the limit."""
+    try:
+        from_json(text)
+    except ValueError as error:
+        return "recursion" in str(error)
+    return False
 
 
 def checked(read: Callable[[Any], T], data: Any, source: object, columns: Sequence[str] = ()) -> T:
