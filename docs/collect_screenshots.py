@@ -20,10 +20,10 @@ sys.path.insert(0, str(ROOT))
 from PIL import Image  # noqa: E402
 from playwright.sync_api import sync_playwright  # noqa: E402
 
-from experiments.collect.admin_pages import PASSWORD  # noqa: E402
-from experiments.collect.demo import collect_demo  # noqa: E402
-from experiments.collect.games.registry import GAMES  # noqa: E402
-from experiments.collect.settings import CollectSettings  # noqa: E402
+from shannon_game.experiments.collect.admin_pages import PASSWORD  # noqa: E402
+from shannon_game.experiments.collect.demo import collect_demo  # noqa: E402
+from shannon_game.experiments.collect.games.registry import GAMES  # noqa: E402
+from shannon_game.experiments.collect.settings import CollectSettings  # noqa: E402
 from tests.experiments.collect.browser.people import SIZES, Person, Site, open_browser, serving  # noqa: E402
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ import numpy as np
 import pymc as pm
 from matplotlib.figure import Figure
 
-from estimators.comparison import rounding_scheme
-from experiments import designed_simulated
-from inference.comparison.participant_gap import SharedBelief, loss_gap
-from models.comparison.participant_data import participant_data
-from models.comparison.participants import participant_model
+from shannon_game import designed_simulated
+from shannon_game.estimators.comparison import rounding_scheme
+from shannon_game.inference.comparison.participant_gap import SharedBelief, loss_gap
+from shannon_game.models.comparison.participant_data import participant_data
+from shannon_game.models.comparison.participants import participant_model
 
 N_DRAWS = 400
 rng, study = np.random.default_rng(0), designed_simulated(n_items=40)

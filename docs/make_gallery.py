@@ -232,7 +232,7 @@ def data_root() -> Path:
 
 def on_this_machine(entry: Entry) -> list[str]:
     """Give the overrides of an entry's command, with the data's real folder and a store of its own."""
-    import experiments  # noqa: PLC0415 - pages are written without it
+    from shannon_game import experiments  # noqa: PLC0415 - pages are written without it
 
     words = shlex.split(entry.command)
     settings = getattr(getattr(experiments, entry.name, None), "settings_class", None)

@@ -23,11 +23,11 @@ project, and importing it pulls in neither xarray nor pandas.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from estimators.code_identity import package_version
-from estimators.errors import InputError
+from shannon_game.estimators.code_identity import package_version
+from shannon_game.estimators.errors import InputError
 
 if TYPE_CHECKING:
-    from estimators import bets, cloze, comparison, documents, guesses, rankings
+    from shannon_game.estimators import bets, cloze, comparison, documents, guesses, rankings
 
 __all__ = ["InputError", "bets", "cloze", "comparison", "documents", "guesses", "rankings"]
 

@@ -16,7 +16,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
 
-from estimators.errors import InputError
+from shannon_game.estimators.errors import InputError
 
 PACKAGES = ("estimators", "models", "inference", "experiments")
 """The packages of this distribution that hold code."""
@@ -30,7 +30,7 @@ _SAMPLERS = ("numpy", "scipy", "numba", "pytensor", "pymc", "nutpie", "jax", "nu
 @cache
 def package_version(name: str = "shannon-game") -> str:
     """Version of an installed distribution; ``"not installed"`` if there is none, as in a bare checkout."""
-    # 50 ms of imports and of reading metadata, which `import estimators` should not cost
+    # 50 ms of imports and of reading metadata, which `import shannon_game.estimators` should not cost
     from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415
 
     try:

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from estimators.code_identity import PACKAGES, code_hash
+from shannon_game.estimators.code_identity import PACKAGES, code_hash
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(...), type(NotImplemented))
 # what these give, or read, stands in no code

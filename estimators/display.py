@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from estimators.errors import InputError
+from shannon_game.estimators.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,9 +8,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import Dataset
-from estimators.errors import InputError
-from estimators.schema import Variable, is_dataset
+from shannon_game.estimators.arrays import Dataset
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.schema import Variable, is_dataset
 
 HUMAN = "human"
 """Name of the player whose answers are the study's responses."""
@@ -31,8 +31,8 @@ def response_positions(study: Dataset) -> NDArray[np.intp]:
 
     Examples
     --------
-    >>> from estimators import comparison
-    >>> from estimators.comparison.examples import comparison_study
+    >>> from shannon_game.estimators import comparison
+    >>> from shannon_game.estimators.comparison.examples import comparison_study
     >>> comparison.response_positions(comparison_study())[:3]
     array([0, 1, 2])
     """

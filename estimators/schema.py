@@ -10,8 +10,8 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import Dataset
-from estimators.errors import InputError
+from shannon_game.estimators.arrays import Dataset
+from shannon_game.estimators.errors import InputError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -20,7 +20,7 @@ _TYPES = {"int": ("iu", "an integer"), "float": ("f", "float"), "bool": ("b", "b
 _MEANING_WIDTH = 60
 NAMES = {"name", "generator", "tokens", "word_rules", "split", "group", "part"}
 """Attributes, variables and dimensions of the kinds of study that are imported."""
-_SECTIONS = """Attributes: ``name``; ``notes``, see :func:`estimators.layout.notes`.
+_SECTIONS = """Attributes: ``name``; ``notes``, see :func:`shannon_game.estimators.layout.notes`.
 
     Parameters
     ----------

@@ -2,7 +2,7 @@
 
 Every experiment is a function of a study and its settings; every loader gives a study::
 
-    from experiments import perplexity, simulated
+    from shannon_game import perplexity, simulated
 
     result = perplexity(simulated(seed=1), rounding="coarse")
 

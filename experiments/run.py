@@ -26,12 +26,12 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from estimators.errors import InputError, unknown_choice
-from experiments.harness import folders, sweep
-from experiments.harness.command_line import OWN_COMMANDS, check_arguments, no_experiment, one_line
-from experiments.harness.given_keys import hide_keys
-from experiments.harness.job import SHARED, Job, prepare
-from experiments.harness.outputs import (
+from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.experiments.harness import folders, sweep
+from shannon_game.experiments.harness.command_line import OWN_COMMANDS, check_arguments, no_experiment, one_line
+from shannon_game.experiments.harness.given_keys import hide_keys
+from shannon_game.experiments.harness.job import SHARED, Job, prepare
+from shannon_game.experiments.harness.outputs import (
     JobStatus,
     begin,
     check_outputs,
@@ -43,19 +43,26 @@ from experiments.harness.outputs import (
     write_outputs,
     write_status,
 )
-from experiments.harness.registry import to_plain
-from experiments.harness.report import warnings_of
-from experiments.harness.result import ExperimentResult
-from experiments.harness.resume import JobIdentity, clear_work, done_before, fits_folder, job_identity, take_over
-from experiments.harness.signals import Terminated, terminate_as_interrupt
-from experiments.harness.streams import keep_streams
-from experiments.harness.tables import print_table
-from experiments.studies.public_data import with_public_folders
-from inference.manifest import scratch
-from inference.posterior.kept import keep_fits
-from inference.processes import end_with
-from inference.progress import duration, say, stage
-from inference.settings import Count, Settings, Text, settings_from
+from shannon_game.experiments.harness.registry import to_plain
+from shannon_game.experiments.harness.report import warnings_of
+from shannon_game.experiments.harness.result import ExperimentResult
+from shannon_game.experiments.harness.resume import (
+    JobIdentity,
+    clear_work,
+    done_before,
+    fits_folder,
+    job_identity,
+    take_over,
+)
+from shannon_game.experiments.harness.signals import Terminated, terminate_as_interrupt
+from shannon_game.experiments.harness.streams import keep_streams
+from shannon_game.experiments.harness.tables import print_table
+from shannon_game.experiments.studies.public_data import with_public_folders
+from shannon_game.inference.manifest import scratch
+from shannon_game.inference.posterior.kept import keep_fits
+from shannon_game.inference.processes import end_with
+from shannon_game.inference.progress import duration, say, stage
+from shannon_game.inference.settings import Count, Settings, Text, settings_from
 
 __all__ = [
     "EXIT_FAILED",
@@ -253,13 +260,13 @@ def _run(
         raise no_experiment()
     with stage(f"{prefix}{cfg.experiment.name}"), keep_fits(fits_folder(folder, identity)):
         if cfg.output.explore:
-            from experiments.harness.explore import check_explorer  # noqa: PLC0415 - it imports what draws
+            from shannon_game.experiments.harness.explore import check_explorer  # noqa: PLC0415 - it imports what draws
 
             check_explorer()
         job, key = prepare(cfg, overrides, folder=folder), None
         if cfg.output.bundle:
             # what computes is imported late
-            from experiments.harness.pseudonyms import pseudonymous, settings_with_pseudonyms  # noqa: PLC0415
+            from shannon_game.experiments.harness.pseudonyms import pseudonymous, settings_with_pseudonyms  # noqa: PLC0415
 
             study, key = pseudonymous(job.study)
             job = replace(job, study=study, settings=settings_with_pseudonyms(job.settings, key))
@@ -381,6 +388,6 @@ def main() -> int:
 
 if __name__ == "__main__":
     # launchers send the task to other processes by module and name, and `__main__` is another module there
-    from experiments.run import main as imported_main
+    from shannon_game.experiments.run import main as imported_main
 
     sys.exit(imported_main())

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from estimators.errors import InputError
+from shannon_game.estimators.errors import InputError
 
 _MARK = b"\nshannon-game sha256 "
 _SIGNED_BYTES = len(_MARK) + 32

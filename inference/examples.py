@@ -8,8 +8,8 @@ import pytensor.tensor as pt
 import xarray as xr
 from pytensor.graph.replace import clone_replace
 
-from inference.posterior.arviz_adapter import InferenceData, from_groups
-from inference.posterior.predictive import complete
+from shannon_game.inference.posterior.arviz_adapter import InferenceData, from_groups
+from shannon_game.inference.posterior.predictive import complete
 
 
 def normal_model() -> pm.Model:
@@ -31,8 +31,8 @@ def stand_in_posterior(model: pm.Model, *, n_draws: int = 8, seed: int = 0) -> I
 
     Examples
     --------
-    >>> import inference, models
-    >>> from estimators.guesses.examples import guess_study
+    >>> from shannon_game import inference, models
+    >>> from shannon_game.estimators.guesses.examples import guess_study
     >>> model = models.accuracy_model(models.accuracy_data(guess_study()))
     >>> inference.stand_in_posterior(model).posterior["ability"].dims
     ('chain', 'draw', 'participant')

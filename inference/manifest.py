@@ -14,10 +14,10 @@ from functools import partial
 from itertools import chain, count
 from pathlib import Path, PurePosixPath
 
-from estimators.content import file_sha256
-from estimators.errors import InputError
-from inference.disk import write_whole
-from inference.own_folder import LOCK, own
+from shannon_game.estimators.content import file_sha256
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.disk import write_whole
+from shannon_game.inference.own_folder import LOCK, own
 
 Manifest = Mapping[str, Sequence[str]]
 

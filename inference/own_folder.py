@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from estimators.errors import InputError
+from shannon_game.estimators.errors import InputError
 
 LOCK = ".running"
 """Name of the file that the owner of a folder has locked; it says who that is."""

@@ -19,7 +19,7 @@ import annotated_types
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model, model_validator
 from pydantic.fields import FieldInfo
 
-from estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.errors import InputError, unknown_choice
 
 S = TypeVar("S", bound="Settings")
 D = TypeVar("D")

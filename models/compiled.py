@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 from numba import njit
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 
-from estimators.content import Reader, file_sha256
+from shannon_game.estimators.content import Reader, file_sha256
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from estimators.arrays import FloatArray
+from shannon_game.estimators.arrays import FloatArray
 
 
 @dataclass(frozen=True, eq=False)

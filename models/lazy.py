@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import lazy_loader
 
-from estimators.errors import InputError, how_to_install
+from shannon_game.estimators.errors import InputError, how_to_install
 
 
 def public_names(package: str, file: str, extra: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:

@@ -7,7 +7,7 @@ from dataclasses import is_dataclass
 
 import numpy as np
 
-from estimators.errors import InputError
+from shannon_game.estimators.errors import InputError
 
 
 def check_priors(priors: object, source: str, *, any_sign: Collection[str] = (), shares: Collection[str] = ()) -> None:

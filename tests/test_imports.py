@@ -72,7 +72,7 @@ def other_kinds(module: str, source: str) -> set[str]:
 
 
 def imported_names(tree: ast.AST) -> Iterator[str]:
-    """Every imported name in full: ``from models import cloze`` is ``models.cloze``."""
+    """Every imported name in full: ``from shannon_game.models import cloze`` is ``shannon_game.models.cloze``."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
@@ -128,9 +128,9 @@ def test_conf_has_no_code():
 @pytest.mark.parametrize(
     ("package", "source"),
     [
-        ("estimators", "import models.reports"),
-        ("estimators", "def f():\n    from experiments import outputs"),
-        ("models", "from inference import posterior"),
+        ("estimators", "import shannon_game.models.reports"),
+        ("estimators", "def f():\n    from shannon_game.experiments import outputs"),
+        ("models", "from shannon_game.inference import posterior"),
         ("inference", "import numpy, experiments"),
         ("experiments", "from tests.oracles import loops"),
     ],
@@ -151,23 +151,63 @@ def test_kinds_of_study_do_not_import_each_other():
 @pytest.mark.parametrize(
     ("module", "source", "kinds"),
     [
-        ("models.guesses.accuracy", "from estimators.comparison import HUMAN", {"comparison"}),
-        ("models.guesses.accuracy", "def f():\n    from models import cloze", {"cloze"}),
-        ("experiments.studies.guesses.table", "import experiments.studies.comparison.file", {"comparison"}),
-        ("inference.store.store", "from estimators.documents import document_tokens", {"documents"}),
-        ("experiments.cloze.tvd", "from experiments.papers import published", {"papers"}),
-        ("experiments.cloze.tvd", "from experiments.planning import points", {"planning"}),
-        ("experiments.planning.games", "from experiments.papers import published", {"papers"}),
-        ("experiments.planning.games", "from estimators import bets, cloze", set()),
-        ("estimators.documents.study", "from estimators.cloze.study import SAMPLES", {"cloze"}),
-        ("estimators.guesses.study", "from estimators.documents import document_tokens", set()),
-        ("experiments.papers.published", "from estimators import cloze, comparison", set()),
-        ("experiments.collect.games.cloze", "from estimators import cloze, comparison", set()),
-        ("experiments.studies.collected.cloze", "import experiments.collect, estimators.cloze", set()),
-        ("experiments.collect.server", "from experiments.papers import published", {"papers"}),
-        ("experiments.studies.cloze.table", "from experiments.collect import tables", {"collect"}),
-        ("experiments.studies.cloze.provo", "from estimators.cloze import words", set()),
-        ("estimators", "from estimators import cloze", set()),
+        (
+            "shannon_game.models.guesses.accuracy",
+            "from shannon_game.estimators.comparison import HUMAN",
+            {"comparison"},
+        ),
+        ("shannon_game.models.guesses.accuracy", "def f():\n    from shannon_game.models import cloze", {"cloze"}),
+        (
+            "shannon_game.experiments.studies.guesses.table",
+            "import shannon_game.experiments.studies.comparison.file",
+            {"comparison"},
+        ),
+        (
+            "shannon_game.inference.store.store",
+            "from shannon_game.estimators.documents import document_tokens",
+            {"documents"},
+        ),
+        ("shannon_game.experiments.cloze.tvd", "from shannon_game.experiments.papers import published", {"papers"}),
+        ("shannon_game.experiments.cloze.tvd", "from shannon_game.experiments.planning import points", {"planning"}),
+        (
+            "shannon_game.experiments.planning.games",
+            "from shannon_game.experiments.papers import published",
+            {"papers"},
+        ),
+        ("shannon_game.experiments.planning.games", "from shannon_game.estimators import bets, cloze", set()),
+        (
+            "shannon_game.estimators.documents.study",
+            "from shannon_game.estimators.cloze.study import SAMPLES",
+            {"cloze"},
+        ),
+        (
+            "shannon_game.estimators.guesses.study",
+            "from shannon_game.estimators.documents import document_tokens",
+            set(),
+        ),
+        ("shannon_game.experiments.papers.published", "from shannon_game.estimators import cloze, comparison", set()),
+        (
+            "shannon_game.experiments.collect.games.cloze",
+            "from shannon_game.estimators import cloze, comparison",
+            set(),
+        ),
+        (
+            "shannon_game.experiments.studies.collected.cloze",
+            "import shannon_game.experiments.collect, shannon_game.estimators.cloze",
+            set(),
+        ),
+        (
+            "shannon_game.experiments.collect.server",
+            "from shannon_game.experiments.papers import published",
+            {"papers"},
+        ),
+        (
+            "shannon_game.experiments.studies.cloze.table",
+            "from shannon_game.experiments.collect import tables",
+            {"collect"},
+        ),
+        ("shannon_game.experiments.studies.cloze.provo", "from shannon_game.estimators.cloze import words", set()),
+        ("estimators", "from shannon_game.estimators import cloze", set()),
     ],
 )
 def test_the_check_sees_another_kind(module, source, kinds):
@@ -209,7 +249,7 @@ def test_importing_estimators_loads_nothing_heavy():
 def test_importing_the_language_model_engine_loads_no_torch():
     modules = sorted(path.stem for path in (ROOT / "inference/lm").glob("*.py") if path.stem != "__init__")
     assert {"loading", "forward", "next_token", "words", "scoring", "stored"} <= set(modules)
-    imports = ", ".join(f"inference.lm.{module}" for module in modules)
+    imports = ", ".join(f"shannon_game.inference.lm.{module}" for module in modules)
     heavy = (
         "torch",
         "transformers",

@@ -17,17 +17,15 @@ from typing import Any
 
 import pytest
 
-import estimators
-import inference
-import inference.api
-import inference.lm
-import models
-from estimators.errors import InputError
+import shannon_game.inference.api
+import shannon_game.inference.lm
+from shannon_game import estimators, inference, models
+from shannon_game.estimators.errors import InputError
 from tests.experiments.command import ROOT
 from tests.public_names import example_of, public, public_functions, sections
 
 KINDS = [getattr(estimators, name) for name in estimators.__all__ if inspect.ismodule(getattr(estimators, name))]
-LAZY = [models, inference, inference.lm, inference.api]
+LAZY = [models, inference, shannon_game.inference.lm, shannon_game.inference.api]
 
 
 def described(section: str) -> set[str]:
@@ -69,7 +67,9 @@ def test_no_name_is_also_a_module(package: ModuleType) -> None:
     assert not {path.name for path in pkgutil.iter_modules(package.__path__)} & public(package).keys()
 
 
-@pytest.mark.parametrize("package", [models, inference, inference.lm], ids=lambda package: package.__name__)
+@pytest.mark.parametrize(
+    "package", [models, inference, shannon_game.inference.lm], ids=lambda package: package.__name__
+)
 def test_every_function_has_an_example(package: ModuleType) -> None:
     assert [name for name, function in public_functions(package).items() if not example_of(function)] == []
 
@@ -106,8 +106,8 @@ def loaded_by(code: str) -> set[str]:
 
 @pytest.mark.subprocess
 def test_importing_loads_nothing_heavy() -> None:
-    assert loaded_by("import estimators") - {"estimators"} <= sys.stdlib_module_names | {"numpy"}
-    others = loaded_by("import models, inference, inference.lm, inference.api")
+    assert loaded_by("from shannon_game import estimators") - {"estimators"} <= sys.stdlib_module_names | {"numpy"}
+    others = loaded_by("import models, inference, shannon_game.inference.lm, shannon_game.inference.api")
     assert not others & {"pymc", "arviz", "torch", "xarray", "pandas", "scipy", "httpx"}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from inference.posterior.arviz_adapter import ess_bulk
+from shannon_game.inference.posterior.arviz_adapter import ess_bulk
 
 FAR = 4.0
 """A calibrated posterior has a larger :func:`distance` about once in 10,000 studies."""

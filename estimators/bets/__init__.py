@@ -1,12 +1,12 @@
 """Bets: people stake shares on words that they name and on anything else, and lose -ln of what lay on the true one."""
 
-from estimators.bets.calibration import StakeCalibration, calibrate_stakes, stakes_and_outcomes
-from estimators.bets.gambling import GamblingEstimate, gambling_estimate
-from estimators.bets.loss import BetLoss, LossBracket, bracket_losses, estimate_bet_loss
-from estimators.bets.losses import bet_losses, model_losses, outcome_stakes, spread_nats, stake_ranks
-from estimators.bets.simulation import BetSimulation, expected_bet_losses, simulate_bet_study
-from estimators.bets.study import validate_bet_study
-from estimators.bets.tables import bet_items, bet_participants
+from shannon_game.estimators.bets.calibration import StakeCalibration, calibrate_stakes, stakes_and_outcomes
+from shannon_game.estimators.bets.gambling import GamblingEstimate, gambling_estimate
+from shannon_game.estimators.bets.loss import BetLoss, LossBracket, bracket_losses, estimate_bet_loss
+from shannon_game.estimators.bets.losses import bet_losses, model_losses, outcome_stakes, spread_nats, stake_ranks
+from shannon_game.estimators.bets.simulation import BetSimulation, expected_bet_losses, simulate_bet_study
+from shannon_game.estimators.bets.study import validate_bet_study
+from shannon_game.estimators.bets.tables import bet_items, bet_participants
 
 __all__ = [
     "BetLoss",

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from estimators.arrays import Dataset, FloatArray
-from estimators.bets.study import BETS, hit_of_answers
-from estimators.display import Result
-from estimators.documents import crossed_mean
-from estimators.errors import InputError
+from shannon_game.estimators.arrays import Dataset, FloatArray
+from shannon_game.estimators.bets.study import BETS, hit_of_answers
+from shannon_game.estimators.display import Result
+from shannon_game.estimators.documents import crossed_mean
+from shannon_game.estimators.errors import InputError
 
 STAKE_EDGES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 1.0)
 """Edges of the bins of stakes; people stake round numbers, which stand inside the bins' right ends."""
@@ -56,8 +56,8 @@ def stakes_and_outcomes(study: Dataset) -> dict[str, NDArray[np.generic]]:
 
     Examples
     --------
-    >>> from estimators import bets
-    >>> from estimators.bets.examples import bet_study
+    >>> from shannon_game.estimators import bets
+    >>> from shannon_game.estimators.bets.examples import bet_study
     >>> int(bets.stakes_and_outcomes(bet_study())["came"].sum())
     6
     """
@@ -97,7 +97,7 @@ def calibrate_stakes(
 
     Examples
     --------
-    >>> from estimators import bets
+    >>> from shannon_game.estimators import bets
     >>> found = bets.calibrate_stakes([0.5, 0.5, 0.1], [True, False, False], ["a", "b", "a"], [0, 0, 1])
     >>> found.mean_stake.tolist(), found.share_came.tolist()
     ([0.1, 0.5], [0.0, 0.5])

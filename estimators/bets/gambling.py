@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from estimators.arrays import FloatArray
-from estimators.display import Result
-from estimators.errors import InputError
+from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.display import Result
+from shannon_game.estimators.errors import InputError
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -72,7 +72,7 @@ def gambling_estimate(
 
     Examples
     --------
-    >>> from estimators import bets
+    >>> from shannon_game.estimators import bets
     >>> found = bets.gambling_estimate([0.7, 1.4, 0.7, 2.8], ["a", "a", "b", "b"], [0, 1, 0, 1], vocab_size=100)
     >>> found.entropy_nats.round(2).tolist(), round(found.mean_stake_nats, 2)
     ([1.05, 1.75], 1.29)

@@ -9,9 +9,9 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from estimators.display import Result
-from estimators.documents import CrossedMean, crossed_mean
-from estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.display import Result
+from shannon_game.estimators.documents import CrossedMean, crossed_mean
+from shannon_game.estimators.errors import InputError, unknown_choice
 
 Zero = Literal["refuse", "count"]
 ZEROS: tuple[str, ...] = get_args(Zero)
@@ -107,8 +107,8 @@ def estimate_bet_loss(
 
     Examples
     --------
-    >>> from estimators import bets
-    >>> from estimators.bets.examples import bet_study
+    >>> from shannon_game.estimators import bets
+    >>> from shannon_game.estimators.bets.examples import bet_study
     >>> study = bet_study()
     >>> person, item = study["participant"].values, study["response_item"].values
     >>> bets.estimate_bet_loss(bets.bet_losses(study), person, item)
@@ -171,7 +171,7 @@ def bracket_losses(losses: Mapping[str, ArrayLike]) -> LossBracket:
 
     Examples
     --------
-    >>> from estimators import bets
+    >>> from shannon_game.estimators import bets
     >>> bets.bracket_losses({"generator": [1.0, 3.0], "uniform": [1.0, 5.0]})
     LossBracket(2.000 (generator) to 3.000 (uniform) nats over 2 answers)
     """

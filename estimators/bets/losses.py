@@ -15,10 +15,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import BoolArray, Dataset, FloatArray
-from estimators.bets.study import BETS, GENERATOR, hit_of_answers, named_mass
-from estimators.errors import InputError, unknown_choice
-from estimators.layout import item_positions
+from shannon_game.estimators.arrays import BoolArray, Dataset, FloatArray
+from shannon_game.estimators.bets.study import BETS, GENERATOR, hit_of_answers, named_mass
+from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.layout import item_positions
 
 UNIFORM = "uniform"
 """Back-off that gives every word of a vocabulary that was not named the same."""
@@ -32,8 +32,8 @@ def outcome_stakes(study: Dataset) -> tuple[FloatArray, BoolArray]:
 
     Examples
     --------
-    >>> from estimators import bets
-    >>> from estimators.bets.examples import bet_study
+    >>> from shannon_game.estimators import bets
+    >>> from shannon_game.estimators.bets.examples import bet_study
     >>> bets.outcome_stakes(bet_study())[0].tolist()
     [0.5, 0.25, 0.125, 0.5, 0.0625, 0.25]
     """
@@ -67,8 +67,8 @@ def bet_losses(study: Dataset, back_off: str = GENERATOR, *, vocab_size: int | N
 
     Examples
     --------
-    >>> from estimators import bets
-    >>> from estimators.bets.examples import bet_study
+    >>> from shannon_game.estimators import bets
+    >>> from shannon_game.estimators.bets.examples import bet_study
     >>> bets.bet_losses(bet_study(), "uniform", vocab_size=1002).round(2).tolist()
     [0.69, 8.29, 2.08, 7.6, 2.77, 8.29]
     """
@@ -89,8 +89,8 @@ def spread_nats(study: Dataset, back_off: str, *, vocab_size: int | None = None)
 
     Examples
     --------
-    >>> from estimators import bets
-    >>> from estimators.bets.examples import bet_study
+    >>> from shannon_game.estimators import bets
+    >>> from shannon_game.estimators.bets.examples import bet_study
     >>> bets.spread_nats(bet_study(), "generator").round(2).tolist()
     [0.0, 1.1, 0.0, 0.41, 0.0, 1.79]
     """
@@ -132,8 +132,8 @@ def model_losses(study: Dataset, model: str = GENERATOR) -> FloatArray:
 
     Examples
     --------
-    >>> from estimators import bets
-    >>> from estimators.bets.examples import bet_study
+    >>> from shannon_game.estimators import bets
+    >>> from shannon_game.estimators.bets.examples import bet_study
     >>> bets.model_losses(bet_study()).round(2).tolist()
     [0.69, 1.39, 2.08, 0.69, 1.39, 2.08]
     """
@@ -145,8 +145,8 @@ def model_losses(study: Dataset, model: str = GENERATOR) -> FloatArray:
 def stake_ranks(study: Dataset) -> tuple[FloatArray, NDArray[np.int64]]:
     """Rank of the target among the words of every answer, the largest stake first, and how many words were named.
 
-    Equal stakes rank in the order in which the words were named. :func:`estimators.rankings.guess_bounds` makes
-    Shannon's bounds of them, for whoever guesses the words in that order.
+    Equal stakes rank in the order in which the words were named. :func:`shannon_game.estimators.rankings.guess_bounds`
+    makes Shannon's bounds of them, for whoever guesses the words in that order.
 
     Returns
     -------
@@ -156,8 +156,8 @@ def stake_ranks(study: Dataset) -> tuple[FloatArray, NDArray[np.int64]]:
 
     Examples
     --------
-    >>> from estimators import bets
-    >>> from estimators.bets.examples import bet_study
+    >>> from shannon_game.estimators import bets
+    >>> from shannon_game.estimators.bets.examples import bet_study
     >>> bets.stake_ranks(bet_study())[0].tolist()
     [1.0, inf, 2.0, inf, 2.0, inf]
     """

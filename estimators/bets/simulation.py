@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax, softmax
 
-from estimators.arrays import Dataset, FloatArray
-from estimators.errors import InputError, check_memory
+from shannon_game.estimators.arrays import Dataset, FloatArray
+from shannon_game.estimators.errors import InputError, check_memory
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class BetSimulation:
 
     Examples
     --------
-    >>> from estimators import bets
+    >>> from shannon_game.estimators import bets
     >>> bets.BetSimulation(n_items=3, n_answers=3).n_named
     5
     """
@@ -89,7 +89,7 @@ def simulate_bet_study(simulation: BetSimulation, rng: np.random.Generator) -> D
 
     Examples
     --------
-    >>> from estimators import bets
+    >>> from shannon_game.estimators import bets
     >>> study = bets.simulate_bet_study(bets.BetSimulation(n_items=8, n_answers=4), np.random.default_rng(0))
     >>> study.sizes["response"], study.sizes["bet"]
     (80, 400)
@@ -188,7 +188,7 @@ def expected_bet_losses(
     --------
     Fifty chips of a hundred lie on the target:
 
-    >>> from estimators import bets
+    >>> from shannon_game.estimators import bets
     >>> belief = np.log([[0.5, 0.3, 0.1, 0.1]])
     >>> bets.expected_bet_losses(belief, belief, [0], [1.0], n_named=2).round(3)
     array([[0.693]])

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from estimators.arrays import Dataset, FloatArray, IntArray
-from estimators.errors import InputError
-from estimators.layout import ITEM_ID, item_positions
-from estimators.schema import Range, Schema, Variable, refuse
+from shannon_game.estimators.arrays import Dataset, FloatArray, IntArray
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import ITEM_ID, item_positions
+from shannon_game.estimators.schema import Range, Schema, Variable, refuse
 
 GENERATOR = "generator"
 """Attribute of a study: which of its models is the generator."""
@@ -25,7 +25,7 @@ _LOGPROB = Range("a log-probability, at most 0, or NaN where it was not asked", 
 
 BETS = Schema(
     kind="bet",
-    cure="bet_study(df) makes one of a table (from experiments import bet_study)",
+    cure="bet_study(df) makes one of a table (from shannon_game import bet_study)",
     variables=(
         Variable("item", "item", "int", "a place of a text whose next word was bet on"),
         ITEM_ID,
@@ -68,13 +68,13 @@ def validate_bet_study(study: Dataset) -> Dataset:
 
     Examples
     --------
-    >>> from estimators import bets
-    >>> from estimators.bets.examples import bet_study
+    >>> from shannon_game.estimators import bets
+    >>> from shannon_game.estimators.bets.examples import bet_study
     >>> study = bets.validate_bet_study(bet_study())
     >>> bets.validate_bet_study(study.assign(other_stake=study["other_stake"] * 0))
     Traceback (most recent call last):
         ...
-    estimators.errors.InputError: bet study 'bets', other_stake: is 0.0 at response 0 (6 such); stakes should sum to 1
+    shannon_game.estimators.errors.InputError: bet study 'bets', other_stake: is 0.0 at response 0 (6 such); stakes should sum to 1
     """
     source = BETS.check(study)
     answer = study["bet_response"].values

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import Dataset, FloatArray
-from estimators.bets.losses import model_losses, outcome_stakes
-from estimators.bets.study import BETS
-from estimators.layout import item_labels, item_positions
+from shannon_game.estimators.arrays import Dataset, FloatArray
+from shannon_game.estimators.bets.losses import model_losses, outcome_stakes
+from shannon_game.estimators.bets.study import BETS
+from shannon_game.estimators.layout import item_labels, item_positions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,8 +35,8 @@ def bet_items(study: Dataset, losses: Mapping[str, FloatArray]) -> pd.DataFrame:
 
     Examples
     --------
-    >>> from estimators import bets
-    >>> from estimators.bets.examples import bet_study
+    >>> from shannon_game.estimators import bets
+    >>> from shannon_game.estimators.bets.examples import bet_study
     >>> study = bet_study()
     >>> bets.bet_items(study, {"generator": bets.bet_losses(study)})["share_named"].tolist()
     [0.5, 0.5, 0.5]
@@ -62,8 +62,8 @@ def bet_participants(study: Dataset, losses: Mapping[str, FloatArray]) -> pd.Dat
 
     Examples
     --------
-    >>> from estimators import bets
-    >>> from estimators.bets.examples import bet_study
+    >>> from shannon_game.estimators import bets
+    >>> from shannon_game.estimators.bets.examples import bet_study
     >>> study = bet_study()
     >>> found = bets.bet_participants(study, {"floor": bets.bet_losses(study, "floor")})
     >>> found[["participant", "n_named_mean", "loss_nats_floor"]].round(3)

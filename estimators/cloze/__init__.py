@@ -1,14 +1,14 @@
 """Cloze studies: people's and models' next words."""
 
-from estimators.cloze.answer_statistics import (
+from shannon_game.estimators.cloze.answer_statistics import (
     AnswerStatistics,
     answer_statistics,
     entropy_corrected_nats,
     target_surprisal,
 )
-from estimators.cloze.calibration_error import CalibrationError, expected_calibration_error, share_correct
-from estimators.cloze.classwise_error import ClasswiseError, classwise_calibration_error
-from estimators.cloze.criterion_share import (
+from shannon_game.estimators.cloze.calibration_error import CalibrationError, expected_calibration_error, share_correct
+from shannon_game.estimators.cloze.classwise_error import ClasswiseError, classwise_calibration_error
+from shannon_game.estimators.cloze.criterion_share import (
     CRITERIA,
     CriterionShare,
     NeededShare,
@@ -16,8 +16,8 @@ from estimators.cloze.criterion_share import (
     criterion_share,
     needed_share,
 )
-from estimators.cloze.distances import jensen_shannon_nats, kl_nats, total_variation, tvd_exact
-from estimators.cloze.distributions import (
+from shannon_game.estimators.cloze.distances import jensen_shannon_nats, kl_nats, total_variation, tvd_exact
+from shannon_game.estimators.cloze.distributions import (
     Distributions,
     TopWords,
     WordCounts,
@@ -26,23 +26,30 @@ from estimators.cloze.distributions import (
     relative_frequencies,
     top_words,
 )
-from estimators.cloze.meaning import EnergyDistance, energy_distance
-from estimators.cloze.mixture import HeldOutMixture, held_out_mixture
-from estimators.cloze.paired_difference import PairedDifference, paired_difference
-from estimators.cloze.population import AgreementSpread, GroupDistance, agreement_spread, group_distance
-from estimators.cloze.renormalised import renormalised_distributions
-from estimators.cloze.simulation import ClozeSimulation, simulate_cloze_study
-from estimators.cloze.split_halves import (
+from shannon_game.estimators.cloze.meaning import EnergyDistance, energy_distance
+from shannon_game.estimators.cloze.mixture import HeldOutMixture, held_out_mixture
+from shannon_game.estimators.cloze.paired_difference import PairedDifference, paired_difference
+from shannon_game.estimators.cloze.population import AgreementSpread, GroupDistance, agreement_spread, group_distance
+from shannon_game.estimators.cloze.renormalised import renormalised_distributions
+from shannon_game.estimators.cloze.simulation import ClozeSimulation, simulate_cloze_study
+from shannon_game.estimators.cloze.split_halves import (
     SplitHalves,
     random_split_halves,
     tvd_between_split_halves,
     tvd_to_split_halves,
 )
-from estimators.cloze.study import validate_cloze_study
-from estimators.cloze.study_words import ModelWords, StudyWords, study_words
-from estimators.cloze.tables import cloze_items, cloze_participants
-from estimators.cloze.tvd_bias import TvdBaseline, tvd_with_baseline
-from estimators.cloze.words import NON_ANSWERS, WORD_RULES, NormalisedWords, WordRules, normalise_words, word_rules
+from shannon_game.estimators.cloze.study import validate_cloze_study
+from shannon_game.estimators.cloze.study_words import ModelWords, StudyWords, study_words
+from shannon_game.estimators.cloze.tables import cloze_items, cloze_participants
+from shannon_game.estimators.cloze.tvd_bias import TvdBaseline, tvd_with_baseline
+from shannon_game.estimators.cloze.words import (
+    NON_ANSWERS,
+    WORD_RULES,
+    NormalisedWords,
+    WordRules,
+    normalise_words,
+    word_rules,
+)
 
 __all__ = [
     "CRITERIA",

@@ -14,10 +14,10 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import FloatArray
-from estimators.cloze.distributions import WordCounts, sums_by_context
-from estimators.display import Result
-from estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.cloze.distributions import WordCounts, sums_by_context
+from shannon_game.estimators.display import Result
+from shannon_game.estimators.errors import InputError, unknown_choice
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -59,7 +59,7 @@ def answer_statistics(counts: WordCounts, names: tuple[str, ...] = ("entropy", "
 
     Examples
     --------
-    >>> from estimators import cloze
+    >>> from shannon_game.estimators import cloze
     >>> counts = cloze.count_words(context=[0, 0, 1, 1], word=[0, 1, 0, 2], count=[3, 1, 2, 2], n_contexts=2)
     >>> cloze.answer_statistics(counts).value.round(3)
     array([[0.562, 0.693],
@@ -111,7 +111,7 @@ def entropy_corrected_nats(counts: WordCounts) -> FloatArray:
 
     Examples
     --------
-    >>> from estimators import cloze
+    >>> from shannon_game.estimators import cloze
     >>> counts = cloze.count_words(context=[0, 0, 1, 1], word=[0, 1, 0, 2], count=[3, 1, 2, 2], n_contexts=2)
     >>> cloze.entropy_corrected_nats(counts).round(3)
     array([0.892, 0.739])
@@ -184,8 +184,8 @@ def target_surprisal(counts: WordCounts, target: NDArray[np.int64]) -> FloatArra
 
     Examples
     --------
-    >>> from estimators import cloze
-    >>> from estimators.cloze.examples import cloze_study
+    >>> from shannon_game.estimators import cloze
+    >>> from shannon_game.estimators.cloze.examples import cloze_study
     >>> words = cloze.study_words(cloze_study(), human="none", model="none", corpus="none", models=[])
     >>> cloze.target_surprisal(words.answers(), words.target).shape
     (12,)

@@ -8,9 +8,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from estimators.cloze.distributions import TopWords, WordCounts
-from estimators.display import Result
-from estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.cloze.distributions import TopWords, WordCounts
+from shannon_game.estimators.display import Result
+from shannon_game.estimators.errors import InputError, unknown_choice
 
 BINNINGS = ("fixed", "adaptive", "legacy")
 
@@ -66,7 +66,7 @@ def expected_calibration_error(
 
     Examples
     --------
-    >>> from estimators import cloze
+    >>> from shannon_game.estimators import cloze
     >>> round(cloze.expected_calibration_error([0.2, 0.3, 0.8, 0.9], [0, 1, 1, 1], n_bins=2).ece, 3)
     0.2
     """
@@ -139,7 +139,7 @@ def share_correct(
 
     Examples
     --------
-    >>> from estimators import cloze
+    >>> from shannon_game.estimators import cloze
     >>> counts = cloze.count_words(context=[0, 0, 1, 1], word=[0, 1, 0, 2], count=[3, 1, 2, 2], n_contexts=2)
     >>> top = cloze.top_words(counts)
     >>> cloze.share_correct(counts, top, counts, top, ties="average")

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from estimators.cloze.distributions import Distributions
-from estimators.display import Result
-from estimators.errors import InputError
+from shannon_game.estimators.cloze.distributions import Distributions
+from shannon_game.estimators.display import Result
+from shannon_game.estimators.errors import InputError
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -56,7 +56,7 @@ def classwise_calibration_error(cpd: Distributions, gold: ArrayLike, *, n_bins: 
     --------
     A word of probability .8 that comes in one of two contexts, and another that comes in the other:
 
-    >>> from estimators import cloze
+    >>> from shannon_game.estimators import cloze
     >>> both = cloze.Distributions(np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), np.array([0.8, 0.2] * 2), 2)
     >>> round(cloze.classwise_calibration_error(both, [0, 1]).total, 2)
     0.6

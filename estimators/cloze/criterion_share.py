@@ -14,8 +14,8 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from estimators.display import Result
-from estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.display import Result
+from shannon_game.estimators.errors import InputError, unknown_choice
 
 CRITERIA = ("mean", "kolmogorov_smirnov", "wasserstein", "mann_whitney")
 """What is compared: means; distribution functions at their largest difference, and the area between them; ranks."""
@@ -58,7 +58,7 @@ def criterion_share(model: ArrayLike, halves: ArrayLike, *, criterion: str, marg
 
     Examples
     --------
-    >>> from estimators import cloze
+    >>> from shannon_game.estimators import cloze
     >>> cloze.criterion_share([0.7, 0.6, 0.8], [0.4, 0.5, 0.5], criterion="mean", margin=0.1).share.__round__(3)
     0.571
     """
@@ -103,7 +103,7 @@ def criterion_margin(criterion: str, n: int, *, level: float = 0.05) -> float:
 
     Examples
     --------
-    >>> from estimators import cloze
+    >>> from shannon_game.estimators import cloze
     >>> round(cloze.criterion_margin("kolmogorov_smirnov", 2687), 4)
     0.0371
     """
@@ -180,7 +180,7 @@ def needed_share(
 
     Examples
     --------
-    >>> from estimators import cloze
+    >>> from shannon_game.estimators import cloze
     >>> found = cloze.needed_share(
     ...     [0.7, 0.6, 0.8], [0.4, 0.4, 0.5], groups=["a", "a", "b"], margin=0.05, rng=np.random.default_rng(0)
     ... )

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from estimators.arrays import FloatArray
-from estimators.cloze.distributions import Distributions, check_same_contexts, sums_by_context
-from estimators.errors import InputError
+from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.cloze.distributions import Distributions, check_same_contexts, sums_by_context
+from shannon_game.estimators.errors import InputError
 
 Ints = NDArray[np.int64]
 
@@ -41,8 +41,8 @@ def align(p: Distributions, q: Distributions) -> AlignedDistributions:
 def total_variation(p: Distributions, q: Distributions) -> FloatArray:
     """Total variation distance of each context: TVD = 1/2 sum_w abs(p(w | c) - q(w | c)).
 
-    Between small samples it is biased up: see :func:`tvd_with_baseline` and ``inference.cloze.tvd``. Both sides sum to
-    one in every context; see :func:`tvd_exact` for a model known at some words only.
+    Between small samples it is biased up: see :func:`tvd_with_baseline` and ``shannon_game.inference.cloze.tvd``. Both
+    sides sum to one in every context; see :func:`tvd_exact` for a model known at some words only.
 
     Returns
     -------
@@ -51,8 +51,8 @@ def total_variation(p: Distributions, q: Distributions) -> FloatArray:
 
     Examples
     --------
-    >>> from estimators import cloze
-    >>> from estimators.cloze.examples import two_distributions
+    >>> from shannon_game.estimators import cloze
+    >>> from shannon_game.estimators.cloze.examples import two_distributions
     >>> people, model = two_distributions()
     >>> cloze.total_variation(people, model).round(3)
     array([0.5, 1. ])
@@ -88,8 +88,8 @@ def tvd_exact(p: Distributions, q_at_rows: ArrayLike, remaining: ArrayLike | Non
 
     Examples
     --------
-    >>> from estimators import cloze
-    >>> from estimators.cloze.examples import two_distributions
+    >>> from shannon_game.estimators import cloze
+    >>> from shannon_game.estimators.cloze.examples import two_distributions
     >>> people, model = two_distributions()
     >>> cloze.tvd_exact(people, q_at_rows=[0.2, 0.5, 0.1]).round(3)
     array([0.55, 0.9 ])
@@ -133,8 +133,8 @@ def kl_nats(p: Distributions, q: Distributions, *, mixed_in: float = 0.0) -> Flo
 
     Examples
     --------
-    >>> from estimators import cloze
-    >>> from estimators.cloze.examples import two_distributions
+    >>> from shannon_game.estimators import cloze
+    >>> from shannon_game.estimators.cloze.examples import two_distributions
     >>> people, model = two_distributions()
     >>> cloze.kl_nats(people, model, mixed_in=0.1).round(3)
     array([0.486, 2.996])
@@ -156,8 +156,8 @@ def jensen_shannon_nats(p: Distributions, q: Distributions) -> FloatArray:
 
     Examples
     --------
-    >>> from estimators import cloze
-    >>> from estimators.cloze.examples import two_distributions
+    >>> from shannon_game.estimators import cloze
+    >>> from shannon_game.estimators.cloze.examples import two_distributions
     >>> people, model = two_distributions()
     >>> cloze.jensen_shannon_nats(people, model).round(3)
     array([0.131, 0.693])

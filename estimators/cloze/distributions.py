@@ -1,4 +1,4 @@
-"""Distributions of next words over many contexts; :mod:`estimators.cloze.distances` says how far apart two of them are.
+"""Distributions of next words over many contexts; :mod:`shannon_game.estimators.cloze.distances` says how far apart two of them are.
 
 Contexts have different numbers of words, so everything is ragged: one row per context and word, no context-by-word
 table. Every function is vectorised over contexts.
@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from estimators.arrays import BoolArray, FloatArray
-from estimators.display import Result
-from estimators.errors import InputError
+from shannon_game.estimators.arrays import BoolArray, FloatArray
+from shannon_game.estimators.display import Result
+from shannon_game.estimators.errors import InputError
 
 Ints = NDArray[np.int64]
 
@@ -123,7 +123,7 @@ def count_words(context: ArrayLike, word: ArrayLike, count: ArrayLike, *, n_cont
 
     Examples
     --------
-    >>> from estimators import cloze
+    >>> from shannon_game.estimators import cloze
     >>> counts = cloze.count_words(context=[0, 0, 1], word=[5, 5, -1], count=[2, 1, 4], n_contexts=2)
     >>> counts.summary()
        context  word  count
@@ -153,7 +153,7 @@ def relative_frequencies(counts: WordCounts) -> Distributions:
 
     Examples
     --------
-    >>> from estimators import cloze
+    >>> from shannon_game.estimators import cloze
     >>> counts = cloze.count_words(context=[0, 0, 1, 1], word=[0, 1, 0, 2], count=[3, 1, 2, 2], n_contexts=2)
     >>> cloze.relative_frequencies(counts).probability
     array([0.75, 0.25, 0.5 , 0.5 ])
@@ -197,8 +197,8 @@ def entropy_nats(p: Distributions) -> FloatArray:
 
     Examples
     --------
-    >>> from estimators import cloze
-    >>> from estimators.cloze.examples import two_distributions
+    >>> from shannon_game.estimators import cloze
+    >>> from shannon_game.estimators.cloze.examples import two_distributions
     >>> cloze.entropy_nats(two_distributions()[0]).round(3)
     array([0.562, 0.   ])
     """
@@ -212,7 +212,7 @@ def top_words(counts: WordCounts) -> TopWords:
 
     Examples
     --------
-    >>> from estimators import cloze
+    >>> from shannon_game.estimators import cloze
     >>> counts = cloze.count_words(context=[0, 0, 1, 1], word=[0, 1, 0, 2], count=[3, 1, 2, 2], n_contexts=2)
     >>> cloze.top_words(counts).word, cloze.top_words(counts).n_tied
     (array([0, 0]), array([1, 2]))

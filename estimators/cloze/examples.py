@@ -6,9 +6,9 @@ from functools import cache
 
 import numpy as np
 
-from estimators.arrays import Dataset
-from estimators.cloze.distributions import Distributions, WordCounts, count_words, relative_frequencies
-from estimators.cloze.simulation import ClozeSimulation, simulate_cloze_study
+from shannon_game.estimators.arrays import Dataset
+from shannon_game.estimators.cloze.distributions import Distributions, WordCounts, count_words, relative_frequencies
+from shannon_game.estimators.cloze.simulation import ClozeSimulation, simulate_cloze_study
 
 
 @cache

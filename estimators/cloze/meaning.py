@@ -19,10 +19,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from estimators.arrays import BoolArray, FloatArray
-from estimators.cloze.distributions import WordCounts
-from estimators.display import Result
-from estimators.errors import InputError
+from shannon_game.estimators.arrays import BoolArray, FloatArray
+from shannon_game.estimators.cloze.distributions import WordCounts
+from shannon_game.estimators.display import Result
+from shannon_game.estimators.errors import InputError
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -60,7 +60,7 @@ def energy_distance(first: WordCounts, second: WordCounts, vectors: ArrayLike) -
 
     Examples
     --------
-    >>> from estimators import cloze
+    >>> from shannon_game.estimators import cloze
     >>> cats = cloze.count_words([0, 0], [0, 1], [1, 1], n_contexts=1)
     >>> dogs = cloze.count_words([0], [2], [2], n_contexts=1)
     >>> cloze.energy_distance(cats, dogs, [[1, 0], [1, 0], [-1, 0]]).distance

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from estimators.arrays import FloatArray
-from estimators.display import Result
-from estimators.errors import InputError
+from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.display import Result
+from shannon_game.estimators.errors import InputError
 
 _MOST_STEPS = 100_000
 
@@ -76,7 +76,7 @@ def held_out_mixture(probability: ArrayLike, group: ArrayLike) -> HeldOutMixture
 
     Examples
     --------
-    >>> from estimators import cloze
+    >>> from shannon_game.estimators import cloze
     >>> found = cloze.held_out_mixture([[0.9, 0.1], [0.2, 0.2], [0.8, 0.1], [0.1, 0.3]], ["a", "a", "b", "b"])
     >>> found.loss_nats.round(2)
     array([0.44, 1.61, 0.22, 2.3 ])

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from estimators.display import Result
-from estimators.errors import InputError
+from shannon_game.estimators.display import Result
+from shannon_game.estimators.errors import InputError
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,7 +55,7 @@ def paired_difference(
 
     Examples
     --------
-    >>> from estimators import cloze
+    >>> from shannon_game.estimators import cloze
     >>> found = cloze.paired_difference([0.6, 0.7, 0.8], [0.5, 0.7, 0.6], group=[1, 1, 2], seed=1)
     >>> round(found.lower, 3), round(found.upper, 3)
     (-0.2, -0.05)

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from estimators.arrays import BoolArray, FloatArray
-from estimators.display import Result
-from estimators.errors import InputError
+from shannon_game.estimators.arrays import BoolArray, FloatArray
+from shannon_game.estimators.display import Result
+from shannon_game.estimators.errors import InputError
 
 Ints = NDArray[np.int64]
 
@@ -91,7 +91,7 @@ def group_distance(
 
     Examples
     --------
-    >>> from estimators import cloze
+    >>> from shannon_game.estimators import cloze
     >>> rng, person = np.random.default_rng(0), np.repeat(np.arange(8), 5)
     >>> same = cloze.group_distance(np.tile(np.arange(5), 8), rng.integers(0, 3, 40), person, person % 2, rng)
     >>> same.n_first, same.n_second
@@ -142,7 +142,7 @@ def agreement_spread(
 
     Examples
     --------
-    >>> from estimators import cloze
+    >>> from shannon_game.estimators import cloze
     >>> rng = np.random.default_rng(1)
     >>> item, person = np.tile(np.arange(6), 9), np.repeat(np.arange(9), 6)
     >>> cloze.agreement_spread(item, rng.integers(0, 4, 54), person, rng).n_participants

@@ -6,11 +6,11 @@ from typing import Literal
 
 import numpy as np
 
-from estimators.arrays import Dataset
-from estimators.cloze.distributions import Distributions
-from estimators.cloze.study import SAMPLES, entry_positions
-from estimators.cloze.words import WordRules, normalise_words
-from estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.arrays import Dataset
+from shannon_game.estimators.cloze.distributions import Distributions
+from shannon_game.estimators.cloze.study import SAMPLES, entry_positions
+from shannon_game.estimators.cloze.words import WordRules, normalise_words
+from shannon_game.estimators.errors import InputError, unknown_choice
 
 # the order in which the paper's code collects the words; a word that is there again overwrites its log-probability
 _ORDER = ("corpus", "greedy", "human", SAMPLES)
@@ -47,8 +47,8 @@ def renormalised_distributions(
 
     Examples
     --------
-    >>> from estimators import cloze
-    >>> from estimators.cloze.examples import cloze_study
+    >>> from shannon_game.estimators import cloze
+    >>> from shannon_game.estimators.cloze.examples import cloze_study
     >>> study = cloze_study()
     >>> words = cloze.study_words(study, human="none", model="none", corpus="none")
     >>> scored = study.assign(sample_logprob=("sample", np.full(study.sizes["sample"], -2.0)))

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import Dataset, FloatArray
-from estimators.cloze.study import SAMPLES
-from estimators.errors import InputError, check_memory, unknown_choice
+from shannon_game.estimators.arrays import Dataset, FloatArray
+from shannon_game.estimators.cloze.study import SAMPLES
+from shannon_game.estimators.errors import InputError, check_memory, unknown_choice
 
 FAMILIES = ("mixture", "factors", "ranks", "tail", "sharper", "same")
 """How a model's distribution comes from people's, see :func:`word_pair`."""
@@ -36,7 +36,7 @@ class ClozeSimulation:
 
     Examples
     --------
-    >>> from estimators import cloze
+    >>> from shannon_game.estimators import cloze
     >>> cloze.ClozeSimulation(n_items=3).families
     ('mixture', 'factors')
     """
@@ -115,7 +115,7 @@ def simulate_cloze_study(settings: ClozeSimulation, rng: np.random.Generator) ->
 
     Examples
     --------
-    >>> from estimators import cloze
+    >>> from shannon_game.estimators import cloze
     >>> settings = cloze.ClozeSimulation(n_items=3, vocab_size=20)
     >>> cloze.simulate_cloze_study(settings, np.random.default_rng(0))["true_tvd"].values.round(2)
     array([[0.23, 0.3 , 0.38],

@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import FloatArray
-from estimators.cloze.distributions import (
+from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.cloze.distributions import (
     Distributions,
     TopWords,
     WordCounts,
@@ -17,8 +17,8 @@ from estimators.cloze.distributions import (
     sums_by_context,
     top_words,
 )
-from estimators.display import Result
-from estimators.errors import InputError
+from shannon_game.estimators.display import Result
+from shannon_game.estimators.errors import InputError
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -70,8 +70,8 @@ def random_split_halves(
 
     Examples
     --------
-    >>> from estimators import cloze
-    >>> from estimators.cloze.examples import word_counts
+    >>> from shannon_game.estimators import cloze
+    >>> from shannon_game.estimators.cloze.examples import word_counts
     >>> halves = cloze.random_split_halves(word_counts(), n_splits=2, rng=np.random.default_rng(0))
     >>> halves.first
     array([[1, 1, 0, 2],
@@ -102,8 +102,8 @@ def tvd_between_split_halves(halves: SplitHalves) -> FloatArray:
 
     Examples
     --------
-    >>> from estimators import cloze
-    >>> from estimators.cloze.examples import word_counts
+    >>> from shannon_game.estimators import cloze
+    >>> from shannon_game.estimators.cloze.examples import word_counts
     >>> halves = cloze.random_split_halves(word_counts(), n_splits=2, rng=np.random.default_rng(0))
     >>> cloze.tvd_between_split_halves(halves)
     array([[0.5, 1. ],
@@ -135,8 +135,8 @@ def tvd_to_split_halves(
 
     Examples
     --------
-    >>> from estimators import cloze
-    >>> from estimators.cloze.examples import word_counts
+    >>> from shannon_game.estimators import cloze
+    >>> from shannon_game.estimators.cloze.examples import word_counts
     >>> halves = cloze.random_split_halves(word_counts(), n_splits=2, rng=np.random.default_rng(0))
     >>> cloze.tvd_to_split_halves(cloze.relative_frequencies(word_counts()), halves)
     array([[0.25, 0.5 ],

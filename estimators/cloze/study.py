@@ -1,6 +1,7 @@
 """The cloze study: people's next words (and models') for many contexts, in one ``xarray.Dataset``, one validator.
 
-See :func:`validate_cloze_study` for the variables, and ``estimators.cloze.words`` for how strings become words.
+See :func:`validate_cloze_study` for the variables, and ``shannon_game.estimators.cloze.words`` for how strings become
+words.
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ from collections import Counter
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import Dataset
-from estimators.errors import InputError, unknown_choice
-from estimators.layout import ITEM_ID, item_positions
-from estimators.schema import Range, Schema, Variable, refuse
+from shannon_game.estimators.arrays import Dataset
+from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.layout import ITEM_ID, item_positions
+from shannon_game.estimators.schema import Range, Schema, Variable, refuse
 
 SAMPLES = "samples"
 """Name of the source whose words are a model's unbiased samples: those that make its distribution."""
@@ -24,7 +25,7 @@ _LOGPROB = Range("a log-probability, at most 0, or NaN where it is not known", h
 
 CLOZE = Schema(
     kind="cloze",
-    cure="cloze_study(df) makes one of tables (from experiments import cloze_study)",
+    cure="cloze_study(df) makes one of tables (from shannon_game import cloze_study)",
     may_be_empty=("sample", "result", "result_name"),
     variables=(
         Variable("item", "item", "int", "context"),
@@ -97,13 +98,13 @@ def validate_cloze_study(study: Dataset) -> Dataset:
 
     Examples
     --------
-    >>> from estimators import cloze
-    >>> from estimators.cloze.examples import cloze_study
+    >>> from shannon_game.estimators import cloze
+    >>> from shannon_game.estimators.cloze.examples import cloze_study
     >>> study = cloze.validate_cloze_study(cloze_study())
     >>> cloze.validate_cloze_study(study.assign(word_num=study["word_num"] * 0))
     Traceback (most recent call last):
         ...
-    estimators.errors.InputError: cloze study 'cloze_simulated', (text_id, word_num): ('1', 0) is there twice
+    shannon_game.estimators.errors.InputError: cloze study 'cloze_simulated', (text_id, word_num): ('1', 0) is there twice
     """
     source = CLOZE.check(study)
     keys = Counter(zip(study["text_id"].values.tolist(), study["word_num"].values.tolist(), strict=True))

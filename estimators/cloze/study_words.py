@@ -9,19 +9,19 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import Dataset
-from estimators.cloze.distributions import (
+from shannon_game.estimators.arrays import Dataset
+from shannon_game.estimators.cloze.distributions import (
     Distributions,
     WordCounts,
     count_words,
     distributions_from_proportions,
     relative_frequencies,
 )
-from estimators.cloze.study import CLOZE, SAMPLES, entry_positions, model_names
-from estimators.cloze.words import NormalisedWords, WordRules, normalise_words
-from estimators.display import Result
-from estimators.errors import InputError, unknown_choice
-from estimators.layout import item_positions
+from shannon_game.estimators.cloze.study import CLOZE, SAMPLES, entry_positions, model_names
+from shannon_game.estimators.cloze.words import NormalisedWords, WordRules, normalise_words
+from shannon_game.estimators.display import Result
+from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.layout import item_positions
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -122,8 +122,8 @@ def study_words(
 
     Examples
     --------
-    >>> from estimators import cloze
-    >>> from estimators.cloze.examples import cloze_study
+    >>> from shannon_game.estimators import cloze
+    >>> from shannon_game.estimators.cloze.examples import cloze_study
     >>> words = cloze.study_words(cloze_study(), human="clean", model="clean", corpus="clean")
     >>> words.human.totals[:3]
     array([20, 20, 20])

@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import Dataset, FloatArray
-from estimators.cloze.answer_statistics import entropy_corrected_nats
-from estimators.cloze.distances import total_variation
-from estimators.cloze.distributions import (
+from shannon_game.estimators.arrays import Dataset, FloatArray
+from shannon_game.estimators.cloze.answer_statistics import entropy_corrected_nats
+from shannon_game.estimators.cloze.distances import total_variation
+from shannon_game.estimators.cloze.distributions import (
     Distributions,
     WordCounts,
     entropy_nats,
     probability_at,
     relative_frequencies,
 )
-from estimators.cloze.study import CLOZE, context_labels, entry_positions
-from estimators.cloze.study_words import ModelWords, StudyWords, study_words
-from estimators.cloze.tvd_bias import tvd_with_baseline
-from estimators.cloze.words import WordRules, normalise_words, word_rules
-from estimators.errors import InputError
-from estimators.layout import item_positions
+from shannon_game.estimators.cloze.study import CLOZE, context_labels, entry_positions
+from shannon_game.estimators.cloze.study_words import ModelWords, StudyWords, study_words
+from shannon_game.estimators.cloze.tvd_bias import tvd_with_baseline
+from shannon_game.estimators.cloze.words import WordRules, normalise_words, word_rules
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import item_positions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,8 +73,8 @@ def cloze_items(
 
     Examples
     --------
-    >>> from estimators import cloze
-    >>> from estimators.cloze.examples import cloze_study
+    >>> from shannon_game.estimators import cloze
+    >>> from shannon_game.estimators.cloze.examples import cloze_study
     >>> table = cloze.cloze_items(cloze_study(), models=["mixture"])
     >>> table.loc[:1, ["item", "n_answers", "modal_answer", "entropy_nats", "tvd_mixture"]].round(2)
       item  n_answers modal_answer  entropy_nats  tvd_mixture
@@ -148,7 +148,7 @@ def cloze_participants(study: Dataset, *, rules: WordRules | str | None = None) 
 
     Examples
     --------
-    >>> from estimators import cloze
+    >>> from shannon_game.estimators import cloze
     >>> settings = cloze.ClozeSimulation(n_items=5, n_answers=8, vocab_size=30, n_groups=1)
     >>> study = cloze.simulate_cloze_study(settings, np.random.default_rng(0))
     >>> cloze.cloze_participants(study).columns.tolist()

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.cloze.distances import align, total_variation
-from estimators.cloze.distributions import WordCounts, relative_frequencies
-from estimators.display import Result
+from shannon_game.estimators.cloze.distances import align, total_variation
+from shannon_game.estimators.cloze.distributions import WordCounts, relative_frequencies
+from shannon_game.estimators.display import Result
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,7 +40,7 @@ def tvd_with_baseline(first: WordCounts, second: WordCounts) -> TvdBaseline:
 
     Examples
     --------
-    >>> from estimators import cloze
+    >>> from shannon_game.estimators import cloze
     >>> first = cloze.count_words([0, 0], [0, 1], [3, 1], n_contexts=1)
     >>> second = cloze.count_words([0, 0], [0, 1], [1, 3], n_contexts=1)
     >>> cloze.tvd_with_baseline(first, second).summary().round(3)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from estimators.errors import InputError, require_packages
+from shannon_game.estimators.errors import InputError, require_packages
 
 
 def word_boundaries(text: str) -> list[str]:

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.cloze.word_libraries import lemmatizer, word_boundaries
-from estimators.display import INVISIBLE, Result
-from estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.cloze.word_libraries import lemmatizer, word_boundaries
+from shannon_game.estimators.display import INVISIBLE, Result
+from shannon_game.estimators.errors import InputError, unknown_choice
 
 FAILED = "Failed to generate word"
 """What "Predict the Next Word" wrote where a model's sample held no word."""
@@ -111,7 +111,7 @@ class WordRules:
 
     Examples
     --------
-    >>> from estimators import cloze
+    >>> from shannon_game.estimators import cloze
     >>> rules = cloze.WordRules("mine", case="keep", contractions="host")
     >>> cloze.normalise_words(["Don't", "Bird's"], rules).words.tolist()
     ['Do', 'Bird']
@@ -199,7 +199,7 @@ def word_rules(name: str, changes: Mapping[str, Any] | None = None) -> WordRules
 
     Examples
     --------
-    >>> from estimators import cloze
+    >>> from shannon_game.estimators import cloze
     >>> cloze.word_rules("clean", {"case": "keep"}).name
     'clean, changed'
     """
@@ -229,7 +229,7 @@ def normalise_words(strings: Sequence[str] | NDArray[Any], rules: WordRules | st
 
     Examples
     --------
-    >>> from estimators import cloze
+    >>> from shannon_game.estimators import cloze
     >>> cloze.normalise_words(["The", "don't", "cat.", "?", ""], "clean").words.tolist()
     ['the', "don't", 'cat', '', '']
     """

@@ -1,27 +1,42 @@
 """Comparison studies ask which of two tokens comes next, and how sure people are."""
 
-from estimators.comparison.bootstrap import BootstrapGap, bias_curve, cluster_bootstrap, half_sample_bootstrap
-from estimators.comparison.diagnostics import WeightDiagnostics
-from estimators.comparison.gap import ESTIMATORS, LossGap, diagnose_weights, estimate_gap
-from estimators.comparison.importance import drawn_response_mask
-from estimators.comparison.item_terms import ItemTerms, group_terms
-from estimators.comparison.log_means import LogMeans
-from estimators.comparison.perplexity import PerplexityEstimate, estimate_perplexity, reference_loss, true_loss
-from estimators.comparison.planning.adaptive import (
+from shannon_game.estimators.comparison.bootstrap import (
+    BootstrapGap,
+    bias_curve,
+    cluster_bootstrap,
+    half_sample_bootstrap,
+)
+from shannon_game.estimators.comparison.diagnostics import WeightDiagnostics
+from shannon_game.estimators.comparison.gap import ESTIMATORS, LossGap, diagnose_weights, estimate_gap
+from shannon_game.estimators.comparison.importance import drawn_response_mask
+from shannon_game.estimators.comparison.item_terms import ItemTerms, group_terms
+from shannon_game.estimators.comparison.log_means import LogMeans
+from shannon_game.estimators.comparison.perplexity import (
+    PerplexityEstimate,
+    estimate_perplexity,
+    reference_loss,
+    true_loss,
+)
+from shannon_game.estimators.comparison.planning.adaptive import (
     FREE_ANSWER,
     QuestionState,
     next_question,
     question_state,
 )
-from estimators.comparison.planning.adaptive_study import AdaptiveStudy, QuestionPlan, simulate_adaptive
-from estimators.comparison.planning.questions import KnownContexts, assumed_belief, known_contexts, simulate_questions
-from estimators.comparison.private_belief import PrivateBelief, private_belief
-from estimators.comparison.reports import (
+from shannon_game.estimators.comparison.planning.adaptive_study import AdaptiveStudy, QuestionPlan, simulate_adaptive
+from shannon_game.estimators.comparison.planning.questions import (
+    KnownContexts,
+    assumed_belief,
+    known_contexts,
+    simulate_questions,
+)
+from shannon_game.estimators.comparison.private_belief import PrivateBelief, private_belief
+from shannon_game.estimators.comparison.reports import (
     log_ratio_from_report,
     report_from_log_ratio,
     two_alternative_report,
 )
-from estimators.comparison.rounding import (
+from shannon_game.estimators.comparison.rounding import (
     SCHEMES,
     RoundingScheme,
     log_odds_scale,
@@ -29,17 +44,21 @@ from estimators.comparison.rounding import (
     round_reports,
     rounding_scheme,
 )
-from estimators.comparison.scaled_bridge import ScaledBridge, scaled_bridge
-from estimators.comparison.score import expected_score, optimal_report, rational_report, score
-from estimators.comparison.simulation.designed_study import simulate_designed_study
-from estimators.comparison.simulation.participants import simulate_reports
-from estimators.comparison.simulation.settings import ParticipantPopulation, QuestionDesign, SimulationSettings
-from estimators.comparison.simulation.study import simulate_comparison_study
-from estimators.comparison.stated import StatedBelief, both_orders, stated_belief
-from estimators.comparison.study import candidate_tokens, same_token, validate_comparison_study
-from estimators.comparison.study_sources import SOURCES, candidate_sources, has_free_answers
-from estimators.comparison.tables import comparison_items, comparison_participants
-from estimators.comparison.terms import (
+from shannon_game.estimators.comparison.scaled_bridge import ScaledBridge, scaled_bridge
+from shannon_game.estimators.comparison.score import expected_score, optimal_report, rational_report, score
+from shannon_game.estimators.comparison.simulation.designed_study import simulate_designed_study
+from shannon_game.estimators.comparison.simulation.participants import simulate_reports
+from shannon_game.estimators.comparison.simulation.settings import (
+    ParticipantPopulation,
+    QuestionDesign,
+    SimulationSettings,
+)
+from shannon_game.estimators.comparison.simulation.study import simulate_comparison_study
+from shannon_game.estimators.comparison.stated import StatedBelief, both_orders, stated_belief
+from shannon_game.estimators.comparison.study import candidate_tokens, same_token, validate_comparison_study
+from shannon_game.estimators.comparison.study_sources import SOURCES, candidate_sources, has_free_answers
+from shannon_game.estimators.comparison.tables import comparison_items, comparison_participants
+from shannon_game.estimators.comparison.terms import (
     ResponsePairs,
     candidate_log_terms,
     control_model,
@@ -48,9 +67,9 @@ from estimators.comparison.terms import (
     response_pairs,
     subsample_responses,
 )
-from estimators.comparison.token_pool import TokenPool, study_pool, token_pool
-from estimators.documents.tokens import is_word_token
-from estimators.layout import HUMAN, response_positions
+from shannon_game.estimators.comparison.token_pool import TokenPool, study_pool, token_pool
+from shannon_game.estimators.documents.tokens import is_word_token
+from shannon_game.estimators.layout import HUMAN, response_positions
 
 __all__ = [
     "ESTIMATORS",

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_array, csr_array
 
-from estimators.arrays import FloatArray
-from estimators.comparison.item_terms import group_terms
-from estimators.comparison.log_means import LOG_MEANS
-from estimators.display import Result
-from estimators.errors import InputError
+from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.comparison.item_terms import group_terms
+from shannon_game.estimators.comparison.log_means import LOG_MEANS
+from shannon_game.estimators.display import Result
+from shannon_game.estimators.errors import InputError
 
 _CHUNK_CELLS = 2_000_000  # replicates are drawn in blocks of this many (replicate, item) cells: 16 MB a matrix
 _DENSE_CELLS = 1 << 24  # a larger table is sparse where it then takes less memory
@@ -72,7 +72,7 @@ def half_sample_bootstrap(
 
     Examples
     --------
-    >>> from estimators import comparison
+    >>> from shannon_game.estimators import comparison
     >>> found = comparison.half_sample_bootstrap(
     ...     [0.1, 0.9, -0.4, 1.2], [1, 1, 2, 2], [0, 1, 0, 1], n_replicates=4, rng=np.random.default_rng(0)
     ... )
@@ -122,7 +122,7 @@ def cluster_bootstrap(
 
     Examples
     --------
-    >>> from estimators import comparison
+    >>> from shannon_game.estimators import comparison
     >>> found = comparison.cluster_bootstrap(
     ...     [0.1, 0.9, -0.4, 1.2], [1, 1, 2, 2], [0, 1, 0, 1], n_replicates=4, rng=np.random.default_rng(0)
     ... )
@@ -175,7 +175,7 @@ def bias_curve(
 
     Examples
     --------
-    >>> from estimators import comparison
+    >>> from shannon_game.estimators import comparison
     >>> log_term = np.random.default_rng(0).normal(0.0, 1.0, (50, 100))
     >>> curve = comparison.bias_curve(log_term, n=[2, 20], n_repeats=10, rng=np.random.default_rng(0))
     >>> curve.mean(axis=1).round(1)

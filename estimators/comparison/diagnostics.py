@@ -12,8 +12,8 @@ from typing import Literal
 
 import numpy as np
 
-from estimators.arrays import FloatArray
-from estimators.display import Result
+from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.display import Result
 
 Verdict = Literal["enough draws", "doubtful", "too few"]
 

@@ -6,8 +6,8 @@ from functools import cache
 
 import numpy as np
 
-from estimators.arrays import Dataset
-from estimators.comparison import (
+from shannon_game.estimators.arrays import Dataset
+from shannon_game.estimators.comparison import (
     HUMAN,
     ParticipantPopulation,
     QuestionDesign,
@@ -18,7 +18,7 @@ from estimators.comparison import (
     simulate_designed_study,
     simulate_questions,
 )
-from estimators.comparison.simulation.language import draw_tokens, simulate_language
+from shannon_game.estimators.comparison.simulation.language import draw_tokens, simulate_language
 
 
 @cache

@@ -1,7 +1,7 @@
 r"""Loss gap of a player to the generator, from importance-sampling terms (Shlegeris et al. 2022, section 4).
 
 The mean over items of the log of the mean of the terms is the gap (eqs. 4-5, ``importance``), or the loss itself where
-the terms lack the factor g(y|c) (eq. 3, ``naive``). :mod:`estimators.comparison.perplexity` derives both.
+the terms lack the factor g(y|c) (eq. 3, ``naive``). :mod:`shannon_game.estimators.comparison.perplexity` derives both.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from estimators.arrays import FloatArray, IntArray
-from estimators.comparison.diagnostics import WeightDiagnostics, pareto_khat, verdict
-from estimators.comparison.item_terms import ItemTerms, group_terms
-from estimators.comparison.log_means import (
+from shannon_game.estimators.arrays import FloatArray, IntArray
+from shannon_game.estimators.comparison.diagnostics import WeightDiagnostics, pareto_khat, verdict
+from shannon_game.estimators.comparison.item_terms import ItemTerms, group_terms
+from shannon_game.estimators.comparison.log_means import (
     LOG_MEANS,
     LogMeans,
     items_se,
     plain_log_mean,
     rao_blackwell_log_mean,
 )
-from estimators.display import Result
-from estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.display import Result
+from shannon_game.estimators.errors import InputError, unknown_choice
 
 _ROUNDING_NATS = 1e-9  # log-weights that differ by less are equal
 _ROUNDING = 1e-12  # of effective responses: two equal weights among zeros are two
@@ -118,7 +118,7 @@ def estimate_gap(
 
     Examples
     --------
-    >>> from estimators import comparison
+    >>> from shannon_game.estimators import comparison
     >>> gap = comparison.estimate_gap([0.1, 0.9, -0.4, 1.2], item=[1, 1, 2, 2])
     >>> round(gap.gap_nats, 3), round(gap.se_items_nats, 3)
     (0.634, 0.04)
@@ -166,7 +166,7 @@ def diagnose_weights(terms: ItemTerms) -> WeightDiagnostics:
 
     Examples
     --------
-    >>> from estimators import comparison
+    >>> from shannon_game.estimators import comparison
     >>> terms = comparison.group_terms([0.1, 0.9, -0.4, 1.2], item=[1, 1, 2, 2])
     >>> comparison.diagnose_weights(terms)
     WeightDiagnostics(pareto_k=nan, kl_nats=0.1573, n_required=2.238, share_starved=1, verdict='too few')

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from estimators.arrays import BoolArray, Dataset, FloatArray, IntArray
-from estimators.comparison.study import COMPARISON
-from estimators.comparison.study_sources import (
+from shannon_game.estimators.arrays import BoolArray, Dataset, FloatArray, IntArray
+from shannon_game.estimators.comparison.study import COMPARISON
+from shannon_game.estimators.comparison.study_sources import (
     ANSWER,
     DISTINCT,
     GENERATOR,
@@ -30,8 +30,8 @@ from estimators.comparison.study_sources import (
     candidate_sources,
     response_references,
 )
-from estimators.errors import InputError
-from estimators.layout import response_positions
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import response_positions
 
 _DRAWN = (GENERATOR, PROPOSAL, DISTINCT)
 _LOGPROBS = ("candidate_logprob", "proposal_logprob", "inclusion_logprob")
@@ -123,8 +123,8 @@ def drawn_response_mask(study: Dataset) -> BoolArray:
 
     Examples
     --------
-    >>> from estimators import comparison
-    >>> from estimators.comparison.examples import comparison_study
+    >>> from shannon_game.estimators import comparison
+    >>> from shannon_game.estimators.comparison.examples import comparison_study
     >>> bool(comparison.drawn_response_mask(comparison_study()).all())
     True
     """

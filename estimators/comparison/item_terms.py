@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from estimators.arrays import FloatArray, IntArray
-from estimators.display import Result
-from estimators.errors import InputError
+from shannon_game.estimators.arrays import FloatArray, IntArray
+from shannon_game.estimators.display import Result
+from shannon_game.estimators.errors import InputError
 
 _TINY = 1e-290  # a sum below it has lost digits, as its terms are near the smallest numbers
 
@@ -112,7 +112,7 @@ def group_terms(log_term: ArrayLike, item: ArrayLike) -> ItemTerms:
 
     Examples
     --------
-    >>> from estimators import comparison
+    >>> from shannon_game.estimators import comparison
     >>> comparison.group_terms([0.5, -0.1, 0.2], item=["b", "a", "b"]).log_term
     array([-0.1,  0.5,  0.2])
     """

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
-from estimators.arrays import FloatArray
-from estimators.comparison.diagnostics import smooth_tail
-from estimators.comparison.item_terms import ItemTerms
-from estimators.display import Result
-from estimators.errors import InputError
+from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.comparison.diagnostics import smooth_tail
+from shannon_game.estimators.comparison.item_terms import ItemTerms
+from shannon_game.estimators.display import Result
+from shannon_game.estimators.errors import InputError
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -25,18 +25,18 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import Dataset
-from estimators.comparison.gap import LossGap, estimate_gap
-from estimators.comparison.importance import study_proposals
-from estimators.comparison.item_terms import ItemTerms
-from estimators.comparison.log_means import LogMeans
-from estimators.comparison.rounding import RoundingScheme, rounding_scheme
-from estimators.comparison.study import COMPARISON
-from estimators.comparison.terms import control_model, log_terms, player_logprobs, response_pairs
-from estimators.display import Result
-from estimators.errors import InputError, unknown_choice
-from estimators.layout import HUMAN, item_labels
-from estimators.perplexity import perplexity_of_loss
+from shannon_game.estimators.arrays import Dataset
+from shannon_game.estimators.comparison.gap import LossGap, estimate_gap
+from shannon_game.estimators.comparison.importance import study_proposals
+from shannon_game.estimators.comparison.item_terms import ItemTerms
+from shannon_game.estimators.comparison.log_means import LogMeans
+from shannon_game.estimators.comparison.rounding import RoundingScheme, rounding_scheme
+from shannon_game.estimators.comparison.study import COMPARISON
+from shannon_game.estimators.comparison.terms import control_model, log_terms, player_logprobs, response_pairs
+from shannon_game.estimators.display import Result
+from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.layout import HUMAN, item_labels
+from shannon_game.estimators.perplexity import perplexity_of_loss
 
 Uncertainty = Literal["items", "samples"]
 Reference = Literal["reference", "asked"]
@@ -119,8 +119,8 @@ def estimate_perplexity(
 
     Examples
     --------
-    >>> from estimators import comparison
-    >>> from estimators.comparison.examples import comparison_study
+    >>> from shannon_game.estimators import comparison
+    >>> from shannon_game.estimators.comparison.examples import comparison_study
     >>> print(comparison.estimate_perplexity(comparison_study(), "lm-strong").describe())
     lm-strong, rounding none: perplexity 10.88 [9.246, 12.8]
     gap -0.271 nats to the generator's 2.658 (importance)
@@ -191,8 +191,8 @@ def true_loss(study: Dataset, player: str, items: NDArray[np.bool_]) -> float:
 
     Examples
     --------
-    >>> from estimators import comparison
-    >>> from estimators.comparison.examples import comparison_study
+    >>> from shannon_game.estimators import comparison
+    >>> from shannon_game.estimators.comparison.examples import comparison_study
     >>> study = comparison_study()
     >>> round(comparison.true_loss(study, "lm-strong", study["in_reference"].values), 3)
     2.228
@@ -220,8 +220,8 @@ def reference_loss(study: Dataset, control: str, reference: Reference, asked: ND
 
     Examples
     --------
-    >>> from estimators import comparison
-    >>> from estimators.comparison.examples import comparison_study
+    >>> from shannon_game.estimators import comparison
+    >>> from shannon_game.estimators.comparison.examples import comparison_study
     >>> study = comparison_study()
     >>> asked = study["item_set"].values == "asked"
     >>> round(comparison.reference_loss(study, "lm-medium", "reference", asked), 3)

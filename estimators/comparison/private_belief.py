@@ -9,8 +9,8 @@ how far the person's own ln h(y) is from the shared one. Two tokens that one per
 same z; two people have not. So its variance can be told from noise if people compare two tokens of an item.
 
 Bias, slope, level and :math:`\beta` are fixed, the three variances are found by restricted maximum likelihood
-(:mod:`estimators.comparison.variance_components`), and the standard error by leaving out one person at a time, which
-errs to the wide side. People who answer anything pull the estimate down.
+(:mod:`shannon_game.estimators.comparison.variance_components`), and the standard error by leaving out one person at a
+time, which errs to the wide side. People who answer anything pull the estimate down.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr
 
-from estimators.arrays import BoolArray, Dataset, FloatArray, IntArray
-from estimators.comparison.reports import log_ratio_from_report
-from estimators.comparison.rounding import RoundingScheme, round_reports
-from estimators.comparison.study import COMPARISON, candidate_tokens, compared_tokens
-from estimators.comparison.study_sources import TARGET_POSITION
-from estimators.comparison.variance_components import variance_components
-from estimators.display import Result
-from estimators.documents.clusters import t_half_width
-from estimators.errors import InputError
-from estimators.layout import response_positions
+from shannon_game.estimators.arrays import BoolArray, Dataset, FloatArray, IntArray
+from shannon_game.estimators.comparison.reports import log_ratio_from_report
+from shannon_game.estimators.comparison.rounding import RoundingScheme, round_reports
+from shannon_game.estimators.comparison.study import COMPARISON, candidate_tokens, compared_tokens
+from shannon_game.estimators.comparison.study_sources import TARGET_POSITION
+from shannon_game.estimators.comparison.variance_components import variance_components
+from shannon_game.estimators.display import Result
+from shannon_game.estimators.documents.clusters import t_half_width
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import response_positions
 
 _SWEEPS = 40
 _LEAST_SLOPE = 0.05
@@ -137,8 +137,8 @@ def private_belief(
 
     Examples
     --------
-    >>> from estimators import comparison
-    >>> from estimators.comparison.examples import repeated_study
+    >>> from shannon_game.estimators import comparison
+    >>> from shannon_game.estimators.comparison.examples import repeated_study
     >>> found = comparison.private_belief(repeated_study())
     >>> found.lower < found.variance < found.upper
     True

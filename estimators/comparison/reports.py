@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from estimators.errors import InputError
+from shannon_game.estimators.errors import InputError
 
 
 def log_ratio_from_report(report: ArrayLike) -> NDArray[np.float64]:
@@ -30,7 +30,7 @@ def log_ratio_from_report(report: ArrayLike) -> NDArray[np.float64]:
 
     Examples
     --------
-    >>> from estimators import comparison
+    >>> from shannon_game.estimators import comparison
     >>> comparison.log_ratio_from_report([0.5, 0.8]).round(3)
     array([ 0.   , -1.386])
     """
@@ -53,7 +53,7 @@ def report_from_log_ratio(log_ratio: ArrayLike) -> NDArray[np.float64]:
 
     Examples
     --------
-    >>> from estimators import comparison
+    >>> from shannon_game.estimators import comparison
     >>> comparison.report_from_log_ratio([0.0, -2.0]).round(3)
     array([0.5  , 0.881])
     """
@@ -67,7 +67,7 @@ def two_alternative_report(target_logprob: ArrayLike, candidate_logprob: ArrayLi
 
     Examples
     --------
-    >>> from estimators import comparison
+    >>> from shannon_game.estimators import comparison
     >>> comparison.two_alternative_report(np.log([0.3, 0.1]), np.log([0.1, 0.1])).round(3)
     array([0.75, 0.5 ])
     """

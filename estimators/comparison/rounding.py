@@ -9,7 +9,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.errors import InputError, unknown_choice
 
 Space = Literal["probability", "log_odds"]
 Tie = Literal["even", "lower", "upper"]
@@ -46,7 +46,7 @@ class RoundingScheme:
 
     Examples
     --------
-    >>> from estimators import comparison
+    >>> from shannon_game.estimators import comparison
     >>> thirds = comparison.RoundingScheme("thirds", values=(0.17, 0.5, 0.83))
     >>> comparison.round_reports([0.2, 0.4, 0.9], thirds)
     array([0.17, 0.5 , 0.83])
@@ -105,7 +105,7 @@ def log_odds_scale(name: str, odds: float, *, step_nats: float = 0.1) -> Roundin
 
     Examples
     --------
-    >>> from estimators import comparison
+    >>> from shannon_game.estimators import comparison
     >>> nines = comparison.log_odds_scale("nines", 81, step_nats=2.2)
     >>> [round(value, 3) for value in nines.values]
     [0.012, 0.1, 0.5, 0.9, 0.988]
@@ -164,7 +164,7 @@ def rounding_scheme(scheme: RoundingScheme | str) -> RoundingScheme:
 
     Examples
     --------
-    >>> from estimators import comparison
+    >>> from shannon_game.estimators import comparison
     >>> comparison.rounding_scheme("coarse").values
     (0.1, 0.2, 0.5, 0.8, 0.9)
     """
@@ -190,7 +190,7 @@ def round_reports(report: ArrayLike, scheme: RoundingScheme | str) -> NDArray[np
 
     Examples
     --------
-    >>> from estimators import comparison
+    >>> from shannon_game.estimators import comparison
     >>> comparison.round_reports([0.04, 0.37, 0.99], "interface")
     array([0.01, 0.4 , 0.99])
     """
@@ -229,7 +229,7 @@ def report_boxes(scheme: RoundingScheme | str) -> NDArray[np.float64]:
 
     Examples
     --------
-    >>> from estimators import comparison
+    >>> from shannon_game.estimators import comparison
     >>> comparison.report_boxes("coarser").round(2)
     array([[0.  , 0.35],
            [0.35, 0.65],

@@ -26,10 +26,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from estimators.arrays import BoolArray, FloatArray, IntArray
-from estimators.comparison.token_pool import TokenPool
-from estimators.display import Result
-from estimators.errors import InputError
+from shannon_game.estimators.arrays import BoolArray, FloatArray, IntArray
+from shannon_game.estimators.comparison.token_pool import TokenPool
+from shannon_game.estimators.display import Result
+from shannon_game.estimators.errors import InputError
 
 FLATTER = 16**2 * 3 / (15 * np.pi) ** 2
 """.346: how much a normal error of variance one flattens a logistic curve (Zeger, Liang & Albert 1988)."""
@@ -118,7 +118,7 @@ def scaled_bridge(pool: TokenPool, *, n_groups: int = 20) -> ScaledBridge:
     --------
     h = (.8, .2), g = (.5, .5), y the first token, draws and answers in just these shares, reports twice too large:
 
-    >>> from estimators import comparison
+    >>> from shannon_game.estimators import comparison
     >>> pool = comparison.token_pool(
     ...     item=[0, 0], offset_nats=[0, 0], is_target=[True, False], n_drawn=[5, 5],
     ...     answer_token=[0] * 8 + [1] * 2, answer_person=np.arange(10),

@@ -17,8 +17,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from estimators.comparison.reports import report_from_log_ratio, two_alternative_report
-from estimators.errors import InputError
+from shannon_game.estimators.comparison.reports import report_from_log_ratio, two_alternative_report
+from shannon_game.estimators.errors import InputError
 
 SCALE = 1000.0
 
@@ -40,7 +40,7 @@ def score(probability_of_truth: ArrayLike, generator_logprob_of_truth: ArrayLike
 
     Examples
     --------
-    >>> from estimators import comparison
+    >>> from shannon_game.estimators import comparison
     >>> comparison.score([0.9, 0.5, 0.1], generator_logprob_of_truth=np.log(0.2)).round(1)
     array([ 117.6,    0. , -321.9])
     """
@@ -72,7 +72,7 @@ def expected_score(
 
     Examples
     --------
-    >>> from estimators import comparison
+    >>> from shannon_game.estimators import comparison
     >>> comparison.expected_score([0.5, 0.75], np.log(0.3), np.log(0.1), np.log(0.2), np.log(0.2)).round(1)
     array([ 0. , 26.2])
     """
@@ -91,7 +91,7 @@ def optimal_report(belief_target_logprob: ArrayLike, belief_candidate_logprob: A
 
     Examples
     --------
-    >>> from estimators import comparison
+    >>> from shannon_game.estimators import comparison
     >>> comparison.optimal_report(np.log([0.3, 0.1]), np.log([0.1, 0.1])).round(2)
     array([0.75, 0.5 ])
     """
@@ -113,7 +113,7 @@ def rational_report(
 
     Examples
     --------
-    >>> from estimators import comparison
+    >>> from shannon_game.estimators import comparison
     >>> belief, generator = (np.log([0.3, 0.3]), np.log([0.1, 0.1])), (np.log([0.3, 0.2]), np.log([0.1, 0.2]))
     >>> comparison.rational_report(*belief, *generator).round(2)
     array([0.5 , 0.75])

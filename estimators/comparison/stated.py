@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from estimators.arrays import FloatArray
-from estimators.display import Result
-from estimators.errors import InputError
+from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.display import Result
+from shannon_game.estimators.errors import InputError
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -75,7 +75,7 @@ def both_orders(first: ArrayLike, second: ArrayLike) -> tuple[FloatArray, FloatA
 
     Examples
     --------
-    >>> from estimators import comparison
+    >>> from shannon_game.estimators import comparison
     >>> said, lean = comparison.both_orders([0.9, 0.5], [0.1, 0.9])
     >>> said.round(3), lean.round(3)
     (array([ 2.197, -1.099]), array([0.   , 1.099]))
@@ -116,7 +116,7 @@ def stated_belief(said_nats: ArrayLike, believed_nats: ArrayLike, item: ArrayLik
 
     Examples
     --------
-    >>> from estimators import comparison
+    >>> from shannon_game.estimators import comparison
     >>> comparison.stated_belief([1.0, 0.5, -0.5, -1.0], [2.0, 1.0, -1.0, -2.0], item=[0, 0, 1, 1])
     StatedBelief(slope 0.5 (se 0), agreement 100.0%, 4 pairs)
     """

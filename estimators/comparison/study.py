@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import Dataset, IntArray
-from estimators.comparison.study_sources import (
+from shannon_game.estimators.arrays import Dataset, IntArray
+from shannon_game.estimators.comparison.study_sources import (
     NOT_A_CANDIDATE,
     PADDING,
     SOURCE_VARIABLES,
@@ -20,9 +20,9 @@ from estimators.comparison.study_sources import (
     check_sources,
     response_references,
 )
-from estimators.errors import InputError, unknown_choice
-from estimators.layout import HUMAN, ITEM_ID, response_positions
-from estimators.schema import Range, Schema, Variable, refuse
+from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.layout import HUMAN, ITEM_ID, response_positions
+from shannon_game.estimators.schema import Range, Schema, Variable, refuse
 
 SAME_TOKEN_TOLERANCE_NATS = 1e-6
 """Two log-probabilities of one token under one model differ by no more than this (float32 noise)."""
@@ -47,7 +47,7 @@ _REPORT = Range(
 
 COMPARISON = Schema(
     kind="comparison",
-    cure="comparison_study(answers, candidates) makes one of tables (from experiments import comparison_study)",
+    cure="comparison_study(answers, candidates) makes one of tables (from shannon_game import comparison_study)",
     may_be_empty=("response", "answer"),
     variables=(
         Variable("item", "item", "int", "question"),
@@ -138,13 +138,13 @@ def validate_comparison_study(study: Dataset) -> Dataset:
 
     Examples
     --------
-    >>> from estimators import comparison
-    >>> from estimators.comparison.examples import comparison_study
+    >>> from shannon_game.estimators import comparison
+    >>> from shannon_game.estimators.comparison.examples import comparison_study
     >>> study = comparison.validate_comparison_study(comparison_study())
     >>> comparison.validate_comparison_study(study.assign(selected=study["selected"] * 1.0))
     Traceback (most recent call last):
         ...
-    estimators.errors.InputError: comparison study 'simulated', selected: has dtype float64, should be bool
+    shannon_game.estimators.errors.InputError: comparison study 'simulated', selected: has dtype float64, should be bool
     """
     source = COMPARISON.check(study)
     models = study["model"].values.tolist()
@@ -171,8 +171,8 @@ def same_token(study: Dataset) -> NDArray[np.bool_]:
 
     Examples
     --------
-    >>> from estimators import comparison
-    >>> from estimators.comparison.examples import comparison_study
+    >>> from shannon_game.estimators import comparison
+    >>> from shannon_game.estimators.comparison.examples import comparison_study
     >>> int(comparison.same_token(comparison_study()).sum())
     23
     """
@@ -197,8 +197,8 @@ def candidate_tokens(study: Dataset) -> IntArray:
 
     Examples
     --------
-    >>> from estimators import comparison
-    >>> from estimators.comparison.examples import comparison_study
+    >>> from shannon_game.estimators import comparison
+    >>> from shannon_game.estimators.comparison.examples import comparison_study
     >>> comparison.candidate_tokens(comparison_study())[0, :5]
     array([-1,  1, -1,  3, -1])
     """

@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import Dataset, IntArray
-from estimators.errors import InputError
-from estimators.layout import item_positions
-from estimators.schema import Range, Variable, is_dataset, refuse
+from shannon_game.estimators.arrays import Dataset, IntArray
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import item_positions
+from shannon_game.estimators.schema import Range, Variable, is_dataset, refuse
 
 GENERATOR, PROPOSAL, DISTINCT, ANSWER, PADDING = "generator", "proposal", "distinct", "answer", "padding"
 SOURCES = (GENERATOR, PROPOSAL, DISTINCT, ANSWER, PADDING)
@@ -95,8 +95,8 @@ def has_free_answers(study: Dataset) -> bool:
 
     Examples
     --------
-    >>> from estimators import comparison
-    >>> from estimators.comparison.examples import comparison_study
+    >>> from shannon_game.estimators import comparison
+    >>> from shannon_game.estimators.comparison.examples import comparison_study
     >>> comparison.has_free_answers(comparison_study())
     False
     """
@@ -112,8 +112,8 @@ def candidate_sources(study: Dataset) -> NDArray[np.object_]:
 
     Examples
     --------
-    >>> from estimators import comparison
-    >>> from estimators.comparison.examples import comparison_study
+    >>> from shannon_game.estimators import comparison
+    >>> from shannon_game.estimators.comparison.examples import comparison_study
     >>> set(comparison.candidate_sources(comparison_study()).ravel())
     {'generator'}
     """

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from estimators.arrays import Dataset
-from estimators.comparison.gap import estimate_gap
-from estimators.comparison.importance import drawn_responses
-from estimators.comparison.perplexity import estimate_perplexity
-from estimators.comparison.score import score
-from estimators.comparison.study import COMPARISON
-from estimators.comparison.study_sources import TARGET_POSITION, response_references
-from estimators.comparison.terms import log_terms, player_names, response_pairs
-from estimators.errors import InputError
-from estimators.layout import HUMAN, item_labels, response_positions
+from shannon_game.estimators.arrays import Dataset
+from shannon_game.estimators.comparison.gap import estimate_gap
+from shannon_game.estimators.comparison.importance import drawn_responses
+from shannon_game.estimators.comparison.perplexity import estimate_perplexity
+from shannon_game.estimators.comparison.score import score
+from shannon_game.estimators.comparison.study import COMPARISON
+from shannon_game.estimators.comparison.study_sources import TARGET_POSITION, response_references
+from shannon_game.estimators.comparison.terms import log_terms, player_names, response_pairs
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import HUMAN, item_labels, response_positions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,8 +51,8 @@ def comparison_items(study: Dataset, players: Sequence[str] | None = None, **set
 
     Examples
     --------
-    >>> from estimators import comparison
-    >>> from estimators.comparison.examples import comparison_study
+    >>> from shannon_game.estimators import comparison
+    >>> from shannon_game.estimators.comparison.examples import comparison_study
     >>> table = comparison.comparison_items(comparison_study(), ["human"])
     >>> table.loc[:1, ["item", "n_responses", "mean_report", "surprisal_nats_lm-weak", "gap_nats_human"]].round(2)
        item  n_responses  mean_report  surprisal_nats_lm-weak  gap_nats_human
@@ -108,8 +108,8 @@ def comparison_participants(study: Dataset) -> pd.DataFrame:
 
     Examples
     --------
-    >>> from estimators import comparison
-    >>> from estimators.comparison.examples import comparison_study
+    >>> from shannon_game.estimators import comparison
+    >>> from shannon_game.estimators.comparison.examples import comparison_study
     >>> table = comparison.comparison_participants(comparison_study())
     >>> table[["participant", "n_responses", "share_right", "mean_score", "gap_nats"]].round(2).head(2)
       participant  n_responses  share_right  mean_score  gap_nats

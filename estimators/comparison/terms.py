@@ -8,15 +8,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import BoolArray, Dataset, FloatArray, IntArray
-from estimators.comparison.importance import drawn_responses, pair_logprob, study_proposals
-from estimators.comparison.reports import log_ratio_from_report, report_from_log_ratio
-from estimators.comparison.rounding import RoundingScheme, round_reports, rounding_scheme
-from estimators.comparison.study import COMPARISON, SAME_TOKEN_TOLERANCE_NATS
-from estimators.comparison.study_sources import require_generator_draws
-from estimators.display import Result
-from estimators.errors import InputError, unknown_choice
-from estimators.layout import HUMAN, response_positions
+from shannon_game.estimators.arrays import BoolArray, Dataset, FloatArray, IntArray
+from shannon_game.estimators.comparison.importance import drawn_responses, pair_logprob, study_proposals
+from shannon_game.estimators.comparison.reports import log_ratio_from_report, report_from_log_ratio
+from shannon_game.estimators.comparison.rounding import RoundingScheme, round_reports, rounding_scheme
+from shannon_game.estimators.comparison.study import COMPARISON, SAME_TOKEN_TOLERANCE_NATS
+from shannon_game.estimators.comparison.study_sources import require_generator_draws
+from shannon_game.estimators.display import Result
+from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.layout import HUMAN, response_positions
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -73,8 +73,8 @@ def player_names(study: Dataset) -> list[str]:
 
     Examples
     --------
-    >>> from estimators import comparison
-    >>> from estimators.comparison.examples import comparison_study
+    >>> from shannon_game.estimators import comparison
+    >>> from shannon_game.estimators.comparison.examples import comparison_study
     >>> comparison.player_names(comparison_study())
     ['human', 'lm-weak', 'lm-medium', 'lm-strong']
     """
@@ -101,8 +101,8 @@ def control_model(study: Dataset, generator: str | None = None, *, control_only:
 
     Examples
     --------
-    >>> from estimators import comparison
-    >>> from estimators.comparison.examples import comparison_study
+    >>> from shannon_game.estimators import comparison
+    >>> from shannon_game.estimators.comparison.examples import comparison_study
     >>> comparison.control_model(comparison_study(), "lm-weak", control_only=True)
     'lm-weak'
     """
@@ -138,8 +138,8 @@ def response_pairs(study: Dataset, *, control: str | None = None) -> ResponsePai
 
     Examples
     --------
-    >>> from estimators import comparison
-    >>> from estimators.comparison.examples import comparison_study
+    >>> from shannon_game.estimators import comparison
+    >>> from shannon_game.estimators.comparison.examples import comparison_study
     >>> comparison.response_pairs(comparison_study()).report[:4]
     array([0.5, 0.5, 0.4, 0.5])
     """
@@ -207,8 +207,8 @@ def log_terms(pairs: ResponsePairs, player: str = HUMAN, rounding: RoundingSchem
 
     Examples
     --------
-    >>> from estimators import comparison
-    >>> from estimators.comparison.examples import comparison_study
+    >>> from shannon_game.estimators import comparison
+    >>> from shannon_game.estimators.comparison.examples import comparison_study
     >>> pairs = comparison.response_pairs(comparison_study())
     >>> comparison.log_terms(pairs, "lm-strong", rounding="coarse")[:3].round(3)
     array([0.  , 0.  , 1.32])
@@ -250,8 +250,8 @@ def candidate_log_terms(study: Dataset, player: str, rounding: RoundingScheme | 
 
     Examples
     --------
-    >>> from estimators import comparison
-    >>> from estimators.comparison.examples import comparison_study
+    >>> from shannon_game.estimators import comparison
+    >>> from shannon_game.estimators.comparison.examples import comparison_study
     >>> comparison.candidate_log_terms(comparison_study(), "lm-strong").shape
     (8, 12)
     """
@@ -295,8 +295,8 @@ def subsample_responses(study: Dataset, n: int, rng: np.random.Generator) -> Dat
 
     Examples
     --------
-    >>> from estimators import comparison
-    >>> from estimators.comparison.examples import comparison_study
+    >>> from shannon_game.estimators import comparison
+    >>> from shannon_game.estimators.comparison.examples import comparison_study
     >>> comparison.subsample_responses(comparison_study(), 2, np.random.default_rng(0)).sizes["response"]
     12
     """

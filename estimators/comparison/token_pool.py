@@ -7,20 +7,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from estimators.arrays import BoolArray, Dataset, FloatArray, IntArray
-from estimators.comparison.reports import log_ratio_from_report
-from estimators.comparison.rounding import RoundingScheme, round_reports
-from estimators.comparison.study import COMPARISON, candidate_tokens, compared_tokens
-from estimators.comparison.study_sources import (
+from shannon_game.estimators.arrays import BoolArray, Dataset, FloatArray, IntArray
+from shannon_game.estimators.comparison.reports import log_ratio_from_report
+from shannon_game.estimators.comparison.rounding import RoundingScheme, round_reports
+from shannon_game.estimators.comparison.study import COMPARISON, candidate_tokens, compared_tokens
+from shannon_game.estimators.comparison.study_sources import (
     GENERATOR,
     NOT_A_CANDIDATE,
     TARGET_POSITION,
     candidate_sources,
     has_free_answers,
 )
-from estimators.display import Result
-from estimators.errors import InputError
-from estimators.layout import item_positions, response_positions
+from shannon_game.estimators.display import Result
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import item_positions, response_positions
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -106,7 +106,7 @@ def token_pool(
 
     Examples
     --------
-    >>> from estimators import comparison
+    >>> from shannon_game.estimators import comparison
     >>> comparison.token_pool(item=[0, 0], offset_nats=[0, 1.2], is_target=[True, False], n_drawn=[1, 2])
     TokenPool(2 tokens of 1 items, 3 draws, 0 answers, 0 reports)
     """
@@ -175,8 +175,8 @@ def study_pool(study: Dataset, *, rounding: RoundingScheme | str = "none") -> tu
 
     Examples
     --------
-    >>> from estimators import comparison
-    >>> from estimators.comparison.examples import designed_study
+    >>> from shannon_game.estimators import comparison
+    >>> from shannon_game.estimators.comparison.examples import designed_study
     >>> pool, item = comparison.study_pool(designed_study())
     >>> pool.n_items, item.tolist()
     (8, [0, 1, 2, 3, 4, 5, 6, 7])

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from estimators.arrays import FloatArray, IntArray
-from estimators.errors import InputError
+from shannon_game.estimators.arrays import FloatArray, IntArray
+from shannon_game.estimators.errors import InputError
 
 _TOLERANCE = 1e-3  # of the largest variance
 _LEAST = 0.02  # of the last variance, beside the largest, in the weights

@@ -15,8 +15,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from estimators.arrays import FloatArray
-from estimators.errors import InputError
+from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.errors import InputError
 
 _RIDGE = 1.0  # square of a feature's slope, in units of the answers' variance, that one answer outweighs
 _LEAST_DEVIATION = 0.25  # of a context's answer, in units of the mean: no context is taken for known
@@ -47,7 +47,7 @@ def context_choice(
 
     Examples
     --------
-    >>> from estimators import documents
+    >>> from shannon_game.estimators import documents
     >>> features = np.array([[0.0], [0.0], [1.0], [1.0]])
     >>> probability, predicted = documents.context_choice(features, [0, 1, 2, 3] * 5, [1, 1, 0, 4] * 5)
     >>> bool(probability[3] > probability[0]), round(float(probability.sum()), 9)
@@ -92,7 +92,7 @@ def chosen_context_terms(
 
     Examples
     --------
-    >>> from estimators import documents
+    >>> from shannon_game.estimators import documents
     >>> documents.chosen_context_terms([2.0], [0.5], [1.0], [1.5], n_contexts=2)
     array([2.5])
     """

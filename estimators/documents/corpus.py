@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from estimators.display import Result
-from estimators.errors import InputError
+from shannon_game.estimators.display import Result
+from shannon_game.estimators.errors import InputError
 
 
 @dataclass(frozen=True, repr=False)
@@ -69,7 +69,7 @@ def clustered_mean(values: ArrayLike, cluster: ArrayLike) -> ClusteredMean:
 
     Examples
     --------
-    >>> from estimators import documents
+    >>> from shannon_game.estimators import documents
     >>> documents.clustered_mean([1.0, 2.0, 3.0], cluster=["a", "a", "b"])
     ClusteredMean(mean=2, se=0.6667)
     """
@@ -115,7 +115,7 @@ def corpus_scores(
 
     Examples
     --------
-    >>> from estimators import documents
+    >>> from shannon_game.estimators import documents
     >>> scores = documents.corpus_scores(
     ...     [-2.0, -1.0, -3.0], is_best=[True, True, False], document=["a", "a", "b"], n_bytes=12
     ... )
@@ -175,7 +175,7 @@ def unit_loss(total_nats: ArrayLike, n_units: ArrayLike) -> UnitLoss:
 
     Examples
     --------
-    >>> from estimators import documents
+    >>> from shannon_game.estimators import documents
     >>> found = documents.unit_loss([5.0, 4.0], [4, 2])
     >>> found.nats, found.bits
     (ClusteredMean(mean=1.5, se=0.3333), ClusteredMean(mean=2.164, se=0.4809))

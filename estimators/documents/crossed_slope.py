@@ -3,7 +3,7 @@ r"""Slope of a value an answer on a number an answer, within people, with a stan
 Every person has a level of their own: :math:`\tilde y` and :math:`\tilde x` are the values less the means of the
 person's answers (and, with levels of items, what a regression on people and items leaves of them), the slope is
 :math:`\hat\beta = \sum \tilde x \tilde y / \sum \tilde x^2`, and its standard error is clustered two ways
-(:mod:`estimators.documents.clusters`), with scores
+(:mod:`shannon_game.estimators.documents.clusters`), with scores
 :math:`u = \tilde x (\tilde y - \hat\beta \tilde x) / \sum \tilde x^2`.
 """
 
@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from estimators.arrays import FloatArray
-from estimators.display import Result
-from estimators.documents.clusters import answer_numbers, clusters
-from estimators.errors import InputError
+from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.display import Result
+from shannon_game.estimators.documents.clusters import answer_numbers, clusters
+from shannon_game.estimators.errors import InputError
 
 _MOST_SWEEPS = 10_000
 
@@ -78,7 +78,7 @@ def crossed_slope(
 
     Examples
     --------
-    >>> from estimators import documents
+    >>> from shannon_game.estimators import documents
     >>> documents.crossed_slope([1.0, 2.0, 2.0, 4.0], [0, 1, 0, 1], ["a", "a", "b", "b"], [0, 1, 1, 0]).slope
     1.5
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from estimators.arrays import Dataset
+from shannon_game.estimators.arrays import Dataset
 
 
 def documents_study() -> Dataset:

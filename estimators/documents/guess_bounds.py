@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from estimators.arrays import FloatArray
-from estimators.display import Result
-from estimators.documents.clusters import codes, crossed_mean
-from estimators.errors import InputError
+from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.display import Result
+from shannon_game.estimators.documents.clusters import codes, crossed_mean
+from shannon_game.estimators.errors import InputError
 
 
 @dataclass(frozen=True, repr=False)
@@ -107,7 +107,7 @@ def guess_bounds(
 
     Examples
     --------
-    >>> from estimators import rankings
+    >>> from shannon_game.estimators import rankings
     >>> rankings.guess_bounds([1, 1, 2, 1], item=[0, 1, 2, 3])
     GuessBounds(0.347 to 0.817 nats over 4 words)
     """

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.display import Result
-from estimators.errors import InputError
+from shannon_game.estimators.display import Result
+from shannon_game.estimators.errors import InputError
 
 _WORD = re.compile(r"\w+")
 
@@ -53,7 +53,7 @@ def ngram_overlap(texts: Sequence[str], training_texts: Iterable[str], *, n: int
 
     Examples
     --------
-    >>> from estimators import documents
+    >>> from shannon_game.estimators import documents
     >>> documents.ngram_overlap(["a b c d"], ["b c d", "a b"], n=2).n_shared
     array([3])
     """

@@ -23,11 +23,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
-from estimators.arrays import Dataset, FloatArray
-from estimators.display import Result
-from estimators.documents.clusters import t_half_width
-from estimators.errors import InputError
-from estimators.schema import Range, Schema, Variable
+from shannon_game.estimators.arrays import Dataset, FloatArray
+from shannon_game.estimators.display import Result
+from shannon_game.estimators.documents.clusters import t_half_width
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.schema import Range, Schema, Variable
 
 
 @dataclass(frozen=True, repr=False)
@@ -76,7 +76,7 @@ def pooled_mean(estimate: ArrayLike, se: ArrayLike, *, probability: float = 0.9)
 
     Examples
     --------
-    >>> from estimators import documents
+    >>> from shannon_game.estimators import documents
     >>> documents.pooled_mean([1.30, 1.22, 1.41], [0.05, 0.04, 0.06])
     PooledMean(1.303 [1.144, 1.462], tau 0.080, 3 studies)
     """
@@ -155,7 +155,7 @@ def validate_estimates_study(study: Dataset) -> Dataset:
     Examples
     --------
     >>> import numpy as np, xarray as xr
-    >>> from estimators import documents
+    >>> from shannon_game.estimators import documents
     >>> columns = {"estimate": [1.3, 1.2], "se": [0.05, 0.04], "group": ["all", "all"]}
     >>> variables = {name: ("source", np.array(values)) for name, values in columns.items()}
     >>> study = xr.Dataset(variables, coords={"source": ["a", "b"]}, attrs={"name": "small"})

@@ -19,10 +19,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from estimators.arrays import FloatArray
-from estimators.display import Result
-from estimators.documents.clusters import codes, t_half_width
-from estimators.errors import InputError
+from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.display import Result
+from shannon_game.estimators.documents.clusters import codes, t_half_width
+from shannon_game.estimators.errors import InputError
 
 INTERCEPT = "intercept"
 _SAME = 1e-8
@@ -89,7 +89,7 @@ def clustered_regression(
 
     Examples
     --------
-    >>> from estimators import documents
+    >>> from shannon_game.estimators import documents
     >>> fit = documents.clustered_regression([1.0, 3.0, 5.0, 8.0], {"x": [0, 1, 2, 3]}, ["a", "a", "b", "b"])
     >>> fit.names, fit.of("x")["coefficient"]
     (('intercept', 'x'), 2.3)

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from estimators.display import Result
-from estimators.errors import InputError
+from shannon_game.estimators.display import Result
+from shannon_game.estimators.errors import InputError
 
 COLOURS = ("red", "blue", "green", "black", "white", "brown", "pink", "grey")
 """Answers."""
@@ -75,7 +75,7 @@ def rules_texts(
 
     Examples
     --------
-    >>> from estimators import documents
+    >>> from shannon_game.estimators import documents
     >>> documents.rules_texts(1, n_noise=[0], n_rules=1, n_steps=1, seed=1)[0].text
     'Every gazzer is green. The colour of the gazzer is green'
     """

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import Dataset
-from estimators.errors import InputError
-from estimators.schema import Schema, Variable
+from shannon_game.estimators.arrays import Dataset
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.schema import Schema, Variable
 
 DOCUMENTS = Schema(
     kind="documents",
@@ -39,15 +39,15 @@ def validate_documents_study(study: Dataset) -> Dataset:
 
     Examples
     --------
-    >>> from estimators import documents
-    >>> from estimators.documents.examples import documents_study
+    >>> from shannon_game.estimators import documents
+    >>> from shannon_game.estimators.documents.examples import documents_study
     >>> study = documents_study()
     >>> documents.validate_documents_study(study) is study
     True
     >>> documents.validate_documents_study(study.drop_vars("split"))
     Traceback (most recent call last):
         ...
-    estimators.errors.InputError: documents study 'small', split: is missing; the study needs it with dims ('document',)
+    shannon_game.estimators.errors.InputError: documents study 'small', split: is missing; the study needs it with dims ('document',)
     """
     source = DOCUMENTS.check(study)
     for name in ("document", "text", "split"):
@@ -70,8 +70,8 @@ def document_tokens(study: Dataset, document: int) -> list[str]:
 
     Examples
     --------
-    >>> from estimators import documents
-    >>> from estimators.documents.examples import documents_study
+    >>> from shannon_game.estimators import documents
+    >>> from shannon_game.estimators.documents.examples import documents_study
     >>> documents.document_tokens(documents_study(), 0)
     ['The', ' cat', '.']
     """

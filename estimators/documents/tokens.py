@@ -11,7 +11,7 @@ def is_word_token(token: str) -> bool:
 
     Examples
     --------
-    >>> from estimators import comparison
+    >>> from shannon_game.estimators import comparison
     >>> comparison.is_word_token(" cat"), comparison.is_word_token("cat"), comparison.is_word_token(" 4th")
     (True, False, False)
     """
@@ -23,7 +23,7 @@ def is_visible_token(token: str) -> bool:
 
     Examples
     --------
-    >>> from estimators import guesses
+    >>> from shannon_game.estimators import guesses
     >>> guesses.is_visible_token(" cat"), guesses.is_visible_token("\n")
     (True, False)
     """

@@ -1,7 +1,7 @@
 """Top-1 guesses name the token that comes next."""
 
-from estimators.documents.tokens import is_visible_token
-from estimators.guesses.accuracy import (
+from shannon_game.estimators.documents.tokens import is_visible_token
+from shannon_game.estimators.guesses.accuracy import (
     ParticipantAccuracy,
     PooledAccuracy,
     bayesian_bootstrap_accuracy,
@@ -10,9 +10,9 @@ from estimators.guesses.accuracy import (
     pooled_accuracy,
     wilson_interval,
 )
-from estimators.guesses.practice import PracticeCurve, practice_curve
-from estimators.guesses.ranks import GuessRanks, guess_ranks
-from estimators.guesses.study import (
+from shannon_game.estimators.guesses.practice import PracticeCurve, practice_curve
+from shannon_game.estimators.guesses.ranks import GuessRanks, guess_ranks
+from shannon_game.estimators.guesses.study import (
     guess_contexts,
     is_word_position,
     prior_guesses,
@@ -20,7 +20,7 @@ from estimators.guesses.study import (
     validate_guess_study,
     with_model_answers,
 )
-from estimators.guesses.tables import guess_items
+from shannon_game.estimators.guesses.tables import guess_items
 
 __all__ = [
     "GuessRanks",

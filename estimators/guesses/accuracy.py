@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from estimators.arrays import BoolArray, FloatArray
-from estimators.display import Result
-from estimators.errors import InputError
+from shannon_game.estimators.arrays import BoolArray, FloatArray
+from shannon_game.estimators.display import Result
+from shannon_game.estimators.errors import InputError
 
 _CHUNK_CELLS = 2_000_000  # replicates are made in blocks of this many (replicate, document) cells: 16 MB a matrix
 
@@ -79,7 +79,7 @@ def wilson_interval(n_hits: ArrayLike, n: ArrayLike, *, probability: float = 0.9
 
     Examples
     --------
-    >>> from estimators import guesses
+    >>> from shannon_game.estimators import guesses
     >>> lower, upper = guesses.wilson_interval(8, 20)
     >>> round(float(lower), 3), round(float(upper), 3)
     (0.219, 0.613)
@@ -108,7 +108,7 @@ def enough_answers(participant: ArrayLike, minimum: int) -> BoolArray:
 
     Examples
     --------
-    >>> from estimators import guesses
+    >>> from shannon_game.estimators import guesses
     >>> guesses.enough_answers(["Ann", "Ann", "Bo"], minimum=2)
     array([ True,  True, False])
     """
@@ -134,7 +134,7 @@ def participant_accuracy(
 
     Examples
     --------
-    >>> from estimators import guesses
+    >>> from shannon_game.estimators import guesses
     >>> correct, who = [1, 0, 1, 1, 0, 0], ["Ann", "Ann", "Ann", "Bo", "Bo", "Bo"]
     >>> guesses.participant_accuracy(correct, who).summary().round(2)
       participant  n_guesses  n_hits  accuracy  lower  upper
@@ -175,7 +175,7 @@ def pooled_accuracy(
 
     Examples
     --------
-    >>> from estimators import guesses
+    >>> from shannon_game.estimators import guesses
     >>> correct, who = [1, 0, 1, 1, 0, 0], ["Ann", "Ann", "Ann", "Bo", "Bo", "Bo"]
     >>> found = guesses.pooled_accuracy(correct, who, ["a", "b", "b"] * 2, rng=np.random.default_rng(0))
     >>> found.accuracy, round(found.wilson_lower, 2), round(found.lower, 2), round(found.upper, 2)
@@ -272,7 +272,7 @@ def bayesian_bootstrap_accuracy(
 
     Examples
     --------
-    >>> from estimators import guesses
+    >>> from shannon_game.estimators import guesses
     >>> guesses.bayesian_bootstrap_accuracy(
     ...     [1, 0, 1], ["a", "a", "b"], n_draws=3, rng=np.random.default_rng(0)
     ... ).round(2)

@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 
-from estimators.arrays import Dataset
+from shannon_game.estimators.arrays import Dataset
 
 
 @cache

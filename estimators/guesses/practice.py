@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from estimators.arrays import FloatArray
-from estimators.display import Result
-from estimators.errors import InputError
-from estimators.guesses.accuracy import checked_columns, checked_probability, times_drawn
+from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.display import Result
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.guesses.accuracy import checked_columns, checked_probability, times_drawn
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,7 +68,7 @@ def practice_curve(
 
     Examples
     --------
-    >>> from estimators import guesses
+    >>> from shannon_game.estimators import guesses
     >>> correct, who = [1, 0, 1, 1, 0, 0], ["Ann", "Ann", "Ann", "Bo", "Bo", "Bo"]
     >>> curve = guesses.practice_curve(correct, who, [0, 1, 2] * 2, starts=[0, 2], rng=np.random.default_rng(0))
     >>> curve.accuracy, curve.excess.round(3)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import Dataset
-from estimators.display import Result
-from estimators.guesses.study import GUESSES
-from estimators.layout import response_positions
+from shannon_game.estimators.arrays import Dataset
+from shannon_game.estimators.display import Result
+from shannon_game.estimators.guesses.study import GUESSES
+from shannon_game.estimators.layout import response_positions
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -37,12 +37,12 @@ def guess_ranks(study: Dataset) -> GuessRanks:
     """Count the guesses that everybody took for every item, in a game that goes on until the guess is right.
 
     A participant's guesses at an item are taken in the order in which they were given. A game with a single guess gives
-    ranks of 1 and ``inf``. :func:`estimators.rankings.guess_bounds` and the rank scores take such ranks.
+    ranks of 1 and ``inf``. :func:`shannon_game.estimators.rankings.guess_bounds` and the rank scores take such ranks.
 
     Examples
     --------
-    >>> from estimators import guesses
-    >>> from estimators.guesses.examples import guess_study
+    >>> from shannon_game.estimators import guesses
+    >>> from shannon_game.estimators.guesses.examples import guess_study
     >>> study = guess_study()
     >>> int((guesses.guess_ranks(study).rank == 1).sum()) == int(study["correct"].sum())
     True

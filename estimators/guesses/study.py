@@ -11,10 +11,10 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from estimators.arrays import Dataset
-from estimators.documents.tokens import is_word_token
-from estimators.errors import InputError, unknown_choice
-from estimators.schema import Range, Schema, Variable, refuse
+from shannon_game.estimators.arrays import Dataset
+from shannon_game.estimators.documents.tokens import is_word_token
+from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.schema import Range, Schema, Variable, refuse
 
 STORED_TOKENS = ("visible", "word")
 """Which tokens a stored accuracy may be of."""
@@ -25,7 +25,7 @@ _SURPRISAL = Range("finite and at least 0, or NaN where it was not asked", lowes
 
 GUESSES = Schema(
     kind="guess",
-    cure="guess_study(df) makes one of tables (from experiments import guess_study)",
+    cure="guess_study(df) makes one of tables (from shannon_game import guess_study)",
     variables=(
         Variable("document", "document", "str", "name of the document"),
         Variable("item", "item", "int", "position of a document that was asked about"),
@@ -92,13 +92,13 @@ def validate_guess_study(study: Dataset) -> Dataset:
 
     Examples
     --------
-    >>> from estimators import guesses
-    >>> from estimators.guesses.examples import guess_study
+    >>> from shannon_game.estimators import guesses
+    >>> from shannon_game.estimators.guesses.examples import guess_study
     >>> study = guesses.validate_guess_study(guess_study())
     >>> guesses.validate_guess_study(study.assign(correct=study["correct"] * 1.0))
     Traceback (most recent call last):
         ...
-    estimators.errors.InputError: guess study 'simulated guesses', correct: has dtype float64, should be bool
+    shannon_game.estimators.errors.InputError: guess study 'simulated guesses', correct: has dtype float64, should be bool
     """
     source = GUESSES.check(study)
     _check_positions(study, source)
@@ -148,7 +148,7 @@ def is_word_position(token: str, following: str | None) -> bool:
 
     Examples
     --------
-    >>> from estimators import guesses
+    >>> from shannon_game.estimators import guesses
     >>> guesses.is_word_position(" cat", " sat"), guesses.is_word_position(" cat", "s")
     (True, False)
     """
@@ -160,7 +160,7 @@ def prior_guesses(participant: ArrayLike) -> NDArray[np.int64]:
 
     Examples
     --------
-    >>> from estimators import guesses
+    >>> from shannon_game.estimators import guesses
     >>> guesses.prior_guesses(["Ann", "Bo", "Ann"])
     array([0, 0, 1])
     """
@@ -179,8 +179,8 @@ def repeated_guesses(study: Dataset) -> NDArray[np.bool_]:
 
     Examples
     --------
-    >>> from estimators import guesses
-    >>> from estimators.guesses.examples import guess_study
+    >>> from shannon_game.estimators import guesses
+    >>> from shannon_game.estimators.guesses.examples import guess_study
     >>> int(guesses.repeated_guesses(guess_study()).sum())
     0
     """
@@ -202,8 +202,8 @@ def guess_contexts(study: Dataset) -> list[str]:
 
     Examples
     --------
-    >>> from estimators import guesses
-    >>> from estimators.guesses.examples import guess_study
+    >>> from shannon_game.estimators import guesses
+    >>> from shannon_game.estimators.guesses.examples import guess_study
     >>> guesses.guess_contexts(guess_study())[:2]
     ['w0', 'w0 w1']
     """
@@ -237,8 +237,8 @@ def with_model_answers(
 
     Examples
     --------
-    >>> from estimators import guesses
-    >>> from estimators.guesses.examples import guess_study
+    >>> from shannon_game.estimators import guesses
+    >>> from shannon_game.estimators.guesses.examples import guess_study
     >>> study = guess_study()
     >>> wider = guesses.with_model_answers(study, "always right", hit=[1] * study.sizes["item"])
     >>> wider["model_hit"].mean("item").values.round(2)

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from estimators.arrays import Dataset
-from estimators.guesses.study import GUESSES
-from estimators.layout import response_positions
+from shannon_game.estimators.arrays import Dataset
+from shannon_game.estimators.guesses.study import GUESSES
+from shannon_game.estimators.layout import response_positions
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,8 +27,8 @@ def guess_items(study: Dataset) -> pd.DataFrame:
 
     Examples
     --------
-    >>> from estimators import guesses
-    >>> from estimators.guesses.examples import guess_study
+    >>> from shannon_game.estimators import guesses
+    >>> from shannon_game.estimators.guesses.examples import guess_study
     >>> guesses.guess_items(guess_study())[["document", "position", "n_guesses", "accuracy"]].head(2)
       document  position  n_guesses  accuracy
     0       d0         1          4      0.50

@@ -1,11 +1,26 @@
 """Rankings: how far down a list of candidates the true token stands."""
 
-from estimators.documents.guess_bounds import GuessBounds, guess_bounds
-from estimators.rankings.perplexity import ApproximatePerplexity, approximate_perplexity, reference_log_probability
-from estimators.rankings.ranks import match_tokens, rank_at, ranks_among, ranks_from_logits
-from estimators.rankings.scores import average_score, exponential_score, linear_score, reciprocal_score, top_k_accuracy
-from estimators.rankings.separation import Separation, paired_separation
-from estimators.rankings.study import TokenScores, conditioned_on_other_text, score_study, validate_ranking_study
+from shannon_game.estimators.documents.guess_bounds import GuessBounds, guess_bounds
+from shannon_game.estimators.rankings.perplexity import (
+    ApproximatePerplexity,
+    approximate_perplexity,
+    reference_log_probability,
+)
+from shannon_game.estimators.rankings.ranks import match_tokens, rank_at, ranks_among, ranks_from_logits
+from shannon_game.estimators.rankings.scores import (
+    average_score,
+    exponential_score,
+    linear_score,
+    reciprocal_score,
+    top_k_accuracy,
+)
+from shannon_game.estimators.rankings.separation import Separation, paired_separation
+from shannon_game.estimators.rankings.study import (
+    TokenScores,
+    conditioned_on_other_text,
+    score_study,
+    validate_ranking_study,
+)
 
 __all__ = [
     "ApproximatePerplexity",

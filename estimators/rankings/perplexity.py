@@ -8,9 +8,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from estimators.arrays import FloatArray
-from estimators.display import Result
-from estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.display import Result
+from shannon_game.estimators.errors import InputError, unknown_choice
 
 Censoring = Literal["below_last", "bound", "uniform", "exact"]
 CENSORINGS: tuple[str, ...] = get_args(Censoring)
@@ -96,7 +96,7 @@ def reference_log_probability(
 
     Examples
     --------
-    >>> from estimators import rankings
+    >>> from shannon_game.estimators import rankings
     >>> hit = rankings.match_tokens(["a", "b"], [["a", "c"], ["c", "d"]])
     >>> rankings.reference_log_probability([[-0.5, -2.0], [-0.5, -1.5]], hit)
     array([-0.5, -4.5])
@@ -174,7 +174,7 @@ def approximate_perplexity(
 
     Examples
     --------
-    >>> from estimators import rankings
+    >>> from shannon_game.estimators import rankings
     >>> hit = rankings.match_tokens(["a", "b"], [["a", "c"], ["c", "d"]])
     >>> found = rankings.approximate_perplexity([[-0.5, -2.0], [-0.5, -1.5]], hit)
     >>> round(found.perplexity, 2), found.n_censored

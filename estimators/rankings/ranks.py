@@ -10,8 +10,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from estimators.arrays import BoolArray, FloatArray
-from estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.arrays import BoolArray, FloatArray
+from shannon_game.estimators.errors import InputError, unknown_choice
 
 Match = Literal["stripped", "exact", "id"]
 MATCHES: tuple[str, ...] = get_args(Match)
@@ -39,7 +39,7 @@ def match_tokens(reference: ArrayLike, ranked: ArrayLike, *, match: Match | str 
 
     Examples
     --------
-    >>> from estimators import rankings
+    >>> from shannon_game.estimators import rankings
     >>> rankings.match_tokens([" a", " b"], [["a", "c"], ["c", "b "]])
     array([[ True, False],
            [False,  True]])
@@ -100,7 +100,7 @@ def ranks_among(
 
     Examples
     --------
-    >>> from estimators import rankings
+    >>> from shannon_game.estimators import rankings
     >>> hit = rankings.match_tokens(["a", "b"], [["a", "c"], ["c", "d"]])
     >>> rankings.ranks_among(hit)
     array([ 1., inf])
@@ -142,7 +142,7 @@ def ranks_from_logits(
 
     Examples
     --------
-    >>> from estimators import rankings
+    >>> from shannon_game.estimators import rankings
     >>> rankings.ranks_from_logits([[2.0, 1.0, 1.0]], [2], tie="middle")
     array([2.5])
     """
@@ -172,7 +172,7 @@ def rank_at(rank: ArrayLike, k: int) -> FloatArray:
 
     Examples
     --------
-    >>> from estimators import rankings
+    >>> from shannon_game.estimators import rankings
     >>> rankings.rank_at([1.0, 30.0], k=20)
     array([ 1., inf])
     """

@@ -15,9 +15,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from estimators.arrays import FloatArray
-from estimators.errors import InputError
-from estimators.rankings.ranks import check_k, checked_ranks, rank_at
+from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.rankings.ranks import check_k, checked_ranks, rank_at
 
 DECAYS = (0.1, 0.3)
 """Rates of the two exponential scores in the thesis."""
@@ -30,7 +30,7 @@ def linear_score(rank: ArrayLike, k: int) -> FloatArray:
 
     Examples
     --------
-    >>> from estimators import rankings
+    >>> from shannon_game.estimators import rankings
     >>> rankings.linear_score([1, 2, np.inf], k=20)
     array([1.  , 0.95, 0.  ])
     """
@@ -44,7 +44,7 @@ def reciprocal_score(rank: ArrayLike) -> FloatArray:
 
     Examples
     --------
-    >>> from estimators import rankings
+    >>> from shannon_game.estimators import rankings
     >>> rankings.reciprocal_score([1, 2, np.inf])
     array([1. , 0.5, 0. ])
     """
@@ -61,7 +61,7 @@ def exponential_score(rank: ArrayLike, decay: float) -> FloatArray:
 
     Examples
     --------
-    >>> from estimators import rankings
+    >>> from shannon_game.estimators import rankings
     >>> rankings.exponential_score([1, 2, np.inf], decay=0.1).round(3)
     array([1.   , 0.905, 0.   ])
     """
@@ -75,7 +75,7 @@ def average_score(rank: ArrayLike, k: int, decays: Sequence[float] = DECAYS) -> 
 
     Examples
     --------
-    >>> from estimators import rankings
+    >>> from shannon_game.estimators import rankings
     >>> rankings.average_score([1, 2, np.inf], k=20).round(3)
     array([1.   , 0.774, 0.   ])
     """
@@ -90,7 +90,7 @@ def top_k_accuracy(rank: ArrayLike, k: int) -> FloatArray:
 
     Examples
     --------
-    >>> from estimators import rankings
+    >>> from shannon_game.estimators import rankings
     >>> rankings.top_k_accuracy([1, 2, np.inf], k=1)
     array([1., 0., 0.])
     """

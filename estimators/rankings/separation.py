@@ -19,8 +19,8 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import ArrayLike
 
-from estimators.display import Result
-from estimators.errors import InputError
+from shannon_game.estimators.display import Result
+from shannon_game.estimators.errors import InputError
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -64,7 +64,7 @@ def paired_separation(first: ArrayLike, second: ArrayLike, *, level: float = 0.0
 
     Examples
     --------
-    >>> from estimators import rankings
+    >>> from shannon_game.estimators import rankings
     >>> rankings.paired_separation([0.5, 0.7, 0.6, 0.8], [0.4, 0.8, 0.6, 0.7]).windows_needed
     116.0
     """

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import BoolArray, Dataset, FloatArray
-from estimators.display import Result
-from estimators.errors import InputError
-from estimators.rankings.perplexity import Censoring, reference_log_probability
-from estimators.rankings.ranks import Match, Tie, match_tokens, rank_at, ranks_among
-from estimators.rankings.scores import DECAYS, exponential_score, linear_score, reciprocal_score
-from estimators.schema import Range, Schema, Variable
+from shannon_game.estimators.arrays import BoolArray, Dataset, FloatArray
+from shannon_game.estimators.display import Result
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.rankings.perplexity import Censoring, reference_log_probability
+from shannon_game.estimators.rankings.ranks import Match, Tie, match_tokens, rank_at, ranks_among
+from shannon_game.estimators.rankings.scores import DECAYS, exponential_score, linear_score, reciprocal_score
+from shannon_game.estimators.schema import Range, Schema, Variable
 
 _KEY = ("model", "text", "context_length", "window", "position")
 # APIs round log-probabilities, and float32 softmax can round a probability to a hair above one
@@ -29,7 +29,7 @@ _SLACK_NATS = 1e-5
 
 RANKINGS = Schema(
     kind="ranking",
-    cure="ranking_study(df) makes one of tables (from experiments import ranking_study)",
+    cure="ranking_study(df) makes one of tables (from shannon_game import ranking_study)",
     variables=(
         Variable("model", "token", "str", "name of the language model", filled=True),
         Variable("text", "token", "str", "name of the text", filled=True),
@@ -88,13 +88,13 @@ def validate_ranking_study(study: Dataset) -> Dataset:
 
     Examples
     --------
-    >>> from estimators import rankings
-    >>> from estimators.rankings.examples import ranking_study
+    >>> from shannon_game.estimators import rankings
+    >>> from shannon_game.estimators.rankings.examples import ranking_study
     >>> study = rankings.validate_ranking_study(ranking_study())
     >>> rankings.validate_ranking_study(study.assign(position=study["position"] - 1))
     Traceback (most recent call last):
         ...
-    estimators.errors.InputError: ranking study 'simulated', position: is -1 at token 0 (12 such); should be 0 or more
+    shannon_game.estimators.errors.InputError: ranking study 'simulated', position: is -1 at token 0 (12 such); should be 0 or more
     """
     source = RANKINGS.check(study)
     seen: dict[tuple[Any, ...], int] = {}
@@ -208,8 +208,8 @@ def score_study(
 
     Examples
     --------
-    >>> from estimators import rankings
-    >>> from estimators.rankings.examples import ranking_study
+    >>> from shannon_game.estimators import rankings
+    >>> from shannon_game.estimators.rankings.examples import ranking_study
     >>> found = rankings.score_study(ranking_study())
     >>> found.rank[:4], found.average[:4].round(3)
     (array([ 3., inf,  1.,  1.]), array([0.509, 0.   , 1.   , 1.   ]))
@@ -274,8 +274,8 @@ def conditioned_on_other_text(study: Dataset, match: Match | str = "stripped") -
 
     Examples
     --------
-    >>> from estimators import rankings
-    >>> from estimators.rankings.examples import ranking_study
+    >>> from shannon_game.estimators import rankings
+    >>> from shannon_game.estimators.rankings.examples import ranking_study
     >>> rankings.conditioned_on_other_text(ranking_study())[:5]
     array([False, False, False, False, False])
     """

@@ -7,17 +7,25 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from estimators.bets import bet_items, bet_losses, outcome_stakes
-from estimators.bets.losses import FLOOR
-from estimators.layout import HUMAN, item_labels, item_positions
-from experiments.harness.exploration import BETTER, Exploration, ItemTable, best_of, fill_labels, item_table, items_of
-from experiments.harness.figures import player_label
-from experiments.harness.tables import short_names
+from shannon_game.estimators.bets import bet_items, bet_losses, outcome_stakes
+from shannon_game.estimators.bets.losses import FLOOR
+from shannon_game.estimators.layout import HUMAN, item_labels, item_positions
+from shannon_game.experiments.harness.exploration import (
+    BETTER,
+    Exploration,
+    ItemTable,
+    best_of,
+    fill_labels,
+    item_table,
+    items_of,
+)
+from shannon_game.experiments.harness.figures import player_label
+from shannon_game.experiments.harness.tables import short_names
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from experiments.harness.result import ExperimentResult
+    from shannon_game.experiments.harness.result import ExperimentResult
 
 _LABELS = {
     "item": "place",

@@ -9,21 +9,21 @@ from matplotlib.figure import Figure
 from pydantic import model_validator
 from scipy.stats import beta, binom
 
-from estimators.errors import InputError
-from experiments.cloze.ard.figures import predictor_label
-from experiments.cloze.ard.settings import RelevanceSettings, data_of, design_columns
-from experiments.harness.bayes import SamplerSettings
-from experiments.harness.figures import Series, forest, new_figure
-from experiments.harness.marks import named, titled
-from experiments.harness.plots import styled
-from experiments.harness.replication import ReplicationSettings, replicates_path
-from experiments.harness.result import ExperimentResult, experiment
-from inference.cloze.ard_sbc import ard_sbc, interval_coverage
-from inference.posterior.sbc import SbcSettings, run_sbc
-from inference.posterior.sbc_bands import judge_ranks
-from inference.progress import stage
-from inference.settings import Count, Names, Probability
-from models.cloze.ard_data import ArdData
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.cloze.ard.figures import predictor_label
+from shannon_game.experiments.cloze.ard.settings import RelevanceSettings, data_of, design_columns
+from shannon_game.experiments.harness.bayes import SamplerSettings
+from shannon_game.experiments.harness.figures import Series, forest, new_figure
+from shannon_game.experiments.harness.marks import named, titled
+from shannon_game.experiments.harness.plots import styled
+from shannon_game.experiments.harness.replication import ReplicationSettings, replicates_path
+from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.inference.cloze.ard_sbc import ard_sbc, interval_coverage
+from shannon_game.inference.posterior.sbc import SbcSettings, run_sbc
+from shannon_game.inference.posterior.sbc_bands import judge_ranks
+from shannon_game.inference.progress import stage
+from shannon_game.inference.settings import Count, Names, Probability
+from shannon_game.models.cloze.ard_data import ArdData
 
 COVERAGE_COLUMNS = (
     *("quantity", "n_fits", "coverage", "coverage_se", "right", "rank_mean", "p_value", "inside_band", "ess_median"),
@@ -33,7 +33,7 @@ COVERAGE_COLUMNS = (
 
 ``coverage`` is how often the interval held the truth, ``coverage_se`` its standard error if it is right, ``right`` if
 it is in ``experiment.accepted``; the others are of simulation-based calibration
-(:class:`inference.posterior.sbc.SbcVerdict`).
+(:class:`shannon_game.inference.posterior.sbc.SbcVerdict`).
 """
 
 
@@ -94,7 +94,7 @@ def ard_coverage(study: xr.Dataset, settings: ArdCoverageSettings) -> Experiment
 
     Examples
     --------
-    >>> from experiments import ard_coverage, cloze_simulated
+    >>> from shannon_game import ard_coverage, cloze_simulated
     >>> study = cloze_simulated(n_items=24, n_samples=60, vocab_size=60)
     >>> ard_coverage(study, n_fits=200, replicates="fits.jsonl").table  # doctest: +SKIP
     """

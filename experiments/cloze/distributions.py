@@ -15,17 +15,17 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from pydantic import Field
 
-from estimators.cloze import Distributions, StudyWords, entropy_nats, relative_frequencies
-from estimators.cloze.study import context_labels
-from estimators.errors import InputError
-from experiments.cloze.figures import colours, label
-from experiments.cloze.settings import ClozeSettings, chosen_models, words_of
-from experiments.harness.figures import new_figure
-from experiments.harness.marks import titled
-from experiments.harness.plots import styled
-from experiments.harness.result import ExperimentResult, experiment
-from experiments.studies.cloze.answers import answer_warnings
-from inference.settings import Count, Names, Settings
+from shannon_game.estimators.cloze import Distributions, StudyWords, entropy_nats, relative_frequencies
+from shannon_game.estimators.cloze.study import context_labels
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.cloze.figures import colours, label
+from shannon_game.experiments.cloze.settings import ClozeSettings, chosen_models, words_of
+from shannon_game.experiments.harness.figures import new_figure
+from shannon_game.experiments.harness.marks import titled
+from shannon_game.experiments.harness.plots import styled
+from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.studies.cloze.answers import answer_warnings
+from shannon_game.inference.settings import Count, Names, Settings
 
 _HUMAN = "human"
 _PER_PAGE = 6
@@ -66,7 +66,7 @@ def distributions(study: xr.Dataset, settings: DistributionsSettings) -> Experim
 
     Examples
     --------
-    >>> from experiments import cloze_simulated, distributions
+    >>> from shannon_game import cloze_simulated, distributions
     >>> study = cloze_simulated(n_items=4, vocab_size=40)
     >>> distributions(study, item="1:2", n_words=1, players="mixture").table[["player", "word", "probability"]]
         player word  probability

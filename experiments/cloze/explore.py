@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from estimators.cloze.distributions import Distributions, relative_frequencies
-from estimators.cloze.study_words import StudyWords, study_words
-from estimators.cloze.tables import cloze_items
-from estimators.cloze.words import word_rules
-from estimators.layout import HUMAN, item_labels
-from experiments.harness.exploration import (
+from shannon_game.estimators.cloze.distributions import Distributions, relative_frequencies
+from shannon_game.estimators.cloze.study_words import StudyWords, study_words
+from shannon_game.estimators.cloze.tables import cloze_items
+from shannon_game.estimators.cloze.words import word_rules
+from shannon_game.estimators.layout import HUMAN, item_labels
+from shannon_game.experiments.harness.exploration import (
     BETTER,
     Cell,
     Exploration,
@@ -23,12 +23,12 @@ from experiments.harness.exploration import (
     items_of,
     posterior_tables,
 )
-from experiments.harness.figures import player_label
+from shannon_game.experiments.harness.figures import player_label
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from experiments.harness.result import ExperimentResult
+    from shannon_game.experiments.harness.result import ExperimentResult
 
 _TOP = 12
 """Words of each player that are listed; people's are all."""

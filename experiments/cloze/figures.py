@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from experiments.cloze.settings import ORACLE
+from shannon_game.experiments.cloze.settings import ORACLE
 
 _LABELS = {
     ORACLE: "half of the people",

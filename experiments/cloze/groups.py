@@ -10,17 +10,17 @@ import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 
-from estimators.cloze import agreement_spread, group_distance, normalise_words
-from estimators.cloze.study import context_labels
-from estimators.errors import InputError
-from estimators.layout import item_positions
-from experiments.cloze.settings import ComparableSettings
-from experiments.harness.figures import Series
-from experiments.harness.plots import forest_figure
-from experiments.harness.result import ExperimentResult, experiment
-from experiments.harness.settings import Seeded, rng_for, rows_of
-from experiments.harness.tables import table_variables
-from inference.settings import Count
+from shannon_game.estimators.cloze import agreement_spread, group_distance, normalise_words
+from shannon_game.estimators.cloze.study import context_labels
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import item_positions
+from shannon_game.experiments.cloze.settings import ComparableSettings
+from shannon_game.experiments.harness.figures import Series
+from shannon_game.experiments.harness.plots import forest_figure
+from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.settings import Seeded, rng_for, rows_of
+from shannon_game.experiments.harness.tables import table_variables
+from shannon_game.inference.settings import Count
 
 GROUP_COLUMNS = (
     *("first", "second", "tvd", "baseline", "excess", "p_value", "n_contexts", "n_people_first", "n_people_second"),
@@ -64,7 +64,7 @@ def groups(study: xr.Dataset, settings: GroupsSettings) -> ExperimentResult:
 
     Examples
     --------
-    >>> from experiments import cloze_simulated, groups
+    >>> from shannon_game import cloze_simulated, groups
     >>> study = cloze_simulated(n_items=10, n_answers=12, vocab_size=40, n_groups=2)
     >>> groups(study, n_permutations=99).table[["first", "second", "n_contexts"]]
          first   second  n_contexts

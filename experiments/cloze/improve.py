@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field
 
-from estimators.cloze import (
+from shannon_game.estimators.cloze import (
     CRITERIA,
     StudyWords,
     criterion_margin,
@@ -25,18 +25,18 @@ from estimators.cloze import (
     tvd_between_split_halves,
     tvd_to_split_halves,
 )
-from estimators.cloze.study import entry_positions
-from estimators.errors import InputError
-from estimators.layout import item_positions
-from experiments.cloze.figures import colours, kernel_density, label
-from experiments.cloze.settings import ClozeSettings, chosen_models, groups_of, shared_contexts, words_of
-from experiments.harness.figures import new_figure
-from experiments.harness.marks import arms, label_below, light_grid, mark, titled
-from experiments.harness.plots import styled, without_y
-from experiments.harness.result import ExperimentResult, experiment
-from experiments.harness.settings import Seeded, rng_for, rows_of
-from experiments.studies.cloze.answers import answer_warnings
-from inference.settings import Count, Positive, Probability
+from shannon_game.estimators.cloze.study import entry_positions
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import item_positions
+from shannon_game.experiments.cloze.figures import colours, kernel_density, label
+from shannon_game.experiments.cloze.settings import ClozeSettings, chosen_models, groups_of, shared_contexts, words_of
+from shannon_game.experiments.harness.figures import new_figure
+from shannon_game.experiments.harness.marks import arms, label_below, light_grid, mark, titled
+from shannon_game.experiments.harness.plots import styled, without_y
+from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.settings import Seeded, rng_for, rows_of
+from shannon_game.experiments.studies.cloze.answers import answer_warnings
+from shannon_game.inference.settings import Count, Positive, Probability
 
 Floats = NDArray[np.float64]
 
@@ -99,7 +99,7 @@ def improve(study: xr.Dataset, settings: ImproveSettings) -> ExperimentResult:
 
     Examples
     --------
-    >>> from experiments import cloze_simulated, improve
+    >>> from shannon_game import cloze_simulated, improve
     >>> study = cloze_simulated(n_items=8, items_per_text=2, vocab_size=40)
     >>> improve(study, margins=0.02, n_replicates=50).table[["model", "margin", "share_needed"]].round(2)
          model  margin  share_needed

@@ -10,21 +10,21 @@ import xarray as xr
 from numpy.typing import NDArray
 from pydantic import Field
 
-from estimators.cloze import StudyWords, WordRules, normalise_words
-from estimators.cloze.words import FAILED
-from experiments.cloze.settings import ComparableSettings
-from experiments.harness.figures import player_label
-from experiments.harness.language_models import SMOLLM2, LiveModels, LiveSettings, Work
-from experiments.harness.settings import Seeded
-from inference.lm.decoding import Decoding
-from inference.lm.language_model import LanguageModel, encode, model_record
-from inference.lm.vocabulary import BOUNDARIES
-from inference.lm.word_forms import word_forms
-from inference.lm.word_samples import sample_words
-from inference.lm.words import can_write, word_log_probs
-from inference.settings import Count
-from inference.store.files import ragged
-from inference.store.keys import operation_key, result_key
+from shannon_game.estimators.cloze import StudyWords, WordRules, normalise_words
+from shannon_game.estimators.cloze.words import FAILED
+from shannon_game.experiments.cloze.settings import ComparableSettings
+from shannon_game.experiments.harness.figures import player_label
+from shannon_game.experiments.harness.language_models import SMOLLM2, LiveModels, LiveSettings, Work
+from shannon_game.experiments.harness.settings import Seeded
+from shannon_game.inference.lm.decoding import Decoding
+from shannon_game.inference.lm.language_model import LanguageModel, encode, model_record
+from shannon_game.inference.lm.vocabulary import BOUNDARIES
+from shannon_game.inference.lm.word_forms import word_forms
+from shannon_game.inference.lm.word_samples import sample_words
+from shannon_game.inference.lm.words import can_write, word_log_probs
+from shannon_game.inference.settings import Count
+from shannon_game.inference.store.files import ragged
+from shannon_game.inference.store.keys import operation_key, result_key
 
 _BOUNDARY = "punctuation"
 

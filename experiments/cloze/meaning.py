@@ -10,17 +10,17 @@ import xarray as xr
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from estimators.cloze import (
+from shannon_game.estimators.cloze import (
     WordCounts,
     energy_distance,
     random_split_halves,
     relative_frequencies,
     total_variation,
 )
-from estimators.cloze.study import context_labels
-from estimators.errors import InputError
-from experiments.cloze.figures import colours, label
-from experiments.cloze.settings import (
+from shannon_game.estimators.cloze.study import context_labels
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.cloze.figures import colours, label
+from shannon_game.experiments.cloze.settings import (
     ORACLE,
     ClozeSettings,
     chosen_models,
@@ -29,14 +29,14 @@ from experiments.cloze.settings import (
     shared_contexts,
     words_of,
 )
-from experiments.harness.figures import Series
-from experiments.harness.plots import forest_figure
-from experiments.harness.result import ExperimentResult, experiment
-from experiments.harness.settings import Seeded, rng_for, rows_of
-from experiments.harness.tables import table_variables
-from experiments.studies.cloze.answers import answer_warnings
-from inference.progress import counted
-from inference.settings import UserPath
+from shannon_game.experiments.harness.figures import Series
+from shannon_game.experiments.harness.plots import forest_figure
+from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.settings import Seeded, rng_for, rows_of
+from shannon_game.experiments.harness.tables import table_variables
+from shannon_game.experiments.studies.cloze.answers import answer_warnings
+from shannon_game.inference.progress import counted
+from shannon_game.inference.settings import UserPath
 
 Floats = NDArray[np.float64]
 

@@ -11,18 +11,18 @@ import xarray as xr
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from estimators.cloze import Distributions, StudyWords, cloze_items, held_out_mixture, relative_frequencies
-from estimators.cloze.study import context_labels
-from estimators.errors import InputError
-from experiments.cloze.figures import colours, label
-from experiments.cloze.settings import ClozeSettings, chosen_models, cluster_se, groups_of, words_of
-from experiments.harness.figures import Series
-from experiments.harness.plots import forest_figure
-from experiments.harness.result import ExperimentResult, experiment
-from experiments.harness.settings import rows_of
-from experiments.harness.tables import table_variables
-from experiments.studies.cloze.answers import answer_warnings
-from inference.settings import Count, Probability
+from shannon_game.estimators.cloze import Distributions, StudyWords, cloze_items, held_out_mixture, relative_frequencies
+from shannon_game.estimators.cloze.study import context_labels
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.cloze.figures import colours, label
+from shannon_game.experiments.cloze.settings import ClozeSettings, chosen_models, cluster_se, groups_of, words_of
+from shannon_game.experiments.harness.figures import Series
+from shannon_game.experiments.harness.plots import forest_figure
+from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.settings import rows_of
+from shannon_game.experiments.harness.tables import table_variables
+from shannon_game.experiments.studies.cloze.answers import answer_warnings
+from shannon_game.inference.settings import Count, Probability
 
 Floats = NDArray[np.float64]
 
@@ -66,7 +66,7 @@ def mixture(study: xr.Dataset, settings: MixtureSettings) -> ExperimentResult:
 
     Examples
     --------
-    >>> from experiments import cloze_simulated, mixture
+    >>> from shannon_game import cloze_simulated, mixture
     >>> found = mixture(cloze_simulated(n_items=40, items_per_text=5, vocab_size=40))
     >>> found.table[["model", "n_contexts"]]
          model  n_contexts

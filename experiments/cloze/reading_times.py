@@ -16,21 +16,21 @@ import xarray as xr
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from estimators.cloze import StudyWords, target_surprisal
-from estimators.cloze.study import context_labels, entry_positions
-from estimators.documents import ClusteredRegression, clustered_regression
-from estimators.errors import InputError
-from estimators.layout import item_positions
-from experiments.cloze.figures import colours, label
-from experiments.cloze.settings import ClozeSettings, chosen_models, words_of
-from experiments.harness.figures import Series
-from experiments.harness.plots import forest_figure
-from experiments.harness.result import ExperimentResult, experiment
-from experiments.harness.settings import rows_of
-from experiments.harness.tables import table_variables
-from experiments.studies.cloze.answers import answer_warnings
-from experiments.studies.table_file import read_table
-from inference.settings import Names, Probability, Settings, Text, UserPath
+from shannon_game.estimators.cloze import StudyWords, target_surprisal
+from shannon_game.estimators.cloze.study import context_labels, entry_positions
+from shannon_game.estimators.documents import ClusteredRegression, clustered_regression
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import item_positions
+from shannon_game.experiments.cloze.figures import colours, label
+from shannon_game.experiments.cloze.settings import ClozeSettings, chosen_models, words_of
+from shannon_game.experiments.harness.figures import Series
+from shannon_game.experiments.harness.plots import forest_figure
+from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.settings import rows_of
+from shannon_game.experiments.harness.tables import table_variables
+from shannon_game.experiments.studies.cloze.answers import answer_warnings
+from shannon_game.experiments.studies.table_file import read_table
+from shannon_game.inference.settings import Names, Probability, Settings, Text, UserPath
 
 Floats = NDArray[np.float64]
 

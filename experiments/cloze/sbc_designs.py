@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from inference.cloze.tvd_sbc import word_pair_sbc
+from shannon_game.inference.cloze.tvd_sbc import word_pair_sbc
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from inference.posterior.sbc import SbcModel
+    from shannon_game.inference.posterior.sbc import SbcModel
 
 _ANSWERS = 20
 

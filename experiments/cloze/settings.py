@@ -9,12 +9,12 @@ import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
-from estimators.cloze import StudyWords, WordRules, study_words, word_rules
-from estimators.cloze.study import entry_positions, model_names
-from estimators.errors import InputError, unknown_choice
-from experiments.harness.settings import Seeded
-from experiments.studies.cloze.rows import WordRulesName
-from inference.settings import Count, Names, Settings
+from shannon_game.estimators.cloze import StudyWords, WordRules, study_words, word_rules
+from shannon_game.estimators.cloze.study import entry_positions, model_names
+from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.experiments.harness.settings import Seeded
+from shannon_game.experiments.studies.cloze.rows import WordRulesName
+from shannon_game.inference.settings import Count, Names, Settings
 
 ORACLE = "half_of_people"
 """Name of the second half of the human answers, as a player; *oracle 2* in the paper."""
@@ -24,12 +24,12 @@ class WordSettings(Settings):
     """Rules that make the words of both sides comparable; single rules that are not null replace those named."""
 
     rules: WordRulesName | None = None
-    """Named rules (estimators.cloze.words.WORD_RULES); null takes the study's own."""
+    """Named rules (shannon_game.estimators.cloze.words.WORD_RULES); null takes the study's own."""
     drop_matching: tuple[str, ...] | None = None
     """Regular expressions; a string in which one is found is junk."""
     non_answers: Names | None = None
     """Whole answers that are no word, such as [NA, no response]; null takes those of the rules
-    (estimators.cloze.words.NON_ANSWERS)."""
+    (shannon_game.estimators.cloze.words.NON_ANSWERS)."""
     mac_roman: bool | None = None
     """Read apostrophes and dashes in the Mac's encoding as such."""
     unicode: Literal["NFC", "NFKC", "keep"] | None = None

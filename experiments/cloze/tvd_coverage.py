@@ -10,7 +10,7 @@ import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 
-from estimators.cloze import (
+from shannon_game.estimators.cloze import (
     WORD_RULES,
     relative_frequencies,
     simulate_cloze_study,
@@ -18,8 +18,8 @@ from estimators.cloze import (
     total_variation,
     tvd_with_baseline,
 )
-from experiments.cloze.tvd.posterior import WordPairFits
-from experiments.harness.bayes import (
+from shannon_game.experiments.cloze.tvd.posterior import WordPairFits
+from shannon_game.experiments.harness.bayes import (
     BayesianSettings,
     SamplerSettings,
     convergence_columns,
@@ -27,14 +27,14 @@ from experiments.harness.bayes import (
     several_fits,
     unconverged,
 )
-from experiments.harness.figures import new_figure
-from experiments.harness.marks import mark, named, titled
-from experiments.harness.plots import against_truth, styled, truth_handles
-from experiments.harness.result import ExperimentResult, experiment
-from experiments.harness.settings import rng_for, rows_of
-from experiments.studies.cloze.simulated import simulation_of
-from inference.posterior.thresholds import GateThresholds
-from inference.settings import Counts, numbers_of
+from shannon_game.experiments.harness.figures import new_figure
+from shannon_game.experiments.harness.marks import mark, named, titled
+from shannon_game.experiments.harness.plots import against_truth, styled, truth_handles
+from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.settings import rng_for, rows_of
+from shannon_game.experiments.studies.cloze.simulated import simulation_of
+from shannon_game.inference.posterior.thresholds import GateThresholds
+from shannon_game.inference.settings import Counts, numbers_of
 
 _RAW = "#0072B2"
 _FAMILY = {
@@ -83,7 +83,7 @@ def tvd_coverage(study: xr.Dataset, settings: TvdCoverageSettings) -> Experiment
 
     Examples
     --------
-    >>> from experiments import cloze_simulated, tvd_coverage
+    >>> from shannon_game import cloze_simulated, tvd_coverage
     >>> study = cloze_simulated(n_items=50, families=["mixture", "factors", "ranks", "tail", "same"])
     >>> tvd_coverage(study, n=20).table  # doctest: +SKIP
     """

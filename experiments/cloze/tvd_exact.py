@@ -12,7 +12,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from estimators.cloze import (
+from shannon_game.estimators.cloze import (
     Distributions,
     StudyWords,
     WordRules,
@@ -23,12 +23,12 @@ from estimators.cloze import (
     study_words,
     total_variation,
 )
-from estimators.cloze import (
+from shannon_game.estimators.cloze import (
     tvd_exact as exact_distance,
 )
-from estimators.errors import InputError
-from estimators.layout import item_labels
-from experiments.cloze.live_words import (
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import item_labels
+from shannon_game.experiments.cloze.live_words import (
     LiveWordSettings,
     lost_spellings,
     score_words,
@@ -36,20 +36,20 @@ from experiments.cloze.live_words import (
     usable_contexts,
     writable,
 )
-from experiments.cloze.settings import ORACLE, SplitSettings, cluster_se, groups_of
-from experiments.cloze.tvd.results import oracle_tvd
-from experiments.harness.figures import new_figure, player_colours, player_label
-from experiments.harness.language_models import Work, open_work
-from experiments.harness.marks import titled
-from experiments.harness.plots import diagonal, styled
-from experiments.harness.result import ExperimentResult, experiment
-from experiments.harness.settings import rng_for, rows_of
-from experiments.studies.cloze.answers import answer_warnings
-from inference.lm.language_model import LanguageModel, encode
-from inference.lm.loading import load_language_model
-from inference.lm.word_samples import sample_words
-from inference.settings import Count
-from inference.store.keys import result_key
+from shannon_game.experiments.cloze.settings import ORACLE, SplitSettings, cluster_se, groups_of
+from shannon_game.experiments.cloze.tvd.results import oracle_tvd
+from shannon_game.experiments.harness.figures import new_figure, player_colours, player_label
+from shannon_game.experiments.harness.language_models import Work, open_work
+from shannon_game.experiments.harness.marks import titled
+from shannon_game.experiments.harness.plots import diagonal, styled
+from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.settings import rng_for, rows_of
+from shannon_game.experiments.studies.cloze.answers import answer_warnings
+from shannon_game.inference.lm.language_model import LanguageModel, encode
+from shannon_game.inference.lm.loading import load_language_model
+from shannon_game.inference.lm.word_samples import sample_words
+from shannon_game.inference.settings import Count
+from shannon_game.inference.store.keys import result_key
 
 Floats = NDArray[np.float64]
 
@@ -89,7 +89,7 @@ def tvd_exact(study: xr.Dataset, settings: TvdExactSettings) -> ExperimentResult
     Returns
     -------
     ExperimentResult
-        One row a model. Its ``tables`` have one row a context (:func:`estimators.cloze.cloze_items`).
+        One row a model. Its ``tables`` have one row a context (:func:`shannon_game.estimators.cloze.cloze_items`).
 
     Raises
     ------
@@ -99,7 +99,7 @@ def tvd_exact(study: xr.Dataset, settings: TvdExactSettings) -> ExperimentResult
     Examples
     --------
     >>> import pandas as pd
-    >>> from experiments import cloze_study, tvd_exact
+    >>> from shannon_game import cloze_study, tvd_exact
     >>> answers = pd.DataFrame({"context": ["The old clock"] * 3, "response": ["struck", "in", "in"]})
     >>> tvd_exact(cloze_study(answers), store="store").table  # doctest: +SKIP
     """

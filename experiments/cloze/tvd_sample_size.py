@@ -11,7 +11,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from estimators.cloze import (
+from shannon_game.estimators.cloze import (
     WordCounts,
     count_words,
     random_split_halves,
@@ -19,9 +19,9 @@ from estimators.cloze import (
     tvd_to_split_halves,
     tvd_with_baseline,
 )
-from estimators.errors import InputError, require_packages
-from experiments.cloze.figures import colours, label
-from experiments.cloze.settings import (
+from shannon_game.estimators.errors import InputError, require_packages
+from shannon_game.experiments.cloze.figures import colours, label
+from shannon_game.experiments.cloze.settings import (
     ClozeSettings,
     PlayerSettings,
     chosen_models,
@@ -31,13 +31,13 @@ from experiments.cloze.settings import (
     shared_contexts,
     words_of,
 )
-from experiments.harness.figures import new_figure
-from experiments.harness.marks import light_grid
-from experiments.harness.plots import styled
-from experiments.harness.result import ExperimentResult, experiment
-from experiments.harness.settings import Seeded, rng_for, rows_of
-from experiments.studies.cloze.answers import answer_warnings
-from inference.settings import Count, Counts, Probability
+from shannon_game.experiments.harness.figures import new_figure
+from shannon_game.experiments.harness.marks import light_grid
+from shannon_game.experiments.harness.plots import styled
+from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.settings import Seeded, rng_for, rows_of
+from shannon_game.experiments.studies.cloze.answers import answer_warnings
+from shannon_game.inference.settings import Count, Counts, Probability
 
 Floats = NDArray[np.float64]
 
@@ -92,7 +92,7 @@ def tvd_sample_size(study: xr.Dataset, settings: TvdSampleSizeSettings) -> Exper
 
     Examples
     --------
-    >>> from experiments import cloze_simulated, tvd_sample_size
+    >>> from shannon_game import cloze_simulated, tvd_sample_size
     >>> study = cloze_simulated(n_items=8, vocab_size=40)
     >>> tvd_sample_size(study, players="mixture", n=[5, 20]).table[["n_samples", "tvd", "tvd_all"]].round(2)
        n_samples   tvd  tvd_all

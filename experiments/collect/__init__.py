@@ -6,12 +6,13 @@ through, ``pages`` and ``server`` speak HTTP.
 
 A notebook serves with::
 
-    from experiments.collect import collect, collect_demo
+    from shannon_game.experiments.collect import collect, collect_demo
 
     collect(collect_demo(), game="cloze")
 """
 
 import lazy_loader as lazy
 
-# the server is imported when it is used; `from experiments import collect` is this module, whose name is older
+# the server is imported when it is used; `from shannon_game.experiments import collect` is this module, whose name is
+# older
 __getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

@@ -1,4 +1,4 @@
-"""``python -m experiments.collect export|public|forget``: what a collection holds, beside the server or after it."""
+"""``python -m shannon_game.experiments.collect export|public|forget``: what a collection holds, beside the server or after it."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from estimators.errors import InputError
-from experiments.collect.database import existing_database
-from experiments.collect.deletion import forget
-from experiments.collect.export_files import chosen_study, write_exports
-from experiments.collect.export_public import PUBLIC_GAMES, write_public
-from experiments.studies.collected.settings import CollectedSettings
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.collect.database import existing_database
+from shannon_game.experiments.collect.deletion import forget
+from shannon_game.experiments.collect.export_files import chosen_study, write_exports
+from shannon_game.experiments.collect.export_public import PUBLIC_GAMES, write_public
+from shannon_game.experiments.studies.collected.settings import CollectedSettings
 
 __all__ = ["main"]
 
@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m experiments.collect", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m shannon_game.experiments.collect", description=__doc__)
     commands = parser.add_subparsers(required=True)
     export = commands.add_parser("export", help="write answers, surveys and pay as CSV")
     public = commands.add_parser("public", help="write the public layout of the original site")

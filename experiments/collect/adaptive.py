@@ -1,10 +1,10 @@
 """Comparisons chosen by what was answered so far, and when there are enough of them: ``questions: adaptive``.
 
 At a look, the answers in the database become a comparison study and its token pool; the scaled bridge says how wide the
-interval of people's gap is, and :mod:`estimators.comparison.planning.adaptive` what each comparison is expected to add.
-Until the next look, questions are drawn with these probabilities, none twice while others are left. The width decides
-when to stop, the estimate does not (Chow and Robbins 1965); that two looks in a row are asked for keeps a width that is
-small by chance from ending a collection.
+interval of people's gap is, and :mod:`shannon_game.estimators.comparison.planning.adaptive` what each comparison is
+expected to add. Until the next look, questions are drawn with these probabilities, none twice while others are left.
+The width decides when to stop, the estimate does not (Chow and Robbins 1965); that two looks in a row are asked for
+keeps a width that is small by chance from ending a collection.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.comparison import TokenPool, question_state, scaled_bridge, study_pool
-from estimators.comparison.planning.adaptive import question_probabilities
-from estimators.comparison.study import candidate_tokens
-from estimators.documents.clusters import t_half_width
-from estimators.errors import InputError
-from estimators.layout import item_labels
-from experiments.collect.assign import Chosen
-from experiments.collect.database import Database
-from experiments.collect.deck import Deck
-from experiments.collect.settings import CollectSettings
-from experiments.collect.tables import Session
-from experiments.studies.collected.answers import collected_answers
-from experiments.studies.collected.comparison import collected_comparisons
-from experiments.studies.collected.settings import CollectedSettings
+from shannon_game.estimators.comparison import TokenPool, question_state, scaled_bridge, study_pool
+from shannon_game.estimators.comparison.planning.adaptive import question_probabilities
+from shannon_game.estimators.comparison.study import candidate_tokens
+from shannon_game.estimators.documents.clusters import t_half_width
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import item_labels
+from shannon_game.experiments.collect.assign import Chosen
+from shannon_game.experiments.collect.database import Database
+from shannon_game.experiments.collect.deck import Deck
+from shannon_game.experiments.collect.settings import CollectSettings
+from shannon_game.experiments.collect.tables import Session
+from shannon_game.experiments.studies.collected.answers import collected_answers
+from shannon_game.experiments.studies.collected.comparison import collected_comparisons
+from shannon_game.experiments.studies.collected.settings import CollectedSettings
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -84,7 +84,7 @@ class Course:
 
 
 class AdaptiveChooser:
-    """Chooses the next comparison of a session; see :class:`~experiments.collect.assign.Chooser`.
+    """Chooses the next comparison of a session; see :class:`~shannon_game.experiments.collect.assign.Chooser`.
 
     Parameters
     ----------

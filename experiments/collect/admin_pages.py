@@ -9,16 +9,23 @@ import time
 from sqlalchemy import delete, func, or_, select
 from starlette.responses import Response
 
-from experiments.collect.deletion import forget
-from experiments.collect.export import answers_csv, export_csv
-from experiments.collect.export_pay import pay_table
-from experiments.collect.monitor import look
-from experiments.collect.pages import Handler
-from experiments.collect.security import ADMIN_COOKIE, AGES_SECONDS, Attempts, new_token, read_cookie, signed
-from experiments.collect.sessions import Refusal, token_hash
-from experiments.collect.tables import STATES, Answer, Assignment, Player, ServerValue, Session
-from experiments.collect.visit import Visit, page, redirect
-from experiments.collect.withdrawal import n_withdrawn
+from shannon_game.experiments.collect.deletion import forget
+from shannon_game.experiments.collect.export import answers_csv, export_csv
+from shannon_game.experiments.collect.export_pay import pay_table
+from shannon_game.experiments.collect.monitor import look
+from shannon_game.experiments.collect.pages import Handler
+from shannon_game.experiments.collect.security import (
+    ADMIN_COOKIE,
+    AGES_SECONDS,
+    Attempts,
+    new_token,
+    read_cookie,
+    signed,
+)
+from shannon_game.experiments.collect.sessions import Refusal, token_hash
+from shannon_game.experiments.collect.tables import STATES, Answer, Assignment, Player, ServerValue, Session
+from shannon_game.experiments.collect.visit import Visit, page, redirect
+from shannon_game.experiments.collect.withdrawal import n_withdrawn
 
 __all__ = ["ADMIN_PAGES", "PASSWORD"]
 

@@ -24,11 +24,11 @@ import numpy as np
 from sqlalchemy import bindparam, select, update
 from sqlalchemy.orm import Session as Transaction
 
-from estimators.errors import InputError
-from experiments.collect.deck import Card, Deck
-from experiments.collect.register import n_checks
-from experiments.collect.settings import CollectSettings
-from experiments.collect.tables import ANSWERED, OPEN, Assignment, Question, Session, Study
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.collect.deck import Card, Deck
+from shannon_game.experiments.collect.register import n_checks
+from shannon_game.experiments.collect.settings import CollectSettings
+from shannon_game.experiments.collect.tables import ANSWERED, OPEN, Assignment, Question, Session, Study
 
 __all__ = ["Choice", "Chooser", "Chosen", "check_places", "choose", "layout_rng", "release_idle", "take_back"]
 

@@ -8,16 +8,16 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from experiments.collect.adaptive import AdaptiveChooser
-from experiments.collect.assign import Chooser
-from experiments.collect.database import Database
-from experiments.collect.deck import Deck, load_deck
-from experiments.collect.games.texts import items_alone
-from experiments.collect.register import register
-from experiments.collect.settings import CollectSettings
-from experiments.collect.strings import Strings, page_version
-from experiments.collect.surveys import Survey, consent_paragraphs, read_survey
-from experiments.collect.tables import ServerValue
+from shannon_game.experiments.collect.adaptive import AdaptiveChooser
+from shannon_game.experiments.collect.assign import Chooser
+from shannon_game.experiments.collect.database import Database
+from shannon_game.experiments.collect.deck import Deck, load_deck
+from shannon_game.experiments.collect.games.texts import items_alone
+from shannon_game.experiments.collect.register import register
+from shannon_game.experiments.collect.settings import CollectSettings
+from shannon_game.experiments.collect.strings import Strings, page_version
+from shannon_game.experiments.collect.surveys import Survey, consent_paragraphs, read_survey
+from shannon_game.experiments.collect.tables import ServerValue
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -87,9 +87,9 @@ def open_collection(
     settings : CollectSettings
     study : xarray.Dataset
     database : Database
-        From :func:`~experiments.collect.database.open_database`.
+        From :func:`~shannon_game.experiments.collect.database.open_database`.
     chooser : Chooser, optional
-        For ``questions: adaptive``, in place of :class:`~experiments.collect.adaptive.AdaptiveChooser`.
+        For ``questions: adaptive``, in place of :class:`~shannon_game.experiments.collect.adaptive.AdaptiveChooser`.
 
     Returns
     -------

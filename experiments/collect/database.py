@@ -22,8 +22,8 @@ from sqlalchemy import Connection, Engine, create_engine, event, inspect, make_u
 from sqlalchemy.exc import ArgumentError, DatabaseError, NoSuchModuleError, OperationalError, SQLAlchemyError
 from sqlalchemy.orm import Session as Transaction
 
-from estimators.errors import InputError, how_to_install
-from inference.disk import make_private, write_ahead
+from shannon_game.estimators.errors import InputError, how_to_install
+from shannon_game.inference.disk import make_private, write_ahead
 
 __all__ = ["Database", "existing_database", "existing_url", "open_database", "upgrade"]
 

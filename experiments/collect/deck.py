@@ -10,14 +10,14 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session as Transaction
 
-from experiments.collect.tables import Question
+from shannon_game.experiments.collect.tables import Question
 
 __all__ = ["Card", "Deck", "load_deck"]
 
 
 @dataclass(frozen=True, eq=False)
 class Card:
-    """What never changes of a question; :class:`~experiments.collect.tables.Question` says what the fields are.
+    """What never changes of a question; :class:`~shannon_game.experiments.collect.tables.Question` says what the fields are.
 
     Parameters
     ----------

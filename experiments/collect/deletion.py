@@ -5,7 +5,16 @@ from __future__ import annotations
 from sqlalchemy import case, delete, func, select, update
 from sqlalchemy.orm import Session as Transaction
 
-from experiments.collect.tables import ANSWERED, OPEN, Answer, Assignment, Player, Question, Session, SurveyAnswer
+from shannon_game.experiments.collect.tables import (
+    ANSWERED,
+    OPEN,
+    Answer,
+    Assignment,
+    Player,
+    Question,
+    Session,
+    SurveyAnswer,
+)
 
 __all__ = ["forget"]
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from experiments.harness.result import loader
-from experiments.studies.comparison.file import comparison_file
-from inference.settings import Settings
+from shannon_game.experiments.harness.result import loader
+from shannon_game.experiments.studies.comparison.file import comparison_file
+from shannon_game.inference.settings import Settings
 
 if TYPE_CHECKING:
     import xarray as xr

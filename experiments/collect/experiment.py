@@ -9,14 +9,14 @@ import pandas as pd
 import xarray as xr
 from sqlalchemy import func, select
 
-from experiments.collect.collection import Collection, open_collection
-from experiments.collect.database import open_database
-from experiments.collect.players.demonstration import played
-from experiments.collect.server import serve
-from experiments.collect.settings import CollectSettings
-from experiments.collect.tables import Answer, Assignment, Player, Session
-from experiments.harness.result import ExperimentResult, experiment
-from inference.progress import counted
+from shannon_game.experiments.collect.collection import Collection, open_collection
+from shannon_game.experiments.collect.database import open_database
+from shannon_game.experiments.collect.players.demonstration import played
+from shannon_game.experiments.collect.server import serve
+from shannon_game.experiments.collect.settings import CollectSettings
+from shannon_game.experiments.collect.tables import Answer, Assignment, Player, Session
+from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.inference.progress import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,8 +9,8 @@ import pandas as pd
 from sqlalchemy import select
 from sqlalchemy.orm import Session as Transaction
 
-from experiments.collect.tables import Answer, Assignment, Player, Question, Session, Study
-from experiments.harness.csv_tables import csv_text
+from shannon_game.experiments.collect.tables import Answer, Assignment, Player, Question, Session, Study
+from shannon_game.experiments.harness.csv_tables import csv_text
 
 __all__ = ["COLUMNS", "answer_rows", "answers_csv", "export_csv"]
 

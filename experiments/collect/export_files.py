@@ -8,14 +8,14 @@ from pathlib import Path
 from sqlalchemy import select
 from sqlalchemy.orm import Session as Transaction
 
-from estimators.errors import InputError
-from experiments.collect.export import export_csv
-from experiments.collect.export_pay import pay_table
-from experiments.collect.export_rows import games_answered, survey_answers, tidy_answers
-from experiments.collect.settings import PaySettings
-from experiments.collect.tables import Study
-from inference.disk import write_whole
-from inference.manifest import replaced
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.collect.export import export_csv
+from shannon_game.experiments.collect.export_pay import pay_table
+from shannon_game.experiments.collect.export_rows import games_answered, survey_answers, tidy_answers
+from shannon_game.experiments.collect.settings import PaySettings
+from shannon_game.experiments.collect.tables import Study
+from shannon_game.inference.disk import write_whole
+from shannon_game.inference.manifest import replaced
 
 __all__ = ["chosen_number", "chosen_study", "write_exports"]
 

@@ -8,8 +8,8 @@ import pandas as pd
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session as Transaction
 
-from experiments.collect.settings import PaySettings
-from experiments.collect.tables import Answer, Assignment, Player, Question, Session
+from shannon_game.experiments.collect.settings import PaySettings
+from shannon_game.experiments.collect.tables import Answer, Assignment, Player, Question, Session
 
 __all__ = ["PAY_COLUMNS", "bonus", "pay_table"]
 

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from estimators.errors import InputError
-from experiments.studies.collected.answers import Collected, read_collection
-from experiments.studies.collected.loader import collected_study
-from experiments.studies.collected.settings import CollectedSettings
-from experiments.studies.comparison.lm_game_write import write_lm_game
-from experiments.studies.guesses.lm_game_top1_parse import N_DOCUMENTS, RESPONSE_FILE, document_file
-from inference.disk import write_whole
-from inference.manifest import replaced
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.studies.collected.answers import Collected, read_collection
+from shannon_game.experiments.studies.collected.loader import collected_study
+from shannon_game.experiments.studies.collected.settings import CollectedSettings
+from shannon_game.experiments.studies.comparison.lm_game_write import write_lm_game
+from shannon_game.experiments.studies.guesses.lm_game_top1_parse import N_DOCUMENTS, RESPONSE_FILE, document_file
+from shannon_game.inference.disk import write_whole
+from shannon_game.inference.manifest import replaced
 
 __all__ = ["PUBLIC_GAMES", "document_tokens", "write_public"]
 

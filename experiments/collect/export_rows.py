@@ -13,8 +13,8 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session as Transaction
 from sqlalchemy.orm import joinedload
 
-from experiments.collect.games.protocol import CHECK
-from experiments.collect.tables import Answer, Assignment, Player, Question, Session, Study, SurveyAnswer
+from shannon_game.experiments.collect.games.protocol import CHECK
+from shannon_game.experiments.collect.tables import Answer, Assignment, Player, Question, Session, Study, SurveyAnswer
 
 __all__ = ["COMMON", "GAME_COLUMNS", "games_answered", "survey_answers", "tidy_answers"]
 

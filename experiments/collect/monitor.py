@@ -16,12 +16,12 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from sqlalchemy import select
 
-from estimators.comparison import estimate_gap
-from estimators.comparison.log_means import items_se
-from estimators.comparison.reports import log_ratio_from_report
-from experiments.collect.collection import Collection
-from experiments.collect.deck import Deck
-from experiments.collect.tables import Answer, Assignment, Session
+from shannon_game.estimators.comparison import estimate_gap
+from shannon_game.estimators.comparison.log_means import items_se
+from shannon_game.estimators.comparison.reports import log_ratio_from_report
+from shannon_game.experiments.collect.collection import Collection
+from shannon_game.experiments.collect.deck import Deck
+from shannon_game.experiments.collect.tables import Answer, Assignment, Session
 
 __all__ = ["Estimate", "Look", "look", "running_estimate", "session_flags"]
 

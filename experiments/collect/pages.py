@@ -10,12 +10,12 @@ from sqlalchemy import desc, func, select
 from sqlalchemy.orm import Session as Transaction
 from starlette.responses import PlainTextResponse, Response
 
-from experiments.collect.games.protocol import FormError
-from experiments.collect.security import new_token
-from experiments.collect.sessions import PLACES, Refusal, enter, go_on, session_of, store_survey, withdraw
-from experiments.collect.surveys import Survey, read_answers
-from experiments.collect.tables import Answer, Assignment, Player, Session
-from experiments.collect.visit import Visit, page, redirect, set_cookie
+from shannon_game.experiments.collect.games.protocol import FormError
+from shannon_game.experiments.collect.security import new_token
+from shannon_game.experiments.collect.sessions import PLACES, Refusal, enter, go_on, session_of, store_survey, withdraw
+from shannon_game.experiments.collect.surveys import Survey, read_answers
+from shannon_game.experiments.collect.tables import Answer, Assignment, Player, Session
+from shannon_game.experiments.collect.visit import Visit, page, redirect, set_cookie
 
 __all__ = ["PAGES", "Handler"]
 

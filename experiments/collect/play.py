@@ -1,8 +1,8 @@
 """One question after the other: which one is open, what is sent for it, and that it is stored once.
 
 An answer and the question after it are two transactions: the answer is on the disk before anything else happens.
-Questions come from memory (:mod:`~experiments.collect.deck`) and a session counts its own answers: a transaction reads
-and writes a handful of rows.
+Questions come from memory (:mod:`~shannon_game.experiments.collect.deck`) and a session counts its own answers: a
+transaction reads and writes a handful of rows.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Any
 from sqlalchemy import Row, bindparam, select
 from sqlalchemy.orm import Session as Transaction
 
-from experiments.collect.assign import choose, layout_rng, release_idle, take_back
-from experiments.collect.collection import Collection
-from experiments.collect.deck import Card
-from experiments.collect.games.protocol import Reading
-from experiments.collect.games.registry import game_named
-from experiments.collect.sessions import Refusal, go_on
-from experiments.collect.tables import ANSWERED, OPEN, SKIPPED, Answer, Assignment, Base, Session
+from shannon_game.experiments.collect.assign import choose, layout_rng, release_idle, take_back
+from shannon_game.experiments.collect.collection import Collection
+from shannon_game.experiments.collect.deck import Card
+from shannon_game.experiments.collect.games.protocol import Reading
+from shannon_game.experiments.collect.games.registry import game_named
+from shannon_game.experiments.collect.sessions import Refusal, go_on
+from shannon_game.experiments.collect.tables import ANSWERED, OPEN, SKIPPED, Answer, Assignment, Base, Session
 
 __all__ = ["Asked", "Given", "given_answer", "open_assignment", "show", "skip_open", "submit"]
 

@@ -6,14 +6,14 @@ from typing import Any
 
 from starlette.responses import JSONResponse, Response
 
-from experiments.collect.games.protocol import CUT, FormError
-from experiments.collect.games.registry import game_named
-from experiments.collect.games.vocabulary import read_vocabulary
-from experiments.collect.pages import Handler
-from experiments.collect.play import Asked, given_answer, open_assignment, show, skip_open, submit
-from experiments.collect.sessions import Refusal, go_on, session_of
-from experiments.collect.tables import OPEN, Session
-from experiments.collect.visit import Visit, page, redirect
+from shannon_game.experiments.collect.games.protocol import CUT, FormError
+from shannon_game.experiments.collect.games.registry import game_named
+from shannon_game.experiments.collect.games.vocabulary import read_vocabulary
+from shannon_game.experiments.collect.pages import Handler
+from shannon_game.experiments.collect.play import Asked, given_answer, open_assignment, show, skip_open, submit
+from shannon_game.experiments.collect.sessions import Refusal, go_on, session_of
+from shannon_game.experiments.collect.tables import OPEN, Session
+from shannon_game.experiments.collect.visit import Visit, page, redirect
 
 __all__ = ["PLAY_PAGES"]
 

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 from sqlalchemy import insert, select
 from sqlalchemy.orm import Session as Transaction
 
-from estimators.code_identity import package_version
-from estimators.errors import InputError
-from experiments.collect.games import top1
-from experiments.collect.games.protocol import CUT, QuestionRow
-from experiments.collect.games.registry import game_named
-from experiments.collect.settings import CollectSettings
-from experiments.collect.tables import Question, Study
-from experiments.harness.settings import rng_for
+from shannon_game.estimators.code_identity import package_version
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.collect.games import top1
+from shannon_game.experiments.collect.games.protocol import CUT, QuestionRow
+from shannon_game.experiments.collect.games.registry import game_named
+from shannon_game.experiments.collect.settings import CollectSettings
+from shannon_game.experiments.collect.tables import Question, Study
+from shannon_game.experiments.harness.settings import rng_for
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -64,7 +64,7 @@ def parts_of(name: str, study: xr.Dataset, settings: CollectSettings) -> list[Pa
 
     Examples
     --------
-    >>> from estimators.comparison.examples import comparison_study
+    >>> from shannon_game.estimators.comparison.examples import comparison_study
     >>> settings = CollectSettings(training_rounds=1, n_questions=3, attention_share=0.3)
     >>> sum(part.training for part in parts_of("comparison", comparison_study(), settings))
     1

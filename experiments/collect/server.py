@@ -22,19 +22,19 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from estimators.errors import InputError
-from experiments.collect.admin_pages import ADMIN_PAGES
-from experiments.collect.assign import Chooser
-from experiments.collect.collection import Collection, open_collection
-from experiments.collect.database import Database
-from experiments.collect.pages import PAGES, Handler
-from experiments.collect.play_pages import PLAY_PAGES
-from experiments.collect.security import HEADERS
-from experiments.collect.sessions import Refusal
-from experiments.collect.settings import CollectSettings
-from experiments.collect.visit import read_form, refuse, visit_of
-from experiments.collect.withdrawal import WITHDRAWAL_PAGES
-from inference.progress import say
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.collect.admin_pages import ADMIN_PAGES
+from shannon_game.experiments.collect.assign import Chooser
+from shannon_game.experiments.collect.collection import Collection, open_collection
+from shannon_game.experiments.collect.database import Database
+from shannon_game.experiments.collect.pages import PAGES, Handler
+from shannon_game.experiments.collect.play_pages import PLAY_PAGES
+from shannon_game.experiments.collect.security import HEADERS
+from shannon_game.experiments.collect.sessions import Refusal
+from shannon_game.experiments.collect.settings import CollectSettings
+from shannon_game.experiments.collect.visit import read_form, refuse, visit_of
+from shannon_game.experiments.collect.withdrawal import WITHDRAWAL_PAGES
+from shannon_game.inference.progress import say
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -54,14 +54,14 @@ def app(settings: CollectSettings, study: xr.Dataset, database: Database, choose
     settings : CollectSettings
     study : xarray.Dataset
     database : Database
-        From :func:`~experiments.collect.database.open_database`.
+        From :func:`~shannon_game.experiments.collect.database.open_database`.
     chooser : Chooser, optional
         For ``questions: adaptive``.
 
     Returns
     -------
     starlette.applications.Starlette
-        ``app.state.collection`` is the :class:`~experiments.collect.collection.Collection`.
+        ``app.state.collection`` is the :class:`~shannon_game.experiments.collect.collection.Collection`.
 
     Raises
     ------

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from sqlalchemy import bindparam, func, select
 from sqlalchemy.orm import Session as Transaction
 
-from experiments.collect.collection import Collection
-from experiments.collect.tables import Player, Session, SurveyAnswer
+from shannon_game.experiments.collect.collection import Collection
+from shannon_game.experiments.collect.tables import Player, Session, SurveyAnswer
 
 __all__ = ["PLACES", "Refusal", "enter", "finish", "go_on", "session_of", "token_hash", "withdraw"]
 

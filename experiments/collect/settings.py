@@ -7,12 +7,12 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from estimators.errors import InputError
-from experiments.collect.players.settings import PlayerPopulation
-from experiments.harness.settings import Seeded
-from experiments.harness.text_models import TextModels
-from inference.settings import Count, Positive, Settings, Text, UserPath
-from inference.text.prompts import PromptSettings
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.collect.players.settings import PlayerPopulation
+from shannon_game.experiments.harness.settings import Seeded
+from shannon_game.experiments.harness.text_models import TextModels
+from shannon_game.inference.settings import Count, Positive, Settings, Text, UserPath
+from shannon_game.inference.text.prompts import PromptSettings
 
 __all__ = ["CollectSettings", "GameName", "PaySettings", "RecruiterSettings"]
 
@@ -60,7 +60,7 @@ class PaySettings(Settings):
 
 
 class CollectSettings(Seeded):
-    """Settings of :func:`~experiments.collect.experiment.collect`."""
+    """Settings of :func:`~shannon_game.experiments.collect.experiment.collect`."""
 
     OWN: ClassVar[tuple[str, ...]] = ("players",)
 

@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from estimators.errors import InputError, unknown_choice
-from experiments.collect.yaml_file import parse_yaml
+from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.experiments.collect.yaml_file import parse_yaml
 
 __all__ = ["Strings", "available", "page_version", "read_strings"]
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from estimators.errors import InputError
-from experiments.collect.games.protocol import FormError
-from experiments.collect.yaml_file import parse_yaml
-from inference.settings import Settings, Text, settings_from
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.collect.games.protocol import FormError
+from shannon_game.experiments.collect.yaml_file import parse_yaml
+from shannon_game.inference.settings import Settings, Text, settings_from
 
 __all__ = ["Survey", "SurveyQuestion", "consent_paragraphs", "in_language", "read_answers", "read_survey"]
 

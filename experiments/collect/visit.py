@@ -16,11 +16,19 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from experiments.collect.collection import Collection
-from experiments.collect.security import AGES_SECONDS, COOKIE, csrf_token, is_csrf_token, new_token, read_cookie, signed
-from experiments.collect.sessions import PLACES, Refusal
-from experiments.collect.surveys import in_language
-from experiments.collect.tables import Session
+from shannon_game.experiments.collect.collection import Collection
+from shannon_game.experiments.collect.security import (
+    AGES_SECONDS,
+    COOKIE,
+    csrf_token,
+    is_csrf_token,
+    new_token,
+    read_cookie,
+    signed,
+)
+from shannon_game.experiments.collect.sessions import PLACES, Refusal
+from shannon_game.experiments.collect.surveys import in_language
+from shannon_game.experiments.collect.tables import Session
 
 __all__ = [
     "BODY_SECONDS",

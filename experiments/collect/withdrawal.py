@@ -7,12 +7,12 @@ import logging
 from sqlalchemy.orm import Session as Transaction
 from starlette.responses import Response
 
-from experiments.collect.deletion import forget
-from experiments.collect.pages import Handler
-from experiments.collect.security import COOKIE
-from experiments.collect.sessions import session_of
-from experiments.collect.tables import ServerValue
-from experiments.collect.visit import Visit, page, redirect
+from shannon_game.experiments.collect.deletion import forget
+from shannon_game.experiments.collect.pages import Handler
+from shannon_game.experiments.collect.security import COOKIE
+from shannon_game.experiments.collect.sessions import session_of
+from shannon_game.experiments.collect.tables import ServerValue
+from shannon_game.experiments.collect.visit import Visit, page, redirect
 
 __all__ = ["WITHDRAWAL_PAGES", "n_withdrawn"]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from estimators.errors import InputError
+from shannon_game.estimators.errors import InputError
 
 __all__ = ["parse_yaml"]
 
@@ -20,7 +20,7 @@ def parse_yaml(text: str, source: object, field: str | None = None) -> Any:
     {'age': {'kind': 'number'}}
     >>> parse_yaml("name: age\nname: sex\n", "before.yaml")
     Traceback (most recent call last):
-    estimators.errors.InputError: before.yaml, name: stands twice, again in line 2
+    shannon_game.estimators.errors.InputError: before.yaml, name: stands twice, again in line 2
     """
     try:
         _refuse_doubled_keys(yaml.compose(text, yaml.SafeLoader), source, set())

@@ -10,16 +10,16 @@ import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 
-from estimators.comparison import (
+from shannon_game.estimators.comparison import (
     BootstrapGap,
     cluster_bootstrap,
     half_sample_bootstrap,
     log_terms,
     response_pairs,
 )
-from estimators.errors import InputError
-from estimators.perplexity import perplexity_of_loss
-from experiments.comparison.estimates import (
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.perplexity import perplexity_of_loss
+from shannon_game.experiments.comparison.estimates import (
     TABLE_COLUMNS,
     ComparisonSettings,
     RoundingSettings,
@@ -28,13 +28,13 @@ from experiments.comparison.estimates import (
     estimate,
     table_row,
 )
-from experiments.comparison.perplexity import sampling_warnings
-from experiments.harness.figures import STYLE, Series, forest, new_figure, player_colours, player_label
-from experiments.harness.marks import named
-from experiments.harness.result import ExperimentResult, experiment
-from experiments.harness.settings import rng_for, rows_of
-from experiments.harness.tables import table_variables
-from inference.settings import Count, Probability
+from shannon_game.experiments.comparison.perplexity import sampling_warnings
+from shannon_game.experiments.harness.figures import STYLE, Series, forest, new_figure, player_colours, player_label
+from shannon_game.experiments.harness.marks import named
+from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.settings import rng_for, rows_of
+from shannon_game.experiments.harness.tables import table_variables
+from shannon_game.inference.settings import Count, Probability
 
 __all__ = ["BootstrapSettings", "bootstrap", "bootstrap_figure"]
 
@@ -83,7 +83,7 @@ def bootstrap(study: xr.Dataset, settings: BootstrapSettings) -> ExperimentResul
 
     Examples
     --------
-    >>> from experiments import bootstrap, simulated
+    >>> from shannon_game import bootstrap, simulated
     >>> study = simulated(n_items=12, n_reference_items=30, vocab_size=300, n_candidates=40, n_participants=8)
     >>> bootstrap(study, players="lm-weak", cluster_replicates=50).table[["bootstrap", "n_replicates"]]
                   bootstrap  n_replicates

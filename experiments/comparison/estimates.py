@@ -13,7 +13,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 from pydantic import Field, model_validator
 
-from estimators.comparison import (
+from shannon_game.estimators.comparison import (
     ESTIMATORS,
     HUMAN,
     ItemTerms,
@@ -26,11 +26,11 @@ from estimators.comparison import (
     rounding_scheme,
     subsample_responses,
 )
-from estimators.comparison.rounding import SCHEMES
-from estimators.errors import InputError, unknown_choice
-from experiments.harness.figures import player_colours, player_label
-from experiments.harness.settings import Seeded, rng_for, rows_of
-from inference.settings import Count, Group, Names
+from shannon_game.estimators.comparison.rounding import SCHEMES
+from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.experiments.harness.figures import player_colours, player_label
+from shannon_game.experiments.harness.settings import Seeded, rng_for, rows_of
+from shannon_game.inference.settings import Count, Group, Names
 
 __all__ = [
     "TABLE_COLUMNS",
@@ -297,7 +297,7 @@ def table_row(result: PerplexityEstimate, generator: str) -> dict[str, Any]:
 
 
 def player_rows(table: pd.DataFrame) -> pd.DataFrame:
-    """Give the rows of a perplexity-like table what :func:`~experiments.harness.figures.forest` needs."""
+    """Give the rows of a perplexity-like table what :func:`~shannon_game.experiments.harness.figures.forest` needs."""
     rounded = table["rounding"] != "none"
     labels = [
         rounding_label(row.rounding) if row.rounding != "none" else player_label(row.player) for row in rows_of(table)

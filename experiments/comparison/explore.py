@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from estimators.comparison import HUMAN, comparison_items
-from estimators.comparison.study_sources import TARGET_POSITION, response_references
-from estimators.layout import item_labels, response_positions
-from experiments.harness.exploration import (
+from shannon_game.estimators.comparison import HUMAN, comparison_items
+from shannon_game.estimators.comparison.study_sources import TARGET_POSITION, response_references
+from shannon_game.estimators.layout import item_labels, response_positions
+from shannon_game.experiments.harness.exploration import (
     BETTER,
     Cell,
     Exploration,
@@ -20,14 +20,14 @@ from experiments.harness.exploration import (
     items_of,
     posterior_tables,
 )
-from experiments.harness.figures import player_label
-from experiments.harness.tables import short_names
-from inference.progress import counted
+from shannon_game.experiments.harness.figures import player_label
+from shannon_game.experiments.harness.tables import short_names
+from shannon_game.inference.progress import counted
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from experiments.harness.result import ExperimentResult
+    from shannon_game.experiments.harness.result import ExperimentResult
 
 __all__ = ["comparison_exploration"]
 
@@ -51,7 +51,7 @@ def comparison_exploration(study: xr.Dataset, result: ExperimentResult | None = 
 
     Examples
     --------
-    >>> from estimators.comparison.examples import comparison_study
+    >>> from shannon_game.estimators.comparison.examples import comparison_study
     >>> found = comparison_exploration(comparison_study())
     >>> [table.heading for table in found.tables[0]]
     ['Tokens: what people reported and models expected', 'Reports']

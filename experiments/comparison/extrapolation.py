@@ -17,16 +17,16 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from pydantic import Field
 
-from estimators.comparison import two_alternative_report
-from estimators.comparison.study_sources import TARGET_POSITION, response_references
-from estimators.errors import InputError
-from estimators.layout import HUMAN, item_positions
-from experiments.harness.figures import STYLE, new_figure, player_colours, player_label
-from experiments.harness.marks import light_grid, mark, named, titled
-from experiments.harness.result import ExperimentResult, experiment
-from experiments.harness.settings import Seeded, rng_for, rows_of
-from experiments.harness.tables import table_variables
-from inference.settings import Count, Probability
+from shannon_game.estimators.comparison import two_alternative_report
+from shannon_game.estimators.comparison.study_sources import TARGET_POSITION, response_references
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import HUMAN, item_positions
+from shannon_game.experiments.harness.figures import STYLE, new_figure, player_colours, player_label
+from shannon_game.experiments.harness.marks import light_grid, mark, named, titled
+from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.settings import Seeded, rng_for, rows_of
+from shannon_game.experiments.harness.tables import table_variables
+from shannon_game.inference.settings import Count, Probability
 
 __all__ = ["EXTRAPOLATION_COLUMNS", "ExtrapolationSettings", "extrapolation", "extrapolation_figure"]
 
@@ -78,7 +78,7 @@ def extrapolation(study: xr.Dataset, settings: ExtrapolationSettings) -> Experim
 
     Examples
     --------
-    >>> from experiments import extrapolation, simulated
+    >>> from shannon_game import extrapolation, simulated
     >>> study = simulated(n_items=20, n_participants=8, vocab_size=300, n_candidates=40)
     >>> extrapolation(study, n_replicates=50).table[["player", "degree"]].head(2)
       player  degree

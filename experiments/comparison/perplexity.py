@@ -8,7 +8,7 @@ import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 
-from estimators.comparison import (
+from shannon_game.estimators.comparison import (
     ESTIMATORS,
     HUMAN,
     PerplexityEstimate,
@@ -16,7 +16,7 @@ from estimators.comparison import (
     comparison_participants,
     drawn_response_mask,
 )
-from experiments.comparison.estimates import (
+from shannon_game.experiments.comparison.estimates import (
     TABLE_COLUMNS,
     ComparisonSettings,
     EstimatorSettings,
@@ -29,7 +29,7 @@ from experiments.comparison.estimates import (
     player_rows,
     table_row,
 )
-from experiments.harness.figures import (
+from shannon_game.experiments.harness.figures import (
     STYLE,
     TRUTH_ASKED,
     TRUTH_REFERENCE,
@@ -38,10 +38,10 @@ from experiments.harness.figures import (
     new_figure,
     player_label,
 )
-from experiments.harness.marks import named
-from experiments.harness.result import ExperimentResult, experiment
-from experiments.harness.settings import rows_of
-from experiments.harness.tables import for_screen, table_variables
+from shannon_game.experiments.harness.marks import named
+from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.settings import rows_of
+from shannon_game.experiments.harness.tables import for_screen, table_variables
 
 __all__ = ["PerplexitySettings", "estimates_dataset", "perplexity", "perplexity_figure", "sampling_warnings"]
 
@@ -72,12 +72,12 @@ def perplexity(study: xr.Dataset, settings: PerplexitySettings) -> ExperimentRes
     -------
     ExperimentResult
         One row a player and rounding, with gap and loss in bits as well. Its ``tables`` have one row an item
-        (:func:`estimators.comparison.comparison_items`, unrounded) and one row a participant
-        (:func:`estimators.comparison.comparison_participants`).
+        (:func:`shannon_game.estimators.comparison.comparison_items`, unrounded) and one row a participant
+        (:func:`shannon_game.estimators.comparison.comparison_participants`).
 
     Examples
     --------
-    >>> from experiments import perplexity, simulated
+    >>> from shannon_game import perplexity, simulated
     >>> study = simulated(n_items=12, n_reference_items=30, vocab_size=300, n_candidates=40, n_participants=8)
     >>> result = perplexity(study, players="lm-weak", rounding="none")
     >>> result.table[["player", "perplexity"]].round(1)

@@ -9,16 +9,16 @@ import xarray as xr
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from estimators.comparison.study_sources import TARGET_POSITION
-from estimators.documents import crossed_slope
-from estimators.errors import InputError, unknown_choice
-from estimators.layout import item_positions
-from experiments.harness.figures import STYLE, new_figure
-from experiments.harness.marks import light_grid, number_ticks, titled
-from experiments.harness.result import ExperimentResult, experiment
-from experiments.harness.settings import rows_of
-from experiments.harness.tables import table_variables
-from inference.settings import Count, Probability, Settings
+from shannon_game.estimators.comparison.study_sources import TARGET_POSITION
+from shannon_game.estimators.documents import crossed_slope
+from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.layout import item_positions
+from shannon_game.experiments.harness.figures import STYLE, new_figure
+from shannon_game.experiments.harness.marks import light_grid, number_ticks, titled
+from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.settings import rows_of
+from shannon_game.experiments.harness.tables import table_variables
+from shannon_game.inference.settings import Count, Probability, Settings
 
 __all__ = ["PRACTICE_COLUMNS", "PracticeSettings", "practice", "practice_answers", "practice_figure"]
 
@@ -80,7 +80,7 @@ def practice(study: xr.Dataset, settings: PracticeSettings) -> ExperimentResult:
 
     Examples
     --------
-    >>> from experiments import practice, simulated
+    >>> from shannon_game import practice, simulated
     >>> found = practice(simulated(n_items=30, n_participants=20, vocab_size=300, n_candidates=40))
     >>> found.table[["answers", "n_participants"]]
                   answers  n_participants

@@ -11,8 +11,8 @@ import xarray as xr
 from matplotlib.figure import Figure
 from pydantic import Field, field_validator
 
-from estimators.comparison import SCHEMES, rounding_scheme
-from experiments.comparison.estimates import (
+from shannon_game.estimators.comparison import SCHEMES, rounding_scheme
+from shannon_game.experiments.comparison.estimates import (
     TABLE_COLUMNS,
     ComparisonSettings,
     EstimatorSettings,
@@ -23,8 +23,8 @@ from experiments.comparison.estimates import (
     rounding_label,
     table_row,
 )
-from experiments.comparison.perplexity import estimates_dataset, sampling_warnings
-from experiments.harness.figures import (
+from shannon_game.experiments.comparison.perplexity import estimates_dataset, sampling_warnings
+from shannon_game.experiments.harness.figures import (
     STYLE,
     TRUTH_ASKED,
     finite_range,
@@ -33,9 +33,9 @@ from experiments.harness.figures import (
     player_colours,
     player_label,
 )
-from experiments.harness.marks import arms, mark, named
-from experiments.harness.result import ExperimentResult, experiment
-from experiments.harness.settings import rows_of
+from shannon_game.experiments.harness.marks import arms, mark, named
+from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.settings import rows_of
 
 __all__ = ["RoundingEffectSettings", "rounding", "rounding_figure"]
 
@@ -72,7 +72,7 @@ def rounding(study: xr.Dataset, settings: RoundingEffectSettings) -> ExperimentR
 
     Examples
     --------
-    >>> from experiments import rounding, simulated
+    >>> from shannon_game import rounding, simulated
     >>> study = simulated(n_items=12, n_reference_items=30, vocab_size=300, n_candidates=40, n_participants=8)
     >>> result = rounding(study, players="lm-weak", schemes=["none", "coarser"], rounding="none")
     >>> result.table[["rounding", "perplexity"]].round(1)

@@ -12,7 +12,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from estimators.comparison import (
+from shannon_game.estimators.comparison import (
     bias_curve,
     candidate_log_terms,
     diagnose_weights,
@@ -20,15 +20,15 @@ from estimators.comparison import (
     player_names,
     true_loss,
 )
-from estimators.errors import InputError
-from estimators.layout import HUMAN
-from estimators.perplexity import perplexity_of_loss
-from experiments.comparison.estimates import EstimateSettings, RoundingSettings, chosen_players
-from experiments.harness.figures import STYLE, new_figure, player_colours, player_label
-from experiments.harness.marks import curve, light_grid, mark, number_ticks
-from experiments.harness.result import ExperimentResult, experiment
-from experiments.harness.settings import rng_for, rows_of
-from inference.settings import Count, Counts, Probability
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import HUMAN
+from shannon_game.estimators.perplexity import perplexity_of_loss
+from shannon_game.experiments.comparison.estimates import EstimateSettings, RoundingSettings, chosen_players
+from shannon_game.experiments.harness.figures import STYLE, new_figure, player_colours, player_label
+from shannon_game.experiments.harness.marks import curve, light_grid, mark, number_ticks
+from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.settings import rng_for, rows_of
+from shannon_game.inference.settings import Count, Counts, Probability
 
 __all__ = ["SampleSizeSettings", "bias_by_kl_figure", "sample_size", "sample_size_figure"]
 
@@ -72,7 +72,7 @@ def sample_size(study: xr.Dataset, settings: SampleSizeSettings) -> ExperimentRe
 
     Examples
     --------
-    >>> from experiments import sample_size, simulated
+    >>> from shannon_game import sample_size, simulated
     >>> study = simulated(n_items=12, n_reference_items=30, vocab_size=300, n_candidates=40, n_participants=8)
     >>> sample_size(study, players="lm-weak", n=[1, 40]).table[["n", "error_nats"]].round(2)
         n  error_nats

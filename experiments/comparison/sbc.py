@@ -15,19 +15,19 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from pydantic import model_validator
 
-from estimators.errors import InputError, unknown_choice
-from experiments.comparison.estimates import RoundingSettings
-from experiments.harness.bayes import SamplerSettings
-from experiments.harness.figures import STYLE, new_figure
-from experiments.harness.marks import label_below, mark, named, titled
-from experiments.harness.replication import ReplicationSettings, replicates_path
-from experiments.harness.result import ExperimentResult, experiment
-from experiments.harness.settings import Seeded, rows_of
-from inference.posterior.sbc import SbcModel, run_sbc
-from inference.posterior.sbc import SbcSettings as FitSettings
-from inference.posterior.sbc_bands import EcdfBand, ecdf_band, ecdf_counts, judge_ranks
-from inference.progress import stage
-from inference.settings import Count, Probability
+from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.experiments.comparison.estimates import RoundingSettings
+from shannon_game.experiments.harness.bayes import SamplerSettings
+from shannon_game.experiments.harness.figures import STYLE, new_figure
+from shannon_game.experiments.harness.marks import label_below, mark, named, titled
+from shannon_game.experiments.harness.replication import ReplicationSettings, replicates_path
+from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.settings import Seeded, rows_of
+from shannon_game.inference.posterior.sbc import SbcModel, run_sbc
+from shannon_game.inference.posterior.sbc import SbcSettings as FitSettings
+from shannon_game.inference.posterior.sbc_bands import EcdfBand, ecdf_band, ecdf_counts, judge_ranks
+from shannon_game.inference.progress import stage
+from shannon_game.inference.settings import Count, Probability
 
 __all__ = ["MODELS", "SBC_COLUMNS", "SbcSettings", "judged_quantities", "quantities_outside", "sbc", "sbc_figure"]
 
@@ -43,16 +43,19 @@ SBC_COLUMNS = (
     "ess_median",
     "n_unconverged",
 )
-"""Columns of the table; see :class:`inference.posterior.sbc.SbcVerdict`.
+"""Columns of the table; see :class:`shannon_game.inference.posterior.sbc.SbcVerdict`.
 
 ``inside``: in the quantity's own band; ``inside_together``: in the wider one that holds all quantities at once.
 """
 
 MODELS: Mapping[str, str] = {
-    **{name: f"experiments.comparison.sbc_designs.{name}" for name in ("calibration", "calibration_beta", "reports")},
-    "accuracy": "experiments.guesses.sbc_designs.accuracy",
-    "recalibration": "experiments.bets.sbc_designs.recalibration",
-    "tvd": "experiments.cloze.sbc_designs.tvd",
+    **{
+        name: f"shannon_game.experiments.comparison.sbc_designs.{name}"
+        for name in ("calibration", "calibration_beta", "reports")
+    },
+    "accuracy": "shannon_game.experiments.guesses.sbc_designs.accuracy",
+    "recalibration": "shannon_game.experiments.bets.sbc_designs.recalibration",
+    "tvd": "shannon_game.experiments.cloze.sbc_designs.tvd",
 }
 """Model -> dotted name of the function that makes its design of a study and the settings."""
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from inference.comparison import sbc
-from inference.settings import from_numbers
-from models.comparison.calibration import CalibrationPriors, favoured_outcomes
-from models.comparison.calibration_data import reports_on_truth
-from models.comparison.report_process import ReportPriors
+from shannon_game.inference.comparison import sbc
+from shannon_game.inference.settings import from_numbers
+from shannon_game.models.comparison.calibration import CalibrationPriors, favoured_outcomes
+from shannon_game.models.comparison.calibration_data import reports_on_truth
+from shannon_game.models.comparison.report_process import ReportPriors
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from experiments.comparison.sbc import SbcSettings
-    from inference.posterior.sbc import SbcModel
+    from shannon_game.experiments.comparison.sbc import SbcSettings
+    from shannon_game.inference.posterior.sbc import SbcModel
 
 __all__ = ["calibration", "calibration_beta", "reports"]
 

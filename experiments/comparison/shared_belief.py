@@ -9,13 +9,19 @@ import xarray as xr
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from estimators.comparison import PrivateBelief, has_free_answers, private_belief, scaled_bridge, study_pool
-from experiments.comparison.estimates import RoundingSettings
-from experiments.harness.figures import STYLE, new_figure
-from experiments.harness.marks import light_grid, titled
-from experiments.harness.result import ExperimentResult, experiment
-from experiments.harness.tables import table_variables
-from inference.settings import Positive, Probability, Settings
+from shannon_game.estimators.comparison import (
+    PrivateBelief,
+    has_free_answers,
+    private_belief,
+    scaled_bridge,
+    study_pool,
+)
+from shannon_game.experiments.comparison.estimates import RoundingSettings
+from shannon_game.experiments.harness.figures import STYLE, new_figure
+from shannon_game.experiments.harness.marks import light_grid, titled
+from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.tables import table_variables
+from shannon_game.inference.settings import Positive, Probability, Settings
 
 __all__ = ["SHARED_BELIEF_COLUMNS", "SharedBeliefSettings", "shared_belief", "shared_belief_figure"]
 
@@ -70,7 +76,7 @@ def shared_belief(study: xr.Dataset, settings: SharedBeliefSettings) -> Experime
 
     Examples
     --------
-    >>> from experiments import designed_simulated, shared_belief
+    >>> from shannon_game import designed_simulated, shared_belief
     >>> study = designed_simulated(n_items=30, vocab_size=200, design={"n_comparisons_each": 2})
     >>> shared_belief(study).table[["slope_from", "n_participants"]]
          slope_from  n_participants

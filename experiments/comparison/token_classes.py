@@ -13,18 +13,23 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from pydantic import model_validator
 
-from estimators.comparison import comparison_items
-from estimators.documents.tokens import TOKEN_CLASSES, token_class
-from estimators.errors import InputError
-from estimators.layout import HUMAN
-from experiments.comparison.estimates import ComparisonSettings, RoundingSettings, asked_for, chosen_players
-from experiments.harness.figures import STYLE, new_figure, player_colours, player_label
-from experiments.harness.marks import light_grid, titled
-from experiments.harness.result import ExperimentResult, experiment
-from experiments.harness.settings import rows_of
-from experiments.harness.tables import table_variables
-from inference.progress import counted
-from inference.settings import Count
+from shannon_game.estimators.comparison import comparison_items
+from shannon_game.estimators.documents.tokens import TOKEN_CLASSES, token_class
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import HUMAN
+from shannon_game.experiments.comparison.estimates import (
+    ComparisonSettings,
+    RoundingSettings,
+    asked_for,
+    chosen_players,
+)
+from shannon_game.experiments.harness.figures import STYLE, new_figure, player_colours, player_label
+from shannon_game.experiments.harness.marks import light_grid, titled
+from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.settings import rows_of
+from shannon_game.experiments.harness.tables import table_variables
+from shannon_game.inference.progress import counted
+from shannon_game.inference.settings import Count
 
 __all__ = ["FACTORS", "TokenClassesSettings", "class_table", "item_levels", "token_classes", "token_classes_figure"]
 
@@ -75,7 +80,7 @@ def token_classes(study: xr.Dataset, settings: TokenClassesSettings) -> Experime
 
     Examples
     --------
-    >>> from experiments import simulated, token_classes
+    >>> from shannon_game import simulated, token_classes
     >>> study = simulated(n_items=12, n_reference_items=30, vocab_size=300, n_candidates=40, n_participants=8)
     >>> found = token_classes(study, players="lm-weak").table
     >>> found.loc[found["factor"] == "class", ["level", "n_items"]].reset_index(drop=True)

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from estimators.errors import InputError
+from shannon_game.estimators.errors import InputError
 
 __all__ = ["Cut", "Start", "cut_contexts"]
 

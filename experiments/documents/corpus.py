@@ -13,12 +13,12 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from pydantic import Field
 
-from estimators.documents import corpus_scores, unit_loss
-from estimators.errors import InputError
-from estimators.perplexity import perplexity_of_loss
-from experiments.documents.corpus_splits import split_contrasts, split_summary
-from experiments.documents.scored import Scored, of_shared_text, score_texts
-from experiments.harness.figures import (
+from shannon_game.estimators.documents import corpus_scores, unit_loss
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.perplexity import perplexity_of_loss
+from shannon_game.experiments.documents.corpus_splits import split_contrasts, split_summary
+from shannon_game.experiments.documents.scored import Scored, of_shared_text, score_texts
+from shannon_game.experiments.harness.figures import (
     STYLE,
     Series,
     finite_range,
@@ -28,18 +28,18 @@ from experiments.harness.figures import (
     player_colours,
     player_label,
 )
-from experiments.harness.language_models import (
+from shannon_game.experiments.harness.language_models import (
     GeneratedSettings,
     Work,
     chosen_generator,
     open_work,
 )
-from experiments.harness.marks import light_grid, titled
-from experiments.harness.result import ExperimentResult, experiment
-from experiments.harness.settings import Seeded, rng_for
-from inference.lm.loading import load_language_model
-from inference.settings import Count
-from inference.store.keys import result_key
+from shannon_game.experiments.harness.marks import light_grid, titled
+from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.settings import Seeded, rng_for
+from shannon_game.inference.lm.loading import load_language_model
+from shannon_game.inference.settings import Count
+from shannon_game.inference.store.keys import result_key
 
 __all__ = ["TABLE_COLUMNS", "CorpusSettings", "corpus", "corpus_figure"]
 
@@ -118,7 +118,7 @@ def corpus(study: xr.Dataset, settings: CorpusSettings) -> ExperimentResult:
     -------
     ExperimentResult
         :data:`TABLE_COLUMNS`, a row a model and split. Its ``tables`` have the differences between splits
-        (:func:`~experiments.documents.corpus_splits.split_contrasts`).
+        (:func:`~shannon_game.experiments.documents.corpus_splits.split_contrasts`).
     """
     models = settings.models
     if not models:

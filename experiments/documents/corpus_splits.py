@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.harness.settings import rows_of
+from shannon_game.experiments.harness.settings import rows_of
 
 __all__ = ["SPLIT_COLUMNS", "split_contrasts", "split_summary"]
 

@@ -11,14 +11,14 @@ import xarray as xr
 from matplotlib.figure import Figure
 from scipy import stats
 
-from estimators.documents import PooledMean, pooled_mean
-from estimators.errors import InputError
-from experiments.harness.figures import STYLE, Series, forest, new_figure
-from experiments.harness.marks import titled
-from experiments.harness.result import ExperimentResult, experiment
-from experiments.harness.settings import rows_of
-from experiments.harness.tables import table_variables
-from inference.settings import Probability, Settings
+from shannon_game.estimators.documents import PooledMean, pooled_mean
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.harness.figures import STYLE, Series, forest, new_figure
+from shannon_game.experiments.harness.marks import titled
+from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.settings import rows_of
+from shannon_game.experiments.harness.tables import table_variables
+from shannon_game.inference.settings import Probability, Settings
 
 __all__ = ["POOL_COLUMNS", "PoolSettings", "pool"]
 

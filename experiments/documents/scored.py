@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.errors import InputError
-from experiments.documents.shared_text import Span, inside, shared_span, units_of
-from experiments.harness.language_models import Work, batches_by_length
-from inference.lm.alignment import token_places
-from inference.lm.language_model import LanguageModel, encode, model_record
-from inference.lm.scoring import score_documents
-from inference.lm.vocabulary import vocabulary
-from inference.store.files import ragged
-from inference.store.keys import operation_key, result_key
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.documents.shared_text import Span, inside, shared_span, units_of
+from shannon_game.experiments.harness.language_models import Work, batches_by_length
+from shannon_game.inference.lm.alignment import token_places
+from shannon_game.inference.lm.language_model import LanguageModel, encode, model_record
+from shannon_game.inference.lm.scoring import score_documents
+from shannon_game.inference.lm.vocabulary import vocabulary
+from shannon_game.inference.store.files import ragged
+from shannon_game.inference.store.keys import operation_key, result_key
 
 __all__ = ["Scored", "of_shared_text", "score_texts"]
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.lm.alignment import shared_places
+from shannon_game.inference.lm.alignment import shared_places
 
 __all__ = ["Span", "inside", "shared_span", "units_of"]
 

@@ -12,10 +12,10 @@ from importlib.resources import files
 
 from omegaconf import OmegaConf
 
-from estimators.errors import InputError, unknown_choice
-from experiments.harness.job import before
-from experiments.harness.stand_ins import import_for_settings
-from inference.settings import setting_lines
+from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.experiments.harness.job import before
+from shannon_game.experiments.harness.stand_ins import import_for_settings
+from shannon_game.inference.settings import setting_lines
 
 __all__ = ["SHELLS", "completion", "names", "script", "settings"]
 

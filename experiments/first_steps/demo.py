@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from estimators.errors import InputError, require_packages
-from experiments.harness.csv_tables import write_csv
-from experiments.harness.html_page import html_page
-from experiments.harness.outputs import save_figures
-from experiments.harness.registry import EXTRAS
-from experiments.harness.tables import markdown_table
-from inference.manifest import replaced
-from inference.progress import duration, say, stage
+from shannon_game.estimators.errors import InputError, require_packages
+from shannon_game.experiments.harness.csv_tables import write_csv
+from shannon_game.experiments.harness.html_page import html_page
+from shannon_game.experiments.harness.outputs import save_figures
+from shannon_game.experiments.harness.registry import EXTRAS
+from shannon_game.experiments.harness.tables import markdown_table
+from shannon_game.inference.manifest import replaced
+from shannon_game.inference.progress import duration, say, stage
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from experiments.harness.result import ExperimentResult
+    from shannon_game.experiments.harness.result import ExperimentResult
 
 __all__ = ["PARTS", "Part", "demo", "guesses_until_right"]
 
@@ -111,13 +111,13 @@ def _answer(folder: Path, name: str, result: ExperimentResult) -> list[str]:
 
 
 def _perplexity() -> ExperimentResult:
-    from experiments import perplexity, simulated  # noqa: PLC0415 - each question imports what it needs
+    from shannon_game import perplexity, simulated  # noqa: PLC0415 - each question imports what it needs
 
     return perplexity(simulated())
 
 
 def _tvd() -> ExperimentResult:
-    from experiments import cloze_simulated, tvd  # noqa: PLC0415
+    from shannon_game import cloze_simulated, tvd  # noqa: PLC0415
 
     return tvd(cloze_simulated())
 
@@ -146,20 +146,20 @@ def guesses_until_right(*, n_people: int = 12, n_words: int = 40, seed: int = 0)
 
 
 def _accuracy() -> ExperimentResult:
-    from experiments import accuracy, guess_study  # noqa: PLC0415
+    from shannon_game import accuracy, guess_study  # noqa: PLC0415
 
     first = guesses_until_right().groupby(["participant", "position"], as_index=False).first()
     return accuracy(guess_study(first, name="first guesses"), posterior=False, min_answers=40)
 
 
 def _bounds() -> ExperimentResult:
-    from experiments import guess_bounds, guess_study  # noqa: PLC0415
+    from shannon_game import guess_bounds, guess_study  # noqa: PLC0415
 
     return guess_bounds(guess_study(guesses_until_right(), name="guesses until right"), vocab_size=1000)
 
 
 def _posterior() -> ExperimentResult:
-    from experiments import human_loss, simulated  # noqa: PLC0415
+    from shannon_game import human_loss, simulated  # noqa: PLC0415
 
     return human_loss(simulated(), players=["lm-medium", "lm-weak"], rounding="none")
 
@@ -170,7 +170,7 @@ PARTS = (
         "People are asked which of two tokens comes next. A dot is the perplexity that equation 5 makes of the "
         "answers, with two standard errors; lower is better. Bars and stars are the truth: where a dot is far "
         "from it, the estimator is wrong, not the player.",
-        "from experiments import perplexity, simulated\nperplexity(simulated()).figures['perplexity']",
+        "from shannon_game import perplexity, simulated\nperplexity(simulated()).figures['perplexity']",
         "",
         _perplexity,
     ),
@@ -179,14 +179,14 @@ PARTS = (
         "Many people write the next word. The total variation distance is 0 if a model gives every word the "
         "probability that people give it, and 1 if they share no word. Samples of people differ too: the other half of "
         "the people is the distance to compare with.",
-        "from experiments import cloze_simulated, tvd\ntvd(cloze_simulated()).table",
+        "from shannon_game import cloze_simulated, tvd\ntvd(cloze_simulated()).table",
         "cloze",
         _tvd,
     ),
     Part(
         "How often is the first guess right?",
         "Each person guesses every word of a story. Bars are 95% intervals over people and words.",
-        "from experiments import accuracy, guess_study\naccuracy(guess_study(guesses), posterior=False).table",
+        "from shannon_game import accuracy, guess_study\naccuracy(guess_study(guesses), posterior=False).table",
         "cloze",
         _accuracy,
     ),
@@ -194,7 +194,7 @@ PARTS = (
         "How much does a word tell? Shannon's bounds",
         "People guess until they are right, as in Shannon's experiment of 1951. The numbers of guesses bound the "
         "entropy of a word from below and above.",
-        "from experiments import guess_bounds, guess_study\nguess_bounds(guess_study(guesses), vocab_size=1000).table",
+        "from shannon_game import guess_bounds, guess_study\nguess_bounds(guess_study(guesses), vocab_size=1000).table",
         "cloze",
         _bounds,
     ),
@@ -203,7 +203,7 @@ PARTS = (
         "Dots are posteriors of two language models with 90% intervals, on the answers of the first question. The "
         "generator, lm-medium, is known exactly. For lm-weak equation 5 (square) is far too low, because a few "
         "candidates carry all of its weight; the posterior is nearer to the truth, and with these data still below it.",
-        "from experiments import human_loss, simulated\n"
+        "from shannon_game import human_loss, simulated\n"
         "human_loss(simulated(), players=['lm-medium', 'lm-weak']).table",
         "bayes",
         _posterior,

@@ -8,8 +8,8 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 
-from experiments.first_steps import installed, machine
-from inference.progress import counted
+from shannon_game.experiments.first_steps import installed, machine
+from shannon_game.inference.progress import counted
 
 __all__ = ["doctor", "look"]
 
@@ -41,7 +41,7 @@ def look(*, gpu: bool = True) -> tuple[Section, ...]:
 
     Examples
     --------
-    >>> from experiments.first_steps.doctor import look
+    >>> from shannon_game.experiments.first_steps.doctor import look
     >>> [section.name for section in look(gpu=False)]
     ['python and packages', 'extras', 'machine', 'caches', 'public data']
     """

@@ -13,9 +13,9 @@ from typing import Any
 
 import pooch
 
-from experiments.first_steps.installed import Finding
-from experiments.studies.public_data import VARIABLE
-from inference.progress import counted
+from shannon_game.experiments.first_steps.installed import Finding
+from shannon_game.experiments.studies.public_data import VARIABLE
+from shannon_game.inference.progress import counted
 
 __all__ = ["caches", "data", "data_folder", "gpus", "resources"]
 

@@ -6,15 +6,23 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from estimators.guesses import guess_contexts, guess_items
-from estimators.layout import HUMAN, response_positions
-from experiments.harness.exploration import BETTER, Cell, Exploration, ItemTable, best_of, fill_labels, items_of
-from experiments.harness.tables import short_names
+from shannon_game.estimators.guesses import guess_contexts, guess_items
+from shannon_game.estimators.layout import HUMAN, response_positions
+from shannon_game.experiments.harness.exploration import (
+    BETTER,
+    Cell,
+    Exploration,
+    ItemTable,
+    best_of,
+    fill_labels,
+    items_of,
+)
+from shannon_game.experiments.harness.tables import short_names
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from experiments.harness.result import ExperimentResult
+    from shannon_game.experiments.harness.result import ExperimentResult
 
 _TEXT_SHOWN = 600
 """Characters of the text before the place."""

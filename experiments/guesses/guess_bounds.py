@@ -11,23 +11,23 @@ import xarray as xr
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from estimators.documents.guess_bounds import guess_bounds as bounds_of
-from estimators.guesses import GuessRanks, guess_ranks
-from estimators.layout import HUMAN
-from experiments.harness.figures import Series, player_label
-from experiments.harness.plots import forest_figure
-from experiments.harness.result import ExperimentResult, experiment
-from experiments.harness.settings import rows_of
-from experiments.harness.tables import short_names, table_variables
-from inference.progress import counted
-from inference.settings import Count, Probability, Settings
+from shannon_game.estimators.documents.guess_bounds import guess_bounds as bounds_of
+from shannon_game.estimators.guesses import GuessRanks, guess_ranks
+from shannon_game.estimators.layout import HUMAN
+from shannon_game.experiments.harness.figures import Series, player_label
+from shannon_game.experiments.harness.plots import forest_figure
+from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.settings import rows_of
+from shannon_game.experiments.harness.tables import short_names, table_variables
+from shannon_game.inference.progress import counted
+from shannon_game.inference.settings import Count, Probability, Settings
 
 GUESS_BOUND_COLUMNS = (
     *("player", "n_words", "n_items", "n_participants", "n_not_found"),
     *("lower_nats", "lower_se_nats", "upper_nats", "upper_se_nats", "upper_plug_in_nats", "lower_bits", "upper_bits"),
     *("is_falling", "top_1", "reciprocal"),
 )
-"""Columns of the table; see :class:`estimators.rankings.GuessBounds`.
+"""Columns of the table; see :class:`shannon_game.estimators.rankings.GuessBounds`.
 
 ``player`` is "human" for all participants together, then each one; ``reciprocal`` is the mean of 1 / rank, 0 for a word
 that was not found.
@@ -62,8 +62,8 @@ def guess_bounds(study: xr.Dataset, settings: GuessBoundsSettings) -> Experiment
 
     Examples
     --------
-    >>> from experiments import guess_bounds
-    >>> from estimators.guesses.examples import guess_study
+    >>> from shannon_game import guess_bounds
+    >>> from shannon_game.estimators.guesses.examples import guess_study
     >>> guess_bounds(guess_study(), vocab_size=100).table["player"].tolist()
     ['human', 'p0', 'p1', 'p2', 'p3']
     """

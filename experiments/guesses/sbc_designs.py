@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from inference.guesses.sbc import accuracy_sbc, small_accuracy_design
-from inference.settings import from_numbers
-from models.guesses.accuracy_priors import AccuracyPriors
+from shannon_game.inference.guesses.sbc import accuracy_sbc, small_accuracy_design
+from shannon_game.inference.settings import from_numbers
+from shannon_game.models.guesses.accuracy_priors import AccuracyPriors
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from inference.posterior.sbc import SbcModel
+    from shannon_game.inference.posterior.sbc import SbcModel
 
 
 def accuracy(_study: xr.Dataset, settings: Any) -> SbcModel:

@@ -12,24 +12,24 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from experiments.harness.settings import Seeded, rng_for
-from inference.posterior.arviz_adapter import group, thin
-from inference.posterior.thresholds import GateThresholds
-from inference.progress import advance, say, stage
-from inference.settings import Count, Group, Probability, Settings, numbers_of
+from shannon_game.experiments.harness.settings import Seeded, rng_for
+from shannon_game.inference.posterior.arviz_adapter import group, thin
+from shannon_game.inference.posterior.thresholds import GateThresholds
+from shannon_game.inference.progress import advance, say, stage
+from shannon_game.inference.settings import Count, Group, Probability, Settings, numbers_of
 
 if TYPE_CHECKING:
     import pymc as pm
     import xarray as xr
 
-    from inference.posterior.arviz_adapter import InferenceData
-    from inference.posterior.convergence import Convergence
-    from inference.posterior.sampling import CompiledModel
+    from shannon_game.inference.posterior.arviz_adapter import InferenceData
+    from shannon_game.inference.posterior.convergence import Convergence
+    from shannon_game.inference.posterior.sampling import CompiledModel
 
 log = logging.getLogger("shannon-game")
 
 CONVERGENCE_COLUMNS = ("r_hat_max", "ess_bulk_min", "ess_tail_min", "n_divergent", "bfmi_min", "converged")
-"""Columns of every table with a posterior in it; see :class:`~inference.posterior.convergence.Convergence`."""
+"""Columns of every table with a posterior in it; see :class:`~shannon_game.inference.posterior.convergence.Convergence`."""
 
 
 FITS = "fits"
@@ -63,7 +63,7 @@ class SamplerSettings(Group, ChainSettings):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Arguments of :func:`inference.posterior.sampling.sample`."""
+        """Arguments of :func:`shannon_game.inference.posterior.sampling.sample`."""
         named = {name: getattr(self, name) for name in SamplerSettings.model_fields}
         return {"sampler": named.pop("name"), **named}
 
@@ -122,7 +122,7 @@ def draw_posterior(
 ) -> InferenceData:
     """Sample a posterior; :func:`fit_model` judges it too."""
     # experiments whose posterior is optional import this module without the extra bayes
-    from inference.posterior.sampling import sample  # noqa: PLC0415
+    from shannon_game.inference.posterior.sampling import sample  # noqa: PLC0415
 
     arguments = settings.sampler.arguments
     arguments["draws"] *= times_draws
@@ -133,7 +133,7 @@ def fit_model(
     settings: BayesianSettings, model: pm.Model | CompiledModel, purpose: str, *, times_draws: int = 1
 ) -> Fit:
     """Sample a posterior and judge it."""
-    from inference.posterior.convergence import check_convergence  # noqa: PLC0415 - see draw_posterior
+    from shannon_game.inference.posterior.convergence import check_convergence  # noqa: PLC0415 - see draw_posterior
 
     idata = draw_posterior(settings, model, purpose, times_draws=times_draws)
     advance(FITS)
@@ -144,7 +144,7 @@ def with_all_groups(
     idata: InferenceData, model: pm.Model | CompiledModel, seed: int, purpose: str, *, keep: int | None = None
 ) -> InferenceData:
     """Add to a posterior what the sampler leaves out: log-likelihood, prior, predictions, data."""
-    from inference.posterior.predictive import complete  # noqa: PLC0415 - see draw_posterior
+    from shannon_game.inference.posterior.predictive import complete  # noqa: PLC0415 - see draw_posterior
 
     return complete(
         idata if keep is None else thin(idata, keep), model, seed=sampler_seed(seed, f"predictive {purpose}")

@@ -15,21 +15,27 @@ from typing import IO, TYPE_CHECKING, Any
 import pandas as pd
 from omegaconf import OmegaConf
 
-from estimators.code_identity import code_hash, package_version
-from estimators.errors import InputError, printable
-from experiments.harness.bundle_checks import Check, check_bundle, checks_page, without_texts
-from experiments.harness.csv_tables import csv_text, is_formula, write_csv
-from experiments.harness.pseudonyms import PEOPLE_SETTINGS, people_of
-from experiments.harness.tables import cell_text, is_number, markdown_plain, markdown_table, split_constants
-from experiments.harness.templates import fill
-from inference.manifest import MANIFEST, replaced
-from inference.progress import counted
+from shannon_game.estimators.code_identity import code_hash, package_version
+from shannon_game.estimators.errors import InputError, printable
+from shannon_game.experiments.harness.bundle_checks import Check, check_bundle, checks_page, without_texts
+from shannon_game.experiments.harness.csv_tables import csv_text, is_formula, write_csv
+from shannon_game.experiments.harness.pseudonyms import PEOPLE_SETTINGS, people_of
+from shannon_game.experiments.harness.tables import (
+    cell_text,
+    is_number,
+    markdown_plain,
+    markdown_table,
+    split_constants,
+)
+from shannon_game.experiments.harness.templates import fill
+from shannon_game.inference.manifest import MANIFEST, replaced
+from shannon_game.inference.progress import counted
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from experiments.harness.result import ExperimentResult
-    from inference.settings import Settings
+    from shannon_game.experiments.harness.result import ExperimentResult
+    from shannon_game.inference.settings import Settings
 
 __all__ = ["bundle", "zip_folder"]
 
@@ -87,7 +93,7 @@ def bundle(
 
     Examples
     --------
-    >>> from experiments import bundle, perplexity, pseudonymous, simulated
+    >>> from shannon_game import bundle, perplexity, pseudonymous, simulated
     >>> study, key = pseudonymous(simulated())
     >>> bundle(study, perplexity(study), "for_osf", experiment="perplexity")  # doctest: +SKIP
     """

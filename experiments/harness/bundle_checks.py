@@ -9,7 +9,7 @@ from typing import Literal
 
 import pandas as pd
 
-from experiments.harness.tables import markdown_table
+from shannon_game.experiments.harness.tables import markdown_table
 
 __all__ = ["Check", "check_bundle", "checks_page", "like_an_id", "without_texts"]
 

@@ -15,12 +15,12 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException, MissingConfigException
 from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 
-from estimators.code_identity import package_version
-from estimators.errors import InputError, how_to_install, unknown_choice
-from experiments.harness import sweep
-from experiments.harness.given_keys import refuse_keys
-from experiments.harness.help import command_help, experiment_help
-from experiments.harness.registry import installed_configs
+from shannon_game.estimators.code_identity import package_version
+from shannon_game.estimators.errors import InputError, how_to_install, unknown_choice
+from shannon_game.experiments.harness import sweep
+from shannon_game.experiments.harness.given_keys import refuse_keys
+from shannon_game.experiments.harness.help import command_help, experiment_help
+from shannon_game.experiments.harness.registry import installed_configs
 
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 __all__ = ["OWN_COMMANDS", "check_arguments", "no_experiment", "one_line", "quoted", "readable", "search_path"]
 
 OWN_COMMANDS: Mapping[str, tuple[str, str]] = {
-    "doctor": ("experiments.first_steps.doctor", "doctor"),
-    "demo": ("experiments.first_steps.demo", "demo"),
-    "--completion": ("experiments.first_steps.completion", "completion"),
+    "doctor": ("shannon_game.experiments.first_steps.doctor", "doctor"),
+    "demo": ("shannon_game.experiments.first_steps.demo", "demo"),
+    "--completion": ("shannon_game.experiments.first_steps.completion", "completion"),
 }
 """First words that are no experiment -> module and function; each is imported when it is called."""
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from inference.disk import refuse_other, whole, write_whole
+from shannon_game.inference.disk import refuse_other, whole, write_whole
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from experiments.harness.figures import player_label
+from shannon_game.experiments.harness.figures import player_label
 
 if TYPE_CHECKING:
-    from experiments.harness.result import ExperimentResult
+    from shannon_game.experiments.harness.result import ExperimentResult
 
 __all__ = ["BETTER", "Exploration", "ItemTable", "best_of", "fill_labels", "item_table", "items_of", "posterior_tables"]
 
@@ -118,7 +118,7 @@ def _summaries(result: ExperimentResult, known: set[str]) -> list[tuple[str, str
     """Of what, which quantity, of which items, and its quantiles (median, 5%, 95%) by item."""
     found = []
     for name, idata in result.posteriors.items():
-        from inference.posterior.arviz_adapter import group  # noqa: PLC0415 - only a Bayesian result has any
+        from shannon_game.inference.posterior.arviz_adapter import group  # noqa: PLC0415 - only a Bayesian result has any
 
         posterior = group(idata, "posterior")
         for variable, draws in posterior.data_vars.items():

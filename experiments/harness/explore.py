@@ -17,26 +17,26 @@ import numpy as np
 import pandas as pd
 from hydra.utils import get_object
 
-from estimators.errors import InputError, require_packages
-from experiments.harness.exploration import BETTER, Exploration
-from experiments.harness.figures import player_colours, player_label
-from experiments.harness.registry import EXTRAS
-from inference.disk import refuse_other, write_whole
-from inference.progress import counted
+from shannon_game.estimators.errors import InputError, require_packages
+from shannon_game.experiments.harness.exploration import BETTER, Exploration
+from shannon_game.experiments.harness.figures import player_colours, player_label
+from shannon_game.experiments.harness.registry import EXTRAS
+from shannon_game.inference.disk import refuse_other, write_whole
+from shannon_game.inference.progress import counted
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from experiments.harness.result import ExperimentResult
+    from shannon_game.experiments.harness.result import ExperimentResult
 
 __all__ = ["EXPLORERS", "MAX_ITEMS", "check_explorer", "explore", "explorer_page"]
 
 EXPLORERS: Mapping[str, tuple[str, str, str]] = {
-    "comparison": ("experiments.comparison.explore.comparison_exploration", "report", "comparison study"),
-    "cloze": ("experiments.cloze.explore.cloze_exploration", "word_text", "cloze study"),
-    "guess": ("experiments.guesses.explore.guess_exploration", "correct", "study of guesses"),
-    "ranking": ("experiments.rankings.explore.ranking_exploration", "ranked_token", "ranking study"),
-    "bet": ("experiments.bets.explore.bet_exploration", "bet_hit", "study of bets"),
+    "comparison": ("shannon_game.experiments.comparison.explore.comparison_exploration", "report", "comparison study"),
+    "cloze": ("shannon_game.experiments.cloze.explore.cloze_exploration", "word_text", "cloze study"),
+    "guess": ("shannon_game.experiments.guesses.explore.guess_exploration", "correct", "study of guesses"),
+    "ranking": ("shannon_game.experiments.rankings.explore.ranking_exploration", "ranked_token", "ranking study"),
+    "bet": ("shannon_game.experiments.bets.explore.bet_exploration", "bet_hit", "study of bets"),
 }
 """Kind of study -> what describes its items, a variable that no other kind has, its name in the page."""
 
@@ -94,7 +94,7 @@ def explore(study: xr.Dataset, result: ExperimentResult | None, path: str | Path
 
     Examples
     --------
-    >>> from experiments import explore, perplexity, simulated
+    >>> from shannon_game import explore, perplexity, simulated
     >>> study = simulated()
     >>> explore(study, perplexity(study), "explore.html")  # doctest: +SKIP
     """

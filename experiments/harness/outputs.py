@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from omegaconf import DictConfig, OmegaConf
 
-from estimators.code_identity import PACKAGES, code_hash, package_version
-from estimators.errors import InputError
-from estimators.layout import notes
-from experiments.harness.csv_tables import write_csv
-from experiments.harness.report import report
-from experiments.harness.result import ExperimentResult
-from inference.disk import make_room, write_whole
-from inference.manifest import (
+from shannon_game.estimators.code_identity import PACKAGES, code_hash, package_version
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import notes
+from shannon_game.experiments.harness.csv_tables import write_csv
+from shannon_game.experiments.harness.report import report
+from shannon_game.experiments.harness.result import ExperimentResult
+from shannon_game.inference.disk import make_room, write_whole
+from shannon_game.inference.manifest import (
     SCRATCH,
     Manifest,
     in_the_way,
@@ -30,8 +30,8 @@ from inference.manifest import (
     remove_scratch,
     take_unused,
 )
-from inference.own_folder import LOCK
-from inference.settings import Settings
+from shannon_game.inference.own_folder import LOCK
+from shannon_game.inference.settings import Settings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -275,17 +275,17 @@ def write_outputs(
     )
     (staging / "report.md").write_text(text, encoding="utf-8")
     if cfg.output.html:
-        from experiments.harness.html_page import html_page  # noqa: PLC0415 - a run that writes none needs no parser
+        from shannon_game.experiments.harness.html_page import html_page  # noqa: PLC0415 - a run that writes none needs no parser
 
         (staging / "report.html").write_text(
             html_page(text, [staging, staging.parent], verdicts=result.verdicts), encoding="utf-8"
         )
     if cfg.output.explore:
-        from experiments.harness.explore import explore  # noqa: PLC0415 - as above
+        from shannon_game.experiments.harness.explore import explore  # noqa: PLC0415 - as above
 
         explore(study, result, staging / "explore.html")
     if cfg.output.bundle:
-        from experiments.harness.bundle import bundle  # noqa: PLC0415 - as above
+        from shannon_game.experiments.harness.bundle import bundle  # noqa: PLC0415 - as above
 
         if key is not None and len(key):
             write_csv(key, staging / PSEUDONYMS, private=True)
@@ -302,7 +302,7 @@ def write_outputs(
 
 def _save_posteriors(folder: Path, posteriors: Mapping[str, Any]) -> None:
     if posteriors:
-        from inference.posterior.storage import save_posterior  # noqa: PLC0415 - only a Bayesian experiment has any
+        from shannon_game.inference.posterior.storage import save_posterior  # noqa: PLC0415 - only a Bayesian experiment has any
 
         for name, idata in posteriors.items():
             save_posterior(idata, folder / _POSTERIOR.format(name))

@@ -12,8 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
-from experiments.harness.figures import STYLE, Series, forest, new_figure
-from experiments.harness.marks import arms, light_grid, mark, named, number_ticks, titled
+from shannon_game.experiments.harness.figures import STYLE, Series, forest, new_figure
+from shannon_game.experiments.harness.marks import arms, light_grid, mark, named, number_ticks, titled
 
 styled = mpl.rc_context(STYLE)
 """Decorator of a function that draws a figure: the house style."""

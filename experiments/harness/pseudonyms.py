@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from inference.settings import Settings
+from shannon_game.inference.settings import Settings
 
 __all__ = ["PEOPLE_SETTINGS", "people_of", "pseudonymous", "settings_with_pseudonyms"]
 
@@ -39,7 +39,7 @@ def pseudonymous(study: xr.Dataset) -> tuple[xr.Dataset, pd.DataFrame]:
 
     Examples
     --------
-    >>> from estimators.guesses.examples import guess_study
+    >>> from shannon_game.estimators.guesses.examples import guess_study
     >>> study, key = pseudonymous(guess_study())
     >>> key.head(2)
       participant pseudonym

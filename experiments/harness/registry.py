@@ -16,19 +16,19 @@ from hydra.plugins.config_source import ConfigLoadError
 from hydra.utils import get_object
 from omegaconf import DictConfig, ListConfig, OmegaConf
 
-from estimators.errors import InputError, require_packages, unknown_choice
+from shannon_game.estimators.errors import InputError, require_packages, unknown_choice
 
 __all__ = ["EXTRAS", "KINDS", "Entry", "entry_of", "given_to", "installed_configs", "known", "load_target", "to_plain"]
 
 KINDS: Mapping[str, str] = {
-    "comparison": "estimators.comparison.validate_comparison_study",
-    "cloze": "estimators.cloze.validate_cloze_study",
-    "guess": "estimators.guesses.validate_guess_study",
-    "ranking": "estimators.rankings.validate_ranking_study",
-    "bet": "estimators.bets.validate_bet_study",
-    "documents": "estimators.documents.validate_documents_study",
-    "estimates": "estimators.documents.validate_estimates_study",
-    "published": "experiments.papers.published_study.validate_published_study",
+    "comparison": "shannon_game.estimators.comparison.validate_comparison_study",
+    "cloze": "shannon_game.estimators.cloze.validate_cloze_study",
+    "guess": "shannon_game.estimators.guesses.validate_guess_study",
+    "ranking": "shannon_game.estimators.rankings.validate_ranking_study",
+    "bet": "shannon_game.estimators.bets.validate_bet_study",
+    "documents": "shannon_game.estimators.documents.validate_documents_study",
+    "estimates": "shannon_game.estimators.documents.validate_estimates_study",
+    "published": "shannon_game.experiments.papers.published_study.validate_published_study",
 }
 """Kind of study -> its validator, whose docstring says what such a study holds."""
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from estimators.errors import InputError
-from inference.settings import Count, Settings, UserPath
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.settings import Count, Settings, UserPath
 
 __all__ = ["PARTS", "REPLICATES", "ReplicationSettings", "replicates_path"]
 

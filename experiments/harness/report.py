@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig, OmegaConf
 
-from estimators.code_identity import package_version
-from estimators.layout import notes
-from experiments.harness.result import ExperimentResult, table_sections
-from experiments.harness.templates import fill
-from inference.progress import counted
-from inference.settings import Settings
+from shannon_game.estimators.code_identity import package_version
+from shannon_game.estimators.layout import notes
+from shannon_game.experiments.harness.result import ExperimentResult, table_sections
+from shannon_game.experiments.harness.templates import fill
+from shannon_game.inference.progress import counted
+from shannon_game.inference.settings import Settings
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -12,9 +12,9 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from estimators.errors import InputError
-from estimators.schema import NAMES, is_dataset
-from experiments.harness.tables import (
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.schema import NAMES, is_dataset
+from shannon_game.experiments.harness.tables import (
     for_readers,
     for_screen,
     markdown_plain,
@@ -22,8 +22,8 @@ from experiments.harness.tables import (
     screen_table,
     split_constants,
 )
-from inference.progress import counted
-from inference.settings import Settings
+from shannon_game.inference.progress import counted
+from shannon_game.inference.settings import Settings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,7 +73,7 @@ class ExperimentResult:
 
     def __post_init__(self) -> None:
         if self.figures:
-            from experiments.harness.figures import legible  # noqa: PLC0415 - the help draws nothing
+            from shannon_game.experiments.harness.figures import legible  # noqa: PLC0415 - the help draws nothing
 
             for figure in self.figures.values():
                 legible(figure)

@@ -17,11 +17,11 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from estimators.code_identity import sampler_versions
-from experiments.harness.folders import is_taken
-from experiments.harness.outputs import broken_output, config_hash, job_code, read_result, read_status
-from experiments.harness.replication import PARTS, REPLICATES
-from inference.manifest import FITS, remove_scratch
+from shannon_game.estimators.code_identity import sampler_versions
+from shannon_game.experiments.harness.folders import is_taken
+from shannon_game.experiments.harness.outputs import broken_output, config_hash, job_code, read_result, read_status
+from shannon_game.experiments.harness.replication import PARTS, REPLICATES
+from shannon_game.inference.manifest import FITS, remove_scratch
 
 __all__ = ["JobIdentity", "clear_work", "content_hash", "done_before", "fits_folder", "job_identity", "take_over"]
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
-from inference.settings import Settings
+from shannon_game.inference.settings import Settings
 
 __all__ = ["Seeded", "rng_for", "rows_of"]
 

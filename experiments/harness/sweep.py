@@ -20,12 +20,12 @@ from hydra.experimental.callback import Callback
 from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 
-from estimators.errors import InputError
-from experiments.harness.csv_tables import read_guarded_csv, write_csv
-from experiments.harness.outputs import broken_output, read_status, save_figures
-from experiments.harness.tables import for_readers, for_screen, markdown_table, print_table
-from inference.manifest import replaced
-from inference.progress import counted
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.harness.csv_tables import read_guarded_csv, write_csv
+from shannon_game.experiments.harness.outputs import broken_output, read_status, save_figures
+from shannon_game.experiments.harness.tables import for_readers, for_screen, markdown_table, print_table
+from shannon_game.inference.manifest import replaced
+from shannon_game.inference.progress import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -175,7 +175,7 @@ def _figure(table: pd.DataFrame, title: str, draw: SweepFigure | None) -> Figure
         return None
     if draw is not None:
         return draw(done, title)
-    from experiments.harness.sweep_figure import draw_summary  # noqa: PLC0415
+    from shannon_game.experiments.harness.sweep_figure import draw_summary  # noqa: PLC0415
 
     return draw_summary(done, value, title)
 

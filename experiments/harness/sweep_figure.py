@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from experiments.harness.figures import (
+from shannon_game.experiments.harness.figures import (
     STYLE,
     finite_range,
     log_perplexity_axis,
@@ -21,7 +21,7 @@ from experiments.harness.figures import (
     player_colours,
     player_label,
 )
-from experiments.harness.marks import arms, mark, number_ticks, titled
+from shannon_game.experiments.harness.marks import arms, mark, number_ticks, titled
 
 __all__ = ["draw_summary"]
 

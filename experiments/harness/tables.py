@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.errors import printable
+from shannon_game.estimators.errors import printable
 
 if TYPE_CHECKING:
     import pandas as pd

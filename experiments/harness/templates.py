@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from experiments.harness.tables import markdown_plain
+from shannon_game.experiments.harness.tables import markdown_plain
 
 __all__ = ["fill"]
 

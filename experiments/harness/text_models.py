@@ -12,21 +12,21 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from estimators.errors import InputError
-from experiments.harness.language_models import StoreSettings, Work, by_name, open_work
-from inference.api.chat import ChatAnswer, ChatQuestion, ask_questions
-from inference.api.client import UnusableCallError
-from inference.api.settings import ApiSettings
-from inference.lm.continuations import continuation_log_probs
-from inference.lm.generation import generate, option_log_probs
-from inference.lm.language_model import LanguageModel, model_record
-from inference.lm.loading import load_language_model
-from inference.lm.prompting import prompt_tokens
-from inference.lm.settings import ModelSettings
-from inference.progress import stage
-from inference.settings import Count, UserPath
-from inference.store.keys import OperationKey, context_seed, operation_key, result_key
-from inference.text.prompts import PromptSettings, Question
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.harness.language_models import StoreSettings, Work, by_name, open_work
+from shannon_game.inference.api.chat import ChatAnswer, ChatQuestion, ask_questions
+from shannon_game.inference.api.client import UnusableCallError
+from shannon_game.inference.api.settings import ApiSettings
+from shannon_game.inference.lm.continuations import continuation_log_probs
+from shannon_game.inference.lm.generation import generate, option_log_probs
+from shannon_game.inference.lm.language_model import LanguageModel, model_record
+from shannon_game.inference.lm.loading import load_language_model
+from shannon_game.inference.lm.prompting import prompt_tokens
+from shannon_game.inference.lm.settings import ModelSettings
+from shannon_game.inference.progress import stage
+from shannon_game.inference.settings import Count, UserPath
+from shannon_game.inference.store.keys import OperationKey, context_seed, operation_key, result_key
+from shannon_game.inference.text.prompts import PromptSettings, Question
 
 FloatArray = NDArray[np.float64]
 _Compute = Callable[[list[tuple[Question, str]]], Mapping[str, NDArray[Any]]]

@@ -1,7 +1,8 @@
 """``study=published``: what the papers print, with the source of every number and where a run finds ours.
 
 The rows stand in four tables beside this module, ``*published*.csv``, and in any of the user's own in their format: one
-row a value, the variables of :func:`experiments.papers.published_study.validate_published_study` as columns.
+row a value, the variables of :func:`shannon_game.experiments.papers.published_study.validate_published_study` as
+columns.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from estimators.errors import InputError
-from estimators.layout import add_note
-from experiments.harness.result import loader
-from experiments.papers.published_study import check_value, validate_published_study
-from experiments.studies.files import read_bytes
-from experiments.studies.parsing import some_of
-from inference.settings import Settings, UserPath
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import add_note
+from shannon_game.experiments.harness.result import loader
+from shannon_game.experiments.papers.published_study import check_value, validate_published_study
+from shannon_game.experiments.studies.files import read_bytes
+from shannon_game.experiments.studies.parsing import some_of
+from shannon_game.inference.settings import Settings, UserPath
 
 __all__ = ["COLUMNS", "PublishedSettings", "published", "read_values"]
 
@@ -55,7 +56,7 @@ def published(settings: PublishedSettings) -> xr.Dataset:
     Returns
     -------
     xarray.Dataset
-        See :func:`experiments.papers.published_study.validate_published_study`.
+        See :func:`shannon_game.experiments.papers.published_study.validate_published_study`.
 
     Raises
     ------
@@ -64,7 +65,7 @@ def published(settings: PublishedSettings) -> xr.Dataset:
 
     Examples
     --------
-    >>> from experiments import published
+    >>> from shannon_game import published
     >>> published().sizes["value"]
     1420
     """

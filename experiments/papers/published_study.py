@@ -12,8 +12,8 @@ import re
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from estimators.errors import InputError
-from estimators.schema import Range, Schema, Variable
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.schema import Range, Schema, Variable
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -14,15 +14,15 @@ import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from estimators.errors import InputError
-from experiments.harness.csv_tables import write_csv
-from experiments.harness.result import ExperimentResult, experiment
-from experiments.harness.settings import rows_of
-from experiments.papers.published_study import decimals, parse_select
-from experiments.papers.rank_outliers import outlier_counts
-from experiments.rankings.ranks.experiment import ranks, token_scores
-from experiments.rankings.ranks.settings import RanksSettings
-from experiments.rankings.windows import scores_by_window
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.harness.csv_tables import write_csv
+from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.settings import rows_of
+from shannon_game.experiments.papers.published_study import decimals, parse_select
+from shannon_game.experiments.papers.rank_outliers import outlier_counts
+from shannon_game.experiments.rankings.ranks.experiment import ranks, token_scores
+from shannon_game.experiments.rankings.ranks.settings import RanksSettings
+from shannon_game.experiments.rankings.windows import scores_by_window
 
 __all__ = ["MODELS", "PUBLISHED", "as_printed", "compare_with_published", "ranks_published", "read_published"]
 
@@ -63,8 +63,8 @@ def ranks_published(study: xr.Dataset, settings: RanksPublishedSettings) -> Expe
     Returns
     -------
     ExperimentResult
-        That of :func:`~experiments.rankings.ranks.experiment.ranks`, with the tables ``published`` and ``outliers``
-        (:func:`~experiments.papers.rank_outliers.outlier_counts`) among its files.
+        That of :func:`~shannon_game.experiments.rankings.ranks.experiment.ranks`, with the tables ``published`` and
+        ``outliers`` (:func:`~shannon_game.experiments.papers.rank_outliers.outlier_counts`) among its files.
     """
     if study.attrs.get("name") != "rank_perplexity" or set(study["part"].to_numpy()) != {"main", "repeats"}:
         raise InputError("is not the whole of the thesis's: study=rank_perplexity study.part=all", field="study")

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import xarray as xr
 
-from estimators.errors import InputError
-from experiments.harness.result import ExperimentResult, experiment
-from experiments.harness.tables import table_variables
-from experiments.planning.figures import cost_figure
-from experiments.planning.points import design_points
-from experiments.planning.replicates import design_table
-from experiments.planning.settings import DesignSettings
-from experiments.planning.summary import conclusion, design_warnings, summary
-from experiments.planning.worlds import draw_worlds, study_contexts
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.tables import table_variables
+from shannon_game.experiments.planning.figures import cost_figure
+from shannon_game.experiments.planning.points import design_points
+from shannon_game.experiments.planning.replicates import design_table
+from shannon_game.experiments.planning.settings import DesignSettings
+from shannon_game.experiments.planning.summary import conclusion, design_warnings, summary
+from shannon_game.experiments.planning.worlds import draw_worlds, study_contexts
 
 __all__ = ["design"]
 
@@ -43,7 +43,7 @@ def design(study: xr.Dataset, settings: DesignSettings) -> ExperimentResult:
 
     Examples
     --------
-    >>> from experiments import design, designed_simulated
+    >>> from shannon_game import design, designed_simulated
     >>> study = designed_simulated(n_items=40, vocab_size=100)
     >>> result = design(study, games="bets", contexts=[20, 80], bets=1, n_screen=10, n_replicates=20, width_nats=2.0)
     >>> result.table[["game", "n_contexts", "n_people", "minutes"]].round(1)

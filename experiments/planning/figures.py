@@ -8,10 +8,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.harness.figures import STYLE, new_figure
-from experiments.harness.marks import light_grid, mark, named, number_ticks
-from experiments.planning.points import SHARE_GAMES
-from experiments.planning.settings import ADAPTIVE, GAMES
+from shannon_game.experiments.harness.figures import STYLE, new_figure
+from shannon_game.experiments.harness.marks import light_grid, mark, named, number_ticks
+from shannon_game.experiments.planning.points import SHARE_GAMES
+from shannon_game.experiments.planning.settings import ADAPTIVE, GAMES
 
 __all__ = ["COVERS_TOO_LITTLE", "GAME_LABELS", "cost_figure"]
 

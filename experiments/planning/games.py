@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.cloze import count_words, tvd_with_baseline
-from estimators.comparison import (
+from shannon_game.estimators.cloze import count_words, tvd_with_baseline
+from shannon_game.estimators.comparison import (
     QuestionPlan,
     TokenPool,
     estimate_gap,
@@ -17,12 +17,12 @@ from estimators.comparison import (
     simulate_adaptive,
     simulate_questions,
 )
-from estimators.documents import crossed_mean
-from estimators.documents.clusters import t_half_width
-from estimators.rankings import guess_bounds
-from experiments.planning.points import DesignPoint, people_minutes
-from experiments.planning.settings import ADAPTIVE, DesignSettings
-from experiments.planning.worlds import N_TRIED, World, guessed_ranks
+from shannon_game.estimators.documents import crossed_mean
+from shannon_game.estimators.documents.clusters import t_half_width
+from shannon_game.estimators.rankings import guess_bounds
+from shannon_game.experiments.planning.points import DesignPoint, people_minutes
+from shannon_game.experiments.planning.settings import ADAPTIVE, DesignSettings
+from shannon_game.experiments.planning.worlds import N_TRIED, World, guessed_ranks
 
 __all__ = ["PLAYED", "Outcome", "Planned", "equation_5", "play"]
 

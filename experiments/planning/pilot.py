@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from estimators.comparison import ParticipantPopulation
-from estimators.errors import InputError
+from shannon_game.estimators.comparison import ParticipantPopulation
+from shannon_game.estimators.errors import InputError
 
 __all__ = ["pilot_populations"]
 

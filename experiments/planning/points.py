@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.planning.settings import ADAPTIVE, Costs, DesignSettings
+from shannon_game.experiments.planning.settings import ADAPTIVE, Costs, DesignSettings
 
 __all__ = ["SHARE_GAMES", "DesignPoint", "design_points", "n_people", "people_minutes", "wanted_width"]
 
@@ -22,7 +22,7 @@ class DesignPoint:
     Parameters
     ----------
     game : str
-        One of :data:`~experiments.planning.settings.GAMES`.
+        One of :data:`~shannon_game.experiments.planning.settings.GAMES`.
     n_contexts : int
     scale : str
         On which people report, "" where they do not.

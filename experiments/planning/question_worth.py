@@ -13,22 +13,22 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from estimators.comparison import log_terms, response_pairs
-from estimators.layout import item_labels
-from experiments.harness.figures import STYLE, new_figure
-from experiments.harness.marks import light_grid, percent
-from experiments.harness.result import ExperimentResult, experiment
-from experiments.harness.settings import Seeded, rng_for, rows_of
-from experiments.harness.tables import table_variables
-from experiments.planning.figures import COVERS_TOO_LITTLE, GAME_LABELS
-from experiments.planning.games import Planned
-from experiments.planning.points import DesignPoint, n_people, people_minutes
-from experiments.planning.replicates import simulated_studies, summarise
-from experiments.planning.settings import AssumedPeople, Costs, DesignSettings
-from experiments.planning.worlds import draw_worlds, study_contexts
-from experiments.studies.comparison.designed import designed_simulated
-from inference.progress import stage
-from inference.settings import Count, Probability
+from shannon_game.estimators.comparison import log_terms, response_pairs
+from shannon_game.estimators.layout import item_labels
+from shannon_game.experiments.harness.figures import STYLE, new_figure
+from shannon_game.experiments.harness.marks import light_grid, percent
+from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.settings import Seeded, rng_for, rows_of
+from shannon_game.experiments.harness.tables import table_variables
+from shannon_game.experiments.planning.figures import COVERS_TOO_LITTLE, GAME_LABELS
+from shannon_game.experiments.planning.games import Planned
+from shannon_game.experiments.planning.points import DesignPoint, n_people, people_minutes
+from shannon_game.experiments.planning.replicates import simulated_studies, summarise
+from shannon_game.experiments.planning.settings import AssumedPeople, Costs, DesignSettings
+from shannon_game.experiments.planning.worlds import draw_worlds, study_contexts
+from shannon_game.experiments.studies.comparison.designed import designed_simulated
+from shannon_game.inference.progress import stage
+from shannon_game.inference.settings import Count, Probability
 
 __all__ = ["QuestionWorthSettings", "question_worth", "question_worth_figure"]
 
@@ -81,7 +81,7 @@ def question_worth(study: xr.Dataset, settings: QuestionWorthSettings) -> Experi
 
     Examples
     --------
-    >>> from experiments import question_worth, simulated
+    >>> from shannon_game import question_worth, simulated
     >>> study = simulated(n_items=20, n_reference_items=20, vocab_size=100, n_candidates=20)
     >>> result = question_worth(study, n_replicates=3, n_contexts=40, vocab_size=100)
     >>> result.table["game"].tolist()

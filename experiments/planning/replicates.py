@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.harness.settings import rng_for
-from experiments.planning.games import Outcome, Planned, play
-from experiments.planning.points import DesignPoint, n_people, people_minutes, wanted_width
-from experiments.planning.settings import DesignSettings
-from experiments.planning.worlds import World
-from inference.progress import stage
+from shannon_game.experiments.harness.settings import rng_for
+from shannon_game.experiments.planning.games import Outcome, Planned, play
+from shannon_game.experiments.planning.points import DesignPoint, n_people, people_minutes, wanted_width
+from shannon_game.experiments.planning.settings import DesignSettings
+from shannon_game.experiments.planning.worlds import World
+from shannon_game.inference.progress import stage
 
 __all__ = ["COVERAGE_SLACK", "design_table", "fresh_studies", "keeps_promise", "simulated_studies", "summarise"]
 

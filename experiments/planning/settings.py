@@ -6,10 +6,10 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import Field, field_validator, model_validator
 
-from estimators.comparison import ParticipantPopulation, rounding_scheme
-from estimators.errors import InputError, unknown_choice
-from experiments.harness.settings import Seeded
-from inference.settings import Count, Counts, Names, Positive, Probability, Settings, UserPath, settings_of
+from shannon_game.estimators.comparison import ParticipantPopulation, rounding_scheme
+from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.experiments.harness.settings import Seeded
+from shannon_game.inference.settings import Count, Counts, Names, Positive, Probability, Settings, UserPath, settings_of
 
 __all__ = ["ADAPTIVE", "GAMES", "AssumedPeople", "Costs", "DesignSettings", "Game"]
 
@@ -73,7 +73,7 @@ class Costs(Settings):
 
 
 class DesignSettings(Seeded):
-    """Settings of :func:`~experiments.planning.experiment.design`."""
+    """Settings of :func:`~shannon_game.experiments.planning.experiment.design`."""
 
     games: Names = GAMES
     """Games that are planned."""

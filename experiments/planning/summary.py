@@ -6,14 +6,14 @@ from typing import Any
 
 import pandas as pd
 
-from estimators.comparison import QuestionPlan
-from experiments.harness.figures import player_label
-from experiments.harness.settings import rows_of
-from experiments.planning.figures import GAME_LABELS
-from experiments.planning.points import SHARE_GAMES
-from experiments.planning.replicates import COVERAGE_SLACK
-from experiments.planning.settings import ADAPTIVE, DesignSettings
-from experiments.planning.worlds import N_TRIED, StudyContexts
+from shannon_game.estimators.comparison import QuestionPlan
+from shannon_game.experiments.harness.figures import player_label
+from shannon_game.experiments.harness.settings import rows_of
+from shannon_game.experiments.planning.figures import GAME_LABELS
+from shannon_game.experiments.planning.points import SHARE_GAMES
+from shannon_game.experiments.planning.replicates import COVERAGE_SLACK
+from shannon_game.experiments.planning.settings import ADAPTIVE, DesignSettings
+from shannon_game.experiments.planning.worlds import N_TRIED, StudyContexts
 
 __all__ = ["conclusion", "design_warnings", "preregistration", "summary"]
 

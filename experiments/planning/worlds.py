@@ -9,14 +9,14 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from estimators.bets import expected_bet_losses
-from estimators.comparison import KnownContexts, ParticipantPopulation, assumed_belief, known_contexts
-from estimators.errors import InputError, unknown_choice
-from estimators.rankings import guess_bounds
-from experiments.harness.settings import rng_for
-from experiments.planning.pilot import pilot_populations
-from experiments.planning.settings import AssumedPeople, DesignSettings
-from inference.settings import to_dataclass
+from shannon_game.estimators.bets import expected_bet_losses
+from shannon_game.estimators.comparison import KnownContexts, ParticipantPopulation, assumed_belief, known_contexts
+from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.rankings import guess_bounds
+from shannon_game.experiments.harness.settings import rng_for
+from shannon_game.experiments.planning.pilot import pilot_populations
+from shannon_game.experiments.planning.settings import AssumedPeople, DesignSettings
+from shannon_game.inference.settings import to_dataclass
 
 __all__ = ["N_TRIED", "StudyContexts", "World", "draw_worlds", "guessed_ranks", "study_contexts"]
 

@@ -15,23 +15,23 @@ import xarray as xr
 from matplotlib.figure import Figure
 from pydantic import BeforeValidator
 
-from estimators.documents import document_tokens
-from estimators.errors import InputError
-from estimators.layout import notes
-from estimators.rankings import score_study, validate_ranking_study
-from experiments.harness.csv_tables import write_csv
-from experiments.harness.figures import new_figure
-from experiments.harness.marks import titled
-from experiments.harness.plots import bars, length_axis, styled
-from experiments.harness.result import ExperimentResult, experiment
-from experiments.harness.settings import Seeded, rng_for
-from experiments.rankings.windows import scores_by_window
-from experiments.studies.rankings.table import write_ranking_table
-from inference.api.scoring import CostEstimate, TextWindow, estimate_cost, score_windows
-from inference.api.settings import ApiSettings
-from inference.api.store import Ledger
-from inference.progress import stage
-from inference.settings import Count, Counts, UserPath
+from shannon_game.estimators.documents import document_tokens
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import notes
+from shannon_game.estimators.rankings import score_study, validate_ranking_study
+from shannon_game.experiments.harness.csv_tables import write_csv
+from shannon_game.experiments.harness.figures import new_figure
+from shannon_game.experiments.harness.marks import titled
+from shannon_game.experiments.harness.plots import bars, length_axis, styled
+from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.settings import Seeded, rng_for
+from shannon_game.experiments.rankings.windows import scores_by_window
+from shannon_game.experiments.studies.rankings.table import write_ranking_table
+from shannon_game.inference.api.scoring import CostEstimate, TextWindow, estimate_cost, score_windows
+from shannon_game.inference.api.settings import ApiSettings
+from shannon_game.inference.api.store import Ledger
+from shannon_game.inference.progress import stage
+from shannon_game.inference.settings import Count, Counts, UserPath
 
 
 def _one_endpoint(models: Any) -> Any:

@@ -8,14 +8,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from estimators.rankings import score_study
-from experiments.harness.exploration import BETTER, Cell, Exploration, ItemTable, best_of, fill_labels
-from experiments.harness.figures import player_label
+from shannon_game.estimators.rankings import score_study
+from shannon_game.experiments.harness.exploration import BETTER, Cell, Exploration, ItemTable, best_of, fill_labels
+from shannon_game.experiments.harness.figures import player_label
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from experiments.harness.result import ExperimentResult
+    from shannon_game.experiments.harness.result import ExperimentResult
 
 _PLACE = ["text", "context_length", "window", "position"]
 _BEFORE = 60

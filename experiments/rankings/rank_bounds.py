@@ -10,15 +10,15 @@ import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 
-from estimators.rankings import guess_bounds, score_study, top_k_accuracy
-from experiments.harness.figures import new_figure, player_colours, player_label
-from experiments.harness.marks import light_grid, mark, named, titled
-from experiments.harness.plots import bars, length_axis, styled
-from experiments.harness.result import ExperimentResult, experiment
-from experiments.harness.settings import rows_of
-from experiments.harness.tables import table_variables
-from experiments.rankings.settings import ListSettings
-from inference.settings import Count, Probability
+from shannon_game.estimators.rankings import guess_bounds, score_study, top_k_accuracy
+from shannon_game.experiments.harness.figures import new_figure, player_colours, player_label
+from shannon_game.experiments.harness.marks import light_grid, mark, named, titled
+from shannon_game.experiments.harness.plots import bars, length_axis, styled
+from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.settings import rows_of
+from shannon_game.experiments.harness.tables import table_variables
+from shannon_game.experiments.rankings.settings import ListSettings
+from shannon_game.inference.settings import Count, Probability
 
 _ALL = 0  # context length of the rows over all lengths
 _FEW = 10
@@ -28,7 +28,7 @@ RANK_BOUND_COLUMNS = (
     *("lower_nats", "lower_se_nats", "upper_nats", "upper_se_nats", "upper_plug_in_nats", "lower_bits", "upper_bits"),
     *("is_falling", "top_1", "average"),
 )
-"""Columns of the table; see :class:`estimators.rankings.GuessBounds`.
+"""Columns of the table; see :class:`shannon_game.estimators.rankings.GuessBounds`.
 
 ``context_length`` 0 is of all lengths together; ``top_1`` and ``average`` are mean rank scores of the same tokens.
 """
@@ -57,8 +57,8 @@ def rank_bounds(study: xr.Dataset, settings: RankBoundsSettings) -> ExperimentRe
 
     Examples
     --------
-    >>> from experiments import rank_bounds
-    >>> from estimators.rankings.examples import ranking_study
+    >>> from shannon_game import rank_bounds
+    >>> from shannon_game.estimators.rankings.examples import ranking_study
     >>> table = rank_bounds(ranking_study(), vocab_size=1000).table
     >>> bool((table["lower_nats"] < table["upper_nats"]).all())
     True

@@ -17,23 +17,29 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from pydantic import Field
 
-from estimators.content import content_digest
-from estimators.rankings.study import score_study
-from experiments.harness.bayes import BayesianSettings, SamplerSettings
-from experiments.harness.figures import new_figure
-from experiments.harness.marks import mark, named, titled
-from experiments.harness.plots import against_truth, styled, truth_handles
-from experiments.harness.replication import ReplicationSettings, replicates_path
-from experiments.harness.result import ExperimentResult, experiment
-from experiments.harness.tables import table_variables
-from inference.posterior.arviz_adapter import group
-from inference.posterior.convergence import check_convergence
-from inference.posterior.replicates import Row, Task, run_replicates
-from inference.posterior.sampling import compile_model, sample
-from inference.posterior.thresholds import GateThresholds
-from inference.progress import stage
-from inference.settings import Settings
-from models.rankings.slopes import RankData, log_category_probability, rank_data, rank_slope_model, set_counts
+from shannon_game.estimators.content import content_digest
+from shannon_game.estimators.rankings.study import score_study
+from shannon_game.experiments.harness.bayes import BayesianSettings, SamplerSettings
+from shannon_game.experiments.harness.figures import new_figure
+from shannon_game.experiments.harness.marks import mark, named, titled
+from shannon_game.experiments.harness.plots import against_truth, styled, truth_handles
+from shannon_game.experiments.harness.replication import ReplicationSettings, replicates_path
+from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.tables import table_variables
+from shannon_game.inference.posterior.arviz_adapter import group
+from shannon_game.inference.posterior.convergence import check_convergence
+from shannon_game.inference.posterior.replicates import Row, Task, run_replicates
+from shannon_game.inference.posterior.sampling import compile_model, sample
+from shannon_game.inference.posterior.thresholds import GateThresholds
+from shannon_game.inference.progress import stage
+from shannon_game.inference.settings import Settings
+from shannon_game.models.rankings.slopes import (
+    RankData,
+    log_category_probability,
+    rank_data,
+    rank_slope_model,
+    set_counts,
+)
 
 NotNegative = Annotated[float, Field(ge=0)]
 

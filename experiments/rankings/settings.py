@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from inference.settings import Count, Settings
+from shannon_game.inference.settings import Count, Settings
 
 
 class ListSettings(Settings):

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from estimators.rankings import top_k_accuracy
-from estimators.rankings.study import TokenScores
-from experiments.harness.tables import table_variables
+from shannon_game.estimators.rankings import top_k_accuracy
+from shannon_game.estimators.rankings.study import TokenScores
+from shannon_game.experiments.harness.tables import table_variables
 
 SCORES = ("average", "linear", "reciprocal", "top_1")
 """Scores in which slopes can be told."""

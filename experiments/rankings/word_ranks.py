@@ -1,7 +1,7 @@
 """``+exp=word_ranks``: the rank of the next word among whole words, so that no tokenizer decides what is ranked.
 
-A model of tokens gives a whole word a probability (:func:`inference.lm.words.word_log_probs`). Every model ranks the
-same words at the same places of the texts.
+A model of tokens gives a whole word a probability (:func:`shannon_game.inference.lm.words.word_log_probs`). Every model
+ranks the same words at the same places of the texts.
 """
 
 from __future__ import annotations
@@ -19,22 +19,29 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from pydantic import Field
 
-from estimators.documents.corpus import clustered_mean
-from estimators.errors import InputError
-from estimators.rankings.scores import average_score, reciprocal_score, top_k_accuracy
-from experiments.harness.figures import new_figure, player_colours, player_label
-from experiments.harness.language_models import SMOLLM2, LiveModels, LiveSettings, Work, batches_by_length, open_work
-from experiments.harness.marks import light_grid, named, number_ticks, titled
-from experiments.harness.plots import styled
-from experiments.harness.result import ExperimentResult, experiment
-from experiments.harness.settings import Seeded, rng_for, rows_of
-from experiments.harness.tables import table_variables
-from inference.lm.language_model import LanguageModel, encode, model_record
-from inference.lm.loading import load_language_model
-from inference.lm.words import can_write, word_log_probs
-from inference.settings import Count, Names
-from inference.store.files import ragged
-from inference.store.keys import operation_key, result_key
+from shannon_game.estimators.documents.corpus import clustered_mean
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.rankings.scores import average_score, reciprocal_score, top_k_accuracy
+from shannon_game.experiments.harness.figures import new_figure, player_colours, player_label
+from shannon_game.experiments.harness.language_models import (
+    SMOLLM2,
+    LiveModels,
+    LiveSettings,
+    Work,
+    batches_by_length,
+    open_work,
+)
+from shannon_game.experiments.harness.marks import light_grid, named, number_ticks, titled
+from shannon_game.experiments.harness.plots import styled
+from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.settings import Seeded, rng_for, rows_of
+from shannon_game.experiments.harness.tables import table_variables
+from shannon_game.inference.lm.language_model import LanguageModel, encode, model_record
+from shannon_game.inference.lm.loading import load_language_model
+from shannon_game.inference.lm.words import can_write, word_log_probs
+from shannon_game.inference.settings import Count, Names
+from shannon_game.inference.store.files import ragged
+from shannon_game.inference.store.keys import operation_key, result_key
 
 FloatArray = NDArray[np.float64]
 

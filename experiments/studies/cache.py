@@ -6,11 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from estimators.code_identity import code_hash, package_version
-from estimators.content import content_digest
-from estimators.errors import InputError
-from experiments.studies.parsing import Note
-from experiments.studies.study_file import read_study, write_study
+from shannon_game.estimators.code_identity import code_hash, package_version
+from shannon_game.estimators.content import content_digest
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.studies.parsing import Note
+from shannon_game.experiments.studies.study_file import read_study, write_study
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -26,7 +26,7 @@ def through_cache(path: Path, key: str, make: Callable[[], xr.Dataset]) -> tuple
     A file that is damaged, or a folder that cannot be written to, costs time and is noted.
     """
     notes = []
-    made_by = [code_hash("estimators", "experiments.studies"), *map(package_version, ("numpy", "pandas"))]
+    made_by = [code_hash("estimators", "shannon_game.experiments.studies"), *map(package_version, ("numpy", "pandas"))]
     key = content_digest([key, made_by])
     try:
         found = read_study(path, kind=_KIND) if path.is_file() else None

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from estimators.display import INVISIBLE
-from experiments.studies.parsing import Note, objects, shown
+from shannon_game.estimators.display import INVISIBLE
+from shannon_game.experiments.studies.parsing import Note, objects, shown
 
 __all__ = ["bare", "composed", "fold_names", "folded", "other_lead", "read_numbers", "same_words", "without_lead"]
 

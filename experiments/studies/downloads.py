@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pooch
 
-from estimators.errors import InputError
-from experiments.studies.files import ArchiveFiles
-from inference.progress import say
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.studies.files import ArchiveFiles
+from shannon_game.inference.progress import say
 
 __all__ = ["fetch_archive"]
 

@@ -18,8 +18,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from estimators.errors import InputError
-from experiments.studies.parsing import some_of
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.studies.parsing import some_of
 
 __all__ = [
     "MEMBER_LIMIT_BYTES",

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.errors import InputError
-from experiments.studies.parsing import Note, some_of
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.studies.parsing import Note, some_of
 
 __all__ = ["Kept", "first_of_key"]
 

@@ -16,9 +16,9 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, TypeAdapter
 
-from estimators.errors import InputError
-from experiments.studies.downloads import fetch_archive
-from experiments.studies.files import (
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.studies.downloads import fetch_archive
+from shannon_game.experiments.studies.files import (
     ArchiveFiles,
     Files,
     check_hash,
@@ -26,9 +26,9 @@ from experiments.studies.files import (
     read_manifest,
     write_manifest,
 )
-from experiments.studies.parsing import Note, Text, checked, parse_json
-from experiments.studies.public_data import Address, Commit, PublicSettings, public_folder
-from inference.settings import UserPath
+from shannon_game.experiments.studies.parsing import Note, Text, checked, parse_json
+from shannon_game.experiments.studies.public_data import Address, Commit, PublicSettings, public_folder
+from shannon_game.inference.settings import UserPath
 
 __all__ = [
     "DOCUMENT_FOLDER",

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from pydantic import AllowInfNan, Field, Strict, ValidationError
 from pydantic_core import from_json
 
-from estimators.errors import InputError
-from estimators.layout import add_note
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import add_note
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -58,7 +58,7 @@ _CONSTANT = re.compile(r'"([^"\\]*)"\s*:[^"{}:]*?\b(?:NaN|Infinity)\b')
 
 @dataclass(frozen=True)
 class Note:
-    """A note for the study, see :func:`estimators.layout.add_note`."""
+    """A note for the study, see :func:`shannon_game.estimators.layout.add_note`."""
 
     text: str
     count: int | None = None

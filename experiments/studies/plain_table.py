@@ -17,9 +17,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from estimators.errors import InputError
-from experiments.studies.cells import fold_names, folded, other_lead, read_numbers, without_lead
-from experiments.studies.parsing import Note, objects, shown, some_of, whole_characters
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.studies.cells import fold_names, folded, other_lead, read_numbers, without_lead
+from shannon_game.experiments.studies.parsing import Note, objects, shown, some_of, whole_characters
 
 if TYPE_CHECKING:
     import xarray as xr

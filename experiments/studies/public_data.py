@@ -11,9 +11,9 @@ from typing import Annotated
 from omegaconf import DictConfig, OmegaConf
 from pydantic import AfterValidator
 
-from estimators.errors import InputError
-from inference.progress import say
-from inference.settings import Settings, UserPath
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.progress import say
+from shannon_game.inference.settings import Settings, UserPath
 
 __all__ = ["VARIABLE", "Address", "CachedSettings", "Commit", "PublicSettings", "public_folder", "with_public_folders"]
 

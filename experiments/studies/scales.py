@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.studies.parsing import Note, shown
-from experiments.studies.plain_table import Table
+from shannon_game.experiments.studies.parsing import Note, shown
+from shannon_game.experiments.studies.plain_table import Table
 
 __all__ = ["ENOUGH", "check_scale"]
 

@@ -16,10 +16,10 @@ from pathlib import Path
 import h5py
 import xarray as xr
 
-from estimators.errors import InputError
-from experiments.studies.files import read_bytes
-from experiments.studies.parsing import is_whole, objects, parse_json, shown
-from inference.disk import is_as_signed, is_signed, make_room, refuse_other, sign, whole
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.studies.files import read_bytes
+from shannon_game.experiments.studies.parsing import is_whole, objects, parse_json, shown
+from shannon_game.inference.disk import is_as_signed, is_signed, make_room, refuse_other, sign, whole
 
 __all__ = ["read_study", "write_study"]
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from experiments.studies.parsing import Note
-from experiments.studies.plain_table import Table, cell_text
+from shannon_game.experiments.studies.parsing import Note
+from shannon_game.experiments.studies.plain_table import Table, cell_text
 
 __all__ = ["is_own_column", "respondent_column", "without_survey_headers"]
 

@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from estimators.content import file_sha256
-from estimators.errors import InputError, require_packages
-from experiments.harness.csv_tables import without_guard
-from experiments.studies.files import regular_file
-from experiments.studies.parsing import objects
-from experiments.studies.plain_table import Table, check_header, finished
-from experiments.studies.survey_export import without_survey_headers
-from experiments.studies.table_settings import TableFile
-from experiments.studies.text_table import read_text
+from shannon_game.estimators.content import file_sha256
+from shannon_game.estimators.errors import InputError, require_packages
+from shannon_game.experiments.harness.csv_tables import without_guard
+from shannon_game.experiments.studies.files import regular_file
+from shannon_game.experiments.studies.parsing import objects
+from shannon_game.experiments.studies.plain_table import Table, check_header, finished
+from shannon_game.experiments.studies.survey_export import without_survey_headers
+from shannon_game.experiments.studies.table_settings import TableFile
+from shannon_game.experiments.studies.text_table import read_text
 
 __all__ = ["read_table"]
 

@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BeforeValidator
 
-from estimators.errors import InputError, unknown_choice
-from inference.settings import Settings
+from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.inference.settings import Settings
 
 __all__ = ["SEPARATORS", "CellTexts", "TableFile"]
 

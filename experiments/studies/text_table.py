@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.errors import InputError
-from experiments.studies.files import read_bytes, regular_file
-from experiments.studies.parsing import Note
-from experiments.studies.plain_table import check_header, header_names
-from experiments.studies.table_settings import SEPARATORS, TableFile
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.studies.files import read_bytes, regular_file
+from shannon_game.experiments.studies.parsing import Note
+from shannon_game.experiments.studies.plain_table import check_header, header_names
+from shannon_game.experiments.studies.table_settings import SEPARATORS, TableFile
 
 __all__ = ["TextColumns", "read_text"]
 

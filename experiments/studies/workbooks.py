@@ -8,9 +8,9 @@ import zipfile
 from typing import Any
 from xml.parsers import expat
 
-from estimators.errors import InputError
-from experiments.studies.files import UNPACKING_ERRORS, checked_members
-from experiments.studies.parsing import shown
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.studies.files import UNPACKING_ERRORS, checked_members
+from shannon_game.experiments.studies.parsing import shown
 
 __all__ = ["WORKBOOK_LIMIT_BYTES", "read_sheet"]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from inference.api.settings import ApiSettings
+from shannon_game.inference.api.settings import ApiSettings
 
 # OpenAI writes -9999 for what is very improbable; no softmax gives less
 _LEAST_LOGPROB = -1e4

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from estimators.errors import InputError
-from inference.api.calls import (
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.api.calls import (
     CHAT_OVERHEAD_TOKENS,
     Call,
     Position,
@@ -18,10 +18,10 @@ from inference.api.calls import (
     call_key,
     positions_of,
 )
-from inference.api.client import ApiClient, UnusableCallError
-from inference.api.settings import ApiSettings
-from inference.api.stopping import first_signal_waits, gathered
-from inference.api.store import AnswerStore, Ledger
+from shannon_game.inference.api.client import ApiClient, UnusableCallError
+from shannon_game.inference.api.settings import ApiSettings
+from shannon_game.inference.api.stopping import first_signal_waits, gathered
+from shannon_game.inference.api.store import AnswerStore, Ledger
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ def ask_questions(
     Parameters
     ----------
     store : Path
-        SQLite file of :class:`~inference.api.store.AnswerStore`.
+        SQLite file of :class:`~shannon_game.inference.api.store.AnswerStore`.
     progress : callable, optional
         Takes how many questions are answered, and of how many.
 
@@ -142,7 +142,7 @@ def ask_questions(
     Raises
     ------
     InputError
-        As :meth:`inference.api.client.ApiClient.answer`.
+        As :meth:`shannon_game.inference.api.client.ApiClient.answer`.
     StoppedError
         After a signal whose handler raises nothing.
     """

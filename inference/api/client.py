@@ -9,8 +9,8 @@ from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from estimators.errors import InputError, printable, require_packages
-from inference.api.calls import (
+from shannon_game.estimators.errors import InputError, printable, require_packages
+from shannon_game.inference.api.calls import (
     Call,
     UnusableAnswerError,
     WrongAnswerError,
@@ -19,10 +19,10 @@ from inference.api.calls import (
     text_of,
     tokens_paid,
 )
-from inference.api.connection import TryAgainError, body_of, connection, seconds_of, waits
-from inference.api.keys import holds_key, key_of, texts_in
-from inference.api.settings import ApiSettings
-from inference.api.store import AnswerStore
+from shannon_game.inference.api.connection import TryAgainError, body_of, connection, seconds_of, waits
+from shannon_game.inference.api.keys import holds_key, key_of, texts_in
+from shannon_game.inference.api.settings import ApiSettings
+from shannon_game.inference.api.store import AnswerStore
 
 if TYPE_CHECKING:
     import httpx

@@ -7,8 +7,8 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from estimators.errors import InputError
-from inference.api.settings import ApiSettings
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.api.settings import ApiSettings
 
 if TYPE_CHECKING:
     import httpx

@@ -11,10 +11,10 @@ from urllib.parse import unquote, urlsplit
 
 from pydantic import BeforeValidator
 
-from estimators.errors import InputError
+from shannon_game.estimators.errors import InputError
 
 if TYPE_CHECKING:
-    from inference.api.settings import ApiSettings
+    from shannon_game.inference.api.settings import ApiSettings
 
 # a shorter one, such as EMPTY for a server of one's own, is a word that texts have too
 _SHORTEST = 8

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from estimators.errors import InputError
-from estimators.layout import add_note
-from inference.api.calls import Position, call_for, positions_of
-from inference.api.client import ApiClient, UnusableCallError
-from inference.api.settings import ApiSettings
-from inference.api.stopping import first_signal_waits, gathered
-from inference.api.store import AnswerStore, Ledger
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import add_note
+from shannon_game.inference.api.calls import Position, call_for, positions_of
+from shannon_game.inference.api.client import ApiClient, UnusableCallError
+from shannon_game.inference.api.settings import ApiSettings
+from shannon_game.inference.api.stopping import first_signal_waits, gathered
+from shannon_game.inference.api.store import AnswerStore, Ledger
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -62,7 +62,7 @@ def estimate_cost(windows: Sequence[TextWindow], settings: ApiSettings) -> CostE
 
     Examples
     --------
-    >>> from inference import api
+    >>> from shannon_game.inference import api
     >>> settings = api.ApiSettings(model="davinci-002", base_url="http://localhost:8000/v1")
     >>> window = api.TextWindow("novel", "first", context=("The", " old", " clock"), reference=(" in", " the", " hall"))
     >>> api.estimate_cost([window], settings).n_calls_most
@@ -98,7 +98,7 @@ def score_windows(
     windows : sequence of TextWindow
         No two of the same text, context length and name.
     store : Path
-        SQLite file of :class:`~inference.api.store.AnswerStore`.
+        SQLite file of :class:`~shannon_game.inference.api.store.AnswerStore`.
     before : callable, optional
         Takes the estimate and what the store has cost, before the first call; it may raise.
     progress : callable, optional
@@ -108,7 +108,7 @@ def score_windows(
     ------
     InputError
         If windows or settings are wrong, the least cost is above the budget (before the first call), no window is left,
-        or as :meth:`inference.api.client.ApiClient.answer`.
+        or as :meth:`shannon_game.inference.api.client.ApiClient.answer`.
     StoppedError
         After a signal whose handler raises nothing.
     """

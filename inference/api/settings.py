@@ -8,9 +8,9 @@ from urllib.parse import SplitResult, urlsplit
 
 from pydantic import Field, model_validator
 
-from estimators.errors import InputError
-from inference.api.keys import KeyVariable, may_hold_key
-from inference.settings import Count, Names, Settings, Text
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.api.keys import KeyVariable, may_hold_key
+from shannon_game.inference.settings import Count, Names, Settings, Text
 
 Kind = Literal["completions", "chat"]
 Amount = Annotated[float, Field(ge=0)]

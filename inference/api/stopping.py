@@ -12,7 +12,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from inference.api.client import ApiClient
+    from shannon_game.inference.api.client import ApiClient
 
 Found = TypeVar("Found")
 

@@ -21,9 +21,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from estimators.errors import InputError
-from inference.api.calls import Call
-from inference.disk import make_private, write_ahead
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.api.calls import Call
+from shannon_game.inference.disk import make_private, write_ahead
 
 _FORMAT = "shannon-game answers 1"
 _BUSY_SECONDS = 60.0

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import models
-from estimators.bets.examples import bet_study
-from inference.examples import stand_in_posterior
-from inference.posterior.arviz_adapter import InferenceData
-from inference.posterior.predictive import complete
+from shannon_game import models
+from shannon_game.estimators.bets.examples import bet_study
+from shannon_game.inference.examples import stand_in_posterior
+from shannon_game.inference.posterior.arviz_adapter import InferenceData
+from shannon_game.inference.posterior.predictive import complete
 
 
 def recalibration_posterior() -> tuple[InferenceData, models.RecalibrationData]:

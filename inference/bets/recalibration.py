@@ -8,13 +8,13 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from estimators.arrays import FloatArray
-from estimators.display import Result
-from estimators.errors import InputError
-from inference.posterior.arviz_adapter import InferenceData
-from inference.posterior.item_draws import flat, thinned
-from inference.posterior.model_comparison import K_BAD, loo_by
-from models.bets.recalibration_data import RecalibrationData
+from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.display import Result
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.posterior.arviz_adapter import InferenceData
+from shannon_game.inference.posterior.item_draws import flat, thinned
+from shannon_game.inference.posterior.model_comparison import K_BAD, loo_by
+from shannon_game.models.bets.recalibration_data import RecalibrationData
 
 _MAX_DRAWS = 2000
 
@@ -61,8 +61,8 @@ def recalibrated_losses(posterior: xr.Dataset, data: RecalibrationData) -> Float
 
     Examples
     --------
-    >>> import inference
-    >>> from inference.bets.examples import recalibration_posterior
+    >>> from shannon_game import inference
+    >>> from shannon_game.inference.bets.examples import recalibration_posterior
     >>> idata, data = recalibration_posterior()
     >>> inference.recalibrated_losses(idata.posterior, data).shape
     (40, 6)
@@ -87,12 +87,12 @@ def held_out_losses(idata: InferenceData, data: RecalibrationData) -> HeldOutLos
     Raises
     ------
     InputError
-        If the log-likelihood (see :func:`inference.complete`) is of other answers.
+        If the log-likelihood (see :func:`shannon_game.inference.complete`) is of other answers.
 
     Examples
     --------
-    >>> import inference
-    >>> from inference.bets.examples import recalibration_posterior
+    >>> from shannon_game import inference
+    >>> from shannon_game.inference.bets.examples import recalibration_posterior
     >>> inference.held_out_losses(*recalibration_posterior()).loss_nats.shape
     (6,)
     """

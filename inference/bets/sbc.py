@@ -6,11 +6,11 @@ from functools import partial
 
 import numpy as np
 
-from estimators.errors import InputError
-from inference.posterior.sbc import SbcModel
-from models.bets.recalibration import recalibration_model
-from models.bets.recalibration_data import RecalibrationData
-from models.bets.recalibration_priors import RecalibrationPriors
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.posterior.sbc import SbcModel
+from shannon_game.models.bets.recalibration import recalibration_model
+from shannon_game.models.bets.recalibration_data import RecalibrationData
+from shannon_game.models.bets.recalibration_priors import RecalibrationPriors
 
 
 def recalibration_sbc(data: RecalibrationData, priors: RecalibrationPriors | None = None) -> SbcModel:
@@ -18,8 +18,8 @@ def recalibration_sbc(data: RecalibrationData, priors: RecalibrationPriors | Non
 
     Examples
     --------
-    >>> import inference, models
-    >>> from estimators.bets.examples import bet_study
+    >>> from shannon_game import inference, models
+    >>> from shannon_game.estimators.bets.examples import bet_study
     >>> inference.recalibration_sbc(models.recalibration_data(bet_study())).quantities[:2]
     ('exponent_mean', 'exponent_spread')
     """

@@ -12,13 +12,13 @@ import xarray as xr
 from numpy.typing import ArrayLike
 from scipy.special import expit, gammaln, log_ndtr
 
-from estimators.arrays import FloatArray
-from estimators.display import Result
-from estimators.errors import require_packages
-from inference.posterior.arviz_adapter import from_groups
-from inference.posterior.item_draws import flat, thinned
-from inference.posterior.model_comparison import LooByGroup, loo_by
-from models.cloze.ard_data import ArdData, check_likelihood, recording_limits
+from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.display import Result
+from shannon_game.estimators.errors import require_packages
+from shannon_game.inference.posterior.arviz_adapter import from_groups
+from shannon_game.inference.posterior.item_draws import flat, thinned
+from shannon_game.inference.posterior.model_comparison import LooByGroup, loo_by
+from shannon_game.models.cloze.ard_data import ArdData, check_likelihood, recording_limits
 
 _Property = Callable[[FloatArray], FloatArray]
 
@@ -62,7 +62,7 @@ def sklearn_ard(x: ArrayLike, target: ArrayLike) -> SklearnArd:
 
     Examples
     --------
-    >>> import inference
+    >>> from shannon_game import inference
     >>> import numpy as np
     >>> x = np.random.default_rng(0).normal(size=(50, 2))
     >>> inference.sklearn_ard(x, 0.5 + 0.2 * x[:, 0]).coefficient.round(2).tolist()
@@ -99,7 +99,7 @@ def expected_target(eta: ArrayLike, posterior: xr.Dataset, likelihood: str) -> F
 
     Examples
     --------
-    >>> import inference, models
+    >>> from shannon_game import inference, models
     >>> data = models.ard_data([0.2, 0.5, 0.9, 0.4], {"entropy": [1.0, 2.0, 3.0, 2.5]}, text=["a", "b", "b", "a"])
     >>> posterior = inference.stand_in_posterior(models.ard_model(data)).posterior
     >>> mean = inference.expected_target(posterior["eta"].values.reshape(16, 4), posterior, "beta")
@@ -133,7 +133,7 @@ def average_effects(posterior: xr.Dataset, likelihood: str, *, n_draws: int = 10
 
     Examples
     --------
-    >>> import inference, models
+    >>> from shannon_game import inference, models
     >>> data = models.ard_data([0.2, 0.5, 0.9, 0.4], {"entropy": [1.0, 2.0, 3.0, 2.5]}, text=["a", "b", "b", "a"])
     >>> posterior = inference.stand_in_posterior(models.ard_model(data)).posterior
     >>> inference.average_effects(posterior, "beta").shape
@@ -154,7 +154,7 @@ def largest_probability(coefficient: ArrayLike) -> FloatArray:
 
     Examples
     --------
-    >>> import inference
+    >>> from shannon_game import inference
     >>> inference.largest_probability([[0.1, -0.3], [0.2, 0.1], [0.0, 0.4], [0.1, 0.5]]).tolist()
     [0.25, 0.75]
     """
@@ -192,11 +192,11 @@ def row_log_likelihood(posterior: xr.Dataset, data: ArdData, likelihood: str) ->
 
 
 def loo_of_targets(posterior: xr.Dataset, data: ArdData, likelihood: str) -> LooByGroup:
-    """Leave out one item's targets at a time, its predictors staying as measured; see :func:`inference.loo_by`.
+    """Leave out one item's targets at a time, its predictors staying as measured; see :func:`shannon_game.inference.loo_by`.
 
     Examples
     --------
-    >>> import inference, models
+    >>> from shannon_game import inference, models
     >>> data = models.ard_data([0.2, 0.5, 0.9, 0.4], {"entropy": [1.0, 2.0, 3.0, 2.5]}, text=["a", "b", "b", "a"])
     >>> posterior = inference.stand_in_posterior(models.ard_model(data), n_draws=100).posterior
     >>> inference.loo_of_targets(posterior, data, "beta").elpd_nats.shape

@@ -7,11 +7,11 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from estimators.errors import InputError
-from inference.posterior.sbc import JOINT_LOG_LIKELIHOOD, SbcModel
-from models.cloze.ard import ard_model
-from models.cloze.ard_data import ArdData
-from models.cloze.ard_priors import ArdPriors
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.posterior.sbc import JOINT_LOG_LIKELIHOOD, SbcModel
+from shannon_game.models.cloze.ard import ard_model
+from shannon_game.models.cloze.ard_data import ArdData
+from shannon_game.models.cloze.ard_priors import ArdPriors
 
 
 def ard_sbc(
@@ -23,7 +23,7 @@ def ard_sbc(
 
     Examples
     --------
-    >>> import inference, models
+    >>> from shannon_game import inference, models
     >>> data = models.ard_data([0.2, 0.5, 0.9], {"entropy": [1.0, 2.0, 3.0]}, text=["a", "b", "b"])
     >>> inference.ard_sbc(data, prior="normal").quantities
     ('intercept', 'coefficient[0]', 'text_spread', 'text_effect[0]', 'concentration')
@@ -71,7 +71,7 @@ def interval_coverage(ranks: pd.DataFrame, n_ranked: int, probability: float) ->
 
     Examples
     --------
-    >>> import inference
+    >>> from shannon_game import inference
     >>> import pandas as pd
     >>> ranks = pd.DataFrame({"quantity": ["slope"] * 4, "rank": [3, 20, 60, 97]})
     >>> float(inference.interval_coverage(ranks, 99, 0.9)["coverage"].iloc[0])

@@ -1,8 +1,9 @@
 """Posterior of the total variation distance between two samples of words over an unknown vocabulary.
 
-Given the parameters of :func:`models.cloze.tvd.word_pair_model`, sizes of the words seen are gamma distributed. Words
-never seen enter through their total at each quadrature node: tempered stable, drawn from the gamma distribution of the
-same mean and variance. Where the distributions of a context may be equal, some of its draws are exactly zero.
+Given the parameters of :func:`shannon_game.models.cloze.tvd.word_pair_model`, sizes of the words seen are gamma
+distributed. Words never seen enter through their total at each quadrature node: tempered stable, drawn from the gamma
+distribution of the same mean and variance. Where the distributions of a context may be equal, some of its draws are
+exactly zero.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import expit, gammaln
 
-from estimators.arrays import FloatArray
-from estimators.display import Result, interval_rows
-from inference.posterior.arviz_adapter import InferenceData, from_groups, group, group_names
-from models.cloze.tvd import NODE_LOG_WEIGHTS, NODES, WordPairData
+from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.display import Result, interval_rows
+from shannon_game.inference.posterior.arviz_adapter import InferenceData, from_groups, group, group_names
+from shannon_game.models.cloze.tvd import NODE_LOG_WEIGHTS, NODES, WordPairData
 
 # cells of x in which a word's ratio is drawn, in sds of what its counts say
 _STEP = 0.4
@@ -87,9 +88,9 @@ def tvd_posterior(idata: InferenceData, data: WordPairData, *, rng: np.random.Ge
 
     Examples
     --------
-    >>> import inference, models
+    >>> from shannon_game import inference, models
     >>> import numpy as np
-    >>> from estimators.cloze.examples import two_samples
+    >>> from shannon_game.estimators.cloze.examples import two_samples
     >>> data = models.word_pair_data(*two_samples())
     >>> idata = inference.stand_in_posterior(models.word_pair_model(data))
     >>> inference.tvd_posterior(idata, data, rng=np.random.default_rng(0)).tvd.shape

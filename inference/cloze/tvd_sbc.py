@@ -10,9 +10,9 @@ import pymc as pm
 from numpy.typing import NDArray
 from scipy.special import expit, gammaln
 
-from estimators.errors import InputError
-from inference.posterior.sbc import SbcModel
-from models.cloze.tvd import (
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.posterior.sbc import SbcModel
+from shannon_game.models.cloze.tvd import (
     PARAMETERS,
     WordPairData,
     WordPairPriors,
@@ -20,7 +20,7 @@ from models.cloze.tvd import (
     simulate_with_sums,
     word_pair_model,
 )
-from models.cloze.word_pair_density import word_pair_density
+from shannon_game.models.cloze.word_pair_density import word_pair_density
 
 
 def word_pair_sbc(n_contexts: int, n_answers: int, priors: WordPairPriors | None = None) -> SbcModel:

@@ -7,13 +7,13 @@ import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
-from estimators.arrays import FloatArray
-from estimators.errors import InputError
-from inference.posterior.arviz_adapter import InferenceData, from_groups
-from inference.posterior.item_draws import flat
-from models.comparison.calibration import Family, curve_features
-from models.comparison.calibration_data import OutcomeData, ReportData
-from models.comparison.report_process import draw_reports
+from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.posterior.arviz_adapter import InferenceData, from_groups
+from shannon_game.inference.posterior.item_draws import flat
+from shannon_game.models.comparison.calibration import Family, curve_features
+from shannon_game.models.comparison.calibration_data import OutcomeData, ReportData
+from shannon_game.models.comparison.report_process import draw_reports
 
 _COEFFICIENTS = {"llo": ("bias", "slope"), "beta": ("bias", "slope_low", "slope_high")}
 
@@ -26,7 +26,7 @@ def reliability_curves(posterior: xr.Dataset, family: Family | str, report: Arra
     Parameters
     ----------
     posterior : xarray.Dataset
-        Of :func:`models.calibration_model`, which has the `family`.
+        Of :func:`shannon_game.models.calibration_model`, which has the `family`.
     report : array_like of float, shape (report,)
         Strictly between 0 and 1.
 
@@ -42,8 +42,8 @@ def reliability_curves(posterior: xr.Dataset, family: Family | str, report: Arra
 
     Examples
     --------
-    >>> import inference, models
-    >>> from estimators.comparison.examples import comparison_study
+    >>> from shannon_game import inference, models
+    >>> from shannon_game.estimators.comparison.examples import comparison_study
     >>> model = models.calibration_model(models.favoured_outcomes(comparison_study()))
     >>> posterior = inference.stand_in_posterior(model).posterior
     >>> typical, participants = inference.reliability_curves(posterior, "llo", [0.6, 0.9])
@@ -74,7 +74,7 @@ def outcome_log_likelihood(posterior: xr.Dataset, data: OutcomeData, family: Fam
 def predicted_reports(
     posterior: xr.Dataset, data: ReportData, rng: np.random.Generator, *, n_draws: int = 400
 ) -> NDArray[np.float64] | NDArray[np.int64]:
-    """Reports of the same participants on the same rows, from a posterior of :func:`models.report_model`.
+    """Reports of the same participants on the same rows, from a posterior of :func:`shannon_game.models.report_model`.
 
     Returns
     -------
@@ -88,9 +88,9 @@ def predicted_reports(
 
     Examples
     --------
-    >>> import inference, models
+    >>> from shannon_game import inference, models
     >>> import numpy as np
-    >>> from estimators.comparison.examples import comparison_study
+    >>> from shannon_game.estimators.comparison.examples import comparison_study
     >>> data = models.reports_on_truth(comparison_study(), "interface")
     >>> posterior = inference.stand_in_posterior(models.report_model(data)).posterior
     >>> inference.predicted_reports(posterior, data, np.random.default_rng(0), n_draws=5).shape == (5, data.row.size)
@@ -127,7 +127,7 @@ def report_shares(report: ArrayLike, edges: FloatArray) -> FloatArray:
 
     Examples
     --------
-    >>> import inference
+    >>> from shannon_game import inference
     >>> import numpy as np
     >>> inference.report_shares([0, 1, 1, 2], np.array([-np.inf, -1.0, 1.0, np.inf])).tolist()
     [0.25, 0.5, 0.25]

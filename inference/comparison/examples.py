@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import cache
 
-import models
-from estimators.comparison.examples import comparison_study
-from inference.comparison.participant_fit import Anchor, ParticipantFit, fit_participants
-from inference.comparison.participant_gap import SharedBelief
+from shannon_game import models
+from shannon_game.estimators.comparison.examples import comparison_study
+from shannon_game.inference.comparison.participant_fit import Anchor, ParticipantFit, fit_participants
+from shannon_game.inference.comparison.participant_gap import SharedBelief
 
 
 @cache

@@ -8,11 +8,11 @@ of equation 5 does.
 
 ``outcomes`` (a *cut* posterior): which of the tokens came from the text is known, and so is the generator of the
 others, so that these labels fix the temperature that makes the shared, de-noised belief fit them
-(:func:`~inference.comparison.participant_gap.outcome_temperature`). They may not be added to the likelihood of the
-reports, which is given which token is the target already. A first fit at an assumed k0 finds about which scale is
-meant; the fit proper is made at that scale; every draw of it then gets its own temperature, with Bayesian-bootstrap
-weights over items. What comes out is the loss of the shared belief at the temperature that best fits which tokens were
-true, and the loss of that belief itself if people are calibrated in log-loss.
+(:func:`~shannon_game.inference.comparison.participant_gap.outcome_temperature`). They may not be added to the
+likelihood of the reports, which is given which token is the target already. A first fit at an assumed k0 finds about
+which scale is meant; the fit proper is made at that scale; every draw of it then gets its own temperature, with
+Bayesian-bootstrap weights over items. What comes out is the loss of the shared belief at the temperature that best fits
+which tokens were true, and the loss of that belief itself if people are calibrated in log-loss.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ import pymc as pm
 import xarray as xr
 from numpy.typing import NDArray
 
-from estimators.display import Result, interval_rows
-from estimators.errors import InputError, unknown_choice
-from inference.comparison.participant_gap import (
+from shannon_game.estimators.display import Result, interval_rows
+from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.inference.comparison.participant_gap import (
     OBJECTIVES,
     SharedBelief,
     loss_gap,
@@ -37,14 +37,14 @@ from inference.comparison.participant_gap import (
     tail_share,
     top1_rate,
 )
-from inference.posterior.arviz_adapter import InferenceData, from_groups, group
-from inference.posterior.convergence import Convergence, check_convergence
-from inference.posterior.gaussian import Gaussian, Program, Spread, fit_gaussian, posterior_of, walk
-from inference.posterior.sampling import sample
-from inference.posterior.thresholds import GateThresholds
-from models.comparison.latent_words import draw_words
-from models.comparison.participant_data import ParticipantData
-from models.comparison.participants import ParticipantPriors, participant_model, set_windows
+from shannon_game.inference.posterior.arviz_adapter import InferenceData, from_groups, group
+from shannon_game.inference.posterior.convergence import Convergence, check_convergence
+from shannon_game.inference.posterior.gaussian import Gaussian, Program, Spread, fit_gaussian, posterior_of, walk
+from shannon_game.inference.posterior.sampling import sample
+from shannon_game.inference.posterior.thresholds import GateThresholds
+from shannon_game.models.comparison.latent_words import draw_words
+from shannon_game.models.comparison.participant_data import ParticipantData
+from shannon_game.models.comparison.participants import ParticipantPriors, participant_model, set_windows
 
 __all__ = [
     "ANCHORS",
@@ -112,7 +112,7 @@ class Anchor:
     k0 : float
         Typical slope of the reports, for ``assumed``; for ``outcomes`` the scale of the first fit.
     objective : str
-        For ``outcomes``; one of :data:`~inference.comparison.participant_gap.OBJECTIVES`.
+        For ``outcomes``; one of :data:`~shannon_game.inference.comparison.participant_gap.OBJECTIVES`.
     """
 
     name: str = "outcomes"
@@ -149,7 +149,7 @@ class ParticipantFit(Result):
     discrepancy : ndarray, shape (draw, 2)
         Draws of what the law's form and items without any report or answer may be off by, nats.
     compiled : object
-        The model compiled, for :func:`inference.leave_one_out`.
+        The model compiled, for :func:`shannon_game.inference.leave_one_out`.
     """
 
     data: ParticipantData
@@ -278,17 +278,17 @@ def fit_participants(
     anchor : Anchor, optional
         By default ``answers`` where people answered freely, else ``outcomes``.
     covariates : pandas.DataFrame, optional
-        See :func:`models.participant_model`.
+        See :func:`shannon_game.models.participant_model`.
     sampler : str
-        ``hmc`` goes in the directions of the Gaussian around the mode; others are of :func:`inference.sample` and run
-        PyMC's own graph (``pymc``).
+        ``hmc`` goes in the directions of the Gaussian around the mode; others are of
+        :func:`shannon_game.inference.sample` and run PyMC's own graph (``pymc``).
     draws, tune, chains : int
         Draws and warm-up of each chain.
     thresholds : GateThresholds, optional
         What the gap and k0 have to reach.
     seed : int
     **settings
-        ``target_accept``; others of :func:`inference.sample`, for other samplers.
+        ``target_accept``; others of :func:`shannon_game.inference.sample`, for other samplers.
 
     Returns
     -------
@@ -301,8 +301,8 @@ def fit_participants(
 
     Examples
     --------
-    >>> import inference, models
-    >>> from estimators.comparison.examples import comparison_study
+    >>> from shannon_game import inference, models
+    >>> from shannon_game.estimators.comparison.examples import comparison_study
     >>> data = models.participant_data(comparison_study())
     >>> fit = inference.fit_participants(data, draws=10, tune=10)
     >>> fit.item_gap_nats.shape, list(fit.summary().index)
@@ -448,7 +448,7 @@ def design_matrix(formula: str, people: pd.DataFrame) -> pd.DataFrame:
 
     Examples
     --------
-    >>> import inference
+    >>> from shannon_game import inference
     >>> import pandas as pd
     >>> people = pd.DataFrame({"age": [20, 30, 40], "expert": ["no", "yes", "yes"]}, index=["p1", "p2", "p3"])
     >>> inference.design_matrix("age + expert", people).columns.tolist()
@@ -491,7 +491,7 @@ def top1_weights(model_rate: Sequence[float] | FloatArray, rate: float, se: floa
 
     Examples
     --------
-    >>> import inference
+    >>> from shannon_game import inference
     >>> inference.top1_weights([0.3, 0.4, 0.5], 0.4, 0.05).round(3).tolist()
     [0.107, 0.787, 0.107]
     """

@@ -19,9 +19,9 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
-from estimators.display import Result, interval_rows
-from estimators.errors import unknown_choice
-from models.comparison.participant_data import ParticipantData
+from shannon_game.estimators.display import Result, interval_rows
+from shannon_game.estimators.errors import unknown_choice
+from shannon_game.models.comparison.participant_data import ParticipantData
 
 __all__ = ["OBJECTIVES", "SharedBelief", "loss_gap", "outcome_temperature", "tail_share", "top1_rate"]
 
@@ -146,8 +146,8 @@ def loss_gap(belief: SharedBelief, temperature: ArrayLike = 1.0) -> FloatArray:
 
     Examples
     --------
-    >>> import inference
-    >>> from inference.comparison.examples import people_belief
+    >>> from shannon_game import inference
+    >>> from shannon_game.inference.comparison.examples import people_belief
     >>> inference.loss_gap(people_belief(), 0.8).shape
     (40, 6)
     """
@@ -168,8 +168,8 @@ def tail_share(belief: SharedBelief, temperature: ArrayLike = 1.0) -> FloatArray
 
     Examples
     --------
-    >>> import inference
-    >>> from inference.comparison.examples import people_belief
+    >>> from shannon_game import inference
+    >>> from shannon_game.inference.comparison.examples import people_belief
     >>> share = inference.tail_share(people_belief())
     >>> bool(((0 <= share) & (share <= 1)).all())
     True
@@ -209,8 +209,8 @@ def outcome_temperature(belief: SharedBelief, item_weight: ArrayLike, *, objecti
 
     Examples
     --------
-    >>> import inference
-    >>> from inference.comparison.examples import people_belief
+    >>> from shannon_game import inference
+    >>> from shannon_game.inference.comparison.examples import people_belief
     >>> inference.outcome_temperature(people_belief(), [1.0] * 6).shape
     (40,)
     """

@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from estimators.display import Result
-from estimators.errors import InputError
-from inference.comparison.participant_fit import ParticipantFit
-from inference.comparison.participant_gap import loss_gap, outcome_temperature
-from inference.posterior.gaussian import Gaussian, nearby_mode
-from models.comparison.participant_data import ParticipantData, with_rows
-from models.comparison.participants import ParticipantPriors, set_windows
+from shannon_game.estimators.display import Result
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.comparison.participant_fit import ParticipantFit
+from shannon_game.inference.comparison.participant_gap import loss_gap, outcome_temperature
+from shannon_game.inference.posterior.gaussian import Gaussian, nearby_mode
+from shannon_game.models.comparison.participant_data import ParticipantData, with_rows
+from shannon_game.models.comparison.participants import ParticipantPriors, set_windows
 
 __all__ = ["WithoutOne", "leave_one_out", "scaled_priors", "unusual_participants"]
 
@@ -55,8 +55,8 @@ def unusual_participants(data: ParticipantData, *, mostly: float = 0.8, typicall
 
     Examples
     --------
-    >>> import inference, models
-    >>> from estimators.comparison.examples import comparison_study
+    >>> from shannon_game import inference, models
+    >>> from shannon_game.estimators.comparison.examples import comparison_study
     >>> inference.unusual_participants(models.participant_data(comparison_study()))
     []
     """
@@ -93,7 +93,7 @@ def scaled_priors(priors: ParticipantPriors, factor: float) -> ParticipantPriors
 
     Examples
     --------
-    >>> import inference, models
+    >>> from shannon_game import inference, models
     >>> weaker = inference.scaled_priors(models.ParticipantPriors(), 2)
     >>> weaker.slope, weaker.noise
     (0.6, 0.9)
@@ -156,9 +156,9 @@ def leave_one_out(fit: ParticipantFit, rng: np.random.Generator, *, n_draws: int
 
     Examples
     --------
-    >>> import inference
+    >>> from shannon_game import inference
     >>> import numpy as np
-    >>> from inference.comparison.examples import participant_fit
+    >>> from shannon_game.inference.comparison.examples import participant_fit
     >>> [one.participant for one in inference.leave_one_out(participant_fit(), np.random.default_rng(0), n_draws=8)]
     ['p000', 'p001', 'p002', 'p003', 'p004']
     """

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from inference.posterior.sbc import SbcModel
-from models.comparison.calibration import CalibrationPriors, calibration_model
-from models.comparison.calibration_data import OutcomeData, ReportData
-from models.comparison.report_process import ReportPriors, report_model
+from shannon_game.inference.posterior.sbc import SbcModel
+from shannon_game.models.comparison.calibration import CalibrationPriors, calibration_model
+from shannon_game.models.comparison.calibration_data import OutcomeData, ReportData
+from shannon_game.models.comparison.report_process import ReportPriors, report_model
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -36,8 +36,8 @@ def calibration_sbc(data: OutcomeData, family: str = "llo", priors: CalibrationP
 
     Examples
     --------
-    >>> import inference, models
-    >>> from estimators.comparison.examples import comparison_study
+    >>> from shannon_game import inference, models
+    >>> from shannon_game.estimators.comparison.examples import comparison_study
     >>> inference.calibration_sbc(models.favoured_outcomes(comparison_study())).name
     'calibration'
     """
@@ -54,8 +54,8 @@ def report_sbc(data: ReportData, priors: ReportPriors | None = None) -> SbcModel
 
     Examples
     --------
-    >>> import inference, models
-    >>> from estimators.comparison.examples import comparison_study
+    >>> from shannon_game import inference, models
+    >>> from shannon_game.estimators.comparison.examples import comparison_study
     >>> inference.report_sbc(models.reports_on_truth(comparison_study(), "interface")).name
     'reports'
     """

@@ -15,13 +15,13 @@ import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
-from estimators.arrays import FloatArray
-from estimators.display import Result, interval_rows
-from estimators.errors import InputError, unknown_choice
-from estimators.guesses.accuracy import bayesian_bootstrap_accuracy
-from estimators.layout import response_positions
-from inference.posterior.item_draws import flat
-from models.guesses.accuracy_data import AccuracyData, practice_amount
+from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.display import Result, interval_rows
+from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.guesses.accuracy import bayesian_bootstrap_accuracy
+from shannon_game.estimators.layout import response_positions
+from shannon_game.inference.posterior.item_draws import flat
+from shannon_game.models.guesses.accuracy_data import AccuracyData, practice_amount
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -84,8 +84,8 @@ def participant_draws(posterior: xr.Dataset, data: AccuracyData, n_before: int |
 
     Examples
     --------
-    >>> import inference
-    >>> from inference.guesses.examples import accuracy_posterior
+    >>> from shannon_game import inference
+    >>> from shannon_game.inference.guesses.examples import accuracy_posterior
     >>> posterior, data = accuracy_posterior()
     >>> inference.participant_draws(posterior, data, n_before=500).shape
     (16, 4)
@@ -115,8 +115,8 @@ def population_draws(posterior: xr.Dataset, data: AccuracyData, n_before: int) -
 
     Examples
     --------
-    >>> import inference
-    >>> from inference.guesses.examples import accuracy_posterior
+    >>> from shannon_game import inference
+    >>> from shannon_game.inference.guesses.examples import accuracy_posterior
     >>> posterior, data = accuracy_posterior()
     >>> inference.population_draws(posterior, data, 1000).shape
     (16,)
@@ -137,8 +137,8 @@ def practice_change(posterior: xr.Dataset, data: AccuracyData, n_guesses: int = 
 
     Examples
     --------
-    >>> import inference
-    >>> from inference.guesses.examples import accuracy_posterior
+    >>> from shannon_game import inference
+    >>> from shannon_game.inference.guesses.examples import accuracy_posterior
     >>> posterior, data = accuracy_posterior()
     >>> inference.practice_change(posterior, data).shape
     (16,)
@@ -167,7 +167,7 @@ def best_participant(draws: ArrayLike, among: ArrayLike | None = None) -> tuple[
 
     Examples
     --------
-    >>> import inference
+    >>> from shannon_game import inference
     >>> accuracy, probability = inference.best_participant([[0.3, 0.4], [0.5, 0.2], [0.3, 0.6]])
     >>> accuracy.tolist(), probability.round(2).tolist()
     ([0.4, 0.5, 0.6], [0.33, 0.67])
@@ -188,7 +188,7 @@ def beats_every(model: ArrayLike, best: ArrayLike) -> float:
 
     Examples
     --------
-    >>> import inference
+    >>> from shannon_game import inference
     >>> round(inference.beats_every([0.5, 0.6], [0.4, 0.5, 0.7]), 3)
     0.583
     """
@@ -227,9 +227,9 @@ def model_guesses(
 
     Examples
     --------
-    >>> import inference
+    >>> from shannon_game import inference
     >>> import numpy as np
-    >>> from estimators.guesses.examples import guess_study
+    >>> from shannon_game.estimators.guesses.examples import guess_study
     >>> inference.model_guesses(guess_study(), "lm", n_draws=100, rng=np.random.default_rng(0))
     ModelGuesses(lm 37.5%, people 35.4% of the same 192 guesses)
     """

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import xarray as xr
 
-import models
-from estimators.guesses.examples import guess_study
-from inference.examples import stand_in_posterior
+from shannon_game import models
+from shannon_game.estimators.guesses.examples import guess_study
+from shannon_game.inference.examples import stand_in_posterior
 
 
 def accuracy_posterior() -> tuple[xr.Dataset, models.AccuracyData]:

@@ -7,11 +7,11 @@ from functools import partial
 import numpy as np
 from scipy.stats import norm
 
-from estimators.errors import InputError
-from inference.posterior.sbc import SbcModel
-from models.guesses.accuracy import accuracy_model
-from models.guesses.accuracy_data import AccuracyData, context_band_names, practice_amount
-from models.guesses.accuracy_priors import AccuracyPriors
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.posterior.sbc import SbcModel
+from shannon_game.models.guesses.accuracy import accuracy_model
+from shannon_game.models.guesses.accuracy_data import AccuracyData, context_band_names, practice_amount
+from shannon_game.models.guesses.accuracy_priors import AccuracyPriors
 
 
 def accuracy_sbc(data: AccuracyData, priors: AccuracyPriors | None = None) -> SbcModel:
@@ -19,8 +19,8 @@ def accuracy_sbc(data: AccuracyData, priors: AccuracyPriors | None = None) -> Sb
 
     Examples
     --------
-    >>> import inference, models
-    >>> from estimators.guesses.examples import guess_study
+    >>> from shannon_game import inference, models
+    >>> from shannon_game.estimators.guesses.examples import guess_study
     >>> inference.accuracy_sbc(models.accuracy_data(guess_study())).quantities[:3]
     ('intercept', 'practice_mean', 'ability_spread')
     """

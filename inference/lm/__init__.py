@@ -5,6 +5,6 @@ this package or its modules loads neither torch nor transformers (extra ``lm``),
 examples, the folder ``tiny`` holds a model in the Hub's layout.
 """
 
-from models.lazy import public_names
+from shannon_game.models.lazy import public_names
 
 __getattr__, __dir__ = public_names(__name__, __file__, "lm")

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.lm.language_model import LanguageModel
-from inference.lm.vocabulary import vocabulary
+from shannon_game.inference.lm.language_model import LanguageModel
+from shannon_game.inference.lm.vocabulary import vocabulary
 
 
 def token_places(model: LanguageModel, text: str, tokens: Sequence[int]) -> NDArray[np.int64] | None:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from estimators.errors import InputError, unknown_choice
-from inference.lm.forward import lay_out, plant_trees
+from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.inference.lm.forward import lay_out, plant_trees
 
 if TYPE_CHECKING:
     import torch

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from estimators.errors import InputError
-from inference.lm.model_files import CONFIG, WEIGHTS, weight_files
-from inference.lm.settings import ModelSettings
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.lm.model_files import CONFIG, WEIGHTS, weight_files
+from shannon_game.inference.lm.settings import ModelSettings
 
 if TYPE_CHECKING:
     import torch

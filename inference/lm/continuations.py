@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.errors import InputError
-from inference.lm.forward import asked_log_probs, with_bos
-from inference.lm.language_model import LanguageModel
-from inference.lm.words import word_tokens
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.lm.forward import asked_log_probs, with_bos
+from shannon_game.inference.lm.language_model import LanguageModel
+from shannon_game.inference.lm.words import word_tokens
 
 
 def continuation_log_probs(
@@ -46,7 +46,7 @@ def continuation_log_probs(
 
     Examples
     --------
-    >>> from inference import lm
+    >>> from shannon_game.inference import lm
     >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
     >>> [found] = lm.continuation_log_probs(model, lm.encode(model, ["The old clock"]), [[" in", " in the"]])
     >>> bool(found[1] < found[0] < 0)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from estimators.errors import InputError
+from shannon_game.estimators.errors import InputError
 
 if TYPE_CHECKING:
     import torch

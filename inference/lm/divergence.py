@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.errors import InputError
-from inference.lm.language_model import LanguageModel
-from inference.lm.next_token import next_token_distributions
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.lm.language_model import LanguageModel
+from shannon_game.inference.lm.next_token import next_token_distributions
 
 # MiB of one model's distributions that are held at a time
 _BLOCK_MIB = 256
@@ -46,7 +46,7 @@ def kl_divergences(
 
     Examples
     --------
-    >>> from inference import lm
+    >>> from shannon_game.inference import lm
     >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
     >>> lm.kl_divergences(model, model, lm.encode(model, ["The old clock", "Rain fell"])).round(6).tolist()
     [0.0, 0.0]

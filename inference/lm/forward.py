@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.errors import InputError
-from inference.lm.batching import run_batches
-from inference.lm.language_model import LanguageModel
-from inference.lm.rows import reduce_rows
-from inference.lm.shared_states import shared
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.lm.batching import run_batches
+from shannon_game.inference.lm.language_model import LanguageModel
+from shannon_game.inference.lm.rows import reduce_rows
+from shannon_game.inference.lm.shared_states import shared
 
 if TYPE_CHECKING:
     import torch

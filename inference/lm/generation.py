@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.errors import InputError
-from inference.lm.forward import common_start, reduce_last
-from inference.lm.language_model import LanguageModel
-from inference.lm.probes import mean_difference
-from inference.lm.prompting import end_tokens, option_tokens
-from inference.lm.rows import log_probs_of
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.lm.forward import common_start, reduce_last
+from shannon_game.inference.lm.language_model import LanguageModel
+from shannon_game.inference.lm.probes import mean_difference
+from shannon_game.inference.lm.prompting import end_tokens, option_tokens
+from shannon_game.inference.lm.rows import log_probs_of
 
 if TYPE_CHECKING:
     import torch
@@ -56,7 +56,7 @@ def generate(
     Parameters
     ----------
     prompts : sequence of sequence of int
-        With the BOS token (:func:`~inference.lm.prompting.prompt_tokens`).
+        With the BOS token (:func:`~shannon_game.inference.lm.prompting.prompt_tokens`).
     temperature : float
         0 takes the most probable token; otherwise draws are from the distribution to the power of 1 / temperature.
     seeds : sequence of int, shape (prompt,), optional
@@ -64,7 +64,7 @@ def generate(
 
     Examples
     --------
-    >>> from inference import lm
+    >>> from shannon_game.inference import lm
     >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
     >>> prompts = lm.prompt_tokens(model, [("", "The old clock"), ("", "Rain fell")])
     >>> lm.generate(model, prompts, max_tokens=3).text == lm.generate(model, prompts[::-1], max_tokens=3).text[::-1]
@@ -200,7 +200,7 @@ def option_log_probs(
     Parameters
     ----------
     prompts : sequence of sequence of int
-        With the BOS token (:func:`~inference.lm.prompting.prompt_tokens`).
+        With the BOS token (:func:`~shannon_game.inference.lm.prompting.prompt_tokens`).
     options : sequence of str
         Such as "A" and "B": each a token of the model, whose probability with a space before it is added.
 
@@ -211,7 +211,7 @@ def option_log_probs(
 
     Examples
     --------
-    >>> from inference import lm
+    >>> from shannon_game.inference import lm
     >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
     >>> lm.option_log_probs(model, lm.prompt_tokens(model, [("", "The old clock")]), ["A", "B"]).shape
     (1, 2)

@@ -12,7 +12,7 @@ import struct
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from estimators.errors import InputError
+from shannon_game.estimators.errors import InputError
 
 _STRING, _ARRAY = 8, 9
 # format of struct by the type's number: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md

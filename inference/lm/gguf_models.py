@@ -8,14 +8,14 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from estimators.code_identity import code_hash, package_version
-from estimators.errors import require_packages
-from inference.lm.checkpoints import from_pretrained
-from inference.lm.gguf_header import read_gguf_header
-from inference.lm.model_files import check_counts, hash_files, model_files
-from inference.lm.settings import ModelSettings
-from inference.manifest import SCRATCH, is_sealed, remove_scratch, seal
-from inference.store.keys import model_versions, result_key
+from shannon_game.estimators.code_identity import code_hash, package_version
+from shannon_game.estimators.errors import require_packages
+from shannon_game.inference.lm.checkpoints import from_pretrained
+from shannon_game.inference.lm.gguf_header import read_gguf_header
+from shannon_game.inference.lm.model_files import check_counts, hash_files, model_files
+from shannon_game.inference.lm.settings import ModelSettings
+from shannon_game.inference.manifest import SCRATCH, is_sealed, remove_scratch, seal
+from shannon_game.inference.store.keys import model_versions, result_key
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -73,7 +73,7 @@ def _converted_folder(digest: str) -> Path:
     import pooch  # noqa: PLC0415
 
     # a tokenizer is converted by transformers' own rules, weights by gguf's, which change between versions
-    of = [digest, code_hash("inference.lm"), *model_versions(), package_version("gguf")]
+    of = [digest, code_hash("shannon_game.inference.lm"), *model_versions(), package_version("gguf")]
     return Path(pooch.os_cache("shannon-game")) / "models" / result_key(of)
 
 

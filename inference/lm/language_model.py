@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from estimators.errors import InputError
-from inference.lm.checkpoints import one_line
-from inference.lm.settings import ModelSettings
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.lm.checkpoints import one_line
+from shannon_game.inference.lm.settings import ModelSettings
 
 if TYPE_CHECKING:
     import torch
@@ -76,7 +76,7 @@ def encode(model: LanguageModel, texts: Sequence[str], *, source: object = None)
 
     Examples
     --------
-    >>> from inference import lm
+    >>> from shannon_game.inference import lm
     >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
     >>> [len(tokens) > 0 for tokens in lm.encode(model, ["The old clock", "Rain fell"])]
     [True, True]
@@ -97,7 +97,7 @@ def token_strings(model: LanguageModel, ids: Sequence[int]) -> list[str]:
 
     Examples
     --------
-    >>> from inference import lm
+    >>> from shannon_game.inference import lm
     >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
     >>> "".join(lm.token_strings(model, lm.encode(model, ["Rain fell"])[0]))
     'Rain fell'
@@ -120,7 +120,7 @@ def model_record(model: LanguageModel) -> dict[str, Any]:
 
     Examples
     --------
-    >>> from inference import lm
+    >>> from shannon_game.inference import lm
     >>> lm.model_record(lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny")))["name"]
     'tiny'
     """

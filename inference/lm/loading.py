@@ -15,13 +15,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from estimators.errors import InputError, require_packages
-from inference.lm.checkpoints import from_pretrained, hub_commit, hub_folder, one_line
-from inference.lm.gguf_models import load_gguf
-from inference.lm.language_model import LanguageModel
-from inference.lm.model_files import hash_files, model_files
-from inference.lm.probes import check_causal, splits_head, takes_trees
-from inference.lm.settings import BOS_CHOICES, ModelSettings
+from shannon_game.estimators.errors import InputError, require_packages
+from shannon_game.inference.lm.checkpoints import from_pretrained, hub_commit, hub_folder, one_line
+from shannon_game.inference.lm.gguf_models import load_gguf
+from shannon_game.inference.lm.language_model import LanguageModel
+from shannon_game.inference.lm.model_files import hash_files, model_files
+from shannon_game.inference.lm.probes import check_causal, splits_head, takes_trees
+from shannon_game.inference.lm.settings import BOS_CHOICES, ModelSettings
 
 if TYPE_CHECKING:
     import torch
@@ -66,7 +66,7 @@ def load_language_model(settings: ModelSettings) -> LanguageModel:
 
     Examples
     --------
-    >>> from inference import lm
+    >>> from shannon_game.inference import lm
     >>> lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny")).settings.name
     'tiny'
     """

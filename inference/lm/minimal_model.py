@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from estimators.errors import InputError
-from inference.lm.loading import load_language_model
-from inference.lm.settings import ModelSettings
-from inference.settings import Count, Settings, Text
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.lm.loading import load_language_model
+from shannon_game.inference.lm.settings import ModelSettings
+from shannon_game.inference.settings import Count, Settings, Text
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase

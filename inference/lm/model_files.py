@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from estimators.errors import InputError
+from shannon_game.estimators.errors import InputError
 
 CONFIG = "config.json"
 WEIGHTS = "model.safetensors"

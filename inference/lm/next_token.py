@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.errors import InputError
-from inference.lm.forward import reduce_last, with_bos
-from inference.lm.language_model import LanguageModel, model_record
-from inference.lm.rows import entropies, ranks_above
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.lm.forward import reduce_last, with_bos
+from shannon_game.inference.lm.language_model import LanguageModel, model_record
+from shannon_game.inference.lm.rows import entropies, ranks_above
 
 if TYPE_CHECKING:
     import torch
@@ -76,7 +76,7 @@ def next_token_distributions(
 
     Examples
     --------
-    >>> from inference import lm
+    >>> from shannon_game.inference import lm
     >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
     >>> found = lm.next_token_distributions(model, lm.encode(model, ["The old clock", "Rain fell"]), top_k=3)
     >>> found["top_token"].shape, bool((found["entropy_nats"] > 0).all())

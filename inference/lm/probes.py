@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.errors import InputError
-from inference.lm.forward import LARGEST_TREE, TokenTree, reduce_last, reduce_log_probs
-from inference.lm.language_model import LanguageModel
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.lm.forward import LARGEST_TREE, TokenTree, reduce_last, reduce_log_probs
+from shannon_game.inference.lm.language_model import LanguageModel
 
 if TYPE_CHECKING:
     import torch

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from estimators.errors import InputError
-from inference.lm.language_model import LanguageModel, encode
-from inference.lm.words import word_tokens
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.lm.language_model import LanguageModel, encode
+from shannon_game.inference.lm.words import word_tokens
 
 
 def prompt_tokens(model: LanguageModel, prompts: Sequence[tuple[str, str]]) -> list[list[int]]:
@@ -27,7 +27,7 @@ def prompt_tokens(model: LanguageModel, prompts: Sequence[tuple[str, str]]) -> l
 
     Examples
     --------
-    >>> from inference import lm
+    >>> from shannon_game.inference import lm
     >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
     >>> [tokens] = lm.prompt_tokens(model, [("Answer with a word.", "The old clock")])
     >>> model.tokenizer.decode(tokens)
@@ -65,7 +65,7 @@ def end_tokens(model: LanguageModel) -> frozenset[int]:
 
     Examples
     --------
-    >>> from inference import lm
+    >>> from shannon_game.inference import lm
     >>> lm.end_tokens(lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny")))
     frozenset({0})
     """
@@ -87,7 +87,7 @@ def option_tokens(model: LanguageModel, option: str) -> list[int]:
 
     Examples
     --------
-    >>> from inference import lm
+    >>> from shannon_game.inference import lm
     >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
     >>> [model.tokenizer.decode([token]) for token in lm.option_tokens(model, "b")]
     ['b', ' b']

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.errors import InputError
-from inference.lm.batching import run_batches
-from inference.lm.language_model import LanguageModel
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.lm.batching import run_batches
+from shannon_game.inference.lm.language_model import LanguageModel
 
 if TYPE_CHECKING:
     import torch

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.errors import InputError
-from inference.lm.forward import TokenTree, reduce_log_probs
-from inference.lm.language_model import LanguageModel, model_record
-from inference.lm.rows import TokenScores
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.lm.forward import TokenTree, reduce_log_probs
+from shannon_game.inference.lm.language_model import LanguageModel, model_record
+from shannon_game.inference.lm.rows import TokenScores
 
 if TYPE_CHECKING:
     import torch
@@ -67,7 +67,7 @@ def score_documents(
 
     Examples
     --------
-    >>> from inference import lm
+    >>> from shannon_game.inference import lm
     >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
     >>> contexts = lm.encode(model, ["The old clock", "Rain fell"])
     >>> lm.score_documents(model, contexts).sizes["token"] == sum(map(len, contexts))

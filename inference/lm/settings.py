@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 from pydantic import model_validator
 
-from estimators.errors import InputError
-from inference.settings import Count, Positive, Settings, Text
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.settings import Count, Positive, Settings, Text
 
 BOS_CHOICES = ("family", "tokenizer", "none")
 """Besides a token's own string; see :class:`ModelSettings`."""
@@ -50,8 +50,8 @@ class ModelSettings(Settings):
     """MiB of one float32 block of vocabulary-sized rows; a few such blocks are alive at a time."""
     bos: Text = "family"
     """Token before every context, without which the first token of a text has no score. family: the document separator
-    that models of this family saw in training (an error for families that inference.lm.loading does not list);
-    tokenizer: what the tokenizer itself puts there, perhaps nothing; none; or a token's own string, such as
+    that models of this family saw in training (an error for families that shannon_game.inference.lm.loading does not
+    list); tokenizer: what the tokenizer itself puts there, perhaps nothing; none; or a token's own string, such as
     ``<|endoftext|>``."""
     temperature: Positive = 1.0
     """Divides the logits: 1 is the model itself."""

@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from inference.lm.language_model import LanguageModel
+from shannon_game.inference.lm.language_model import LanguageModel
 
 if TYPE_CHECKING:
     import torch

@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.errors import InputError
-from inference.store.keys import OperationKey, Shard
-from inference.store.store import Store
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.store.keys import OperationKey, Shard
+from shannon_game.inference.store.store import Store
 
 log = logging.getLogger("shannon-game")
 

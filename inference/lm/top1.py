@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from estimators.errors import InputError
-from inference.lm.forward import asked_log_probs, with_bos
-from inference.lm.language_model import LanguageModel, model_record
-from inference.lm.vocabulary import vocabulary
-from inference.lm.words import word_tokens
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.lm.forward import asked_log_probs, with_bos
+from shannon_game.inference.lm.language_model import LanguageModel, model_record
+from shannon_game.inference.lm.vocabulary import vocabulary
+from shannon_game.inference.lm.words import word_tokens
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -51,7 +51,7 @@ def play_top1(
 
     Examples
     --------
-    >>> from inference import lm
+    >>> from shannon_game.inference import lm
     >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
     >>> found = lm.play_top1(model, lm.encode(model, ["The old clock", "Rain fell"]), [" in", " on"])
     >>> bool(found["hit"].isin([0, 1]).all())

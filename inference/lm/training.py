@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from estimators.code_identity import code_hash
-from estimators.display import Result
-from estimators.errors import InputError
-from inference.lm.training_settings import TrainingSettings, example_order
-from inference.manifest import SCRATCH, is_sealed, remove_scratch, seal
-from inference.own_folder import own
-from inference.progress import stage
-from inference.store.keys import canonical_json, model_versions, result_key
+from shannon_game.estimators.code_identity import code_hash
+from shannon_game.estimators.display import Result
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.lm.training_settings import TrainingSettings, example_order
+from shannon_game.inference.manifest import SCRATCH, is_sealed, remove_scratch, seal
+from shannon_game.inference.own_folder import own
+from shannon_game.inference.progress import stage
+from shannon_game.inference.store.keys import canonical_json, model_versions, result_key
 
 if TYPE_CHECKING:
     import torch
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 _MODEL, _CHECKPOINTS, _CURVES = "model", f"{SCRATCH}checkpoints", "curves.json"
 _STATE = "trainer_state.json"
 _CODE = (
-    "inference.lm.training",
-    "inference.lm.training_settings",
-    "inference.lm.minimal_model",
-    "inference.lm.answer_labels",
+    "shannon_game.inference.lm.training",
+    "shannon_game.inference.lm.training_settings",
+    "shannon_game.inference.lm.minimal_model",
+    "shannon_game.inference.lm.answer_labels",
 )
 _CURVE_COLUMNS = {
     "loss": "loss_nats",

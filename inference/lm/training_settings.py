@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from estimators.errors import InputError
-from inference.settings import Count, Positive, Settings, Text
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.settings import Count, Positive, Settings, Text
 
 NotNegative = Annotated[float, Field(ge=0)]
 
 
 class TrainingSettings(Settings):
-    """Settings of :func:`inference.lm.training.train_model`, which hands them to transformers' Trainer."""
+    """Settings of :func:`shannon_game.inference.lm.training.train_model`, which hands them to transformers' Trainer."""
 
     n_epochs: Count = 1
     """How often every example is seen; without effect where n_steps is set."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.lm.language_model import LanguageModel, encode
-from inference.lm.vocabulary import vocabulary
+from shannon_game.inference.lm.language_model import LanguageModel, encode
+from shannon_game.inference.lm.vocabulary import vocabulary
 
 _NO_TOKEN = 0
 

@@ -12,12 +12,12 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.errors import InputError, unknown_choice
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-    from inference.lm.language_model import LanguageModel
+    from shannon_game.inference.lm.language_model import LanguageModel
 
 _WHITESPACE = b" \t\n\r\x0b\x0c"
 # apostrophe and hyphen stand inside words: don't, well-known

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.errors import InputError
-from inference.lm.forward import TokenTree, reduce_log_probs, with_bos
-from inference.lm.language_model import LanguageModel, model_record
-from inference.lm.rows import TokenScores
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.lm.forward import TokenTree, reduce_log_probs, with_bos
+from shannon_game.inference.lm.language_model import LanguageModel, model_record
+from shannon_game.inference.lm.rows import TokenScores
 
 if TYPE_CHECKING:
     import torch
@@ -59,7 +59,7 @@ def score_windows(
 
     Examples
     --------
-    >>> from inference import lm
+    >>> from shannon_game.inference import lm
     >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
     >>> (tokens,) = lm.encode(model, ["The old clock in the hall struck nine"])
     >>> found = lm.score_windows(model, [tokens[:8], tokens[4:12]], context_length=4, sliding=True, top_k=2)

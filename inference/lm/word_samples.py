@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.errors import InputError
-from inference.lm.decoding import Decoding, decoded_probabilities
-from inference.lm.forward import reduce_last, with_bos
-from inference.lm.language_model import LanguageModel
-from inference.lm.next_token import context_rng
-from inference.lm.vocabulary import Vocabulary, vocabulary
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.lm.decoding import Decoding, decoded_probabilities
+from shannon_game.inference.lm.forward import reduce_last, with_bos
+from shannon_game.inference.lm.language_model import LanguageModel
+from shannon_game.inference.lm.next_token import context_rng
+from shannon_game.inference.lm.vocabulary import Vocabulary, vocabulary
 
 if TYPE_CHECKING:
     import torch
@@ -64,7 +64,7 @@ def sample_words(
     max_tokens : int
         Tokens of a draw, the one that holds the boundary included.
     boundary, start : str
-        As in :func:`inference.lm.words.word_log_probs`.
+        As in :func:`shannon_game.inference.lm.words.word_log_probs`.
     decoding : Decoding, optional
         By default the whole distribution.
     seed : int
@@ -77,7 +77,7 @@ def sample_words(
 
     Examples
     --------
-    >>> from inference import lm
+    >>> from shannon_game.inference import lm
     >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
     >>> drawn = lm.sample_words(model, lm.encode(model, ["The old clock", "Rain fell"]), n_samples=5, seed=1)
     >>> [found.n_no_start + found.n_too_long + len(found.words) for found in drawn]

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.errors import InputError
-from inference.lm.forward import reduce_last, with_bos
-from inference.lm.language_model import LanguageModel, encode, model_record
-from inference.lm.vocabulary import Vocabulary, vocabulary
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.lm.forward import reduce_last, with_bos
+from shannon_game.inference.lm.language_model import LanguageModel, encode, model_record
+from shannon_game.inference.lm.vocabulary import Vocabulary, vocabulary
 
 if TYPE_CHECKING:
     import torch
@@ -61,7 +61,7 @@ def word_log_probs(
     words : sequence of sequence of str, by context
         Words without space or other boundary bytes, in any case; not normalised.
     boundary : {"punctuation", "whitespace"}
-        What ends a word, see :data:`inference.lm.vocabulary.BOUNDARIES`.
+        What ends a word, see :data:`shannon_game.inference.lm.vocabulary.BOUNDARIES`.
     start : {" ", ""}
         What stands between context and word; "" at the start of a text, or after a context that ends in a space.
     other_tokenisations_nats : float, optional
@@ -76,7 +76,7 @@ def word_log_probs(
 
     Examples
     --------
-    >>> from inference import lm
+    >>> from shannon_game.inference import lm
     >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
     >>> contexts = lm.encode(model, ["The old clock", "Rain fell"])
     >>> lm.word_log_probs(model, contexts, [["on", "in"], ["on"]])["logprob"].shape

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import xarray as xr
 
-from estimators.errors import InputError, unknown_choice
-from inference.disk import make_room
-from inference.posterior.item_draws import thinned
-from inference.posterior.mixing import mixing
+from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.inference.disk import make_room
+from shannon_game.inference.posterior.item_draws import thinned
+from shannon_game.inference.posterior.mixing import mixing
 
 if TYPE_CHECKING:
     import pymc as pm

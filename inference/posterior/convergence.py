@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from estimators.display import Result
-from inference.posterior import arviz_adapter
-from inference.posterior.arviz_adapter import InferenceData
-from inference.posterior.thresholds import GateThresholds
+from shannon_game.estimators.display import Result
+from shannon_game.inference.posterior import arviz_adapter
+from shannon_game.inference.posterior.arviz_adapter import InferenceData
+from shannon_game.inference.posterior.thresholds import GateThresholds
 
 
 @dataclass(frozen=True, repr=False)
@@ -37,8 +37,8 @@ def check_convergence(
 
     Examples
     --------
-    >>> import inference, models
-    >>> from estimators.guesses.examples import guess_study
+    >>> from shannon_game import inference, models
+    >>> from shannon_game.estimators.guesses.examples import guess_study
     >>> idata = inference.stand_in_posterior(models.accuracy_model(models.accuracy_data(guess_study())), n_draws=50)
     >>> inference.check_convergence(idata).passed
     False

@@ -26,8 +26,8 @@ from pymc.blocking import DictToArrayBijection, RaveledVars
 from pytensor.compile.mode import Mode
 from scipy.optimize import minimize
 
-from inference.posterior.arviz_adapter import InferenceData, from_groups
-from inference.progress import advance, stage
+from shannon_game.inference.posterior.arviz_adapter import InferenceData, from_groups
+from shannon_game.inference.progress import advance, stage
 
 __all__ = ["Gaussian", "Program", "Spread", "Walk", "fit_gaussian", "nearby_mode", "posterior_of", "walk"]
 

@@ -14,7 +14,7 @@ from pytensor.graph.traversal import toposort
 from pytensor.graph.utils import MetaObject
 from pytensor.tensor.random.type import RandomType
 
-from estimators.content import Reader, hash_parts
+from shannon_game.estimators.content import Reader, hash_parts
 
 # what operations with a graph inside remember of having been compiled
 _CACHES = {

@@ -18,9 +18,9 @@ import numpy as np
 from numba import typeof, types
 from numpy.typing import NDArray
 
-from estimators.arrays import FloatArray
-from estimators.errors import InputError
-from models.compiled import compiled
+from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.errors import InputError
+from shannon_game.models.compiled import compiled
 
 PATH = 2.0
 """Mean length of a path, in standard deviations; effective draws a gradient of the slowest parameter differ little from

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from estimators.arrays import FloatArray
+from shannon_game.estimators.arrays import FloatArray
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -9,14 +9,14 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from estimators.code_identity import code_hash
-from estimators.content import environment, file_sha256
-from inference.progress import say
+from shannon_game.estimators.code_identity import code_hash
+from shannon_game.estimators.content import environment, file_sha256
+from shannon_game.inference.progress import say
 
 if TYPE_CHECKING:
     import pymc as pm
 
-    from inference.posterior.arviz_adapter import InferenceData
+    from shannon_game.inference.posterior.arviz_adapter import InferenceData
 
 _folder: ContextVar[Path | None] = ContextVar("folder", default=None)
 
@@ -48,7 +48,7 @@ def kept(
         say("a fit is taken from the run before")
         return found
     found = draw()
-    from inference.posterior.storage import save_posterior  # noqa: PLC0415 - few runs sample
+    from shannon_game.inference.posterior.storage import save_posterior  # noqa: PLC0415 - few runs sample
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -62,7 +62,7 @@ def kept(
 
 def _found(folder: Path, key: str) -> InferenceData | None:
     """The fit whose file has the content that its name says; a damaged one goes."""
-    from inference.posterior.storage import load_posterior  # noqa: PLC0415
+    from shannon_game.inference.posterior.storage import load_posterior  # noqa: PLC0415
 
     for path in sorted(folder.glob(f"{key}-*.nc")):
         try:
@@ -78,7 +78,7 @@ def _found(folder: Path, key: str) -> InferenceData | None:
 
 def _key(model: pm.Model, settings: Mapping[str, Any], *, by_model: bool = True) -> str:
     """Hash of all that decides what the file of a fit says."""
-    from inference.posterior.graph_content import GraphReader  # noqa: PLC0415 - every run names a folder, few sample
+    from shannon_game.inference.posterior.graph_content import GraphReader  # noqa: PLC0415 - every run names a folder, few sample
 
     values = {rv.name: model.rvs_to_values[rv] for rv in model.basic_RVs}
     free = [(rv.name, values[rv.name].name) for rv in model.free_RVs]

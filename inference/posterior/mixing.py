@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.fft import irfft, next_fast_len, rfft
 from scipy.special import ndtri
 
-from estimators.arrays import FloatArray
-from estimators.errors import InputError
+from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.errors import InputError
 
 _FEWEST_DRAWS = 4
 _BLOCK = 400_000

@@ -19,10 +19,10 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
-from estimators.arrays import FloatArray
-from estimators.display import Result
-from estimators.errors import InputError, unknown_choice
-from inference.posterior.arviz_adapter import InferenceData, group, psis_loo
+from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.display import Result
+from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.inference.posterior.arviz_adapter import InferenceData, group, psis_loo
 
 K_BAD = 0.7
 """Pareto k above which the estimate of a group is not to be believed."""
@@ -90,7 +90,7 @@ def loo_by(idata: InferenceData, by: ArrayLike | str, *, variable: str | None = 
     Parameters
     ----------
     idata : arviz.InferenceData
-        With ``posterior`` and ``log_likelihood`` (see :func:`inference.complete`).
+        With ``posterior`` and ``log_likelihood`` (see :func:`shannon_game.inference.complete`).
     by : str or array_like, shape (row,)
         A dim of the log-likelihood, each of whose entries is a group; or the group of every row.
     variable : str, optional
@@ -104,8 +104,8 @@ def loo_by(idata: InferenceData, by: ArrayLike | str, *, variable: str | None = 
 
     Examples
     --------
-    >>> import inference
-    >>> from inference.examples import normal_posterior
+    >>> from shannon_game import inference
+    >>> from shannon_game.inference.examples import normal_posterior
     >>> inference.loo_by(normal_posterior(), "row").label.tolist()
     [0, 1, 2, 3]
     """
@@ -154,8 +154,8 @@ def compare(models: Mapping[str, InferenceData], by: ArrayLike | str, *, variabl
 
     Examples
     --------
-    >>> import inference
-    >>> from inference.examples import normal_posterior
+    >>> from shannon_game import inference
+    >>> from shannon_game.inference.examples import normal_posterior
     >>> idata = normal_posterior()
     >>> inference.compare({"normal": idata, "the same": idata}, by="row")["difference_nats"].tolist()
     [0.0, 0.0]
@@ -179,8 +179,8 @@ def comparison_table(loos: Mapping[str, LooByGroup]) -> pd.DataFrame:
 
     Examples
     --------
-    >>> import inference
-    >>> from inference.examples import normal_posterior
+    >>> from shannon_game import inference
+    >>> from shannon_game.inference.examples import normal_posterior
     >>> inference.comparison_table({"normal": inference.loo_by(normal_posterior(), "row")})["n_groups"].tolist()
     [4]
     """

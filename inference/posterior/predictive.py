@@ -16,12 +16,12 @@ from pymc.pytensorf import compile as compile_function
 from pytensor.graph.replace import clone_replace
 from pytensor.graph.traversal import ancestors
 
-from estimators.arrays import FloatArray
-from estimators.errors import InputError
-from inference.posterior.arviz_adapter import InferenceData, add_groups, add_model_data, from_groups, group
-from inference.posterior.item_draws import thinned
-from inference.posterior.sampling import CompiledModel, whole_or_not_at_all
-from models.outside import OutsideLikelihood
+from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.posterior.arviz_adapter import InferenceData, add_groups, add_model_data, from_groups, group
+from shannon_game.inference.posterior.item_draws import thinned
+from shannon_game.inference.posterior.sampling import CompiledModel, whole_or_not_at_all
+from shannon_game.models.outside import OutsideLikelihood
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,8 +69,8 @@ def log_likelihood(model: pm.Model | CompiledModel) -> LogLikelihood:
 
     Examples
     --------
-    >>> import inference
-    >>> from inference.examples import normal_model
+    >>> from shannon_game import inference
+    >>> from shannon_game.inference.examples import normal_model
     >>> inference.log_likelihood(normal_model()).at({"mean": 0.0, "spread": 1.0})["y"].round(3).tolist()
     [-0.924, -0.964, -0.999, -0.939]
     """
@@ -163,7 +163,7 @@ def complete(
     Parameters
     ----------
     idata : arviz.InferenceData
-        As :func:`inference.sample` gives it.
+        As :func:`shannon_game.inference.sample` gives it.
     model : pymc.Model or CompiledModel
         What was sampled; its data have the values they had then.
     n_prior : int
@@ -187,8 +187,8 @@ def complete(
 
     Examples
     --------
-    >>> import inference
-    >>> from inference.examples import normal_model
+    >>> from shannon_game import inference
+    >>> from shannon_game.inference.examples import normal_model
     >>> model = normal_model()
     >>> idata = inference.complete(inference.stand_in_posterior(model), model, seed=1, n_prior=20, n_predictive=10)
     >>> idata.log_likelihood["y"].shape, idata.prior_predictive["y"].shape, idata.posterior_predictive["y"].shape

@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from estimators.code_identity import sampler_versions, work_hash
-from estimators.errors import InputError
-from inference.posterior.kept import keep_fits
-from inference.processes import end_with
+from shannon_game.estimators.code_identity import sampler_versions, work_hash
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.posterior.kept import keep_fits
+from shannon_game.inference.processes import end_with
 
 Task = Mapping[str, str | int | float]
 Row = dict[str, Any]

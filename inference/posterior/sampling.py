@@ -14,17 +14,22 @@ from typing import Any
 
 import pymc as pm
 
-from estimators.errors import InputError, check_memory, require_packages, unknown_choice
-from inference.posterior import written
-from inference.posterior.arviz_adapter import InferenceData, add_model_data, common_stats, without_unconstrained
-from inference.posterior.kept import kept
-from inference.posterior.told import Told
-from inference.progress import Show, stage
-from models.density import WrittenDensity
+from shannon_game.estimators.errors import InputError, check_memory, require_packages, unknown_choice
+from shannon_game.inference.posterior import written
+from shannon_game.inference.posterior.arviz_adapter import (
+    InferenceData,
+    add_model_data,
+    common_stats,
+    without_unconstrained,
+)
+from shannon_game.inference.posterior.kept import kept
+from shannon_game.inference.posterior.told import Told
+from shannon_game.inference.progress import Show, stage
+from shannon_game.models.density import WrittenDensity
 
 SAMPLERS = ("nutpie", "pymc", "numpyro", "blackjax", "hmc")
 """NUTS by these packages (``numpyro`` and ``blackjax`` come with the extra ``samplers``), and ``hmc``, our own
-:mod:`inference.posterior.hamiltonian` for models whose log-density is written out."""
+:mod:`shannon_game.inference.posterior.hamiltonian` for models whose log-density is written out."""
 
 _NEEDS = {
     "nutpie": ("bayes", ("pymc", "arviz", "nutpie")),
@@ -60,8 +65,8 @@ def compile_model(model: pm.Model) -> CompiledModel:
 
     Examples
     --------
-    >>> import inference
-    >>> from inference.examples import normal_model
+    >>> from shannon_game import inference
+    >>> from shannon_game.inference.examples import normal_model
     >>> compiled = inference.compile_model(normal_model())
     >>> idata = inference.sample(compiled, draws=100, tune=100, chains=2, seed=1, progress=False)
     >>> dict(idata.posterior.sizes)
@@ -85,9 +90,9 @@ def written_model(model: pm.Model, density: WrittenDensity) -> CompiledModel:
 
     Examples
     --------
-    >>> import inference, models
-    >>> from estimators.cloze.examples import two_samples
-    >>> from models.cloze.word_pair_density import word_pair_density
+    >>> from shannon_game import inference, models
+    >>> from shannon_game.estimators.cloze.examples import two_samples
+    >>> from shannon_game.models.cloze.word_pair_density import word_pair_density
     >>> data = models.word_pair_data(*two_samples())
     >>> program = inference.written_model(models.word_pair_model(data), word_pair_density(data))
     >>> idata = inference.sample(program, sampler="hmc", draws=50, tune=50, chains=2, seed=1, progress=False)
@@ -138,7 +143,7 @@ def sample(
     -------
     arviz.InferenceData
         Groups posterior, sample_stats (``diverging`` and ``energy`` whatever the sampler), observed_data and
-        constant_data (where the model has any); :func:`inference.complete` adds the rest.
+        constant_data (where the model has any); :func:`shannon_game.inference.complete` adds the rest.
 
     Raises
     ------
@@ -150,8 +155,8 @@ def sample(
 
     Examples
     --------
-    >>> import inference
-    >>> from inference.examples import normal_model
+    >>> from shannon_game import inference
+    >>> from shannon_game.inference.examples import normal_model
     >>> idata = inference.sample(normal_model(), draws=100, tune=100, chains=2, seed=1, progress=False)
     >>> dict(idata.posterior.sizes)
     {'chain': 2, 'draw': 100}

@@ -17,14 +17,14 @@ import numpy as np
 import pymc as pm
 from numpy.typing import ArrayLike, NDArray
 
-from estimators.arrays import FloatArray
-from estimators.content import UnsureError, content_digest
-from estimators.errors import InputError
-from inference.posterior.arviz_adapter import ess_bulk, group, r_hat
-from inference.posterior.predictive import LogLikelihood, log_likelihood, prior_simulator
-from inference.posterior.replicates import Row, Task, run_replicates
-from inference.posterior.sampling import CompiledModel, compile_model, sample, written_model
-from models.density import WrittenDensity
+from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.content import UnsureError, content_digest
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.posterior.arviz_adapter import ess_bulk, group, r_hat
+from shannon_game.inference.posterior.predictive import LogLikelihood, log_likelihood, prior_simulator
+from shannon_game.inference.posterior.replicates import Row, Task, run_replicates
+from shannon_game.inference.posterior.sampling import CompiledModel, compile_model, sample, written_model
+from shannon_game.models.density import WrittenDensity
 
 JOINT_LOG_LIKELIHOOD = "log_likelihood"
 """Name of the quantity that is the joint log-likelihood of all rows."""
@@ -135,8 +135,9 @@ def run_sbc(
 
     Examples
     --------
-    >>> import inference, models, tempfile
-    >>> from estimators.guesses.examples import guess_study
+    >>> import tempfile
+    >>> from shannon_game import inference, models
+    >>> from shannon_game.estimators.guesses.examples import guess_study
     >>> model = inference.accuracy_sbc(models.accuracy_data(guess_study()))
     >>> settings = inference.SbcSettings(n_ranked=15, draws=40, tune=60, chains=1, n_longer=0)
     >>> with tempfile.TemporaryDirectory() as folder:

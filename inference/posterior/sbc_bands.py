@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binom, poisson
 
-from estimators.arrays import FloatArray, IntArray
-from estimators.display import Result
-from estimators.errors import InputError
+from shannon_game.estimators.arrays import FloatArray, IntArray
+from shannon_game.estimators.display import Result
+from shannon_game.estimators.errors import InputError
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +58,7 @@ def ecdf_band(n_fits: int, n_ranked: int, probability: float = 0.95) -> EcdfBand
 
     Examples
     --------
-    >>> import inference
+    >>> from shannon_game import inference
     >>> band = inference.ecdf_band(100, 19)
     >>> int(band.lower[9]), int(band.upper[9])
     (37, 63)
@@ -151,7 +151,7 @@ def judge_ranks(ranks: ArrayLike, n_ranked: int, probability: float = 0.95) -> S
 
     Examples
     --------
-    >>> import inference
+    >>> from shannon_game import inference
     >>> import numpy as np
     >>> inference.judge_ranks(np.arange(100) % 20, 19)
     SbcVerdict(ranks of 100 fits inside the band (p = 1.000))

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import h5py
 
-from estimators.errors import InputError
-from inference.disk import is_as_signed, is_signed, refuse_other, sign, whole
-from inference.posterior import arviz_adapter
-from inference.posterior.arviz_adapter import InferenceData
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.disk import is_as_signed, is_signed, refuse_other, sign, whole
+from shannon_game.inference.posterior import arviz_adapter
+from shannon_game.inference.posterior.arviz_adapter import InferenceData
 
 
 def save_posterior(idata: InferenceData, path: Path | str) -> Path:
@@ -23,8 +23,9 @@ def save_posterior(idata: InferenceData, path: Path | str) -> Path:
 
     Examples
     --------
-    >>> import inference, tempfile
-    >>> from inference.examples import normal_posterior
+    >>> import tempfile
+    >>> from shannon_game import inference
+    >>> from shannon_game.inference.examples import normal_posterior
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     print(inference.save_posterior(normal_posterior(), f"{folder}/posterior.nc").name)
     posterior.nc
@@ -49,8 +50,9 @@ def load_posterior(path: Path | str) -> InferenceData:
 
     Examples
     --------
-    >>> import inference, tempfile
-    >>> from inference.examples import normal_posterior
+    >>> import tempfile
+    >>> from shannon_game import inference
+    >>> from shannon_game.inference.examples import normal_posterior
     >>> idata = normal_posterior()
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     again = inference.load_posterior(inference.save_posterior(idata, f"{folder}/posterior.nc"))

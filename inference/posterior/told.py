@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from inference.progress import Show
+from shannon_game.inference.progress import Show
 
 _TOLD_MS = 500
 

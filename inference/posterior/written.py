@@ -13,11 +13,11 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from estimators.arrays import FloatArray
-from estimators.errors import check_memory
-from inference.posterior.arviz_adapter import InferenceData, from_groups
-from inference.progress import Show
-from models.density import WrittenDensity
+from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.errors import check_memory
+from shannon_game.inference.posterior.arviz_adapter import InferenceData, from_groups
+from shannon_game.inference.progress import Show
+from shannon_game.models.density import WrittenDensity
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 def hmc(
     model: pm.Model, density: WrittenDensity, settings: Mapping[str, Any], *, seed: int, show: Show | None
 ) -> InferenceData:
-    """Sample with :mod:`inference.posterior.hamiltonian`, one thread a chain."""
-    from inference.posterior.hamiltonian import chain  # noqa: PLC0415 - Numba takes a second
+    """Sample with :mod:`shannon_game.inference.posterior.hamiltonian`, one thread a chain."""
+    from shannon_game.inference.posterior.hamiltonian import chain  # noqa: PLC0415 - Numba takes a second
 
     chains, draws = settings["chains"], settings["draws"]
     # draws, and what the model makes of them

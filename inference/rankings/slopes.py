@@ -10,11 +10,11 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from estimators.arrays import FloatArray
-from estimators.display import Result, interval_rows
-from estimators.errors import InputError
-from inference.posterior.item_draws import flat
-from models.rankings.slopes import RankData, log_category_probability
+from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.display import Result, interval_rows
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.posterior.item_draws import flat
+from shannon_game.models.rankings.slopes import RankData, log_category_probability
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -54,12 +54,12 @@ class RankDraws(Result):
 
 
 def rank_draws(posterior: xr.Dataset, n_draws: int | None = None) -> RankDraws:
-    """Take draws out of a posterior of :func:`models.rank_slope_model`, evenly thinned to `n_draws`.
+    """Take draws out of a posterior of :func:`shannon_game.models.rank_slope_model`, evenly thinned to `n_draws`.
 
     Examples
     --------
-    >>> import inference
-    >>> from inference.rankings.examples import rank_posterior
+    >>> from shannon_game import inference
+    >>> from shannon_game.inference.rankings.examples import rank_posterior
     >>> inference.rank_draws(rank_posterior()[0])
     RankDraws(16 draws of 2 models)
     """
@@ -79,8 +79,8 @@ def expected_scores(draws: RankDraws, data: RankData, score: ArrayLike, length: 
 
     Examples
     --------
-    >>> import inference
-    >>> from inference.rankings.examples import rank_posterior
+    >>> from shannon_game import inference
+    >>> from shannon_game.inference.rankings.examples import rank_posterior
     >>> posterior, data = rank_posterior()
     >>> inference.expected_scores(inference.rank_draws(posterior), data, [0, 1, 2, 3], [4, 16]).shape
     (16, 2, 2)
@@ -105,7 +105,7 @@ def score_slopes(scores: FloatArray, length: ArrayLike) -> FloatArray:
 
     Examples
     --------
-    >>> import inference
+    >>> from shannon_game import inference
     >>> import numpy as np
     >>> inference.score_slopes(np.array([[[1.0, 2.0, 3.0]]]), [4, 8, 16]).tolist()
     [[1.0]]
@@ -121,7 +121,7 @@ def share_best(values: FloatArray) -> FloatArray:
 
     Examples
     --------
-    >>> import inference
+    >>> from shannon_game import inference
     >>> import numpy as np
     >>> inference.share_best(np.array([[0.2, 0.3], [0.4, 0.1], [0.1, 0.5], [0.2, 0.6]])).tolist()
     [[0.25, 0.75], [0.75, 0.25]]
@@ -239,9 +239,9 @@ def power_to_tell_apart(
 
     Examples
     --------
-    >>> import inference
+    >>> from shannon_game import inference
     >>> import numpy as np
-    >>> from inference.rankings.examples import rank_posterior
+    >>> from shannon_game.inference.rankings.examples import rank_posterior
     >>> posterior, data = rank_posterior()
     >>> draws = inference.rank_draws(posterior)
     >>> power = inference.power_to_tell_apart(

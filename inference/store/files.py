@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.errors import InputError
-from inference.manifest import SCRATCH
-from inference.store.keys import KEY_LENGTH, OperationKey, canonical_json
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.manifest import SCRATCH
+from shannon_game.inference.store.keys import KEY_LENGTH, OperationKey, canonical_json
 
 if TYPE_CHECKING:
     import pyarrow as pa

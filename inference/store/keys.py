@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.code_identity import code_hash, package_version, source_hash, work_hash
-from estimators.errors import InputError
+from shannon_game.estimators.code_identity import code_hash, package_version, source_hash, work_hash
+from shannon_game.estimators.errors import InputError
 
 KEY_LENGTH = 32
 """Hexadecimal digits of a key: 128 bits, where two among a billion contexts agree with probability 1e-21."""
@@ -71,7 +71,10 @@ def operation_key(
     if not re.fullmatch(r"[a-z][a-z0-9_]{0,63}", name):
         raise InputError(f"is {name!r}, should be lower-case letters, digits and underscores", field="operation")
     # closures of one module are told apart by their own source
-    code = [code_hash("inference.lm"), *([] if compute is None else [work_hash(compute), source_hash(compute)])]
+    code = [
+        code_hash("shannon_game.inference.lm"),
+        *([] if compute is None else [work_hash(compute), source_hash(compute)]),
+    ]
     description = canonical_json(
         {"operation": name, "model": dict(model), "parameters": dict(parameters), "code": [*code, *model_versions()]},
         field="operation",

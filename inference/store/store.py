@@ -1,8 +1,8 @@
 """The store: results of language models on disk, computed once, by whatever process.
 
-A folder has one subfolder an operation and in it one immutable file a batch (:mod:`inference.store.files`). There is no
-index: files say which keys are there, so that many processes fill one store without speaking to each other. What is
-computed twice is kept twice and counts once.
+A folder has one subfolder an operation and in it one immutable file a batch
+(:mod:`shannon_game.inference.store.files`). There is no index: files say which keys are there, so that many processes
+fill one store without speaking to each other. What is computed twice is kept twice and counts once.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.errors import InputError
-from inference.store.files import (
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.store.files import (
     FILE_NAME,
     PARTIAL,
     SCHEMA_VERSION,
@@ -28,7 +28,7 @@ from inference.store.files import (
     write_atomically,
     write_batch,
 )
-from inference.store.keys import OperationKey
+from shannon_game.inference.store.keys import OperationKey
 
 log = logging.getLogger("shannon-game")
 

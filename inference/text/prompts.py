@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 from pydantic import model_validator
 
-from estimators.errors import InputError
-from inference.settings import Group, Text
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.settings import Group, Text
 
 PERCENTS = (99, 90, 80, 70, 60, 50, 40, 30, 20, 10, 1)
 """Probabilities that can be given, as the game's page shows them."""

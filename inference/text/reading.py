@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from inference.text.prompts import PERCENTS
+from shannon_game.inference.text.prompts import PERCENTS
 
 _PERCENT = re.compile(r"([0-9]{1,2})\s?%?\.?")
 _BLANKS = str.maketrans({"·": " ", "↵": "\n", "⇥": "\t"})

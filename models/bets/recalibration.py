@@ -8,8 +8,8 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
-from models.bets.recalibration_data import RecalibrationData
-from models.bets.recalibration_priors import RecalibrationPriors
+from shannon_game.models.bets.recalibration_data import RecalibrationData
+from shannon_game.models.bets.recalibration_priors import RecalibrationPriors
 
 
 def recalibration_model(data: RecalibrationData, priors: RecalibrationPriors | None = None) -> pm.Model:
@@ -38,8 +38,8 @@ def recalibration_model(data: RecalibrationData, priors: RecalibrationPriors | N
 
     Examples
     --------
-    >>> import models
-    >>> from estimators.bets.examples import bet_study
+    >>> from shannon_game import models
+    >>> from shannon_game.estimators.bets.examples import bet_study
     >>> model = models.recalibration_model(models.recalibration_data(bet_study()))
     >>> model.named_vars_to_dims["log_exponent"], model.named_vars_to_dims["came"]
     (('participant',), ('answer',))

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import FloatArray
-from estimators.bets.losses import FLOOR, UNIFORM, back_off_model, spread_nats
-from estimators.bets.study import BETS, GENERATOR, hit_of_answers, named_mass
-from estimators.errors import InputError, unknown_choice
-from estimators.layout import item_labels, item_positions
+from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.bets.losses import FLOOR, UNIFORM, back_off_model, spread_nats
+from shannon_game.estimators.bets.study import BETS, GENERATOR, hit_of_answers, named_mass
+from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.layout import item_labels, item_positions
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -23,7 +23,7 @@ MIXES: tuple[str, ...] = get_args(Mix)
 
 @dataclass(frozen=True, eq=False)
 class RecalibrationData:
-    """Bets for :func:`models.bets.recalibration.recalibration_model`: A answers of U participants in C cells.
+    """Bets for :func:`shannon_game.models.bets.recalibration.recalibration_model`: A answers of U participants in C cells.
 
     Cell 0 is anything else, then come the words named, then padding.
 
@@ -64,7 +64,7 @@ def recalibration_data(
     Parameters
     ----------
     back_off, vocab_size
-        See :func:`estimators.bets.bet_losses`; "floor" is no distribution.
+        See :func:`shannon_game.estimators.bets.bet_losses`; "floor" is no distribution.
     mix : {"cells", "back_off"}, optional
         What stakes are mixed with: the same for every cell of an answer, or what the back-off gives to the cells. With
         a language model the latter is the loss of people and the model together.
@@ -77,8 +77,8 @@ def recalibration_data(
 
     Examples
     --------
-    >>> import models
-    >>> from estimators.bets.examples import bet_study
+    >>> from shannon_game import models
+    >>> from shannon_game.estimators.bets.examples import bet_study
     >>> models.recalibration_data(bet_study()).stake[0].tolist()
     [0.25, 0.5, 0.25]
     """

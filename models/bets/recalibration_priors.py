@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from models.priors import check_priors
+from shannon_game.models.priors import check_priors
 
 
 @dataclass(frozen=True)
 class RecalibrationPriors:
-    """Scales of the priors of :func:`~models.bets.recalibration.recalibration_model`.
+    """Scales of the priors of :func:`~shannon_game.models.bets.recalibration.recalibration_model`.
 
     Attributes
     ----------

@@ -9,10 +9,10 @@ import pymc as pm
 import pytensor.tensor as pt
 from numpy.typing import NDArray
 
-from estimators.errors import InputError, unknown_choice
-from models.cloze.ard_data import LINK_SCALE, ArdData, check_likelihood
-from models.cloze.ard_likelihood import add_likelihood
-from models.cloze.ard_priors import ArdPriors, FixedScales
+from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.models.cloze.ard_data import LINK_SCALE, ArdData, check_likelihood
+from shannon_game.models.cloze.ard_likelihood import add_likelihood
+from shannon_game.models.cloze.ard_priors import ArdPriors, FixedScales
 
 CoefficientPrior = Literal["ard", "horseshoe", "normal", "fixed"]
 COEFFICIENT_PRIORS: tuple[str, ...] = get_args(CoefficientPrior)
@@ -35,9 +35,9 @@ def ard_model(
         \eta_r = \alpha + \sum_k \beta_k\, \xi_{i(r)k} + a_g + b_{i(r)} + c_{m(r)}
 
     with predictors :math:`\xi`, standardised, and normal effects of texts, items and players where the data have such
-    groups (:attr:`~models.cloze.ard_data.ArdData.groups`). The target is beta ("beta", with point masses at 0 and 1) or
-    logit-normal ("logit_normal", likewise) with :math:`\mathrm{logit}^{-1}\eta` as mean or median, or normal around
-    :math:`\eta` ("gaussian").
+    groups (:attr:`~shannon_game.models.cloze.ard_data.ArdData.groups`). The target is beta ("beta", with point masses
+    at 0 and 1) or logit-normal ("logit_normal", likewise) with :math:`\mathrm{logit}^{-1}\eta` as mean or median, or
+    normal around :math:`\eta` ("gaussian").
 
     **Relevance.** "ard" gives every coefficient a precision of its own with a gamma hyperprior (MacKay 1994; Neal 1996;
     Tipping 2001), :math:`\beta_k \sim \mathrm N(0, \lambda_k^{-1})`, :math:`\lambda_k \sim \mathrm{Gamma}(a, a s^2)`,
@@ -79,7 +79,7 @@ def ard_model(
 
     Examples
     --------
-    >>> import models
+    >>> from shannon_game import models
     >>> data = models.ard_data([0.2, 0.5, 0.9], {"entropy": [1.0, 2.0, 3.0]}, text=["a", "b", "b"])
     >>> model = models.ard_model(data, likelihood="logit_normal")
     >>> model.named_vars_to_dims["coefficient"], model.named_vars_to_dims["target"]

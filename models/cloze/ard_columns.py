@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import FloatArray
-from estimators.cloze.answer_statistics import answer_statistics, pooled_covariance
-from estimators.cloze.distributions import WordCounts, entropy_nats, relative_frequencies
-from estimators.cloze.split_halves import (
+from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.cloze.answer_statistics import answer_statistics, pooled_covariance
+from shannon_game.estimators.cloze.distributions import WordCounts, entropy_nats, relative_frequencies
+from shannon_game.estimators.cloze.split_halves import (
     SplitHalves,
     random_split_halves,
     tvd_between_split_halves,
     tvd_to_split_halves,
 )
-from estimators.cloze.study import context_labels
-from estimators.cloze.study_words import StudyWords, study_words
-from estimators.cloze.words import WordRules, word_rules
-from estimators.errors import InputError, unknown_choice
-from models.cloze.ard_data import Measured
+from shannon_game.estimators.cloze.study import context_labels
+from shannon_game.estimators.cloze.study_words import StudyWords, study_words
+from shannon_game.estimators.cloze.words import WordRules, word_rules
+from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.models.cloze.ard_data import Measured
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -124,8 +124,9 @@ def clean_columns(
 
     Examples
     --------
-    >>> import models, numpy
-    >>> from estimators.cloze.examples import cloze_study
+    >>> import numpy
+    >>> from shannon_game import models
+    >>> from shannon_game.estimators.cloze.examples import cloze_study
     >>> people = {"target_answers": 10, "oracle_answers": 5, "rng": numpy.random.default_rng(0)}
     >>> columns = models.clean_columns(cloze_study(), ["mixture"], ("human_entropy", "word_num"), **people)
     >>> len(columns.target), sorted(columns.predictors)
@@ -206,8 +207,9 @@ def measured_error(columns: ArdColumns, names: Sequence[str]) -> Measured | None
 
     Examples
     --------
-    >>> import models, numpy
-    >>> from estimators.cloze.examples import cloze_study
+    >>> import numpy
+    >>> from shannon_game import models
+    >>> from shannon_game.estimators.cloze.examples import cloze_study
     >>> people = {"target_answers": 10, "oracle_answers": 5, "rng": numpy.random.default_rng(0)}
     >>> columns = models.clean_columns(cloze_study(), ["mixture"], ("human_entropy", "word_num"), **people)
     >>> models.measured_error(columns, ["human_entropy"]).covariance.shape

@@ -1,4 +1,4 @@
-"""Rows of the regression of a distance on properties of its context: what :func:`models.cloze.ard.ard_model` takes."""
+"""Rows of the regression of a distance on properties of its context: what :func:`shannon_game.models.cloze.ard.ard_model` takes."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from estimators.arrays import FloatArray
-from estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.errors import InputError, unknown_choice
 
 Codes = NDArray[np.intp]
 
@@ -100,7 +100,7 @@ def ard_data(
     measured: Measured | None = None,
     standardise: bool = True,
 ) -> ArdData:
-    """Prepare the rows of :func:`models.cloze.ard.ard_model`.
+    """Prepare the rows of :func:`shannon_game.models.cloze.ard.ard_model`.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def ard_data(
 
     Examples
     --------
-    >>> import models
+    >>> from shannon_game import models
     >>> data = models.ard_data([0.2, 0.5, 0.9], {"entropy": [1.0, 2.0, 3.0]}, text=["a", "b", "b"])
     >>> data.x.ravel().round(3).tolist(), data.groups
     ([-1.225, 0.0, 1.225], ('text',))

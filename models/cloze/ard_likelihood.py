@@ -8,8 +8,8 @@ r"""Likelihoods of a distance in [0, 1] given a linear predictor; two of them ke
     y \mid 0 < y < 1 \sim \mathrm{Beta}(\mu\varphi, (1 - \mu)\varphi),\ \mu = \sigma(\eta)
 
 "logit_normal" is :math:`\mathrm{logit}\,y \sim \mathrm N(\eta, \sigma)`, recorded as 0 or 1 beyond
-:func:`~models.cloze.ard_data.recording_limits`. Both are densities on (0, 1) with masses at its ends, and can be
-compared.
+:func:`~shannon_game.models.cloze.ard_data.recording_limits`. Both are densities on (0, 1) with masses at its ends, and
+can be compared.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 
-from estimators.arrays import FloatArray
-from models.cloze.ard_data import LINK_SCALE, ArdData, check_likelihood, recording_limits
-from models.cloze.ard_priors import ArdPriors
+from shannon_game.estimators.arrays import FloatArray
+from shannon_game.models.cloze.ard_data import LINK_SCALE, ArdData, check_likelihood, recording_limits
+from shannon_game.models.cloze.ard_priors import ArdPriors
 
 
 def add_likelihood(data: ArdData, eta: Any, name: str, p: ArdPriors, *, noise: float | None = None) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from models.priors import check_priors
+from shannon_game.models.priors import check_priors
 
 
 @dataclass(frozen=True)
 class ArdPriors:
-    """Priors of :func:`models.cloze.ard.ard_model`, on log-odds; a Gaussian likelihood takes a quarter of every length.
+    """Priors of :func:`shannon_game.models.cloze.ard.ard_model`, on log-odds; a Gaussian likelihood takes a quarter of every length.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class ArdPriors:
         Half-normal for the rest of their spread.
     edge_mean, edge : float
         Normal for the log of how far the beta's cut points are from 0, on log-odds; see
-        :func:`models.cloze.ard_likelihood.add_likelihood`.
+        :func:`shannon_game.models.cloze.ard_likelihood.add_likelihood`.
     """
 
     intercept: float = 1.5

@@ -19,11 +19,11 @@ import pytensor.tensor as pt
 from numpy.typing import NDArray
 from scipy.special import expit, gamma, gammainc
 
-from estimators.arrays import FloatArray
-from estimators.cloze.distances import align
-from estimators.cloze.distributions import WordCounts, relative_frequencies
-from estimators.errors import InputError
-from models.outside import OutsideLikelihood
+from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.cloze.distances import align
+from shannon_game.estimators.cloze.distributions import WordCounts, relative_frequencies
+from shannon_game.estimators.errors import InputError
+from shannon_game.models.outside import OutsideLikelihood
 
 Ints = NDArray[np.int64]
 
@@ -148,8 +148,8 @@ def word_pair_data(first: WordCounts, second: WordCounts) -> WordPairData:
 
     Examples
     --------
-    >>> import models
-    >>> from estimators.cloze.examples import two_samples
+    >>> from shannon_game import models
+    >>> from shannon_game.estimators.cloze.examples import two_samples
     >>> people, model = two_samples()
     >>> data = models.word_pair_data(people, model)
     >>> data.a.tolist(), data.b.tolist()
@@ -226,15 +226,15 @@ def word_pair_model(  # noqa: PLR0915 - one density, line by line as in the docs
         (parameter, context), ``unseen``, ``log_u`` and ``log_u_equal`` (side, context; of a context whose distributions
         differ, or are equal) and ``log_odds_equal`` (context), of equal distributions given all else. The counts are
         ``pm.Data``: :func:`set_word_pairs` gives the model those of as many other contexts. What
-        :func:`inference.complete` compares with the prior and the posterior are two statistics of the counts:
-        ``n_words`` (kind, context), how many different words both samples have and one of them alone, and
+        :func:`shannon_game.inference.complete` compares with the prior and the posterior are two statistics of the
+        counts: ``n_words`` (kind, context), how many different words both samples have and one of them alone, and
         ``sample_tvd`` (context), the distance between the two samples. Predictions are of other contexts with these
         parameters, of which the study's share have equal distributions.
 
     Examples
     --------
-    >>> import models
-    >>> from estimators.cloze.examples import two_samples
+    >>> from shannon_game import models
+    >>> from shannon_game.estimators.cloze.examples import two_samples
     >>> people, model = two_samples()
     >>> program = models.word_pair_model(models.word_pair_data(people, model))
     >>> program.named_vars_to_dims["theta"]
@@ -341,8 +341,8 @@ def set_word_pairs(model: pm.Model, data: WordPairData) -> None:
 
     Examples
     --------
-    >>> import models
-    >>> from estimators.cloze.examples import two_samples
+    >>> from shannon_game import models
+    >>> from shannon_game.estimators.cloze.examples import two_samples
     >>> people, model = two_samples()
     >>> program = models.word_pair_model(models.word_pair_data(people, model))
     >>> models.set_word_pairs(program, models.word_pair_data(model, people))

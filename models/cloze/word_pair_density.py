@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from estimators.arrays import FloatArray
-from models.cloze.tvd import (
+from shannon_game.estimators.arrays import FloatArray
+from shannon_game.models.cloze.tvd import (
     NODE_LOG_WEIGHTS,
     NODES,
     PARAMETERS,
@@ -22,8 +22,8 @@ from models.cloze.tvd import (
     WordPairData,
     WordPairPriors,
 )
-from models.cloze.word_pair_kernels import log_odds, word_pair_log_density
-from models.density import WrittenDensity
+from shannon_game.models.cloze.word_pair_kernels import log_odds, word_pair_log_density
+from shannon_game.models.density import WrittenDensity
 
 # Numba takes named tuples as they are
 _Rows = namedtuple("_Rows", "a b words")
@@ -38,7 +38,7 @@ _OF_CONTEXTS = ("log_u", "log_u_equal", "log_odds_equal")
 def word_pair_density(
     data: WordPairData, *, pooled: bool = True, priors: WordPairPriors | None = None
 ) -> WrittenDensity:
-    """Log-density of :func:`~models.cloze.tvd.word_pair_model`, for the counts that the model's data have."""
+    """Log-density of :func:`~shannon_game.models.cloze.tvd.word_pair_model`, for the counts that the model's data have."""
     p = priors or WordPairPriors()
     mean, sd = p.vectors()
     n, n_contexts = len(PARAMETERS), data.n_contexts

@@ -1,8 +1,8 @@
-"""Log-density of :func:`models.cloze.tvd.word_pair_model` and its gradient, written out for Numba.
+"""Log-density of :func:`shannon_game.models.cloze.tvd.word_pair_model` and its gradient, written out for Numba.
 
 Functions called ``add_`` and the like add to an array of a context's gradient, whose places are its six parameters
-(:data:`models.cloze.tvd.PARAMETERS`) and then the two logarithms of u. Fast maths is off, so that nothing is summed in
-another order on another day.
+(:data:`shannon_game.models.cloze.tvd.PARAMETERS`) and then the two logarithms of u. Fast maths is off, so that nothing
+is summed in another order on another day.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from estimators.arrays import FloatArray
-from models.compiled import compiled
+from shannon_game.estimators.arrays import FloatArray
+from shannon_game.models.compiled import compiled
 
 _LEAST_SHARE = 1e-14
 """Of a word's likelihood: what has less of it adds nothing to a gradient."""
@@ -259,7 +259,7 @@ def log_odds(  # noqa: PLR0917
 def word_pair_log_density(  # noqa: PLR0917
     x: FloatArray, g: FloatArray, rows: Any, starts: Any, answers: FloatArray, nodes: Any, priors: Any
 ) -> float:
-    """Log-density of all contexts and of their population; `x` is as :mod:`models.cloze.word_pair_density` lays out."""
+    """Log-density of all contexts and of their population; `x` is as :mod:`shannon_game.models.cloze.word_pair_density` lays out."""
     n, n_contexts = 6, answers.shape[1]
     g[:] = 0.0
     first = 2 * n + 1 if priors.pooled else 0

@@ -10,9 +10,9 @@ import pymc as pm
 import pytensor.tensor as pt
 from numpy.typing import ArrayLike, NDArray
 
-from estimators.errors import InputError, unknown_choice
-from models.comparison.calibration_data import OutcomeData, binary_outcomes, favoured_outcomes
-from models.priors import check_priors
+from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.models.comparison.calibration_data import OutcomeData, binary_outcomes, favoured_outcomes
+from shannon_game.models.priors import check_priors
 
 __all__ = [
     "FAMILIES",
@@ -132,8 +132,8 @@ def calibration_model(
 
     Examples
     --------
-    >>> import models
-    >>> from estimators.comparison.examples import comparison_study
+    >>> from shannon_game import models
+    >>> from shannon_game.estimators.comparison.examples import comparison_study
     >>> model = models.calibration_model(models.favoured_outcomes(comparison_study()), "beta")
     >>> [variable.name for variable in model.deterministics]
     ['bias', 'slope_low', 'slope_high']
@@ -182,9 +182,9 @@ def set_weights(model: pm.Model, data: OutcomeData) -> None:
 
     Examples
     --------
-    >>> import models
+    >>> from shannon_game import models
     >>> from dataclasses import replace
-    >>> from estimators.comparison.examples import comparison_study
+    >>> from shannon_game.estimators.comparison.examples import comparison_study
     >>> data = models.favoured_outcomes(comparison_study())
     >>> model = models.calibration_model(data)
     >>> models.set_weights(model, replace(data, weight=data.weight / 2))

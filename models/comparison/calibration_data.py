@@ -1,8 +1,8 @@
 r"""Rows of a calibration study: who reported which probability, and what turned out to be true.
 
 Two views of the same answers. The *outcomes* given the reports are a calibration curve
-(:mod:`models.comparison.calibration`); the *reports* given the outcomes are how people answer
-(:mod:`models.comparison.report_process`).
+(:mod:`shannon_game.models.comparison.calibration`); the *reports* given the outcomes are how people answer
+(:mod:`shannon_game.models.comparison.report_process`).
 
 In the comparison game a report of p on the true token y is a report of 1 - p on the other token x, and on which side
 either stood is not stored. So "the event" of a row must not be "y is true", which always holds: its frequency would be
@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from estimators.comparison import response_positions, same_token
-from estimators.comparison.rounding import RoundingScheme, report_boxes, rounding_scheme
-from estimators.errors import InputError
+from shannon_game.estimators.comparison import response_positions, same_token
+from shannon_game.estimators.comparison.rounding import RoundingScheme, report_boxes, rounding_scheme
+from shannon_game.estimators.errors import InputError
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -155,8 +155,8 @@ def favoured_outcomes(study: xr.Dataset, *, as_paid: bool = False) -> OutcomeDat
 
     Examples
     --------
-    >>> import models
-    >>> from estimators.comparison.examples import comparison_study
+    >>> from shannon_game import models
+    >>> from shannon_game.estimators.comparison.examples import comparison_study
     >>> data = models.favoured_outcomes(comparison_study())
     >>> bool(data.half_range), bool((data.report > 0.5).all())
     (True, True)
@@ -209,7 +209,7 @@ def binary_outcomes(participant: Sequence[str] | NDArray[Any], report: ArrayLike
 
     Examples
     --------
-    >>> import models
+    >>> from shannon_game import models
     >>> data = models.binary_outcomes(["ann", "bob", "ann"], [0.9, 0.2, 0.6], [1, 0, 1])
     >>> data.participant.tolist(), data.outcome.tolist()
     (['ann', 'bob'], [1, 0, 1])
@@ -257,8 +257,8 @@ def reports_on_truth(study: xr.Dataset, scheme: RoundingScheme | str) -> ReportD
 
     Examples
     --------
-    >>> import models
-    >>> from estimators.comparison.examples import comparison_study
+    >>> from shannon_game import models
+    >>> from shannon_game.estimators.comparison.examples import comparison_study
     >>> data = models.reports_on_truth(comparison_study(), "interface")
     >>> data.n_questions, len(data.box_report)
     (2, 11)
@@ -312,7 +312,7 @@ def binary_reports(
 
     Examples
     --------
-    >>> import models
+    >>> from shannon_game import models
     >>> data = models.binary_reports(["ann", "bob", "ann"], [0.9, 0.2, 0.6], [1, 0, 1])
     >>> data.direction.tolist(), data.report.round(2).tolist()
     ([1.0, -1.0, 1.0], [2.2, -1.39, 0.41])

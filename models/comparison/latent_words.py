@@ -25,7 +25,7 @@ from pytensor.graph.basic import Apply, Variable
 from pytensor.graph.op import Op
 from scipy.special import ndtr
 
-from models.compiled import compiled
+from shannon_game.models.compiled import compiled
 
 __all__ = ["Items", "LatentWords", "Reports", "Words", "draw_words"]
 

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.comparison.rounding import RoundingScheme, report_boxes, rounding_scheme
-from estimators.comparison.study import COMPARISON, candidate_tokens, compared_tokens
-from estimators.comparison.study_sources import (
+from shannon_game.estimators.comparison.rounding import RoundingScheme, report_boxes, rounding_scheme
+from shannon_game.estimators.comparison.study import COMPARISON, candidate_tokens, compared_tokens
+from shannon_game.estimators.comparison.study_sources import (
     GENERATOR,
     NOT_A_CANDIDATE,
     TARGET_POSITION,
     candidate_sources,
     has_free_answers,
 )
-from estimators.errors import InputError, unknown_choice
-from estimators.layout import item_labels, item_positions, response_positions
+from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.layout import item_labels, item_positions, response_positions
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -190,8 +190,8 @@ def participant_data(  # noqa: PLR0915
 
     Examples
     --------
-    >>> import models
-    >>> from estimators.comparison.examples import comparison_study
+    >>> from shannon_game import models
+    >>> from shannon_game.estimators.comparison.examples import comparison_study
     >>> data = models.participant_data(comparison_study())
     >>> data.participant.tolist(), data.item.size, data.whole
     (['p000', 'p001', 'p002', 'p003', 'p004'], 6, False)
@@ -429,8 +429,8 @@ def without_participants(data: ParticipantData, names: Sequence[str]) -> Partici
 
     Examples
     --------
-    >>> import models
-    >>> from estimators.comparison.examples import comparison_study
+    >>> from shannon_game import models
+    >>> from shannon_game.estimators.comparison.examples import comparison_study
     >>> data = models.participant_data(comparison_study())
     >>> rest = models.without_participants(data, [data.participant[0]])
     >>> rest.row_box.size < data.row_box.size, rest.participant.size

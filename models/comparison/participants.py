@@ -11,10 +11,10 @@ import pytensor.tensor as pt
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from estimators.errors import InputError
-from models.comparison.latent_words import Items, LatentWords, Reports, Words
-from models.comparison.participant_data import ParticipantData
-from models.priors import check_priors
+from shannon_game.estimators.errors import InputError
+from shannon_game.models.comparison.latent_words import Items, LatentWords, Reports, Words
+from shannon_game.models.comparison.participant_data import ParticipantData
+from shannon_game.models.priors import check_priors
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -188,7 +188,7 @@ def participant_model(
     **Free answers** are draws of h. Every token of the vocabulary is in their likelihood, and candidates are draws of g
     or people's answers, so that how a token came to be asked about is ignorable.
 
-    Log-ratios are summed out on grids (:mod:`models.comparison.latent_words`).
+    Log-ratios are summed out on grids (:mod:`shannon_game.models.comparison.latent_words`).
 
     **Identification.** Reports give the log-ratios up to one factor, k0: slopes twice as steep of a belief half as
     strong give the same reports. Free answers give the factor; without them it is a constant here. A bias toward the
@@ -203,7 +203,7 @@ def participant_model(
         free answers.
     covariates : pandas.DataFrame, optional
         Columns of numbers by participant, whose effects on ln slope, bias and ln noise are parameters; see
-        :func:`inference.comparison.participant_fit.design_matrix`.
+        :func:`shannon_game.inference.comparison.participant_fit.design_matrix`.
     grid : Grid, optional
 
     Returns
@@ -219,8 +219,8 @@ def participant_model(
 
     Examples
     --------
-    >>> import models
-    >>> from estimators.comparison.examples import comparison_study
+    >>> from shannon_game import models
+    >>> from shannon_game.estimators.comparison.examples import comparison_study
     >>> model = models.participant_model(models.participant_data(comparison_study()), k0=1.0)
     >>> model.named_vars_to_dims["slope"]
     ('participant',)

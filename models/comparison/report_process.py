@@ -11,8 +11,8 @@ import pymc as pm
 import pytensor.tensor as pt
 from numpy.typing import NDArray
 
-from models.comparison.calibration_data import ReportData, binary_reports, reports_on_truth, with_reports
-from models.priors import check_priors
+from shannon_game.models.comparison.calibration_data import ReportData, binary_reports, reports_on_truth, with_reports
+from shannon_game.models.priors import check_priors
 
 __all__ = [
     "ReportData",
@@ -123,8 +123,8 @@ def report_model(data: ReportData, priors: ReportPriors | None = None) -> pm.Mod
 
     Examples
     --------
-    >>> import models
-    >>> from estimators.comparison.examples import comparison_study
+    >>> from shannon_game import models
+    >>> from shannon_game.estimators.comparison.examples import comparison_study
     >>> model = models.report_model(models.reports_on_truth(comparison_study(), "interface"))
     >>> model.named_vars_to_dims["report"], model.named_vars_to_dims["noise"]
     (('response',), ('participant',))

@@ -8,8 +8,8 @@ import numpy as np
 import pymc as pm
 from numpy.typing import NDArray
 
-from models.guesses.accuracy_data import AccuracyData
-from models.guesses.accuracy_priors import AccuracyPriors
+from shannon_game.models.guesses.accuracy_data import AccuracyData
+from shannon_game.models.guesses.accuracy_priors import AccuracyPriors
 
 _TYPICAL_SPREAD = 0.2  # of log-odds; only the sampler's coordinates depend on it
 
@@ -24,11 +24,11 @@ def accuracy_model(data: AccuracyData, priors: AccuracyPriors | None = None) -> 
         \mathrm{logit}\,P(\text{right}) = \mu + \alpha_u + (\gamma + \gamma_u)\, (x(n) - \bar x) + \kappa_{b(c)}
         + \delta_d + \beta\,(s - \bar s)
 
-    with x from :func:`models.guesses.accuracy_data.practice_amount` (the number of guesses as exposure, x(0) = 0 and
-    x(1000) = 1), b the band of the context's length, s the target's surprisal under a language model (only where the
-    data have it), :math:`\alpha_u \sim \mathrm N(0, \tau_\alpha)`, :math:`\gamma_u \sim \mathrm N(0, \tau_\gamma)`,
-    :math:`\delta_d \sim \mathrm N(0, \tau_\delta)`, and :math:`\kappa` a random walk over bands whose mean over the
-    guesses is 0.
+    with x from :func:`shannon_game.models.guesses.accuracy_data.practice_amount` (the number of guesses as exposure,
+    x(0) = 0 and x(1000) = 1), b the band of the context's length, s the target's surprisal under a language model (only
+    where the data have it), :math:`\alpha_u \sim \mathrm N(0, \tau_\alpha)`, :math:`\gamma_u \sim \mathrm N(0,
+    \tau_\gamma)`, :math:`\delta_d \sim \mathrm N(0, \tau_\delta)`, and :math:`\kappa` a random walk over bands whose
+    mean over the guesses is 0.
 
     Practice and context must be in the model together: people begin with the first tokens of their first text, where
     nobody can know what comes. A random effect of the single position is not: nearly every position was seen by
@@ -45,8 +45,8 @@ def accuracy_model(data: AccuracyData, priors: AccuracyPriors | None = None) -> 
 
     Examples
     --------
-    >>> import models
-    >>> from estimators.guesses.examples import guess_study
+    >>> from shannon_game import models
+    >>> from shannon_game.estimators.guesses.examples import guess_study
     >>> model = models.accuracy_model(models.accuracy_data(guess_study()))
     >>> model.named_vars_to_dims["ability"], model.named_vars_to_dims["hits"]
     (('participant',), ('row',))

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from estimators.errors import InputError, unknown_choice
-from estimators.guesses.study import repeated_guesses
-from estimators.layout import response_positions
+from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.guesses.study import repeated_guesses
+from shannon_game.estimators.layout import response_positions
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -26,7 +26,7 @@ _N_BLOCKS = 50  # steps of practice between the first guess and the 1,000th
 
 @dataclass(frozen=True, eq=False)
 class AccuracyData:
-    """Guesses for :func:`models.accuracy_model`: R rows, U participants, D documents, B bands of context.
+    """Guesses for :func:`shannon_game.models.accuracy_model`: R rows, U participants, D documents, B bands of context.
 
     Rows with all predictors equal are one binomial.
 
@@ -117,8 +117,8 @@ def accuracy_data(
 
     Examples
     --------
-    >>> import models
-    >>> from estimators.guesses.examples import guess_study
+    >>> from shannon_game import models
+    >>> from shannon_game.estimators.guesses.examples import guess_study
     >>> data = models.accuracy_data(guess_study())
     >>> int(data.n.sum()), data.band.tolist()
     (192, ['1', '2-3', '4-7', '8-15', '16-31'])

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from models.priors import check_priors
+from shannon_game.models.priors import check_priors
 
 
 @dataclass(frozen=True)
 class AccuracyPriors:
-    """Scales of the priors of :func:`~models.guesses.accuracy.accuracy_model`, all on log-odds.
+    """Scales of the priors of :func:`~shannon_game.models.guesses.accuracy.accuracy_model`, all on log-odds.
 
     Attributes
     ----------

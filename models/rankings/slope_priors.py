@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from models.priors import check_priors
+from shannon_game.models.priors import check_priors
 
 
 @dataclass(frozen=True)
 class RankPriors:
-    """Scales of the priors of :func:`~models.rankings.slopes.rank_slope_model`, weak by default.
+    """Scales of the priors of :func:`~shannon_game.models.rankings.slopes.rank_slope_model`, weak by default.
 
     All are on log-odds, slopes per doubling of the context.
 

@@ -10,8 +10,8 @@ import pymc as pm
 import pytensor.tensor as pt
 from numpy.typing import ArrayLike, NDArray
 
-from estimators.errors import InputError
-from models.rankings.slope_priors import RankPriors
+from shannon_game.estimators.errors import InputError
+from shannon_game.models.rankings.slope_priors import RankPriors
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -77,8 +77,8 @@ def rank_data(study: xr.Dataset, rank: ArrayLike, k: int) -> RankData:
 
     Examples
     --------
-    >>> import models
-    >>> from estimators.rankings.examples import ranking_study
+    >>> from shannon_game import models
+    >>> from shannon_game.estimators.rankings.examples import ranking_study
     >>> data = models.rank_data(ranking_study(), ranking_study()["reference_rank"], 3)
     >>> data.count.shape, data.category_rank.tolist()
     ((12, 4), [inf, 3.0, 2.0, 1.0])
@@ -152,8 +152,8 @@ def rank_slope_model(data: RankData, priors: RankPriors | None = None) -> pm.Mod
 
     Examples
     --------
-    >>> import models
-    >>> from estimators.rankings.examples import ranking_study
+    >>> from shannon_game import models
+    >>> from shannon_game.estimators.rankings.examples import ranking_study
     >>> model = models.rank_slope_model(models.rank_data(ranking_study(), ranking_study()["reference_rank"], 3))
     >>> model.named_vars_to_dims["slope"], model.named_vars_to_dims["count"]
     (('model',), ('cell', 'category'))
@@ -211,8 +211,8 @@ def set_counts(model: pm.Model, data: RankData) -> None:
 
     Examples
     --------
-    >>> import models
-    >>> from estimators.rankings.examples import ranking_study
+    >>> from shannon_game import models
+    >>> from shannon_game.estimators.rankings.examples import ranking_study
     >>> data = models.rank_data(ranking_study(), ranking_study()["reference_rank"], 3)
     >>> model = models.rank_slope_model(data)
     >>> models.set_counts(model, data.with_counts(data.count[::-1]))

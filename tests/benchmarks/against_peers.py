@@ -40,11 +40,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from inference.lm.continuations import continuation_log_probs
-from inference.lm.language_model import LanguageModel, encode
-from inference.lm.loading import load_language_model
-from inference.lm.scoring import score_documents
-from inference.lm.settings import ModelSettings
+from shannon_game.inference.lm.continuations import continuation_log_probs
+from shannon_game.inference.lm.language_model import LanguageModel, encode
+from shannon_game.inference.lm.loading import load_language_model
+from shannon_game.inference.lm.scoring import score_documents
+from shannon_game.inference.lm.settings import ModelSettings
 
 FloatArray = NDArray[np.float64]
 BOS = "<|endoftext|>"

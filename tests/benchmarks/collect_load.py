@@ -30,12 +30,12 @@ from urllib.parse import urlencode
 
 from sqlalchemy import func, select
 
-from experiments.collect.collection import open_collection
-from experiments.collect.database import open_database
-from experiments.collect.demo import collect_demo
-from experiments.collect.server import serve
-from experiments.collect.settings import CollectSettings
-from experiments.collect.tables import Answer, Assignment, Player, Session
+from shannon_game.experiments.collect.collection import open_collection
+from shannon_game.experiments.collect.database import open_database
+from shannon_game.experiments.collect.demo import collect_demo
+from shannon_game.experiments.collect.server import serve
+from shannon_game.experiments.collect.settings import CollectSettings
+from shannon_game.experiments.collect.tables import Answer, Assignment, Player, Session
 from tests.benchmarks.postgres import private_cluster
 
 __all__ = ["Load", "measure"]

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from experiments import design, designed_simulated
-from experiments.planning.points import DesignPoint
-from experiments.planning.replicates import fresh_studies
-from experiments.planning.settings import DesignSettings
-from experiments.planning.worlds import draw_worlds, study_contexts
+from shannon_game import design, designed_simulated
+from shannon_game.experiments.planning.points import DesignPoint
+from shannon_game.experiments.planning.replicates import fresh_studies
+from shannon_game.experiments.planning.settings import DesignSettings
+from shannon_game.experiments.planning.worlds import draw_worlds, study_contexts
 
 N_FRESH = 200
 STUDY = {"n_items": 400, "vocab_size": 1000, "design": {"n_draws": 1, "n_answers": 1, "n_comparisons": 1}}

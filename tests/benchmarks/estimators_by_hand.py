@@ -23,7 +23,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from estimators.comparison import cluster_bootstrap, estimate_gap, half_sample_bootstrap
+from shannon_game.estimators.comparison import cluster_bootstrap, estimate_gap, half_sample_bootstrap
 
 ROWS = (1_000, 10_000, 100_000, 1_000_000)
 TURNS = 15

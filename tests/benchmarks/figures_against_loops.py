@@ -18,7 +18,7 @@ from collections.abc import Callable
 import numpy as np
 import xarray as xr
 
-from estimators.comparison import (
+from shannon_game.estimators.comparison import (
     HUMAN,
     SCHEMES,
     SimulationSettings,
@@ -161,7 +161,7 @@ def timed(function: Callable[[], dict[str, float]]) -> tuple[float, dict[str, fl
 def main() -> None:
     """Print both times, their ratio and how far the numbers differ."""
     if len(sys.argv) > 1:
-        from experiments.studies.comparison.lm_game import lm_game
+        from shannon_game.experiments.studies.comparison.lm_game import lm_game
 
         begin = time.perf_counter()
         study = lm_game(root=sys.argv[1])

@@ -16,7 +16,8 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from estimators.comparison import (
+from shannon_game import lm_game
+from shannon_game.estimators.comparison import (
     ParticipantPopulation,
     QuestionDesign,
     rounding_scheme,
@@ -24,12 +25,11 @@ from estimators.comparison import (
     two_alternative_report,
     validate_comparison_study,
 )
-from estimators.comparison.rounding import round_reports
-from estimators.comparison.simulation.participants import draw_participants, reports_of
-from estimators.comparison.simulation.players import mixed, sample_rows
-from experiments import lm_game
-from experiments.studies.documents.lm_game_documents import LmGameDocumentsSettings, lm_game_documents
-from inference.lm import ModelSettings, encode, load_language_model, next_token_distributions
+from shannon_game.estimators.comparison.rounding import round_reports
+from shannon_game.estimators.comparison.simulation.participants import draw_participants, reports_of
+from shannon_game.estimators.comparison.simulation.players import mixed, sample_rows
+from shannon_game.experiments.studies.documents.lm_game_documents import LmGameDocumentsSettings, lm_game_documents
+from shannon_game.inference.lm import ModelSettings, encode, load_language_model, next_token_distributions
 
 Array = NDArray[Any]
 Truth = dict[str, Any]
@@ -158,7 +158,7 @@ def simulated(
 ) -> tuple[xr.Dataset, Truth]:
     """A study with free answers, and its truth: gaps of the shared belief, of people one by one, and k0.
 
-    `violations` are options of :func:`estimators.comparison.simulate_designed_study`.
+    `violations` are options of :func:`shannon_game.estimators.comparison.simulate_designed_study`.
     """
     rng = _rng(study, 3, BELIEFS.index(belief), round(1000 * k0))
     contexts = np.sort(rng.choice(N_CONTEXTS, N_ITEMS, replace=False))

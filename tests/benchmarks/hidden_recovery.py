@@ -27,10 +27,10 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from inference.comparison.participant_fit import Anchor, ParticipantFit, fit_participants
-from inference.posterior.thresholds import GateThresholds
-from models.comparison.participant_data import participant_data
-from models.comparison.participants import GRID
+from shannon_game.inference.comparison.participant_fit import Anchor, ParticipantFit, fit_participants
+from shannon_game.inference.posterior.thresholds import GateThresholds
+from shannon_game.models.comparison.participant_data import participant_data
+from shannon_game.models.comparison.participants import GRID
 
 SCALES = (1.0, 0.5, 2.0)
 GRIDS = ("slider", "interface")

@@ -15,9 +15,8 @@ import hidden_beliefs
 import numpy as np
 import pandas as pd
 
-import inference
-import models
-from inference.posterior.arviz_adapter import ess_bulk, r_hat
+from shannon_game import inference, models
+from shannon_game.inference.posterior.arviz_adapter import ess_bulk, r_hat
 
 
 def rows(study: tuple[str, float, int], found: dict[str, np.ndarray], draws: int) -> pd.DataFrame:

@@ -30,11 +30,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from inference.lm.language_model import LanguageModel, encode
-from inference.lm.loading import load_language_model
-from inference.lm.next_token import next_token_distributions
-from inference.lm.scoring import score_documents
-from inference.lm.settings import ModelSettings
+from shannon_game.inference.lm.language_model import LanguageModel, encode
+from shannon_game.inference.lm.loading import load_language_model
+from shannon_game.inference.lm.next_token import next_token_distributions
+from shannon_game.inference.lm.scoring import score_documents
+from shannon_game.inference.lm.settings import ModelSettings
 
 N_CONTEXTS = 48
 LONGEST = 120

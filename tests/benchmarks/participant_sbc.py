@@ -27,7 +27,7 @@ import xarray as xr
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from estimators.comparison import (
+from shannon_game.estimators.comparison import (
     ParticipantPopulation,
     QuestionDesign,
     SimulationSettings,
@@ -35,13 +35,13 @@ from estimators.comparison import (
     simulate_designed_study,
     simulate_reports,
 )
-from estimators.comparison.simulation.language import draw_tokens, simulate_language
-from inference.comparison.participant_fit import fit_participants
-from inference.posterior.arviz_adapter import group
-from inference.posterior.sbc import rank_of_truth
-from inference.posterior.sbc_bands import judge_ranks
-from models.comparison.participant_data import participant_data
-from models.comparison.participants import GRID, entropy_classes, participant_model
+from shannon_game.estimators.comparison.simulation.language import draw_tokens, simulate_language
+from shannon_game.inference.comparison.participant_fit import fit_participants
+from shannon_game.inference.posterior.arviz_adapter import group
+from shannon_game.inference.posterior.sbc import rank_of_truth
+from shannon_game.inference.posterior.sbc_bands import judge_ranks
+from shannon_game.models.comparison.participant_data import participant_data
+from shannon_game.models.comparison.participants import GRID, entropy_classes, participant_model
 
 Array = NDArray[Any]
 

@@ -8,9 +8,9 @@ import shlex
 import pytest
 from markdown_it import MarkdownIt
 
-from experiments.harness.job import experiment_settings
-from experiments.harness.registry import entry_of, given_to, load_target
-from inference.settings import settings_from
+from shannon_game.experiments.harness.job import experiment_settings
+from shannon_game.experiments.harness.registry import entry_of, given_to, load_target
+from shannon_game.inference.settings import settings_from
 from tests.docs.pages import WRITTEN, name_of
 from tests.experiments.command import config
 

@@ -12,7 +12,7 @@ from types import ModuleType
 
 import pytest
 
-import experiments
+from shannon_game import experiments
 from tests.experiments.command import ROOT
 
 

@@ -11,7 +11,7 @@ from types import ModuleType
 import pandas as pd
 import pytest
 
-from experiments import published
+from shannon_game import published
 from tests.experiments.command import ROOT
 
 

@@ -72,7 +72,7 @@ def test_blocks_run_in_order_and_share_names_and_files(tmp_path: Path, monkeypat
     monkeypatch.chdir(tmp_path)
     text = (
         "```python\nfrom pathlib import Path\nnumber = 3\nPath('a.txt').write_text('a')\n```\n"
-        "```bash\ntest -f a.txt\npython -c 'import experiments' && echo b > b.txt\n```\n"
+        "```bash\ntest -f a.txt\npython -c 'from shannon_game import experiments' && echo b > b.txt\n```\n"
         "```sh\nexit 1\n```\n```text\nnot run\n```\n"
         "- in a list\n\n  ```python\n  assert number == 3\n  assert Path('b.txt').read_text() == 'b\\n'\n  ```\n"
     )

@@ -10,9 +10,9 @@ from types import ModuleType
 
 import pytest
 
-from experiments.harness.job import experiment_settings
-from experiments.harness.registry import entry_of, given_to, load_target
-from inference.settings import settings_from
+from shannon_game.experiments.harness.job import experiment_settings
+from shannon_game.experiments.harness.registry import entry_of, given_to, load_target
+from shannon_game.inference.settings import settings_from
 from tests.experiments.command import ROOT, config
 
 

@@ -50,7 +50,7 @@ def test_pages_without_a_warning_that_fetch_nothing(tmp_path: Path) -> None:
 def test_reference_without_a_warning(tmp_path: Path) -> None:
     out = built(tmp_path)
     page = (out / "reference/estimators.comparison.gap.html").read_text(encoding="utf-8")
-    assert 'id="estimators.comparison.gap.estimate_gap"' in page
+    assert 'id="shannon_game.estimators.comparison.gap.estimate_gap"' in page
     # every module has a page: what is not imported is not documented
     modules = {
         ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-import estimators
-from estimators.code_identity import PACKAGES, code_hash, package_version, source_hash, work_hash
-from estimators.errors import InputError
+from shannon_game import estimators
+from shannon_game.estimators.code_identity import PACKAGES, code_hash, package_version, source_hash, work_hash
+from shannon_game.estimators.errors import InputError
 
 ROOT = Path(__file__).parents[2]
 
@@ -77,7 +77,7 @@ def test_a_copy_elsewhere_has_the_same_hash_and_a_changed_one_its_own(tmp_path: 
         shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
 
     def found() -> str:
-        code = f"from estimators.code_identity import code_hash; print(code_hash(*{PACKAGES}))"
+        code = f"from shannon_game.estimators.code_identity import code_hash; print(code_hash(*{PACKAGES}))"
         command = [sys.executable, "-c", code]
         environment = {"PYTHONPATH": ""}
         done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)

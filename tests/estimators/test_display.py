@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from estimators import cloze, comparison, guesses
+from shannon_game.estimators import cloze, comparison, guesses
 from tests.estimators.comparison.comparison_studies import small_study
 
 

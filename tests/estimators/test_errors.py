@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from estimators.errors import InputError, require_packages, unknown_choice
+from shannon_game.estimators.errors import InputError, require_packages, unknown_choice
 
 
 def test_a_message_starts_with_the_place() -> None:

@@ -8,8 +8,8 @@ import inspect
 import numpy as np
 import pytest
 
-import estimators
-from estimators.display import Result
+from shannon_game import estimators
+from shannon_game.estimators.display import Result
 
 PUBLIC = {
     f"{kind}.{name}": getattr(getattr(estimators, kind), name)

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimators import bets, cloze, comparison, documents, guesses
-from estimators.comparison.examples import comparison_study
-from estimators.comparison.gap import ESTIMATORS
-from estimators.comparison.scaled_bridge import pool_errors
+from shannon_game.estimators import bets, cloze, comparison, documents, guesses
+from shannon_game.estimators.comparison.examples import comparison_study
+from shannon_game.estimators.comparison.gap import ESTIMATORS
+from shannon_game.estimators.comparison.scaled_bridge import pool_errors
 
 Numbers = Sequence[float]
 SIZES = st.lists(st.floats(-3, 3), min_size=2, max_size=9)

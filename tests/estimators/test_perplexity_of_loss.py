@@ -7,10 +7,10 @@ import doctest
 import numpy as np
 import pytest
 
-import estimators.perplexity
-from estimators.comparison import estimate_perplexity
-from estimators.comparison.examples import comparison_study
-from estimators.perplexity import perplexity_of_loss
+import shannon_game.estimators.perplexity
+from shannon_game.estimators.comparison import estimate_perplexity
+from shannon_game.estimators.comparison.examples import comparison_study
+from shannon_game.estimators.perplexity import perplexity_of_loss
 
 
 @pytest.mark.parametrize(
@@ -46,4 +46,4 @@ def test_the_interval_of_a_study_ends_at_one_and_its_loss_does_not() -> None:
 
 
 def test_the_example_is_right() -> None:
-    assert doctest.testmod(estimators.perplexity).failed == 0
+    assert doctest.testmod(shannon_game.estimators.perplexity).failed == 0

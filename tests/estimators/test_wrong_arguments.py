@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from estimators import cloze, comparison, documents, guesses, rankings
-from estimators.cloze import distributions, tvd_bias
-from estimators.comparison import log_means
-from estimators.errors import InputError
+from shannon_game.estimators import cloze, comparison, documents, guesses, rankings
+from shannon_game.estimators.cloze import distributions, tvd_bias
+from shannon_game.estimators.comparison import log_means
+from shannon_game.estimators.errors import InputError
 from tests.estimators.comparison.comparison_studies import small_study
 
 MAKERS = {

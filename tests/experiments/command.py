@@ -11,8 +11,8 @@ from pathlib import Path
 from hydra import compose, initialize_config_module
 from omegaconf import DictConfig
 
-from experiments.harness.job import Job, prepare
-from experiments.harness.result import ExperimentResult
+from shannon_game.experiments.harness.job import Job, prepare
+from shannon_game.experiments.harness.result import ExperimentResult
 
 ROOT = Path(__file__).parents[2]
 
@@ -55,7 +55,9 @@ def environment() -> dict[str, str]:
 
 def command(*arguments: str, patch: str = "") -> list[str]:
     """Command line; ``patch`` is Python that runs before the command, to break something."""
-    start = ["-c", f"{patch}\nimport sys\nfrom experiments.run import main\nsys.exit(main())"] if patch else []
+    start = (
+        ["-c", f"{patch}\nimport sys\nfrom shannon_game.experiments.run import main\nsys.exit(main())"] if patch else []
+    )
     return [sys.executable, *(start or ["-m", "experiments.run"]), *arguments]
 
 
@@ -68,7 +70,7 @@ def run(folder: Path, *arguments: str, patch: str = "") -> subprocess.CompletedP
 def break_experiment(condition: str, what: str) -> str:
     """Patch: the perplexity experiment raises ``what`` where ``condition`` (on ``settings``) holds."""
     return (
-        "import experiments.comparison.perplexity as module\n"
+        "import shannon_game.experiments.comparison.perplexity as module\n"
         "real = module.perplexity\n"
         "def broken(study, settings):\n"
         f"    if {condition}:\n"

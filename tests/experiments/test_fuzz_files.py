@@ -17,17 +17,17 @@ from zlib import crc32
 import numpy as np
 import pytest
 
-from estimators.errors import InputError
-from experiments import bundle, cloze_simulated, lm_game, perplexity, run
-from experiments.harness.pseudonyms import pseudonymous
-from experiments.studies.cloze.file import cloze_file, save_cloze_study
-from experiments.studies.comparison.file import comparison_file, save_comparison_study
-from inference.api.calls import Call
-from inference.api.store import AnswerStore
-from inference.examples import normal_model, stand_in_posterior
-from inference.posterior.kept import keep_fits, kept
-from inference.posterior.replicates import run_replicates
-from inference.posterior.storage import load_posterior, save_posterior
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments import bundle, cloze_simulated, lm_game, perplexity, run
+from shannon_game.experiments.harness.pseudonyms import pseudonymous
+from shannon_game.experiments.studies.cloze.file import cloze_file, save_cloze_study
+from shannon_game.experiments.studies.comparison.file import comparison_file, save_comparison_study
+from shannon_game.inference.api.calls import Call
+from shannon_game.inference.api.store import AnswerStore
+from shannon_game.inference.examples import normal_model, stand_in_posterior
+from shannon_game.inference.posterior.kept import keep_fits, kept
+from shannon_game.inference.posterior.replicates import run_replicates
+from shannon_game.inference.posterior.storage import load_posterior, save_posterior
 from tests.estimators.comparison.comparison_studies import small_study
 from tests.experiments.command import TINY
 from tests.experiments.studies.comparison import tiny_lm_game

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.harness.outputs import read_status
-from inference.manifest import SCRATCH
+from shannon_game.experiments.harness.outputs import read_status
+from shannon_game.inference.manifest import SCRATCH
 from tests.experiments.command import TINY, command, environment, run
 from tests.same import assert_same_table
 

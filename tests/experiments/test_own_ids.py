@@ -9,9 +9,18 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-import models
-from estimators.cloze import cloze_items
-from estimators.comparison import (
+from shannon_game import (
+    cloze_simulated,
+    cloze_study,
+    comparison_file,
+    comparison_study,
+    human_loss,
+    models,
+    perplexity,
+    tvd,
+)
+from shannon_game.estimators.cloze import cloze_items
+from shannon_game.estimators.comparison import (
     ParticipantPopulation,
     SimulationSettings,
     estimate_perplexity,
@@ -19,14 +28,13 @@ from estimators.comparison import (
     simulate_comparison_study,
     validate_comparison_study,
 )
-from estimators.errors import InputError
-from estimators.layout import item_labels
-from experiments import cloze_simulated, cloze_study, comparison_file, comparison_study, human_loss, perplexity, tvd
-from experiments.comparison.recovery.studies import answered_by_people
-from experiments.studies.comparison.file import save_comparison_study
-from experiments.studies.comparison.table_write import write_comparison_tables
-from inference.posterior.arviz_adapter import group
-from models.cloze.ard_columns import columns_of
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import item_labels
+from shannon_game.experiments.comparison.recovery.studies import answered_by_people
+from shannon_game.experiments.studies.comparison.file import save_comparison_study
+from shannon_game.experiments.studies.comparison.table_write import write_comparison_tables
+from shannon_game.inference.posterior.arviz_adapter import group
+from shannon_game.models.cloze.ard_columns import columns_of
 from tests.experiments.studies.comparison.test_table import tables
 
 N_ASKED = 12

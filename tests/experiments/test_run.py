@@ -12,11 +12,11 @@ import pytest
 import xarray as xr
 import yaml
 
-import experiments.run
-from estimators.errors import InputError
-from experiments.harness.command_line import check_arguments
-from experiments.harness.outputs import JobStatus, write_status
-from experiments.run import _check_settings, _end, _judged
+import shannon_game.experiments.run
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.harness.command_line import check_arguments
+from shannon_game.experiments.harness.outputs import JobStatus, write_status
+from shannon_game.experiments.run import _check_settings, _end, _judged
 from tests.experiments.command import ROOT, TINY, break_experiment, config, files, prepared, run
 
 EXPERIMENTS = sorted(path.stem for path in (ROOT / "conf/exp").glob("*.yaml"))
@@ -170,7 +170,7 @@ def test_a_full_disk_leaves_no_status_rather_than_an_untrue_one(tmp_path, monkey
 
     status = JobStatus("running", "perplexity", (), "", "")
     write_status(tmp_path, status)
-    monkeypatch.setattr(experiments.run, "write_status", full)
+    monkeypatch.setattr(shannon_game.experiments.run, "write_status", full)
     _end(tmp_path, replace(status, status="failed"))
     assert not list(tmp_path.iterdir())
 
@@ -300,7 +300,7 @@ def test_a_setting_without_a_value(tmp_path):
 
 FAILED_GATE = """
 import dataclasses, functools
-import experiments.comparison.perplexity as module
+import shannon_game.experiments.comparison.perplexity as module
 real = module.perplexity
 @functools.wraps(real)
 def doubtful(study, settings):

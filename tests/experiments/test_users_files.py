@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from estimators.errors import InputError
-from experiments import bundle, perplexity, pseudonymous, simulated
-from experiments.studies.comparison.lm_game_write import write_lm_game
-from inference.manifest import SCRATCH
+from shannon_game import bundle, perplexity, pseudonymous, simulated
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.studies.comparison.lm_game_write import write_lm_game
+from shannon_game.inference.manifest import SCRATCH
 from tests.experiments.command import TINY, command, environment, run
 
 NAMES = (

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-import estimators.errors
-from estimators.errors import InputError, check_memory
-from experiments import cloze_simulated, simulated
-from inference.disk import make_private, make_room, write_ahead, write_whole
+import shannon_game.estimators.errors
+from shannon_game import cloze_simulated, simulated
+from shannon_game.estimators.errors import InputError, check_memory
+from shannon_game.inference.disk import make_private, make_room, write_ahead, write_whole
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_a_size_beyond_the_machine_is_refused(load: Any, settings: dict[str, int
 
 def test_a_container_has_less(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     (tmp_path / "memory.max").write_text("1000000\n")
-    monkeypatch.setattr(estimators.errors, "_LIMIT", tmp_path / "memory.max")
+    monkeypatch.setattr(shannon_game.estimators.errors, "_LIMIT", tmp_path / "memory.max")
     check_memory(999_999)
     with pytest.raises(InputError, match="would need about 0 GiB"):
         check_memory(1_000_001)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-import inference
-import models
+from shannon_game import inference, models
 from tests.public_names import example_of, public_functions, run_example
 
 FUNCTIONS = public_functions(models) | public_functions(inference)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from inference.settings import Count, Group, Settings, numbers_of
+from shannon_game.inference.settings import Count, Group, Settings, numbers_of
 
 
 class Sampler(Group):

@@ -17,11 +17,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from inference.lm.stored import compute_stored
-from inference.posterior.replicates import Row, Task, run_replicates
-from inference.store.files import ragged
-from inference.store.keys import context_seed, operation_key, result_key
-from inference.store.store import open_store
+from shannon_game.inference.lm.stored import compute_stored
+from shannon_game.inference.posterior.replicates import Row, Task, run_replicates
+from shannon_game.inference.store.files import ragged
+from shannon_game.inference.store.keys import context_seed, operation_key, result_key
+from shannon_game.inference.store.store import open_store
 
 ROOT = Path(__file__).parents[2]
 N = 48

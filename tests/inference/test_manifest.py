@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from estimators.errors import InputError
-from inference.manifest import claim, manifest_of, put, remove, remove_scratch, replaced
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.manifest import claim, manifest_of, put, remove, remove_scratch, replaced
 
 NAMES = ("a", "b", "c/d", "c/e", "f/g/h")
 trees = st.dictionaries(st.sampled_from(NAMES), st.sampled_from(["", "1", "2"]))

@@ -16,7 +16,7 @@ from tests.experiments.command import environment
 PARENT = """
 import sys, time
 from pathlib import Path
-from inference.posterior.replicates import run_replicates
+from shannon_game.inference.posterior.replicates import run_replicates
 from tests.inference.test_processes import never_ends
 run_replicates(never_ends, [{"folder": sys.argv[1], "n": n} for n in range(2)], path=sys.argv[1] + "/r.jsonl",
                settings={}, n_jobs=2)

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from inference import progress
+from shannon_game.inference import progress
 
 
 @pytest.fixture

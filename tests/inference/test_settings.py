@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import Field, model_validator
 
-from estimators.errors import InputError
-from inference.settings import (
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.settings import (
     Count,
     Counts,
     Group,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 KERNEL = """
-from models.compiled import compiled
+from shannon_game.models.compiled import compiled
 from {constants} import FACTOR, twice
 
 @compiled
@@ -18,7 +18,7 @@ def kernel(x):
     return twice(FACTOR * x)
 """
 CONSTANTS = """
-from models.compiled import compiled
+from shannon_game.models.compiled import compiled
 FACTOR = {factor}
 
 @compiled

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import beta, multivariate_normal, norm
 
-from models.cloze.ard_data import ArdData
+from shannon_game.models.cloze.ard_data import ArdData
 
 
 def ordered_beta(y: float, eta: float, concentration: float, low: float, high: float) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from estimators.comparison import TokenPool
+from shannon_game.estimators.comparison import TokenPool
 
 
 def balanced_mean(ratios: list[float], densities: list[list[float]], source: list[int]) -> float:

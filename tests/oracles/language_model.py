@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from inference.lm.language_model import LanguageModel
+from shannon_game.inference.lm.language_model import LanguageModel
 
 
 def log_probs(model: LanguageModel, tokens: Sequence[int]) -> NDArray[np.float64]:

@@ -8,8 +8,13 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.papers.ranks_published import MODELS, as_printed
-from experiments.studies.rankings.rank_perplexity_workbooks import ARCHIVES, Archive, Workbook, read_workbooks
+from shannon_game.experiments.papers.ranks_published import MODELS, as_printed
+from shannon_game.experiments.studies.rankings.rank_perplexity_workbooks import (
+    ARCHIVES,
+    Archive,
+    Workbook,
+    read_workbooks,
+)
 
 _AVERAGES_ROWS = ("linear", "reciprocal", "perplexity", "exponential_01", "exponential_03", "average")
 _APPENDIX = {"text 1": "appendix A", "text 2": "appendix B"}

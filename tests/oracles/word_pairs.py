@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import expit, gammaln, logsumexp
 from scipy.stats import norm
 
-from models.cloze.tvd import WordPairData
+from shannon_game.models.cloze.tvd import WordPairData
 
 
 def log_likelihood(

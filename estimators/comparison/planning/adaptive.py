@@ -20,12 +20,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import BoolArray, FloatArray, IntArray
-from estimators.comparison.scaled_bridge import FLATTER, scaled_bridge
-from estimators.comparison.simulation.settings import sigmoid
-from estimators.comparison.token_pool import TokenPool
-from estimators.display import Result
-from estimators.errors import InputError
+from shannon_game.estimators.arrays import BoolArray, FloatArray, IntArray
+from shannon_game.estimators.comparison.scaled_bridge import FLATTER, scaled_bridge
+from shannon_game.estimators.comparison.simulation.settings import sigmoid
+from shannon_game.estimators.comparison.token_pool import TokenPool
+from shannon_game.estimators.display import Result
+from shannon_game.estimators.errors import InputError
 
 FREE_ANSWER = -2
 """Candidate of a question that asks for a free answer."""
@@ -96,8 +96,8 @@ def question_state(pool: TokenPool) -> QuestionState:
 
     Examples
     --------
-    >>> from estimators import comparison
-    >>> from estimators.comparison.examples import token_pool_example
+    >>> from shannon_game.estimators import comparison
+    >>> from shannon_game.estimators.comparison.examples import token_pool_example
     >>> comparison.question_state(token_pool_example())
     QuestionState(4 items, 12 tokens, 16 reports)
     """
@@ -212,8 +212,8 @@ def next_question(
 
     Examples
     --------
-    >>> from estimators import comparison
-    >>> from estimators.comparison.examples import token_pool_example
+    >>> from shannon_game.estimators import comparison
+    >>> from shannon_game.estimators.comparison.examples import token_pool_example
     >>> state = comparison.question_state(token_pool_example())
     >>> item, candidate, probability = comparison.next_question(state, np.random.default_rng(0))
     >>> bool(state.item[candidate] == item), 0 < probability < 1

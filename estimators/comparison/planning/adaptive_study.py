@@ -8,17 +8,17 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import FloatArray, IntArray
-from estimators.comparison.planning.adaptive import question_probabilities, question_state
-from estimators.comparison.planning.questions import KnownContexts, report_log_ratios
-from estimators.comparison.rounding import RoundingScheme
-from estimators.comparison.scaled_bridge import ScaledBridge, scaled_bridge
-from estimators.comparison.simulation.participants import Participants, draw_participants
-from estimators.comparison.simulation.settings import ParticipantPopulation
-from estimators.comparison.token_pool import TokenPool
-from estimators.display import Result
-from estimators.documents.clusters import t_half_width
-from estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.arrays import FloatArray, IntArray
+from shannon_game.estimators.comparison.planning.adaptive import question_probabilities, question_state
+from shannon_game.estimators.comparison.planning.questions import KnownContexts, report_log_ratios
+from shannon_game.estimators.comparison.rounding import RoundingScheme
+from shannon_game.estimators.comparison.scaled_bridge import ScaledBridge, scaled_bridge
+from shannon_game.estimators.comparison.simulation.participants import Participants, draw_participants
+from shannon_game.estimators.comparison.simulation.settings import ParticipantPopulation
+from shannon_game.estimators.comparison.token_pool import TokenPool
+from shannon_game.estimators.display import Result
+from shannon_game.estimators.documents.clusters import t_half_width
+from shannon_game.estimators.errors import InputError, unknown_choice
 
 Rule = Literal["gain", "neyman", "fixed"]
 
@@ -55,7 +55,7 @@ class QuestionPlan:
 
     Examples
     --------
-    >>> from estimators import comparison
+    >>> from shannon_game.estimators import comparison
     >>> comparison.QuestionPlan(width_nats=0.4).rule
     'gain'
     """
@@ -225,7 +225,7 @@ def simulate_adaptive(
 
     Examples
     --------
-    >>> from estimators import comparison
+    >>> from shannon_game.estimators import comparison
     >>> known = comparison.known_contexts(np.log([[0.5, 0.3, 0.2]] * 9), np.log([[0.6, 0.2, 0.2]] * 9), [0, 1, 2] * 3)
     >>> plan = comparison.QuestionPlan(max_minutes=60.0, width_nats=5.0)
     >>> people = comparison.ParticipantPopulation()

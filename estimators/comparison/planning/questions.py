@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from estimators.arrays import FloatArray, IntArray
-from estimators.comparison.reports import log_ratio_from_report
-from estimators.comparison.rounding import RoundingScheme, rounding_scheme
-from estimators.comparison.simulation.participants import Participants, draw_participants, reports_of
-from estimators.comparison.simulation.settings import ParticipantPopulation
-from estimators.comparison.token_pool import TokenPool
-from estimators.display import Result
-from estimators.errors import InputError
+from shannon_game.estimators.arrays import FloatArray, IntArray
+from shannon_game.estimators.comparison.reports import log_ratio_from_report
+from shannon_game.estimators.comparison.rounding import RoundingScheme, rounding_scheme
+from shannon_game.estimators.comparison.simulation.participants import Participants, draw_participants, reports_of
+from shannon_game.estimators.comparison.simulation.settings import ParticipantPopulation
+from shannon_game.estimators.comparison.token_pool import TokenPool
+from shannon_game.estimators.display import Result
+from shannon_game.estimators.errors import InputError
 
 
 def simulate_questions(
@@ -48,7 +48,7 @@ def simulate_questions(
 
     Examples
     --------
-    >>> from estimators import comparison
+    >>> from shannon_game.estimators import comparison
     >>> known = comparison.known_contexts(np.log([[0.5, 0.3, 0.2]] * 4), np.log([[0.6, 0.2, 0.2]] * 4), [0, 1, 2, 0])
     >>> comparison.simulate_questions(
     ...     known, np.arange(4), comparison.ParticipantPopulation(), n_people=8, n_draws=6, n_answers=6,
@@ -190,7 +190,7 @@ def known_contexts(generator_logprob: ArrayLike, belief_logprob: ArrayLike, targ
 
     Examples
     --------
-    >>> from estimators import comparison
+    >>> from shannon_game.estimators import comparison
     >>> comparison.known_contexts(np.log([[0.5, 0.5]]), np.log([[0.8, 0.2]]), [0])
     KnownContexts(1 contexts, 2 tokens, mean gap -0.47 nats)
     """
@@ -259,7 +259,7 @@ def assumed_belief(
 
     Examples
     --------
-    >>> from estimators import comparison
+    >>> from shannon_game.estimators import comparison
     >>> np.exp(comparison.assumed_belief(np.log([[0.8, 0.2]]), exponent=0.5)).round(3)
     array([[0.667, 0.333]])
     """

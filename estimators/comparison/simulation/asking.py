@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import FloatArray, IntArray
-from estimators.comparison.rounding import rounding_scheme
-from estimators.comparison.simulation.language import draw_tokens
-from estimators.comparison.simulation.players import Players, free_answers, report_comparisons
-from estimators.comparison.simulation.settings import QuestionDesign, random_stream
-from estimators.comparison.study_sources import ANSWER, GENERATOR, PADDING, TARGET_POSITION
+from shannon_game.estimators.arrays import FloatArray, IntArray
+from shannon_game.estimators.comparison.rounding import rounding_scheme
+from shannon_game.estimators.comparison.simulation.language import draw_tokens
+from shannon_game.estimators.comparison.simulation.players import Players, free_answers, report_comparisons
+from shannon_game.estimators.comparison.simulation.settings import QuestionDesign, random_stream
+from shannon_game.estimators.comparison.study_sources import ANSWER, GENERATOR, PADDING, TARGET_POSITION
 
 NO_TOKEN = -1
 """Token of an empty cell."""

@@ -1,7 +1,7 @@
 """Comparison studies of any design, with known truth: draws, free answers, comparisons.
 
-What people believe and report is :mod:`estimators.comparison.simulation.players`'s, and who is asked what
-:mod:`estimators.comparison.simulation.asking`'s.
+What people believe and report is :mod:`shannon_game.estimators.comparison.simulation.players`'s, and who is asked what
+:mod:`shannon_game.estimators.comparison.simulation.asking`'s.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from estimators.arrays import Dataset, IntArray
-from estimators.comparison.simulation.asking import (
+from shannon_game.estimators.arrays import Dataset, IntArray
+from shannon_game.estimators.comparison.simulation.asking import (
     NO_TOKEN,
     Asked,
     Cells,
@@ -21,19 +21,19 @@ from estimators.comparison.simulation.asking import (
     candidate_cells,
     who_is_asked,
 )
-from estimators.comparison.simulation.language import divergence, looked_up
-from estimators.comparison.simulation.players import Mixture, Players, draw_players, own_losses
-from estimators.comparison.simulation.settings import (
+from shannon_game.estimators.comparison.simulation.language import divergence, looked_up
+from shannon_game.estimators.comparison.simulation.players import Mixture, Players, draw_players, own_losses
+from shannon_game.estimators.comparison.simulation.settings import (
     ParticipantPopulation,
     QuestionDesign,
     check_count,
     check_number,
     check_switch,
 )
-from estimators.comparison.simulation.study import participant_names
-from estimators.comparison.study import validate_comparison_study
-from estimators.errors import InputError, unknown_choice
-from estimators.layout import add_note
+from shannon_game.estimators.comparison.simulation.study import participant_names
+from shannon_game.estimators.comparison.study import validate_comparison_study
+from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.layout import add_note
 
 FloatArray = NDArray[Any]
 Player = Literal["belief", "equation_6"]
@@ -110,7 +110,7 @@ def simulate_designed_study(
 
     Examples
     --------
-    >>> from estimators import comparison
+    >>> from shannon_game.estimators import comparison
     >>> logit = np.random.default_rng(0).normal(0, 2, (5, 40))
     >>> log_g = logit - np.logaddexp.reduce(logit, axis=1, keepdims=True)
     >>> design = comparison.QuestionDesign(n_draws=4, n_answers=3, n_comparisons=5, n_participants=9)

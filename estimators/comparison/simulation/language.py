@@ -29,10 +29,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import FloatArray, IntArray
-from estimators.comparison.simulation.settings import SimulationSettings, random_stream, sigmoid
-from estimators.errors import InputError
-from estimators.layout import HUMAN
+from shannon_game.estimators.arrays import FloatArray, IntArray
+from shannon_game.estimators.comparison.simulation.settings import SimulationSettings, random_stream, sigmoid
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import HUMAN
 
 Singles = NDArray[np.float32]
 

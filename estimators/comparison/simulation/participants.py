@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from estimators.arrays import FloatArray
-from estimators.comparison.rounding import RoundingScheme, round_reports
-from estimators.comparison.simulation.settings import ParticipantPopulation, random_stream, sigmoid
-from estimators.errors import InputError
+from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.comparison.rounding import RoundingScheme, round_reports
+from shannon_game.estimators.comparison.simulation.settings import ParticipantPopulation, random_stream, sigmoid
+from shannon_game.estimators.errors import InputError
 
 LAPSE_REPORTS = (0.01, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99)
 """The eleven boxes of the game: what a participant who clicks anywhere reports."""
@@ -73,7 +73,7 @@ def simulate_reports(
 
     Examples
     --------
-    >>> from estimators import comparison
+    >>> from shannon_game.estimators import comparison
     >>> comparison.simulate_reports(np.array([1.0, -1.0]), rng=np.random.default_rng(0), slope=0.5).round(3)
     array([0.6, 0.4])
     """

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from estimators.arrays import BoolArray, FloatArray, IntArray
-from estimators.comparison.rounding import RoundingScheme
-from estimators.comparison.simulation.participants import Participants, draw_participants, reports_of
-from estimators.comparison.simulation.settings import ParticipantPopulation, random_stream
+from shannon_game.estimators.arrays import BoolArray, FloatArray, IntArray
+from shannon_game.estimators.comparison.rounding import RoundingScheme
+from shannon_game.estimators.comparison.simulation.participants import Participants, draw_participants, reports_of
+from shannon_game.estimators.comparison.simulation.settings import ParticipantPopulation, random_stream
 
 Logprob = NDArray[np.floating]
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.comparison.rounding import SCHEMES, RoundingScheme, rounding_scheme
-from estimators.errors import InputError, unknown_choice
-from estimators.layout import HUMAN
+from shannon_game.estimators.comparison.rounding import SCHEMES, RoundingScheme, rounding_scheme
+from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.layout import HUMAN
 
 LANGUAGE_MODELS = ("lm-weak", "lm-medium", "lm-strong")
 """The simulated language models, from the highest loss to the lowest."""
@@ -58,7 +58,7 @@ class ParticipantPopulation:
 
     Examples
     --------
-    >>> from estimators import comparison
+    >>> from shannon_game.estimators import comparison
     >>> comparison.ParticipantPopulation(bias=False, lapses=False).noise_median_nats
     0.9
     """
@@ -116,7 +116,7 @@ class SimulationSettings:
 
     Examples
     --------
-    >>> from estimators import comparison
+    >>> from shannon_game.estimators import comparison
     >>> comparison.SimulationSettings(n_items=10, n_participants=3).generator
     'lm-medium'
     """
@@ -249,7 +249,7 @@ class QuestionDesign:
 
     Examples
     --------
-    >>> from estimators import comparison
+    >>> from shannon_game.estimators import comparison
     >>> comparison.QuestionDesign(n_answers=0, scale="interface").n_comparisons
     12
     """

@@ -1,8 +1,8 @@
 """A simulated comparison study whose truth is known: true distributions, players at stated losses, noisy participants.
 
-The language and its players are :mod:`estimators.comparison.simulation.language`'s, what is drawn from it
-:mod:`estimators.comparison.simulation.study`'s, the participants
-:mod:`estimators.comparison.simulation.participants`'s.
+The language and its players are :mod:`shannon_game.estimators.comparison.simulation.language`'s, what is drawn from it
+:mod:`shannon_game.estimators.comparison.simulation.study`'s, the participants
+:mod:`shannon_game.estimators.comparison.simulation.participants`'s.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.arrays import BoolArray, Dataset, FloatArray
-from estimators.comparison.simulation.language import (
+from shannon_game.estimators.arrays import BoolArray, Dataset, FloatArray
+from shannon_game.estimators.comparison.simulation.language import (
     context_texts,
     divergence,
     draw_tokens,
     looked_up,
     simulate_language,
 )
-from estimators.comparison.simulation.participants import draw_participants, simulate_reports
-from estimators.comparison.simulation.settings import LANGUAGE_MODELS, SimulationSettings, random_stream
-from estimators.comparison.study import validate_comparison_study
-from estimators.errors import check_memory
-from estimators.layout import HUMAN, add_note
+from shannon_game.estimators.comparison.simulation.participants import draw_participants, simulate_reports
+from shannon_game.estimators.comparison.simulation.settings import LANGUAGE_MODELS, SimulationSettings, random_stream
+from shannon_game.estimators.comparison.study import validate_comparison_study
+from shannon_game.estimators.errors import check_memory
+from shannon_game.estimators.layout import HUMAN, add_note
 
 
 def simulate_comparison_study(
@@ -61,7 +61,7 @@ def simulate_comparison_study(
 
     Examples
     --------
-    >>> from estimators import comparison
+    >>> from shannon_game.estimators import comparison
     >>> settings = comparison.SimulationSettings(n_items=6, n_reference_items=8, n_candidates=12, vocab_size=50)
     >>> study = comparison.simulate_comparison_study(settings)
     >>> dict(study.sizes)
@@ -154,7 +154,7 @@ def participant_names(n: int) -> NDArray[np.str_]:
 _NOT_OF_ITEMS = ("n_items", "n_participants", "rounding", "store_reference", "participants")
 
 ITEM_SETTINGS = tuple(each.name for each in fields(SimulationSettings) if each.name not in _NOT_OF_ITEMS)
-"""The fields of :class:`~estimators.comparison.simulation.settings.SimulationSettings` that decide the items."""
+"""The fields of :class:`~shannon_game.estimators.comparison.simulation.settings.SimulationSettings` that decide the items."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from estimators.bets import (
+from shannon_game.estimators.bets import (
     bet_items,
     bet_participants,
     bracket_losses,
@@ -18,17 +18,22 @@ from estimators.bets import (
     gambling_estimate,
     stakes_and_outcomes,
 )
-from estimators.perplexity import perplexity_of_loss
-from experiments.bets.bet_perplexity.figures import calibration_figure, loss_figure, recalibration_figure
-from experiments.bets.bet_perplexity.rows import LEAST_VOCAB, losses_by_back_off, rows_of_bets, vocab_size_of
-from experiments.bets.bet_perplexity.settings import BetsSettings
-from experiments.bets.bet_perplexity.summary import bet_warnings, summary
-from experiments.harness.bayes import CONVERGENCE_COLUMNS, convergence_columns, gate_failed, unconverged
-from experiments.harness.result import ExperimentResult, experiment
-from experiments.harness.tables import table_variables
+from shannon_game.estimators.perplexity import perplexity_of_loss
+from shannon_game.experiments.bets.bet_perplexity.figures import calibration_figure, loss_figure, recalibration_figure
+from shannon_game.experiments.bets.bet_perplexity.rows import (
+    LEAST_VOCAB,
+    losses_by_back_off,
+    rows_of_bets,
+    vocab_size_of,
+)
+from shannon_game.experiments.bets.bet_perplexity.settings import BetsSettings
+from shannon_game.experiments.bets.bet_perplexity.summary import bet_warnings, summary
+from shannon_game.experiments.harness.bayes import CONVERGENCE_COLUMNS, convergence_columns, gate_failed, unconverged
+from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.tables import table_variables
 
 if TYPE_CHECKING:
-    from experiments.bets.bet_perplexity.posterior import Recalibration
+    from shannon_game.experiments.bets.bet_perplexity.posterior import Recalibration
 
 FloatArray = NDArray[np.float64]
 
@@ -63,7 +68,7 @@ def bet_perplexity(study: xr.Dataset, settings: BetsSettings) -> ExperimentResul
 
     Examples
     --------
-    >>> from experiments import bet_perplexity, bets_simulated
+    >>> from shannon_game import bet_perplexity, bets_simulated
     >>> table = bet_perplexity(bets_simulated(n_items=12, n_answers=6), posterior=False).table
     >>> table.loc[table["kind"] == "bets", "back_off"].tolist()
     ['generator', 'text', 'uniform']
@@ -74,7 +79,7 @@ def bet_perplexity(study: xr.Dataset, settings: BetsSettings) -> ExperimentResul
     calibration = calibrate_stakes(**stakes_and_outcomes(study), edges=settings.edges)
     found = None
     if settings.posterior:
-        from experiments.bets.bet_perplexity.posterior import fit_recalibration  # noqa: PLC0415 - the extra bayes
+        from shannon_game.experiments.bets.bet_perplexity.posterior import fit_recalibration  # noqa: PLC0415 - the extra bayes
 
         found = fit_recalibration(settings, study, next(iter(losses)))
         rows.insert(len(losses), found.row)

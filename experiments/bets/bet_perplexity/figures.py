@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.harness.figures import Series, forest, new_figure, player_label
-from experiments.harness.marks import light_grid, mark, named, percent, titled
-from experiments.harness.plots import diagonal, styled
-from experiments.harness.settings import rows_of
-from experiments.harness.tables import short_names
+from shannon_game.experiments.harness.figures import Series, forest, new_figure, player_label
+from shannon_game.experiments.harness.marks import light_grid, mark, named, percent, titled
+from shannon_game.experiments.harness.plots import diagonal, styled
+from shannon_game.experiments.harness.settings import rows_of
+from shannon_game.experiments.harness.tables import short_names
 
 _HUMAN, _MODEL, _RECALIBRATED, _BRACKET = "#000000", "#D55E00", "#0072B2", "0.6"
 _MARKERS = "osD^vP"

@@ -10,18 +10,18 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from estimators.bets import bet_losses, model_losses
-from estimators.bets.study import GENERATOR
-from estimators.documents import crossed_mean
-from estimators.layout import HUMAN
-from experiments.bets.bet_perplexity.rows import loss_columns, vocab_size_of
-from experiments.bets.bet_perplexity.settings import BetsSettings
-from experiments.harness.bayes import KEPT, fit_model, interval_columns, several_fits, with_all_groups
-from inference.bets.recalibration import held_out_losses, recalibrated_losses
-from inference.posterior.arviz_adapter import InferenceData
-from inference.posterior.convergence import Convergence
-from models.bets.recalibration import recalibration_model
-from models.bets.recalibration_data import RecalibrationData, recalibration_data
+from shannon_game.estimators.bets import bet_losses, model_losses
+from shannon_game.estimators.bets.study import GENERATOR
+from shannon_game.estimators.documents import crossed_mean
+from shannon_game.estimators.layout import HUMAN
+from shannon_game.experiments.bets.bet_perplexity.rows import loss_columns, vocab_size_of
+from shannon_game.experiments.bets.bet_perplexity.settings import BetsSettings
+from shannon_game.experiments.harness.bayes import KEPT, fit_model, interval_columns, several_fits, with_all_groups
+from shannon_game.inference.bets.recalibration import held_out_losses, recalibrated_losses
+from shannon_game.inference.posterior.arviz_adapter import InferenceData
+from shannon_game.inference.posterior.convergence import Convergence
+from shannon_game.models.bets.recalibration import recalibration_model
+from shannon_game.models.bets.recalibration_data import RecalibrationData, recalibration_data
 
 FloatArray = NDArray[np.float64]
 

@@ -9,20 +9,20 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from estimators.bets import (
+from shannon_game.estimators.bets import (
     bet_losses,
     estimate_bet_loss,
     gambling_estimate,
     model_losses,
     stake_ranks,
 )
-from estimators.bets.losses import FLOOR, UNIFORM
-from estimators.bets.study import GENERATOR
-from estimators.documents import CrossedMean, crossed_mean
-from estimators.documents.guess_bounds import guess_bounds
-from estimators.errors import InputError
-from estimators.layout import HUMAN
-from experiments.bets.bet_perplexity.settings import BetsSettings
+from shannon_game.estimators.bets.losses import FLOOR, UNIFORM
+from shannon_game.estimators.bets.study import GENERATOR
+from shannon_game.estimators.documents import CrossedMean, crossed_mean
+from shannon_game.estimators.documents.guess_bounds import guess_bounds
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import HUMAN
+from shannon_game.experiments.bets.bet_perplexity.settings import BetsSettings
 
 FloatArray = NDArray[np.float64]
 LEAST_VOCAB = 2

@@ -6,14 +6,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from estimators.bets.calibration import STAKE_EDGES
-from experiments.harness.bayes import PosteriorSettings, SamplerSettings
-from inference.settings import Count, OneOrMoreNames, numbers_of
-from models.bets.recalibration_priors import RecalibrationPriors
+from shannon_game.estimators.bets.calibration import STAKE_EDGES
+from shannon_game.experiments.harness.bayes import PosteriorSettings, SamplerSettings
+from shannon_game.inference.settings import Count, OneOrMoreNames, numbers_of
+from shannon_game.models.bets.recalibration_priors import RecalibrationPriors
 
 
 class BetsSettings(PosteriorSettings):
-    """Settings of :func:`~experiments.bets.bet_perplexity.experiment.bet_perplexity`."""
+    """Settings of :func:`~shannon_game.experiments.bets.bet_perplexity.experiment.bet_perplexity`."""
 
     back_offs: OneOrMoreNames | None = None
     """What spreads the stake on anything else over words not named, the main one first: generator, any model of the

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from estimators.bets import LossBracket, StakeCalibration
-from experiments.bets.bet_perplexity.settings import BetsSettings
-from experiments.harness.settings import rows_of
+from shannon_game.estimators.bets import LossBracket, StakeCalibration
+from shannon_game.experiments.bets.bet_perplexity.settings import BetsSettings
+from shannon_game.experiments.harness.settings import rows_of
 
 if TYPE_CHECKING:
-    from experiments.bets.bet_perplexity.posterior import Recalibration
+    from shannon_game.experiments.bets.bet_perplexity.posterior import Recalibration
 
 _FEW = 10
 

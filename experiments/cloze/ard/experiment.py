@@ -10,17 +10,17 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from experiments.cloze.ard.figures import (
+from shannon_game.experiments.cloze.ard.figures import (
     FIT_LABELS,
     ard_checks_figure,
     ard_coefficients_figure,
     ard_predictors_figure,
 )
-from experiments.cloze.ard.settings import ArdSettings, Variant, data_of, design_columns, variants
-from experiments.cloze.ard.summary import summary
-from experiments.cloze.figures import about
-from experiments.cloze.settings import words_of
-from experiments.harness.bayes import (
+from shannon_game.experiments.cloze.ard.settings import ArdSettings, Variant, data_of, design_columns, variants
+from shannon_game.experiments.cloze.ard.summary import summary
+from shannon_game.experiments.cloze.figures import about
+from shannon_game.experiments.cloze.settings import words_of
+from shannon_game.experiments.harness.bayes import (
     CONVERGENCE_COLUMNS,
     FITS,
     convergence_columns,
@@ -30,10 +30,10 @@ from experiments.harness.bayes import (
     unconverged,
     with_all_groups,
 )
-from experiments.harness.result import ExperimentResult, experiment
-from experiments.harness.settings import rng_for
-from experiments.studies.cloze.answers import answer_warnings
-from inference.cloze.ard import (
+from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.settings import rng_for
+from shannon_game.experiments.studies.cloze.answers import answer_warnings
+from shannon_game.inference.cloze.ard import (
     average_effects,
     comparable,
     draw_targets,
@@ -43,14 +43,14 @@ from inference.cloze.ard import (
     predictive_checks,
     small_posterior,
 )
-from inference.posterior.arviz_adapter import InferenceData, add_groups, from_groups, group
-from inference.posterior.convergence import Convergence, check_convergence
-from inference.posterior.item_draws import thinned
-from inference.posterior.model_comparison import LooByGroup, comparison_table
-from inference.progress import advance
-from models.cloze.ard import ard_model
-from models.cloze.ard_columns import ArdColumns
-from models.cloze.ard_data import ArdData
+from shannon_game.inference.posterior.arviz_adapter import InferenceData, add_groups, from_groups, group
+from shannon_game.inference.posterior.convergence import Convergence, check_convergence
+from shannon_game.inference.posterior.item_draws import thinned
+from shannon_game.inference.posterior.model_comparison import LooByGroup, comparison_table
+from shannon_game.inference.progress import advance
+from shannon_game.models.cloze.ard import ard_model
+from shannon_game.models.cloze.ard_columns import ArdColumns
+from shannon_game.models.cloze.ard_data import ArdData
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -104,7 +104,7 @@ def ard(study: xr.Dataset, settings: ArdSettings) -> ExperimentResult:
 
     Examples
     --------
-    >>> from experiments import ard, cloze_simulated
+    >>> from shannon_game import ard, cloze_simulated
     >>> study = cloze_simulated(n_items=24, n_samples=60, vocab_size=60)
     >>> ard(study, players="factors", predictors=["model_entropy", "word_num"]).summary()  # doctest: +SKIP
     """

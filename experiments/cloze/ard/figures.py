@@ -10,9 +10,9 @@ import xarray as xr
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from experiments.harness.figures import Series, finite_range, forest, log_perplexity_axis, new_figure
-from experiments.harness.marks import curve, mark, named, titled
-from experiments.harness.plots import bars, styled
+from shannon_game.experiments.harness.figures import Series, finite_range, forest, log_perplexity_axis, new_figure
+from shannon_game.experiments.harness.marks import curve, mark, named, titled
+from shannon_game.experiments.harness.plots import bars, styled
 
 _PREDICTOR_LABELS = {
     "human_entropy": "human entropy",

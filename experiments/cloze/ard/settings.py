@@ -10,14 +10,14 @@ from typing import Annotated, Any, Literal
 import xarray as xr
 from pydantic import AfterValidator, Field
 
-from estimators.errors import InputError
-from experiments.cloze.settings import ClozeSettings, PlayerSettings, chosen_models
-from experiments.harness.bayes import PosteriorSettings, SamplerSettings
-from experiments.harness.settings import Seeded, rng_for
-from inference.settings import Count, Names, numbers_of
-from models.cloze.ard_columns import ArdColumns, clean_columns, measured_error
-from models.cloze.ard_data import ArdData, ard_data
-from models.cloze.ard_priors import ArdPriors
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.cloze.settings import ClozeSettings, PlayerSettings, chosen_models
+from shannon_game.experiments.harness.bayes import PosteriorSettings, SamplerSettings
+from shannon_game.experiments.harness.settings import Seeded, rng_for
+from shannon_game.inference.settings import Count, Names, numbers_of
+from shannon_game.models.cloze.ard_columns import ArdColumns, clean_columns, measured_error
+from shannon_game.models.cloze.ard_data import ArdData, ard_data
+from shannon_game.models.cloze.ard_priors import ArdPriors
 
 
 def _each_once(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -55,7 +55,7 @@ class RelevanceSettings(PredictorSettings, ClozeSettings, Seeded):
     likelihood: Literal["beta", "logit_normal", "gaussian"] = "beta"
     """Distribution of the target around its regression."""
     priors: Annotated[ArdPriors, numbers_of(ArdPriors)] = ArdPriors()
-    """Scales of the priors (models.cloze.ard_priors.ArdPriors); only those to change."""
+    """Scales of the priors (shannon_game.models.cloze.ard_priors.ArdPriors); only those to change."""
 
 
 _Change = Literal[
@@ -64,7 +64,7 @@ _Change = Literal[
 
 
 class ArdSettings(RelevanceSettings, PosteriorSettings):
-    """Settings of :func:`~experiments.cloze.ard.experiment.ard`."""
+    """Settings of :func:`~shannon_game.experiments.cloze.ard.experiment.ard`."""
 
     players: Names | None = ("gpt2",)
     """Models to compare with people, with an effect of each; null takes all of the study."""

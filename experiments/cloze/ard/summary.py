@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from experiments.cloze.ard.figures import FIT_LABELS, predictor_label
-from experiments.cloze.ard.settings import ArdSettings
-from experiments.harness.settings import rows_of
-from experiments.harness.tables import for_readers, markdown_table
-from inference.progress import counted
+from shannon_game.experiments.cloze.ard.figures import FIT_LABELS, predictor_label
+from shannon_game.experiments.cloze.ard.settings import ArdSettings
+from shannon_game.experiments.harness.settings import rows_of
+from shannon_game.experiments.harness.tables import for_readers, markdown_table
+from shannon_game.inference.progress import counted
 
 
 def summary(  # noqa: PLR0917 - all that a report needs

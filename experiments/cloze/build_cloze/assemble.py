@@ -8,10 +8,10 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from estimators.cloze.study import SAMPLES, model_names
-from estimators.errors import InputError
-from estimators.layout import item_positions
-from experiments.cloze.build_cloze.players import Player
+from shannon_game.estimators.cloze.study import SAMPLES, model_names
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import item_positions
+from shannon_game.experiments.cloze.build_cloze.players import Player
 
 _OF_MODELS = ("model", "entry", "source", "sample")
 _PER_ENTRY = ("entry_item", "entry_model")

@@ -15,13 +15,19 @@ import xarray as xr
 from numpy.typing import NDArray
 from pydantic import Field
 
-from estimators.cloze import StudyWords, study_words, validate_cloze_study
-from estimators.errors import InputError
-from estimators.layout import add_note, notes
-from experiments.cloze.build_cloze.assemble import add_players, take_contexts, without_models
-from experiments.cloze.build_cloze.players import Contexts, Player, ancestral_player, drawn_player, exact_player
-from experiments.cloze.build_cloze.results import players_figure, players_table, summary
-from experiments.cloze.live_words import (
+from shannon_game.estimators.cloze import StudyWords, study_words, validate_cloze_study
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import add_note, notes
+from shannon_game.experiments.cloze.build_cloze.assemble import add_players, take_contexts, without_models
+from shannon_game.experiments.cloze.build_cloze.players import (
+    Contexts,
+    Player,
+    ancestral_player,
+    drawn_player,
+    exact_player,
+)
+from shannon_game.experiments.cloze.build_cloze.results import players_figure, players_table, summary
+from shannon_game.experiments.cloze.live_words import (
     LiveWordSettings,
     draw_words,
     is_word,
@@ -31,15 +37,15 @@ from experiments.cloze.live_words import (
     usable_contexts,
     writable,
 )
-from experiments.harness.language_models import Work, open_work
-from experiments.harness.result import ExperimentResult, experiment
-from experiments.harness.settings import rng_for
-from experiments.studies.cloze.file import save_cloze_study
-from inference.lm.decoding import Decoding
-from inference.lm.language_model import LanguageModel, model_record
-from inference.lm.loading import load_language_model
-from inference.settings import Count, Positive
-from inference.store.keys import result_key
+from shannon_game.experiments.harness.language_models import Work, open_work
+from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.settings import rng_for
+from shannon_game.experiments.studies.cloze.file import save_cloze_study
+from shannon_game.inference.lm.decoding import Decoding
+from shannon_game.inference.lm.language_model import LanguageModel, model_record
+from shannon_game.inference.lm.loading import load_language_model
+from shannon_game.inference.settings import Count, Positive
+from shannon_game.inference.store.keys import result_key
 
 Share = Annotated[float, Field(gt=0, lt=1)]
 _EDGES = " \t\n.,;:!?\"'()[]\u2018\u2019\u201c\u201d\u2026"
@@ -103,7 +109,7 @@ def build_cloze(study: xr.Dataset, settings: BuildClozeSettings) -> ExperimentRe
     Examples
     --------
     >>> import pandas as pd
-    >>> from experiments import build_cloze, cloze_study
+    >>> from shannon_game import build_cloze, cloze_study
     >>> answers = pd.DataFrame({"context": ["The old clock"] * 3, "response": ["struck", "in", "in"]})
     >>> build_cloze(cloze_study(answers), nucleus=[0.9], store="store").table  # doctest: +SKIP
     """

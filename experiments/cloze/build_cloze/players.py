@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.cloze.study import SAMPLES
-from estimators.cloze.words import FAILED
+from shannon_game.estimators.cloze.study import SAMPLES
+from shannon_game.estimators.cloze.words import FAILED
 
 ANSWERS = "human"
 """Source of words that were scored because people gave them."""

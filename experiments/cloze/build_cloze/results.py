@@ -11,15 +11,15 @@ import xarray as xr
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from estimators.cloze import WordRules, entropy_nats, relative_frequencies, study_words, total_variation
-from estimators.cloze.words import FAILED
-from experiments.cloze.build_cloze.players import Player
-from experiments.cloze.figures import colours, label
-from experiments.cloze.settings import known_mean
-from experiments.harness.figures import new_figure
-from experiments.harness.marks import light_grid
-from experiments.harness.plots import styled
-from experiments.harness.settings import rows_of
+from shannon_game.estimators.cloze import WordRules, entropy_nats, relative_frequencies, study_words, total_variation
+from shannon_game.estimators.cloze.words import FAILED
+from shannon_game.experiments.cloze.build_cloze.players import Player
+from shannon_game.experiments.cloze.figures import colours, label
+from shannon_game.experiments.cloze.settings import known_mean
+from shannon_game.experiments.harness.figures import new_figure
+from shannon_game.experiments.harness.marks import light_grid
+from shannon_game.experiments.harness.plots import styled
+from shannon_game.experiments.harness.settings import rows_of
 
 _PEOPLE = "human"
 

@@ -9,15 +9,15 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from estimators.cloze import WordRules, normalise_words
-from estimators.errors import InputError
-from estimators.layout import item_positions
-from experiments.cloze.live_words import is_word
-from experiments.cloze.settings import groups_of
-from inference.lm.answer_labels import LabelledContext, label_shares
-from inference.lm.forward import with_bos
-from inference.lm.language_model import LanguageModel, encode
-from inference.lm.words import can_write, word_tokens
+from shannon_game.estimators.cloze import WordRules, normalise_words
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import item_positions
+from shannon_game.experiments.cloze.live_words import is_word
+from shannon_game.experiments.cloze.settings import groups_of
+from shannon_game.inference.lm.answer_labels import LabelledContext, label_shares
+from shannon_game.inference.lm.forward import with_bos
+from shannon_game.inference.lm.language_model import LanguageModel, encode
+from shannon_game.inference.lm.words import can_write, word_tokens
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,26 +10,26 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from estimators.cloze import paired_difference, study_words
-from estimators.errors import InputError
-from estimators.layout import item_labels
-from experiments.cloze.build_cloze.assemble import take_contexts
-from experiments.cloze.finetune.examples import Fold, answer_counts, answer_examples, text_folds
-from experiments.cloze.finetune.results import finetune_figure, summary
-from experiments.cloze.finetune.settings import FineTuneSettings
-from experiments.cloze.live_words import usable_contexts
-from experiments.cloze.settings import groups_of
-from experiments.cloze.tvd_exact import tvd_exact
-from experiments.harness.language_models import training_folder
-from experiments.harness.loss_curves import curve_table, loss_curves_figure
-from experiments.harness.result import ExperimentResult, experiment
-from experiments.harness.settings import rng_for
-from inference.lm.answer_labels import answer_loss, collate_answers, set_trainable
-from inference.lm.language_model import LanguageModel
-from inference.lm.loading import load_language_model
-from inference.lm.settings import ModelSettings
-from inference.lm.training import Examples, TrainedModel, train_model, training_key
-from inference.store.keys import canonical_json
+from shannon_game.estimators.cloze import paired_difference, study_words
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import item_labels
+from shannon_game.experiments.cloze.build_cloze.assemble import take_contexts
+from shannon_game.experiments.cloze.finetune.examples import Fold, answer_counts, answer_examples, text_folds
+from shannon_game.experiments.cloze.finetune.results import finetune_figure, summary
+from shannon_game.experiments.cloze.finetune.settings import FineTuneSettings
+from shannon_game.experiments.cloze.live_words import usable_contexts
+from shannon_game.experiments.cloze.settings import groups_of
+from shannon_game.experiments.cloze.tvd_exact import tvd_exact
+from shannon_game.experiments.harness.language_models import training_folder
+from shannon_game.experiments.harness.loss_curves import curve_table, loss_curves_figure
+from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.settings import rng_for
+from shannon_game.inference.lm.answer_labels import answer_loss, collate_answers, set_trainable
+from shannon_game.inference.lm.language_model import LanguageModel
+from shannon_game.inference.lm.loading import load_language_model
+from shannon_game.inference.lm.settings import ModelSettings
+from shannon_game.inference.lm.training import Examples, TrainedModel, train_model, training_key
+from shannon_game.inference.store.keys import canonical_json
 
 Floats = NDArray[np.float64]
 
@@ -58,7 +58,7 @@ def finetune(study: xr.Dataset, settings: FineTuneSettings) -> ExperimentResult:
 
     Examples
     --------
-    >>> from experiments import finetune, provo
+    >>> from shannon_game import finetune, provo
     >>> finetune(provo(root="FOLDER"), n_texts=8, fold=1).table  # doctest: +SKIP
     """
     if not settings.models:

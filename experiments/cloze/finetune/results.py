@@ -7,11 +7,11 @@ from collections.abc import Mapping
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.cloze.finetune.settings import FineTuneSettings
-from experiments.harness.figures import Series, player_colours, player_label
-from experiments.harness.plots import forest_figure
-from experiments.harness.settings import rows_of
-from inference.lm.training import TrainedModel
+from shannon_game.experiments.cloze.finetune.settings import FineTuneSettings
+from shannon_game.experiments.harness.figures import Series, player_colours, player_label
+from shannon_game.experiments.harness.plots import forest_figure
+from shannon_game.experiments.harness.settings import rows_of
+from shannon_game.inference.lm.training import TrainedModel
 
 
 def finetune_figure(table: pd.DataFrame) -> Figure:

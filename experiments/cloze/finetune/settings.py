@@ -6,18 +6,18 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from experiments.cloze.settings import ComparableSettings
-from experiments.harness.language_models import SMOLLM2, LiveModels, StoreFolder
-from experiments.harness.settings import Seeded
-from inference.lm.training_settings import TrainingSettings
-from inference.settings import Count, Positive, Probability
+from shannon_game.experiments.cloze.settings import ComparableSettings
+from shannon_game.experiments.harness.language_models import SMOLLM2, LiveModels, StoreFolder
+from shannon_game.experiments.harness.settings import Seeded
+from shannon_game.inference.lm.training_settings import TrainingSettings
+from shannon_game.inference.settings import Count, Positive, Probability
 
 Label = Literal["majority", "sampled", "soft", "multi"]
 Labels = Annotated[tuple[Label, ...], Field(min_length=1), BeforeValidator(lambda n: (n,) if isinstance(n, str) else n)]
 
 
 class FineTuneSettings(Seeded, ComparableSettings, StoreFolder, TrainingSettings):
-    """Settings of :func:`~experiments.cloze.finetune.experiment.finetune`."""
+    """Settings of :func:`~shannon_game.experiments.cloze.finetune.experiment.finetune`."""
 
     models: LiveModels = Field(default_factory=lambda: {"smollm2": SMOLLM2})
     """Language models that are fine-tuned, each by itself; on the command line model=[smollm2,...]."""

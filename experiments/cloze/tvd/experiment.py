@@ -8,24 +8,30 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from estimators.cloze import StudyWords, cloze_items, cloze_participants
-from estimators.errors import InputError, require_packages
-from estimators.layout import item_labels
-from experiments.cloze.figures import label
-from experiments.cloze.settings import ORACLE, OracleSettings, chosen_models, groups_of, words_of
-from experiments.cloze.tvd.figures import FULL_BIN, differences_figure, full_panels, reliability_figure, tvd_figure
-from experiments.cloze.tvd.results import GOLD, PlayerTvd, model_tvd, oracle_tvd
-from experiments.cloze.tvd.settings import TvdSettings
-from experiments.harness.bayes import several_fits
-from experiments.harness.registry import EXTRAS
-from experiments.harness.result import ExperimentResult, experiment
-from experiments.harness.settings import rng_for, rows_of
-from experiments.harness.tables import markdown_table
-from experiments.studies.cloze.answers import answer_warnings
-from inference.progress import counted
+from shannon_game.estimators.cloze import StudyWords, cloze_items, cloze_participants
+from shannon_game.estimators.errors import InputError, require_packages
+from shannon_game.estimators.layout import item_labels
+from shannon_game.experiments.cloze.figures import label
+from shannon_game.experiments.cloze.settings import ORACLE, OracleSettings, chosen_models, groups_of, words_of
+from shannon_game.experiments.cloze.tvd.figures import (
+    FULL_BIN,
+    differences_figure,
+    full_panels,
+    reliability_figure,
+    tvd_figure,
+)
+from shannon_game.experiments.cloze.tvd.results import GOLD, PlayerTvd, model_tvd, oracle_tvd
+from shannon_game.experiments.cloze.tvd.settings import TvdSettings
+from shannon_game.experiments.harness.bayes import several_fits
+from shannon_game.experiments.harness.registry import EXTRAS
+from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.settings import rng_for, rows_of
+from shannon_game.experiments.harness.tables import markdown_table
+from shannon_game.experiments.studies.cloze.answers import answer_warnings
+from shannon_game.inference.progress import counted
 
 if TYPE_CHECKING:
-    from experiments.cloze.tvd.posterior import BayesianTvd
+    from shannon_game.experiments.cloze.tvd.posterior import BayesianTvd
 
 _DISTANCES = {
     "raw": "tvd",
@@ -56,8 +62,8 @@ def tvd(study: xr.Dataset, settings: TvdSettings) -> ExperimentResult:
     -------
     ExperimentResult
         One row a player: half of the people (``half_of_people``) first, then every model. Its ``tables`` have one row a
-        context (:func:`estimators.cloze.cloze_items`) and, where the study names them, one row a participant
-        (:func:`estimators.cloze.cloze_participants`).
+        context (:func:`shannon_game.estimators.cloze.cloze_items`) and, where the study names them, one row a
+        participant (:func:`shannon_game.estimators.cloze.cloze_participants`).
 
     Raises
     ------
@@ -66,7 +72,7 @@ def tvd(study: xr.Dataset, settings: TvdSettings) -> ExperimentResult:
 
     Examples
     --------
-    >>> from experiments import cloze_simulated, tvd
+    >>> from shannon_game import cloze_simulated, tvd
     >>> study = cloze_simulated(n_items=8, vocab_size=40)
     >>> tvd(study).table[["player", "tvd", "tvd_baseline"]].round(2)
                player   tvd  tvd_baseline
@@ -165,7 +171,7 @@ def _bayes(study: xr.Dataset, settings: TvdSettings, players: list[PlayerTvd]) -
         return None
     require_packages(EXTRAS["bayes"], "bayes", source="bayes.n_contexts (null for none)")
     # an optional extra that only this part needs
-    from experiments.cloze.tvd.posterior import bayesian_tvd  # noqa: PLC0415
+    from shannon_game.experiments.cloze.tvd.posterior import bayesian_tvd  # noqa: PLC0415
 
     with several_fits(len(players), settings.sampler):
         return bayesian_tvd(study, settings, players, settings.bayes.n_contexts)

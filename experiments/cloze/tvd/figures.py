@@ -11,11 +11,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from experiments.cloze.figures import colours, kernel_density, label
-from experiments.harness.figures import new_figure
-from experiments.harness.marks import named, titled
-from experiments.harness.plots import diagonal, styled, without_y
-from inference.progress import counted
+from shannon_game.experiments.cloze.figures import colours, kernel_density, label
+from shannon_game.experiments.harness.figures import new_figure
+from shannon_game.experiments.harness.marks import named, titled
+from shannon_game.experiments.harness.plots import diagonal, styled, without_y
+from shannon_game.inference.progress import counted
 
 Floats = NDArray[np.float64]
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 
-from estimators.cloze import WordCounts, random_split_halves
-from estimators.layout import item_labels
-from experiments.cloze.figures import label
-from experiments.cloze.settings import ORACLE, words_of
-from experiments.cloze.tvd.results import PlayerTvd, part_counts
-from experiments.cloze.tvd.settings import TvdSettings
-from experiments.harness.bayes import (
+from shannon_game.estimators.cloze import WordCounts, random_split_halves
+from shannon_game.estimators.layout import item_labels
+from shannon_game.experiments.cloze.figures import label
+from shannon_game.experiments.cloze.settings import ORACLE, words_of
+from shannon_game.experiments.cloze.tvd.results import PlayerTvd, part_counts
+from shannon_game.experiments.cloze.tvd.settings import TvdSettings
+from shannon_game.experiments.harness.bayes import (
     FITS,
     KEPT,
     BayesianSettings,
@@ -24,14 +24,14 @@ from experiments.harness.bayes import (
     unconverged,
     with_all_groups,
 )
-from experiments.harness.settings import rng_for
-from inference.cloze.tvd import TvdPosterior, tvd_posterior
-from inference.posterior.arviz_adapter import InferenceData, add_groups, group, with_labels
-from inference.posterior.convergence import Convergence, check_convergence
-from inference.posterior.sampling import CompiledModel, written_model
-from inference.progress import advance
-from models.cloze.tvd import set_word_pairs, word_pair_data, word_pair_model
-from models.cloze.word_pair_density import word_pair_density
+from shannon_game.experiments.harness.settings import rng_for
+from shannon_game.inference.cloze.tvd import TvdPosterior, tvd_posterior
+from shannon_game.inference.posterior.arviz_adapter import InferenceData, add_groups, group, with_labels
+from shannon_game.inference.posterior.convergence import Convergence, check_convergence
+from shannon_game.inference.posterior.sampling import CompiledModel, written_model
+from shannon_game.inference.progress import advance
+from shannon_game.models.cloze.tvd import set_word_pairs, word_pair_data, word_pair_model
+from shannon_game.models.cloze.word_pair_density import word_pair_density
 
 if TYPE_CHECKING:
     import pymc as pm

@@ -9,20 +9,26 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from estimators.cloze.calibration_error import CalibrationError, expected_calibration_error, share_correct
-from estimators.cloze.classwise_error import classwise_calibration_error
-from estimators.cloze.distances import jensen_shannon_nats
-from estimators.cloze.distributions import Distributions, WordCounts, entropy_nats, relative_frequencies, top_words
-from estimators.cloze.split_halves import (
+from shannon_game.estimators.cloze.calibration_error import CalibrationError, expected_calibration_error, share_correct
+from shannon_game.estimators.cloze.classwise_error import classwise_calibration_error
+from shannon_game.estimators.cloze.distances import jensen_shannon_nats
+from shannon_game.estimators.cloze.distributions import (
+    Distributions,
+    WordCounts,
+    entropy_nats,
+    relative_frequencies,
+    top_words,
+)
+from shannon_game.estimators.cloze.split_halves import (
     SplitHalves,
     random_split_halves,
     split_half_top_words,
     tvd_between_split_halves,
     tvd_to_split_halves,
 )
-from estimators.cloze.study_words import StudyWords
-from estimators.cloze.tvd_bias import tvd_with_baseline
-from experiments.cloze.settings import ORACLE, cluster_se, groups_of, known_mean, shared_contexts
+from shannon_game.estimators.cloze.study_words import StudyWords
+from shannon_game.estimators.cloze.tvd_bias import tvd_with_baseline
+from shannon_game.experiments.cloze.settings import ORACLE, cluster_se, groups_of, known_mean, shared_contexts
 
 Floats = NDArray[np.float64]
 

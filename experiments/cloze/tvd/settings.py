@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from experiments.cloze.settings import OracleSettings
-from experiments.harness.bayes import PosteriorSettings, SamplerSettings
-from inference.settings import Count, Settings
+from shannon_game.experiments.cloze.settings import OracleSettings
+from shannon_game.experiments.harness.bayes import PosteriorSettings, SamplerSettings
+from shannon_game.inference.settings import Count, Settings
 
 
 class BayesianTvdSettings(Settings):

@@ -2,7 +2,7 @@
 
 The points grow with the logarithm of the share that lay on the word that came, so that the best bet is what one
 believes. What lies on anything else counts as if it were spread evenly over :data:`N_WORDS` words; analyses spread it
-by other back-offs too (:func:`estimators.bets.bet_losses`).
+by other back-offs too (:func:`shannon_game.estimators.bets.bet_losses`).
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from experiments.collect.games.cloze import same_word, typed_word
-from experiments.collect.games.plain import attention_check, automatic, layout
-from experiments.collect.games.protocol import CHECK, Content, FormError, QuestionRow, Reading, Steps
-from experiments.collect.games.texts import word_questions
+from shannon_game.experiments.collect.games.cloze import same_word, typed_word
+from shannon_game.experiments.collect.games.plain import attention_check, automatic, layout
+from shannon_game.experiments.collect.games.protocol import CHECK, Content, FormError, QuestionRow, Reading, Steps
+from shannon_game.experiments.collect.games.texts import word_questions
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from experiments.collect.settings import CollectSettings
+    from shannon_game.experiments.collect.settings import CollectSettings
 
 __all__ = ["CHIPS", "N_BETS", "N_WORDS", "attention_check", "automatic", "bet_points", "feedback", "layout"]
 __all__ += ["questions", "read", "view"]
@@ -40,8 +40,8 @@ def questions(study: xr.Dataset, settings: CollectSettings) -> list[QuestionRow]
 
     Examples
     --------
-    >>> from estimators.cloze.examples import cloze_study
-    >>> from experiments.collect.settings import CollectSettings
+    >>> from shannon_game.estimators.cloze.examples import cloze_study
+    >>> from shannon_game.experiments.collect.settings import CollectSettings
     >>> questions(cloze_study(), CollectSettings())[0].item_id
     '1:2'
     """

@@ -6,15 +6,15 @@ import unicodedata
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from estimators.cloze import normalise_words
-from experiments.collect.games.plain import attention_check, automatic, layout, view
-from experiments.collect.games.protocol import CHECK, Content, FormError, QuestionRow, Reading, Steps
-from experiments.collect.games.texts import word_questions
+from shannon_game.estimators.cloze import normalise_words
+from shannon_game.experiments.collect.games.plain import attention_check, automatic, layout, view
+from shannon_game.experiments.collect.games.protocol import CHECK, Content, FormError, QuestionRow, Reading, Steps
+from shannon_game.experiments.collect.games.texts import word_questions
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from experiments.collect.settings import CollectSettings
+    from shannon_game.experiments.collect.settings import CollectSettings
 
 __all__ = ["attention_check", "automatic", "feedback", "layout", "questions", "read", "same_word", "typed_word", "view"]
 
@@ -26,8 +26,8 @@ def questions(study: xr.Dataset, settings: CollectSettings) -> list[QuestionRow]
 
     Examples
     --------
-    >>> from estimators.cloze.examples import cloze_study
-    >>> from experiments.collect.settings import CollectSettings
+    >>> from shannon_game.estimators.cloze.examples import cloze_study
+    >>> from shannon_game.experiments.collect.settings import CollectSettings
     >>> questions(cloze_study(), CollectSettings())[0].item_id
     '1:2'
     """

@@ -1,7 +1,8 @@
 """The comparison game: which of two tokens was next, and how sure is the player.
 
 One of them is the token of the text, the other one of the candidates that the generator drew. The player says how
-probable it is that token A is the one, by eleven values, and earns the score of :mod:`estimators.comparison.score`.
+probable it is that token A is the one, by eleven values, and earns the score of
+:mod:`shannon_game.estimators.comparison.score`.
 """
 
 from __future__ import annotations
@@ -11,16 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from estimators.comparison import optimal_report, round_reports, rounding_scheme, score
-from estimators.errors import InputError
-from estimators.layout import item_labels
-from experiments.collect.games.protocol import CHECK, Content, FormError, QuestionRow, Reading, Steps
-from experiments.collect.games.texts import marked_cuts, texts_of, with_reach
+from shannon_game.estimators.comparison import optimal_report, round_reports, rounding_scheme, score
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import item_labels
+from shannon_game.experiments.collect.games.protocol import CHECK, Content, FormError, QuestionRow, Reading, Steps
+from shannon_game.experiments.collect.games.texts import marked_cuts, texts_of, with_reach
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from experiments.collect.settings import CollectSettings
+    from shannon_game.experiments.collect.settings import CollectSettings
 
 __all__ = ["PERCENTS", "attention_check", "automatic", "feedback", "layout", "questions", "read", "view"]
 
@@ -33,8 +34,8 @@ def questions(study: xr.Dataset, settings: CollectSettings) -> list[QuestionRow]
 
     Examples
     --------
-    >>> from estimators.comparison.examples import comparison_study
-    >>> from experiments.collect.settings import CollectSettings
+    >>> from shannon_game.estimators.comparison.examples import comparison_study
+    >>> from shannon_game.experiments.collect.settings import CollectSettings
     >>> row = questions(comparison_study(), CollectSettings())[0]
     >>> row.content["target"], row.content["candidates"][1]["token"]
     (',', 'crock')

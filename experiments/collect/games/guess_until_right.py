@@ -10,15 +10,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from experiments.collect.games.cloze import same_word, typed_word
-from experiments.collect.games.plain import attention_check, automatic, layout
-from experiments.collect.games.protocol import CHECK, Content, FormError, QuestionRow, Reading, Steps
-from experiments.collect.games.texts import word_questions
+from shannon_game.experiments.collect.games.cloze import same_word, typed_word
+from shannon_game.experiments.collect.games.plain import attention_check, automatic, layout
+from shannon_game.experiments.collect.games.protocol import CHECK, Content, FormError, QuestionRow, Reading, Steps
+from shannon_game.experiments.collect.games.texts import word_questions
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from experiments.collect.settings import CollectSettings
+    from shannon_game.experiments.collect.settings import CollectSettings
 
 __all__ = ["attention_check", "automatic", "feedback", "layout", "questions", "read", "view"]
 
@@ -28,8 +28,8 @@ def questions(study: xr.Dataset, settings: CollectSettings) -> list[QuestionRow]
 
     Examples
     --------
-    >>> from estimators.cloze.examples import cloze_study
-    >>> from experiments.collect.settings import CollectSettings
+    >>> from shannon_game.estimators.cloze.examples import cloze_study
+    >>> from shannon_game.experiments.collect.settings import CollectSettings
     >>> questions(cloze_study(), CollectSettings(most_guesses=3))[0].content["most_guesses"]
     3
     """

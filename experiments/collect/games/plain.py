@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.collect.games.protocol import CHECK, Content, Steps
+from shannon_game.experiments.collect.games.protocol import CHECK, Content, Steps
 
 __all__ = ["CHECK_WORDS", "attention_check", "automatic", "layout", "view"]
 

@@ -16,7 +16,7 @@ import numpy as np
 if TYPE_CHECKING:
     import xarray as xr
 
-    from experiments.collect.settings import CollectSettings
+    from shannon_game.experiments.collect.settings import CollectSettings
 
 __all__ = ["CHECK", "CUT", "Content", "FormError", "Game", "QuestionRow", "Reading", "Steps"]
 
@@ -100,7 +100,7 @@ class Reading:
 
 
 class Game(Protocol):
-    """A module with these functions is a game; ``experiments.collect.games.comparison`` is one."""
+    """A module with these functions is a game; ``shannon_game.experiments.collect.games.comparison`` is one."""
 
     def questions(self, study: xr.Dataset, settings: CollectSettings) -> list[QuestionRow]:
         """Make the questions of a study, in its order."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from estimators.errors import unknown_choice
-from experiments.collect.games import bets, cloze, comparison, guess_until_right, top1
-from experiments.collect.games.protocol import Game
+from shannon_game.estimators.errors import unknown_choice
+from shannon_game.experiments.collect.games import bets, cloze, comparison, guess_until_right, top1
+from shannon_game.experiments.collect.games.protocol import Game
 
 __all__ = ["GAMES", "game_named"]
 

@@ -7,15 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from estimators.cloze.study import context_labels
-from estimators.errors import InputError
-from estimators.layout import item_labels
-from experiments.collect.games.protocol import CUT, Content, QuestionRow
+from shannon_game.estimators.cloze.study import context_labels
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import item_labels
+from shannon_game.experiments.collect.games.protocol import CUT, Content, QuestionRow
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from experiments.collect.settings import CollectSettings
+    from shannon_game.experiments.collect.settings import CollectSettings
 
 __all__ = ["items_alone", "marked_cuts", "texts_of", "with_reach", "word_questions"]
 
@@ -29,7 +29,7 @@ def texts_of(study: xr.Dataset) -> dict[str, str]:
 
     Examples
     --------
-    >>> from estimators.documents.examples import documents_study
+    >>> from shannon_game.estimators.documents.examples import documents_study
     >>> next(iter(texts_of(documents_study()).items()))
     ('a', 'The cat.')
     """
@@ -44,7 +44,7 @@ def items_alone(study: xr.Dataset) -> xr.Dataset:
 
     Examples
     --------
-    >>> from experiments.collect.demo import collect_demo
+    >>> from shannon_game.experiments.collect.demo import collect_demo
     >>> len(texts_of(collect_demo())), len(texts_of(items_alone(collect_demo())))
     (9, 0)
     """

@@ -10,18 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from estimators.documents.tokens import is_visible_token
-from estimators.errors import InputError
-from estimators.layout import item_labels
-from experiments.collect.games.plain import attention_check, automatic, layout, view
-from experiments.collect.games.protocol import CHECK, Content, FormError, QuestionRow, Reading, Steps
-from experiments.collect.games.texts import marked_cuts, texts_of, with_reach
-from experiments.collect.games.vocabulary import read_vocabulary, vocabulary_of
+from shannon_game.estimators.documents.tokens import is_visible_token
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import item_labels
+from shannon_game.experiments.collect.games.plain import attention_check, automatic, layout, view
+from shannon_game.experiments.collect.games.protocol import CHECK, Content, FormError, QuestionRow, Reading, Steps
+from shannon_game.experiments.collect.games.texts import marked_cuts, texts_of, with_reach
+from shannon_game.experiments.collect.games.vocabulary import read_vocabulary, vocabulary_of
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from experiments.collect.settings import CollectSettings
+    from shannon_game.experiments.collect.settings import CollectSettings
 
 __all__ = ["attention_check", "automatic", "can_be_guessed", "feedback", "layout", "left_out", "questions", "read"]
 __all__ += ["view"]
@@ -36,8 +36,8 @@ def questions(study: xr.Dataset, settings: CollectSettings) -> list[QuestionRow]
 
     Examples
     --------
-    >>> from experiments.collect.demo import collect_demo
-    >>> from experiments.collect.settings import CollectSettings
+    >>> from shannon_game.experiments.collect.demo import collect_demo
+    >>> from shannon_game.experiments.collect.settings import CollectSettings
     >>> row = questions(collect_demo(), CollectSettings())[0]
     >>> row.content["context"], row.content["target"], row.position
     ('Alice', ' was', 1)
@@ -67,7 +67,7 @@ def left_out(study: xr.Dataset) -> int:
 
     Examples
     --------
-    >>> from estimators.comparison.examples import comparison_study
+    >>> from shannon_game.estimators.comparison.examples import comparison_study
     >>> left_out(comparison_study())
     0
     """
@@ -79,7 +79,7 @@ def read(content: Content, layout: Content, steps: Steps, form: Mapping[str, str
 
     Examples
     --------
-    >>> from experiments.collect.settings import CollectSettings
+    >>> from shannon_game.experiments.collect.settings import CollectSettings
     >>> name = read_vocabulary(CollectSettings().vocabulary).name
     >>> content = {"context": "Call", "target": " me", "vocabulary": name}
     >>> read(content, {}, [], {"token": " me"})

@@ -14,8 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from estimators.errors import InputError
-from experiments.studies.parsing import parse_json
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.studies.parsing import parse_json
 
 __all__ = ["Vocabulary", "read_vocabulary", "vocabulary_of"]
 
@@ -43,7 +43,7 @@ def read_vocabulary(path: Path) -> Vocabulary:
 
     Examples
     --------
-    >>> from experiments.collect.settings import CollectSettings
+    >>> from shannon_game.experiments.collect.settings import CollectSettings
     >>> vocabulary = read_vocabulary(CollectSettings().vocabulary)
     >>> " the" in vocabulary.tokens, " thequick" in vocabulary.tokens
     (True, False)
@@ -70,7 +70,7 @@ def vocabulary_of(name: str) -> Vocabulary:
 
     Examples
     --------
-    >>> from experiments.collect.settings import CollectSettings
+    >>> from shannon_game.experiments.collect.settings import CollectSettings
     >>> vocabulary = read_vocabulary(CollectSettings().vocabulary)
     >>> vocabulary_of(vocabulary.name) is vocabulary
     True

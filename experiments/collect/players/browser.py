@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlencode
 
-from experiments.collect.players.forms import Form, Page, read_page
+from shannon_game.experiments.collect.players.forms import Form, Page, read_page
 
 if TYPE_CHECKING:
     import httpx

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
-from estimators.errors import InputError
-from experiments.collect.players.browser import Answerer, Browser, Played, play_session
-from experiments.collect.server import app_of
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.collect.players.browser import Answerer, Browser, Played, play_session
+from shannon_game.experiments.collect.server import app_of
 
 if TYPE_CHECKING:
-    from experiments.collect.collection import Collection
+    from shannon_game.experiments.collect.collection import Collection
 
 __all__ = ["Crowd", "play_all", "served"]
 

@@ -14,30 +14,30 @@ import numpy as np
 import pandas as pd
 from sqlalchemy import func, select
 
-from estimators.comparison import control_model, estimate_perplexity
-from estimators.comparison.simulation.settings import ParticipantPopulation
-from estimators.errors import InputError, require_packages
-from estimators.layout import HUMAN, item_labels
-from experiments.collect.players.browser import Answerer
-from experiments.collect.players.crowd import Crowd, play_all, served
-from experiments.collect.players.models import MODEL_GAMES, ModelPerson, model_people
-from experiments.collect.players.people import Person, exact_people, simulated_people
-from experiments.collect.players.world import World, world_of
-from experiments.collect.tables import Player, Session
-from experiments.comparison.estimates import table_row
-from experiments.comparison.perplexity import sampling_warnings
-from experiments.harness.result import ExperimentResult
-from experiments.harness.settings import rows_of
-from experiments.studies.collected.loader import collected_study
-from experiments.studies.comparison.file import save_comparison_study
-from inference.progress import say
-from inference.settings import to_dataclass
+from shannon_game.estimators.comparison import control_model, estimate_perplexity
+from shannon_game.estimators.comparison.simulation.settings import ParticipantPopulation
+from shannon_game.estimators.errors import InputError, require_packages
+from shannon_game.estimators.layout import HUMAN, item_labels
+from shannon_game.experiments.collect.players.browser import Answerer
+from shannon_game.experiments.collect.players.crowd import Crowd, play_all, served
+from shannon_game.experiments.collect.players.models import MODEL_GAMES, ModelPerson, model_people
+from shannon_game.experiments.collect.players.people import Person, exact_people, simulated_people
+from shannon_game.experiments.collect.players.world import World, world_of
+from shannon_game.experiments.collect.tables import Player, Session
+from shannon_game.experiments.comparison.estimates import table_row
+from shannon_game.experiments.comparison.perplexity import sampling_warnings
+from shannon_game.experiments.harness.result import ExperimentResult
+from shannon_game.experiments.harness.settings import rows_of
+from shannon_game.experiments.studies.collected.loader import collected_study
+from shannon_game.experiments.studies.comparison.file import save_comparison_study
+from shannon_game.inference.progress import say
+from shannon_game.inference.settings import to_dataclass
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from experiments.collect.collection import Collection
-    from experiments.collect.settings import CollectSettings
+    from shannon_game.experiments.collect.collection import Collection
+    from shannon_game.experiments.collect.settings import CollectSettings
 
 __all__ = ["PLAYED_COLUMNS", "play_games", "played_table", "players_of"]
 

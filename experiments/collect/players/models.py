@@ -9,14 +9,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from experiments.collect.players.browser import Played
-from experiments.collect.players.forms import Page
-from experiments.harness.text_models import TextAnswers, TextPlayer, TextSettings, ask_texts, text_players
-from inference.text.prompts import Question, percent_question, word_question
-from inference.text.reading import read_percent, read_word
+from shannon_game.experiments.collect.players.browser import Played
+from shannon_game.experiments.collect.players.forms import Page
+from shannon_game.experiments.harness.text_models import TextAnswers, TextPlayer, TextSettings, ask_texts, text_players
+from shannon_game.inference.text.prompts import Question, percent_question, word_question
+from shannon_game.inference.text.reading import read_percent, read_word
 
 if TYPE_CHECKING:
-    from experiments.collect.settings import CollectSettings
+    from shannon_game.experiments.collect.settings import CollectSettings
 
 __all__ = ["MODEL_GAMES", "ModelPerson", "UnreadableError", "model_people"]
 

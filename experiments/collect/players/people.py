@@ -13,16 +13,16 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.bets.simulation import whole_chips
-from estimators.comparison.simulation.participants import Participants, draw_participants, simulate_reports
-from estimators.comparison.simulation.players import sample_rows
-from estimators.comparison.simulation.settings import ParticipantPopulation, random_stream
-from estimators.errors import InputError
-from experiments.collect.games.bets import CHIPS, N_BETS
-from experiments.collect.games.top1 import can_be_guessed
-from experiments.collect.players.forms import Page
-from experiments.collect.players.world import World
-from experiments.collect.strings import Strings
+from shannon_game.estimators.bets.simulation import whole_chips
+from shannon_game.estimators.comparison.simulation.participants import Participants, draw_participants, simulate_reports
+from shannon_game.estimators.comparison.simulation.players import sample_rows
+from shannon_game.estimators.comparison.simulation.settings import ParticipantPopulation, random_stream
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.collect.games.bets import CHIPS, N_BETS
+from shannon_game.experiments.collect.games.top1 import can_be_guessed
+from shannon_game.experiments.collect.players.forms import Page
+from shannon_game.experiments.collect.players.world import World
+from shannon_game.experiments.collect.strings import Strings
 
 __all__ = ["ANY_WORD", "People", "Person", "exact_people", "simulated_people"]
 
@@ -50,8 +50,8 @@ class People:
     def report(self, person: int, item: int, candidate: int) -> float:
         """Probability that a person gives to the target when a candidate is shown beside it.
 
-        The same random numbers as :func:`estimators.comparison.simulate_comparison_study` takes for this person and
-        item, whatever the candidate.
+        The same random numbers as :func:`shannon_game.estimators.comparison.simulate_comparison_study` takes for this
+        person and item, whatever the candidate.
         """
         if (person, candidate) not in self._reports:
             log_odds = self.world.target_logprob - self.world.candidate_logprob[:, candidate]

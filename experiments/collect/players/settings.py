@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from estimators.comparison.simulation.settings import ParticipantPopulation
-from inference.settings import Settings, settings_of
+from shannon_game.estimators.comparison.simulation.settings import ParticipantPopulation
+from shannon_game.inference.settings import Settings, settings_of
 
 __all__ = ["PlayerPopulation"]
 
 PlayerPopulation = settings_of(ParticipantPopulation, "PlayerPopulation", base=Settings)
 """How simulated players differ: the fields of
-:class:`~estimators.comparison.simulation.settings.ParticipantPopulation`."""
+:class:`~shannon_game.estimators.comparison.simulation.settings.ParticipantPopulation`."""

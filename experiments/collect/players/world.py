@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.cloze import normalise_words
-from estimators.comparison.study_sources import PADDING
-from estimators.errors import InputError, unknown_choice
-from estimators.layout import HUMAN, item_labels
+from shannon_game.estimators.cloze import normalise_words
+from shannon_game.estimators.comparison.study_sources import PADDING
+from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.layout import HUMAN, item_labels
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -89,7 +89,7 @@ def world_of(study: xr.Dataset, belief: str | None = None) -> World:
 
     Examples
     --------
-    >>> from estimators.comparison.examples import comparison_study
+    >>> from shannon_game.estimators.comparison.examples import comparison_study
     >>> world_of(comparison_study()).belief
     'human'
     """

@@ -19,32 +19,32 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field
 
-from estimators.comparison import rounding_scheme, validate_comparison_study
-from estimators.documents import clustered_mean
-from estimators.errors import InputError
-from estimators.layout import add_note
-from experiments.comparison.build_study.scores import (
+from shannon_game.estimators.comparison import rounding_scheme, validate_comparison_study
+from shannon_game.estimators.documents import clustered_mean
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import add_note
+from shannon_game.experiments.comparison.build_study.scores import (
     ModelScores,
     divergences,
     draw_candidates,
     reference_distributions,
     score_tokens,
 )
-from experiments.comparison.estimates import TABLE_COLUMNS, EstimateSettings, estimate, table_row
-from experiments.comparison.perplexity import perplexity_figure
-from experiments.documents.contexts import Cut, Start, cut_contexts
-from experiments.harness.figures import STYLE, new_figure, player_colours, player_label
-from experiments.harness.language_models import GeneratedSettings, Work, chosen_generator, open_work
-from experiments.harness.result import ExperimentResult, experiment
-from experiments.harness.settings import Seeded, rng_for
-from experiments.studies.comparison.file import save_comparison_study
-from experiments.studies.comparison.lm_game_write import write_lm_game
-from inference.lm.language_model import LanguageModel, encode, token_strings
-from inference.lm.loading import load_language_model
-from inference.lm.vocabulary import vocabulary
-from inference.progress import counted
-from inference.settings import Count
-from inference.store.keys import result_key
+from shannon_game.experiments.comparison.estimates import TABLE_COLUMNS, EstimateSettings, estimate, table_row
+from shannon_game.experiments.comparison.perplexity import perplexity_figure
+from shannon_game.experiments.documents.contexts import Cut, Start, cut_contexts
+from shannon_game.experiments.harness.figures import STYLE, new_figure, player_colours, player_label
+from shannon_game.experiments.harness.language_models import GeneratedSettings, Work, chosen_generator, open_work
+from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.settings import Seeded, rng_for
+from shannon_game.experiments.studies.comparison.file import save_comparison_study
+from shannon_game.experiments.studies.comparison.lm_game_write import write_lm_game
+from shannon_game.inference.lm.language_model import LanguageModel, encode, token_strings
+from shannon_game.inference.lm.loading import load_language_model
+from shannon_game.inference.lm.vocabulary import vocabulary
+from shannon_game.inference.progress import counted
+from shannon_game.inference.settings import Count
+from shannon_game.inference.store.keys import result_key
 
 __all__ = ["BuildStudySettings", "build_study", "surprisal_figure"]
 

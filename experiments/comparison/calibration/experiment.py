@@ -10,12 +10,16 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from estimators.comparison import RoundingScheme, report_boxes, rounding_scheme
-from experiments.comparison.calibration.figures import participants_figure, reliability_figure, reports_figure
-from experiments.comparison.calibration.summary import TYPICAL, summary
-from experiments.comparison.calibration.table import CALIBRATION_COLUMNS, participant_table
-from experiments.comparison.estimates import ResponseSettings, RoundingSettings, with_n_responses
-from experiments.harness.bayes import (
+from shannon_game.estimators.comparison import RoundingScheme, report_boxes, rounding_scheme
+from shannon_game.experiments.comparison.calibration.figures import (
+    participants_figure,
+    reliability_figure,
+    reports_figure,
+)
+from shannon_game.experiments.comparison.calibration.summary import TYPICAL, summary
+from shannon_game.experiments.comparison.calibration.table import CALIBRATION_COLUMNS, participant_table
+from shannon_game.experiments.comparison.estimates import ResponseSettings, RoundingSettings, with_n_responses
+from shannon_game.experiments.harness.bayes import (
     CONVERGENCE_COLUMNS,
     KEPT,
     Fit,
@@ -28,27 +32,27 @@ from experiments.harness.bayes import (
     unconverged,
     with_all_groups,
 )
-from experiments.harness.result import ExperimentResult, experiment
-from experiments.harness.settings import rng_for
-from experiments.harness.tables import table_variables
-from inference.comparison.calibration_curves import (
+from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.settings import rng_for
+from shannon_game.experiments.harness.tables import table_variables
+from shannon_game.inference.comparison.calibration_curves import (
     outcome_log_likelihood,
     predicted_reports,
     reliability_curves,
     report_shares,
 )
-from inference.posterior.model_comparison import loo_by, se_of_sum
-from inference.posterior.sampling import compile_model
-from inference.settings import Count, numbers_of
-from models.comparison.calibration import CalibrationPriors, calibration_model, set_weights
-from models.comparison.calibration_data import OutcomeData, ReportData, favoured_outcomes, reports_on_truth
-from models.comparison.report_process import ReportPriors, report_model
+from shannon_game.inference.posterior.model_comparison import loo_by, se_of_sum
+from shannon_game.inference.posterior.sampling import compile_model
+from shannon_game.inference.settings import Count, numbers_of
+from shannon_game.models.comparison.calibration import CalibrationPriors, calibration_model, set_weights
+from shannon_game.models.comparison.calibration_data import OutcomeData, ReportData, favoured_outcomes, reports_on_truth
+from shannon_game.models.comparison.report_process import ReportPriors, report_model
 
 if TYPE_CHECKING:
     import pymc as pm
 
-    from inference.posterior.arviz_adapter import InferenceData
-    from inference.posterior.sampling import CompiledModel
+    from shannon_game.inference.posterior.arviz_adapter import InferenceData
+    from shannon_game.inference.posterior.sampling import CompiledModel
 
 __all__ = ["CALIBRATION_COLUMNS", "CURVE_REPORTS", "CalibrationSettings", "calibration"]
 
@@ -71,10 +75,10 @@ class CalibrationSettings(ResponseSettings, PosteriorSettings):
     """Posterior draws behind the predicted reports."""
     priors: Annotated[ReportPriors, numbers_of(ReportPriors)] = ReportPriors()
     """Weak priors of how reports come about, only those to change
-    (:class:`~models.comparison.report_process.ReportPriors`)."""
+    (:class:`~shannon_game.models.comparison.report_process.ReportPriors`)."""
     curve_priors: Annotated[CalibrationPriors, numbers_of(CalibrationPriors)] = CalibrationPriors()
     """Weak priors of the reliability curves, only those to change
-    (:class:`~models.comparison.calibration.CalibrationPriors`)."""
+    (:class:`~shannon_game.models.comparison.calibration.CalibrationPriors`)."""
 
 
 @experiment(CalibrationSettings)
@@ -101,7 +105,7 @@ def calibration(study: xr.Dataset, settings: CalibrationSettings) -> ExperimentR
 
     Examples
     --------
-    >>> from experiments import calibration, simulated
+    >>> from shannon_game import calibration, simulated
     >>> result = calibration(simulated(), sampler={"draws": 500, "chains": 2})  # doctest: +SKIP
     """
     study = with_n_responses(study, settings.n, settings.seed)

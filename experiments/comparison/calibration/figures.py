@@ -13,10 +13,10 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
-from experiments.comparison.calibration.summary import TYPICAL, unusual
-from experiments.harness.figures import STYLE, Series, forest, new_figure
-from experiments.harness.marks import arms, curve, mark, named, number_ticks, percent, titled
-from experiments.harness.settings import rows_of
+from shannon_game.experiments.comparison.calibration.summary import TYPICAL, unusual
+from shannon_game.experiments.harness.figures import STYLE, Series, forest, new_figure
+from shannon_game.experiments.harness.marks import arms, curve, mark, named, number_ticks, percent, titled
+from shannon_game.experiments.harness.settings import rows_of
 
 __all__ = ["participants_figure", "reliability_figure", "reports_figure"]
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from experiments.harness.settings import rows_of
+from shannon_game.experiments.harness.settings import rows_of
 
 __all__ = ["TYPICAL", "summary", "unusual"]
 

@@ -10,11 +10,11 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from experiments.comparison.calibration.summary import TYPICAL
-from experiments.harness.bayes import CONVERGENCE_COLUMNS, Fit, convergence_columns, interval_columns
-from experiments.harness.tables import short_names
-from inference.posterior.convergence import Convergence
-from models.comparison.calibration_data import OutcomeData, ReportData
+from shannon_game.experiments.comparison.calibration.summary import TYPICAL
+from shannon_game.experiments.harness.bayes import CONVERGENCE_COLUMNS, Fit, convergence_columns, interval_columns
+from shannon_game.experiments.harness.tables import short_names
+from shannon_game.inference.posterior.convergence import Convergence
+from shannon_game.models.comparison.calibration_data import OutcomeData, ReportData
 
 __all__ = ["CALIBRATION_COLUMNS", "participant_table"]
 

@@ -11,26 +11,26 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from estimators.comparison import HUMAN, RoundingScheme, rounding_scheme
-from estimators.layout import item_labels
-from experiments.comparison.estimates import TABLE_COLUMNS, asked_for, chosen_players, compared_schemes
-from experiments.comparison.human_loss.figures import (
+from shannon_game.estimators.comparison import HUMAN, RoundingScheme, rounding_scheme
+from shannon_game.estimators.layout import item_labels
+from shannon_game.experiments.comparison.estimates import TABLE_COLUMNS, asked_for, chosen_players, compared_schemes
+from shannon_game.experiments.comparison.human_loss.figures import (
     curve_figure,
     loss_figure,
     main_rows,
     sensitivity_figure,
     top1_figure,
 )
-from experiments.comparison.human_loss.rows import PRIOR_FACTORS, LossRow, LossRows
-from experiments.comparison.human_loss.settings import HumanLossSettings
-from experiments.comparison.human_loss.summary import summary
-from experiments.harness.bayes import CONVERGENCE_COLUMNS, gate_failed, several_fits, unconverged
-from experiments.harness.result import ExperimentResult, experiment
-from experiments.harness.tables import short_names, table_variables
-from inference.comparison.participant_fit import Anchor, ParticipantFit
-from inference.comparison.participant_sensitivity import unusual_participants
-from inference.posterior.arviz_adapter import group
-from models.comparison.participant_data import without_participants
+from shannon_game.experiments.comparison.human_loss.rows import PRIOR_FACTORS, LossRow, LossRows
+from shannon_game.experiments.comparison.human_loss.settings import HumanLossSettings
+from shannon_game.experiments.comparison.human_loss.summary import summary
+from shannon_game.experiments.harness.bayes import CONVERGENCE_COLUMNS, gate_failed, several_fits, unconverged
+from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.tables import short_names, table_variables
+from shannon_game.inference.comparison.participant_fit import Anchor, ParticipantFit
+from shannon_game.inference.comparison.participant_sensitivity import unusual_participants
+from shannon_game.inference.posterior.arviz_adapter import group
+from shannon_game.models.comparison.participant_data import without_participants
 
 __all__ = ["HUMAN_LOSS_COLUMNS", "HumanLossSettings", "human_loss"]
 
@@ -49,7 +49,7 @@ HUMAN_LOSS_COLUMNS = (
     *("tail_factor", *(f"top1_model_{end}" for end in _ENDS)),
     *CONVERGENCE_COLUMNS,
 )
-"""Columns after those of :data:`~experiments.comparison.estimates.TABLE_COLUMNS`, before ``tail_factor_MODEL``.
+"""Columns after those of :data:`~shannon_game.experiments.comparison.estimates.TABLE_COLUMNS`, before ``tail_factor_MODEL``.
 
 ``gap_*``: the shared belief's, over all items, with the discrepancy of the model's form and of items without any
 report or answer; ``informed_gap_*``: over the others. ``one_by_one_most_*``: the mean gap of people one by one if all
@@ -88,7 +88,7 @@ def human_loss(study: xr.Dataset, settings: HumanLossSettings) -> ExperimentResu
 
     Examples
     --------
-    >>> from experiments import human_loss, simulated
+    >>> from shannon_game import human_loss, simulated
     >>> study = simulated(n_items=12, n_reference_items=30, vocab_size=300, n_candidates=40, n_participants=8)
     >>> result = human_loss(study, players="lm-weak", rounding="none")
     >>> result.table["what"].tolist()

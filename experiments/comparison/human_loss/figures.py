@@ -11,10 +11,10 @@ import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 
-from estimators.layout import HUMAN
-from experiments.comparison.estimates import EstimatorSettings, bars_label, player_rows
-from experiments.comparison.human_loss.rows import BRIDGE, PEOPLE, STEP
-from experiments.harness.figures import (
+from shannon_game.estimators.layout import HUMAN
+from shannon_game.experiments.comparison.estimates import EstimatorSettings, bars_label, player_rows
+from shannon_game.experiments.comparison.human_loss.rows import BRIDGE, PEOPLE, STEP
+from shannon_game.experiments.harness.figures import (
     STYLE,
     TRUTH_ASKED,
     Series,
@@ -24,8 +24,8 @@ from experiments.harness.figures import (
     player_colours,
     player_label,
 )
-from experiments.harness.marks import arms, curve, named, number_ticks
-from experiments.harness.settings import rows_of
+from shannon_game.experiments.harness.marks import arms, curve, named, number_ticks
+from shannon_game.experiments.harness.settings import rows_of
 
 __all__ = ["curve_figure", "loss_figure", "main_rows", "people_label", "sensitivity_figure", "top1_figure"]
 

@@ -13,7 +13,7 @@ import xarray as xr
 from numpy.typing import NDArray
 from scipy.stats import t as student_t
 
-from estimators.comparison import (
+from shannon_game.estimators.comparison import (
     HUMAN,
     RoundingScheme,
     reference_loss,
@@ -21,24 +21,24 @@ from estimators.comparison import (
     scaled_bridge,
     study_pool,
 )
-from estimators.errors import InputError
-from estimators.perplexity import perplexity_of_loss
-from experiments.comparison.estimates import compared_schemes, estimate, table_row
-from experiments.comparison.human_loss.settings import HumanLossSettings
-from experiments.harness.bayes import FITS, convergence_columns, sampler_seed, timed
-from experiments.harness.settings import rng_for
-from inference.comparison.participant_fit import (
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.perplexity import perplexity_of_loss
+from shannon_game.experiments.comparison.estimates import compared_schemes, estimate, table_row
+from shannon_game.experiments.comparison.human_loss.settings import HumanLossSettings
+from shannon_game.experiments.harness.bayes import FITS, convergence_columns, sampler_seed, timed
+from shannon_game.experiments.harness.settings import rng_for
+from shannon_game.inference.comparison.participant_fit import (
     Anchor,
     ParticipantFit,
     design_matrix,
     fit_participants,
     top1_weights,
 )
-from inference.comparison.participant_gap import loss_gap, outcome_temperature
-from inference.comparison.participant_sensitivity import leave_one_out, scaled_priors
-from inference.posterior.convergence import Convergence
-from inference.progress import advance
-from models.comparison.participant_data import ParticipantData, participant_data, without_participants
+from shannon_game.inference.comparison.participant_gap import loss_gap, outcome_temperature
+from shannon_game.inference.comparison.participant_sensitivity import leave_one_out, scaled_priors
+from shannon_game.inference.posterior.convergence import Convergence
+from shannon_game.inference.progress import advance
+from shannon_game.models.comparison.participant_data import ParticipantData, participant_data, without_participants
 
 __all__ = ["BRIDGE", "PEOPLE", "PLAYERS", "PRIOR_FACTORS", "STEP", "WITHOUT_ONE", "LossRow", "LossRows"]
 

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from estimators.comparison import rounding_scheme
-from estimators.errors import InputError
-from experiments.comparison.estimates import ComparisonSettings
-from experiments.harness.bayes import PosteriorSettings, SamplerSettings
-from inference.comparison.participant_fit import REPORTED, Anchor
-from inference.posterior.thresholds import GateThresholds
-from inference.settings import Names, Positive, Probability, Settings, Text, numbers_of
-from models.comparison.participants import ParticipantPriors
+from shannon_game.estimators.comparison import rounding_scheme
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.comparison.estimates import ComparisonSettings
+from shannon_game.experiments.harness.bayes import PosteriorSettings, SamplerSettings
+from shannon_game.inference.comparison.participant_fit import REPORTED, Anchor
+from shannon_game.inference.posterior.thresholds import GateThresholds
+from shannon_game.inference.settings import Names, Positive, Probability, Settings, Text, numbers_of
+from shannon_game.models.comparison.participants import ParticipantPriors
 
 __all__ = ["CurveSettings", "HumanLossSettings", "Top1Settings"]
 
@@ -53,7 +53,7 @@ class CurveSettings(Settings):
 
 
 class HumanLossSettings(ComparisonSettings, PosteriorSettings):
-    """Settings of :func:`~experiments.comparison.human_loss.experiment.human_loss`."""
+    """Settings of :func:`~shannon_game.experiments.comparison.human_loss.experiment.human_loss`."""
 
     sampler: SamplerSettings = SamplerSettings(name="hmc", draws=250, tune=100, target_accept=0.7)
     """What draws from the posteriors; pymc checks it in an hour."""
@@ -84,7 +84,7 @@ class HumanLossSettings(ComparisonSettings, PosteriorSettings):
     sensitivity: bool = True
     """Leave out every single participant, and halve and double the standard deviations of the priors."""
     priors: Annotated[ParticipantPriors, numbers_of(ParticipantPriors)] = ParticipantPriors()
-    """Weak priors, only those to change (:class:`~models.comparison.participants.ParticipantPriors`)."""
+    """Weak priors, only those to change (:class:`~shannon_game.models.comparison.participants.ParticipantPriors`)."""
 
     @model_validator(mode="after")
     def _grid_exists(self) -> HumanLossSettings:

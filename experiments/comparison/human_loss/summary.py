@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from estimators.layout import HUMAN
-from experiments.comparison.human_loss.figures import main_rows, people_label
-from experiments.comparison.human_loss.rows import BRIDGE, PEOPLE, PLAYERS, WITHOUT_ONE
-from experiments.harness.figures import finite_range, player_label
-from experiments.harness.settings import rows_of
+from shannon_game.estimators.layout import HUMAN
+from shannon_game.experiments.comparison.human_loss.figures import main_rows, people_label
+from shannon_game.experiments.comparison.human_loss.rows import BRIDGE, PEOPLE, PLAYERS, WITHOUT_ONE
+from shannon_game.experiments.harness.figures import finite_range, player_label
+from shannon_game.experiments.harness.settings import rows_of
 
 __all__ = ["summary"]
 

@@ -13,22 +13,22 @@ from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field, model_validator
 from scipy.stats import binomtest
 
-from estimators.comparison import ParticipantPopulation
-from estimators.content import content_digest
-from estimators.errors import InputError
-from experiments.comparison.estimates import PlayerSettings, chosen_models, rounding_label
-from experiments.comparison.recovery.figures import ESTIMATOR_LABELS, recovery_figure
-from experiments.comparison.recovery.studies import fresh_items, rows_of_models, rows_of_participants
-from experiments.harness.bayes import SamplerSettings
-from experiments.harness.figures import player_label
-from experiments.harness.replication import ReplicationSettings, replicates_path
-from experiments.harness.result import ExperimentResult, experiment
-from experiments.harness.settings import rows_of
-from experiments.harness.tables import table_variables
-from inference.posterior.replicates import Task, run_replicates
-from inference.progress import stage
-from inference.settings import Count, Counts, Positive, Probability, numbers_of
-from models.comparison.participants import ParticipantPriors
+from shannon_game.estimators.comparison import ParticipantPopulation
+from shannon_game.estimators.content import content_digest
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.comparison.estimates import PlayerSettings, chosen_models, rounding_label
+from shannon_game.experiments.comparison.recovery.figures import ESTIMATOR_LABELS, recovery_figure
+from shannon_game.experiments.comparison.recovery.studies import fresh_items, rows_of_models, rows_of_participants
+from shannon_game.experiments.harness.bayes import SamplerSettings
+from shannon_game.experiments.harness.figures import player_label
+from shannon_game.experiments.harness.replication import ReplicationSettings, replicates_path
+from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.settings import rows_of
+from shannon_game.experiments.harness.tables import table_variables
+from shannon_game.inference.posterior.replicates import Task, run_replicates
+from shannon_game.inference.progress import stage
+from shannon_game.inference.settings import Count, Counts, Positive, Probability, numbers_of
+from shannon_game.models.comparison.participants import ParticipantPriors
 
 __all__ = ["RECOVERY_COLUMNS", "RecoverySettings", "recovery", "recovery_summary"]
 
@@ -67,7 +67,7 @@ class RecoverySettings(PlayerSettings, ReplicationSettings):
         slope_log_sd=0.6
     )
     """Participants only: how people differ
-    (:class:`~estimators.comparison.simulation.settings.ParticipantPopulation`)."""
+    (:class:`~shannon_game.estimators.comparison.simulation.settings.ParticipantPopulation`)."""
     interval: Probability = 0.9
     """Probability inside the intervals, which should hold the truth so often."""
     priors: Annotated[ParticipantPriors, numbers_of(ParticipantPriors)] = ParticipantPriors()
@@ -114,7 +114,7 @@ def recovery(study: xr.Dataset, settings: RecoverySettings) -> ExperimentResult:
 
     Examples
     --------
-    >>> from experiments import recovery, simulated
+    >>> from shannon_game import recovery, simulated
     >>> result = recovery(simulated(), n_studies=2, n=10, replicates="fits.jsonl")  # doctest: +SKIP
     """
     tasks = _tasks(study, settings)

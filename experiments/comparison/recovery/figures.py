@@ -11,8 +11,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from experiments.harness.figures import STYLE, Series, forest, new_figure
-from experiments.harness.marks import light_grid, mark, named, percent, titled
+from shannon_game.experiments.harness.figures import STYLE, Series, forest, new_figure
+from shannon_game.experiments.harness.marks import light_grid, mark, named, percent, titled
 
 __all__ = ["ESTIMATOR_LABELS", "recovery_figure"]
 

@@ -13,18 +13,18 @@ import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
-from estimators.comparison import HUMAN, response_positions, same_token, validate_comparison_study
-from estimators.comparison.gap import estimate_gap
-from estimators.comparison.rounding import RoundingScheme, rounding_scheme
-from estimators.comparison.simulation.participants import draw_participants, reports_of
-from estimators.comparison.simulation.settings import ParticipantPopulation
-from estimators.comparison.terms import log_terms, response_pairs
-from inference.comparison.participant_fit import Anchor, fit_participants
-from inference.posterior.replicates import Row, Task
-from models.comparison.participant_data import ParticipantData, participant_data
+from shannon_game.estimators.comparison import HUMAN, response_positions, same_token, validate_comparison_study
+from shannon_game.estimators.comparison.gap import estimate_gap
+from shannon_game.estimators.comparison.rounding import RoundingScheme, rounding_scheme
+from shannon_game.estimators.comparison.simulation.participants import draw_participants, reports_of
+from shannon_game.estimators.comparison.simulation.settings import ParticipantPopulation
+from shannon_game.estimators.comparison.terms import log_terms, response_pairs
+from shannon_game.inference.comparison.participant_fit import Anchor, fit_participants
+from shannon_game.inference.posterior.replicates import Row, Task
+from shannon_game.models.comparison.participant_data import ParticipantData, participant_data
 
 if TYPE_CHECKING:
-    from experiments.comparison.recovery.experiment import RecoverySettings
+    from shannon_game.experiments.comparison.recovery.experiment import RecoverySettings
 
 __all__ = ["answered_by_people", "fresh_items", "fresh_study", "rows_of_models", "rows_of_participants"]
 

@@ -11,15 +11,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from estimators.comparison import report_from_log_ratio
-from experiments.comparison.text_players.pairs import Pairs
-from experiments.comparison.text_players.settings import BOXES, OPTIONS, VERBALISED
-from experiments.harness.text_models import TextPlayer, ask_options, ask_texts, ask_values
-from inference.lm.continuations import continuation_log_probs
-from inference.lm.language_model import encode, model_record
-from inference.store.keys import operation_key, result_key
-from inference.text.prompts import PERCENTS, Question, option_question, percent_question
-from inference.text.reading import read_percent
+from shannon_game.estimators.comparison import report_from_log_ratio
+from shannon_game.experiments.comparison.text_players.pairs import Pairs
+from shannon_game.experiments.comparison.text_players.settings import BOXES, OPTIONS, VERBALISED
+from shannon_game.experiments.harness.text_models import TextPlayer, ask_options, ask_texts, ask_values
+from shannon_game.inference.lm.continuations import continuation_log_probs
+from shannon_game.inference.lm.language_model import encode, model_record
+from shannon_game.inference.store.keys import operation_key, result_key
+from shannon_game.inference.text.prompts import PERCENTS, Question, option_question, percent_question
+from shannon_game.inference.text.reading import read_percent
 
 __all__ = ["ORDERS", "Said", "answer_rows", "believed_nats", "probability_of", "say"]
 

@@ -14,7 +14,7 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from estimators.comparison import (
+from shannon_game.estimators.comparison import (
     HUMAN,
     StatedBelief,
     both_orders,
@@ -23,18 +23,25 @@ from estimators.comparison import (
     round_reports,
     stated_belief,
 )
-from estimators.errors import InputError
-from estimators.layout import item_labels
-from experiments.comparison.text_players.answers import ORDERS, Said, answer_rows, believed_nats, probability_of, say
-from experiments.comparison.text_players.figures import said_figure, text_perplexity_figure
-from experiments.comparison.text_players.pairs import Pairs, answered_study, asked_pairs
-from experiments.comparison.text_players.settings import VERBALISED, TextPlayersSettings
-from experiments.comparison.text_players.summary import summary
-from experiments.harness.language_models import open_work
-from experiments.harness.result import ExperimentResult, experiment
-from experiments.harness.text_models import text_players as players_of
-from experiments.studies.comparison.file import save_comparison_study
-from inference.store.keys import result_key
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import item_labels
+from shannon_game.experiments.comparison.text_players.answers import (
+    ORDERS,
+    Said,
+    answer_rows,
+    believed_nats,
+    probability_of,
+    say,
+)
+from shannon_game.experiments.comparison.text_players.figures import said_figure, text_perplexity_figure
+from shannon_game.experiments.comparison.text_players.pairs import Pairs, answered_study, asked_pairs
+from shannon_game.experiments.comparison.text_players.settings import VERBALISED, TextPlayersSettings
+from shannon_game.experiments.comparison.text_players.summary import summary
+from shannon_game.experiments.harness.language_models import open_work
+from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.text_models import text_players as players_of
+from shannon_game.experiments.studies.comparison.file import save_comparison_study
+from shannon_game.inference.store.keys import result_key
 
 __all__ = ["TEXT_PLAYERS_COLUMNS", "TextPlayersSettings", "text_players"]
 
@@ -54,7 +61,7 @@ TEXT_PLAYERS_COLUMNS = (
 ``boxes`` and ``options`` (what it answers in text), ``baseline`` (whoever says 50% to every pair: what equation 5 makes
 of no answer at all). ``position_bias_nats`` is the mean log-odds of A over both orders,
 0 without a bias; ``slope`` to ``distance_nats`` compare with the belief
-(:class:`~estimators.comparison.StatedBelief`); the rest is equation 5 on the answers.
+(:class:`~shannon_game.estimators.comparison.StatedBelief`); the rest is equation 5 on the answers.
 """
 
 _ON_SCREEN = (

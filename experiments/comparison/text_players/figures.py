@@ -10,9 +10,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from estimators.comparison import HUMAN, StatedBelief
-from experiments.harness.figures import STYLE, Series, forest, new_figure, player_colours, player_label
-from experiments.harness.marks import light_grid, mark, named, titled
+from shannon_game.estimators.comparison import HUMAN, StatedBelief
+from shannon_game.experiments.harness.figures import STYLE, Series, forest, new_figure, player_colours, player_label
+from shannon_game.experiments.harness.marks import light_grid, mark, named, titled
 
 __all__ = ["said_figure", "text_perplexity_figure"]
 

@@ -9,10 +9,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.comparison import candidate_sources, drawn_response_mask, response_positions, validate_comparison_study
-from estimators.errors import InputError
-from experiments.comparison.text_players.settings import TextPlayersSettings
-from experiments.harness.settings import rng_for
+from shannon_game.estimators.comparison import (
+    candidate_sources,
+    drawn_response_mask,
+    response_positions,
+    validate_comparison_study,
+)
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.comparison.text_players.settings import TextPlayersSettings
+from shannon_game.experiments.harness.settings import rng_for
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -68,7 +73,7 @@ def asked_pairs(study: xr.Dataset, settings: TextPlayersSettings) -> Pairs:
 
     Examples
     --------
-    >>> from estimators.comparison.examples import comparison_study
+    >>> from shannon_game.estimators.comparison.examples import comparison_study
     >>> pairs = asked_pairs(comparison_study(), TextPlayersSettings(pairs_per_item=2))
     >>> pairs.target[:2], pairs.position.tolist()[:4]
     ([',', ','], [0, 0, 1, 1])

@@ -6,9 +6,9 @@ from typing import Annotated, Final, Literal
 
 from pydantic import BeforeValidator, Field
 
-from experiments.harness.settings import Seeded
-from experiments.harness.text_models import TextSettings
-from inference.settings import Count
+from shannon_game.experiments.harness.settings import Seeded
+from shannon_game.experiments.harness.text_models import TextSettings
+from shannon_game.inference.settings import Count
 
 __all__ = ["BOXES", "OPTIONS", "VERBALISED", "TextPlayersSettings"]
 
@@ -24,7 +24,7 @@ Ways = Annotated[
 
 
 class TextPlayersSettings(Seeded, TextSettings):
-    """Settings of :func:`~experiments.comparison.text_players.experiment.text_players`."""
+    """Settings of :func:`~shannon_game.experiments.comparison.text_players.experiment.text_players`."""
 
     ways: Ways = (VERBALISED, OPTIONS)
     """verbalised: the model writes one of the game's eleven values; boxes: the mean of these values by their

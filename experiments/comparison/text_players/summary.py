@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from experiments.comparison.text_players.settings import TextPlayersSettings
-from experiments.harness.settings import rows_of
+from shannon_game.experiments.comparison.text_players.settings import TextPlayersSettings
+from shannon_game.experiments.harness.settings import rows_of
 
 __all__ = ["summary"]
 

@@ -13,23 +13,29 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from estimators.documents import ngram_overlap
-from estimators.errors import InputError, unknown_choice
-from experiments.documents.corpus import TABLE_COLUMNS, corpus
-from experiments.documents.train.settings import TrainSettings
-from experiments.harness.language_models import training_folder
-from experiments.harness.loss_curves import curve_table, loss_curves_figure
-from experiments.harness.result import ExperimentResult, experiment
-from experiments.harness.settings import rng_for
-from inference.lm.minimal_model import collate_blocks, make_model, make_tokenizer, separator_of, token_blocks
-from inference.lm.settings import ModelSettings
-from inference.lm.training import Examples, TrainedModel, train_model, training_key
+from shannon_game.estimators.documents import ngram_overlap
+from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.experiments.documents.corpus import TABLE_COLUMNS, corpus
+from shannon_game.experiments.documents.train.settings import TrainSettings
+from shannon_game.experiments.harness.language_models import training_folder
+from shannon_game.experiments.harness.loss_curves import curve_table, loss_curves_figure
+from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.settings import rng_for
+from shannon_game.inference.lm.minimal_model import (
+    collate_blocks,
+    make_model,
+    make_tokenizer,
+    separator_of,
+    token_blocks,
+)
+from shannon_game.inference.lm.settings import ModelSettings
+from shannon_game.inference.lm.training import Examples, TrainedModel, train_model, training_key
 
 __all__ = ["TRAIN_COLUMNS", "train"]
 
 TRAIN_COLUMNS = ("n_parameters", "n_steps", "n_train_tokens", "n_epochs", "ngram_overlap")
-"""Columns of the table after :data:`~experiments.documents.corpus.TABLE_COLUMNS`; ``ngram_overlap`` is the share of a
-split's sequences of words that the training documents have."""
+"""Columns of the table after :data:`~shannon_game.experiments.documents.corpus.TABLE_COLUMNS`; ``ngram_overlap`` is the
+share of a split's sequences of words that the training documents have."""
 
 _TRAIN, _HELD_OUT = "train", "held out"
 
@@ -58,7 +64,7 @@ def train(study: xr.Dataset, settings: TrainSettings) -> ExperimentResult:
 
     Examples
     --------
-    >>> from experiments import texts, train
+    >>> from shannon_game import texts, train
     >>> train(texts(path="FOLDER"), n_steps=100).table  # doctest: +SKIP
     """
     split = _splits(study, settings)

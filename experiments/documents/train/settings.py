@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from experiments.harness.language_models import StoreFolder
-from experiments.harness.settings import Seeded
-from inference.lm.minimal_model import ShapeSettings
-from inference.lm.training_settings import TrainingSettings
-from inference.settings import Count, Probability, Text
+from shannon_game.experiments.harness.language_models import StoreFolder
+from shannon_game.experiments.harness.settings import Seeded
+from shannon_game.inference.lm.minimal_model import ShapeSettings
+from shannon_game.inference.lm.training_settings import TrainingSettings
+from shannon_game.inference.settings import Count, Probability, Text
 
 __all__ = ["TrainSettings"]
 
 
 class TrainSettings(Seeded, StoreFolder, TrainingSettings):
-    """Settings of :func:`~experiments.documents.train.experiment.train`."""
+    """Settings of :func:`~shannon_game.experiments.documents.train.experiment.train`."""
 
     name: Text = "trained"
     """What tables and figures call the model."""

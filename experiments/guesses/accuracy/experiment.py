@@ -11,8 +11,8 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from estimators.errors import InputError
-from estimators.guesses import (
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.guesses import (
     PracticeCurve,
     enough_answers,
     guess_items,
@@ -20,25 +20,25 @@ from estimators.guesses import (
     pooled_accuracy,
     practice_curve,
 )
-from estimators.layout import response_positions
-from experiments.guesses.accuracy.figures import (
+from shannon_game.estimators.layout import response_positions
+from shannon_game.experiments.guesses.accuracy.figures import (
     accuracy_figure,
     checks_figure,
     participants_figure,
     practice_figure,
 )
-from experiments.guesses.accuracy.live import with_live_models
-from experiments.guesses.accuracy.people import people_table
-from experiments.guesses.accuracy.players import LanguageModel, chosen_models, language_models
-from experiments.guesses.accuracy.settings import AccuracySettings
-from experiments.guesses.accuracy.summary import summary
-from experiments.harness.bayes import CONVERGENCE_COLUMNS, convergence_columns, gate_failed, unconverged
-from experiments.harness.result import ExperimentResult, experiment
-from experiments.harness.settings import rng_for
-from experiments.harness.tables import short_names, table_variables
+from shannon_game.experiments.guesses.accuracy.live import with_live_models
+from shannon_game.experiments.guesses.accuracy.people import people_table
+from shannon_game.experiments.guesses.accuracy.players import LanguageModel, chosen_models, language_models
+from shannon_game.experiments.guesses.accuracy.settings import AccuracySettings
+from shannon_game.experiments.guesses.accuracy.summary import summary
+from shannon_game.experiments.harness.bayes import CONVERGENCE_COLUMNS, convergence_columns, gate_failed, unconverged
+from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.settings import rng_for
+from shannon_game.experiments.harness.tables import short_names, table_variables
 
 if TYPE_CHECKING:
-    from experiments.guesses.accuracy.posterior import Posterior
+    from shannon_game.experiments.guesses.accuracy.posterior import Posterior
 
 FloatArray = NDArray[np.float64]
 
@@ -52,8 +52,8 @@ ACCURACY_COLUMNS = (
 """Columns of the table.
 
 ``kind``: ``pooled`` (people together; bounds from the bootstrap over participants and documents), ``participant``
-(bounds are Wilson's), ``model`` (see :class:`experiments.guesses.accuracy.players.LanguageModel`), ``posterior``
-(quantities without a raw counterpart). Posterior accuracies are of fresh texts like the study's.
+(bounds are Wilson's), ``model`` (see :class:`shannon_game.experiments.guesses.accuracy.players.LanguageModel`),
+``posterior`` (quantities without a raw counterpart). Posterior accuracies are of fresh texts like the study's.
 """
 
 _ON_SCREEN = (
@@ -88,11 +88,11 @@ def accuracy(study: xr.Dataset, settings: AccuracySettings) -> ExperimentResult:
     -------
     ExperimentResult
         :data:`ACCURACY_COLUMNS`: figures 1 and 2 of the paper, and section 3. Its ``tables`` have one row an item
-        (:func:`estimators.guesses.guess_items`), and single numbers about people (:func:`people_table`).
+        (:func:`shannon_game.estimators.guesses.guess_items`), and single numbers about people (:func:`people_table`).
 
     Examples
     --------
-    >>> from experiments import accuracy, guess_study
+    >>> from shannon_game import accuracy, guess_study
     >>> answers = {"participant": ["p", "p", "q"], "document": ["d"] * 3, "position": [0, 1, 0]}
     >>> answers |= {"target": ["a", "cat", "a"], "guess": ["a", "dog", "a"]}
     >>> result = accuracy(guess_study(pd.DataFrame(answers)), posterior=False, min_answers=1, n_replicates=50)
@@ -106,7 +106,7 @@ def accuracy(study: xr.Dataset, settings: AccuracySettings) -> ExperimentResult:
     curve = _practice(settings, guesses)
     found = None
     if settings.posterior:
-        from experiments.guesses.accuracy.posterior import fit_posterior  # noqa: PLC0415 - the extra bayes
+        from shannon_game.experiments.guesses.accuracy.posterior import fit_posterior  # noqa: PLC0415 - the extra bayes
 
         kind = _posterior_tokens(settings, guesses)
         found = fit_posterior(settings, study, guesses.of[kind], models[kind])

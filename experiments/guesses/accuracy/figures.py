@@ -13,11 +13,11 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator, MultipleLocator
 from numpy.typing import NDArray
 
-from experiments.guesses.accuracy.players import model_label
-from experiments.harness.figures import Series, forest, new_figure
-from experiments.harness.marks import curve, mark, named, percent, titled
-from experiments.harness.plots import bars, styled, without_y
-from experiments.harness.settings import rows_of
+from shannon_game.experiments.guesses.accuracy.players import model_label
+from shannon_game.experiments.harness.figures import Series, forest, new_figure
+from shannon_game.experiments.harness.marks import curve, mark, named, percent, titled
+from shannon_game.experiments.harness.plots import bars, styled, without_y
+from shannon_game.experiments.harness.settings import rows_of
 
 _HUMAN, _MODEL, _POSTERIOR, _PLAYED = "#000000", "#D55E00", "#0072B2", "#CC79A7"
 _TITLES = {"visible": "Visible tokens", "word": "Word tokens"}

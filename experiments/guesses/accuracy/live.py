@@ -10,18 +10,18 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from estimators.errors import InputError
-from estimators.guesses.study import guess_contexts, with_model_answers
-from experiments.guesses.accuracy.settings import AccuracySettings
-from experiments.harness.language_models import Work, open_work
-from experiments.harness.settings import rng_for
-from experiments.harness.text_models import TextPlayer, ask_texts
-from inference.api.settings import ApiSettings
-from inference.lm.language_model import LanguageModel, encode, model_record
-from inference.lm.prompting import prompt_tokens
-from inference.store.keys import operation_key, result_key
-from inference.text.prompts import PromptSettings, word_question
-from inference.text.reading import read_word
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.guesses.study import guess_contexts, with_model_answers
+from shannon_game.experiments.guesses.accuracy.settings import AccuracySettings
+from shannon_game.experiments.harness.language_models import Work, open_work
+from shannon_game.experiments.harness.settings import rng_for
+from shannon_game.experiments.harness.text_models import TextPlayer, ask_texts
+from shannon_game.inference.api.settings import ApiSettings
+from shannon_game.inference.lm.language_model import LanguageModel, encode, model_record
+from shannon_game.inference.lm.prompting import prompt_tokens
+from shannon_game.inference.store.keys import operation_key, result_key
+from shannon_game.inference.text.prompts import PromptSettings, word_question
+from shannon_game.inference.text.reading import read_word
 
 _ROOM_FOR_A_GUESS = 32
 # what tokenising a text anew, after its beginning was cut off, may add
@@ -42,7 +42,7 @@ def with_live_models(settings: AccuracySettings, study: xr.Dataset) -> tuple[xr.
     """Let the models of the settings play, and return the study with their hits and surprisals."""
     if not settings.models:
         return study, []
-    from inference.lm.loading import load_language_model  # noqa: PLC0415 - the extra lm, which only a live model needs
+    from shannon_game.inference.lm.loading import load_language_model  # noqa: PLC0415 - the extra lm, which only a live model needs
 
     if "target_token" not in study:
         raise InputError(
@@ -108,7 +108,7 @@ def _items(settings: AccuracySettings, study: xr.Dataset) -> NDArray[np.intp]:
 
 
 def _play(work: Work, model: LanguageModel, asked: Sequence[tuple[str, str]]) -> Mapping[str, NDArray[Any]]:
-    from inference.lm.top1 import play_top1  # noqa: PLC0415 - the extra lm
+    from shannon_game.inference.lm.top1 import play_top1  # noqa: PLC0415 - the extra lm
 
     # of a longer text a model sees the end; the guess itself may take some tokens more
     longest = model.max_tokens - _ROOM_FOR_A_GUESS

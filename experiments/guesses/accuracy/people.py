@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from estimators.guesses import participant_accuracy
-from experiments.guesses.accuracy.players import LanguageModel
+from shannon_game.estimators.guesses import participant_accuracy
+from shannon_game.experiments.guesses.accuracy.players import LanguageModel
 
 
 def people_table(

@@ -9,9 +9,9 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from estimators.errors import InputError, unknown_choice
-from estimators.guesses import wilson_interval
-from inference.guesses.accuracy import model_guesses, stored_accuracy_draws
+from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.guesses import wilson_interval
+from shannon_game.inference.guesses.accuracy import model_guesses, stored_accuracy_draws
 
 _LABELS = {
     "davinci": "GPT-3 175B",

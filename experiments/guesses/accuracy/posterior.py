@@ -11,13 +11,20 @@ import pymc as pm
 import xarray as xr
 from numpy.typing import NDArray
 
-from estimators.errors import InputError
-from estimators.guesses import enough_answers
-from experiments.guesses.accuracy.players import LanguageModel
-from experiments.guesses.accuracy.settings import AccuracySettings
-from experiments.harness.bayes import KEPT, fit_model, interval_columns, sampler_seed, several_fits, with_all_groups
-from experiments.harness.settings import rng_for
-from inference.guesses.accuracy import (
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.guesses import enough_answers
+from shannon_game.experiments.guesses.accuracy.players import LanguageModel
+from shannon_game.experiments.guesses.accuracy.settings import AccuracySettings
+from shannon_game.experiments.harness.bayes import (
+    KEPT,
+    fit_model,
+    interval_columns,
+    sampler_seed,
+    several_fits,
+    with_all_groups,
+)
+from shannon_game.experiments.harness.settings import rng_for
+from shannon_game.inference.guesses.accuracy import (
     beats_every,
     best_participant,
     participant_draws,
@@ -26,10 +33,10 @@ from inference.guesses.accuracy import (
     predicted_hits,
     prior_hits,
 )
-from inference.posterior.arviz_adapter import InferenceData
-from inference.posterior.convergence import Convergence
-from models.guesses.accuracy import accuracy_model
-from models.guesses.accuracy_data import AccuracyData, accuracy_data
+from shannon_game.inference.posterior.arviz_adapter import InferenceData
+from shannon_game.inference.posterior.convergence import Convergence
+from shannon_game.models.guesses.accuracy import accuracy_model
+from shannon_game.models.guesses.accuracy_data import AccuracyData, accuracy_data
 
 FloatArray = NDArray[np.float64]
 

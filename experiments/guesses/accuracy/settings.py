@@ -6,14 +6,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from experiments.harness.bayes import PosteriorSettings, SamplerSettings
-from experiments.harness.text_models import TextSettings
-from inference.settings import Count, Names, Probability, numbers_of
-from models.guesses.accuracy_priors import AccuracyPriors
+from shannon_game.experiments.harness.bayes import PosteriorSettings, SamplerSettings
+from shannon_game.experiments.harness.text_models import TextSettings
+from shannon_game.inference.settings import Count, Names, Probability, numbers_of
+from shannon_game.models.guesses.accuracy_priors import AccuracyPriors
 
 
 class AccuracySettings(PosteriorSettings, TextSettings):
-    """Settings of :func:`~experiments.guesses.accuracy.experiment.accuracy`."""
+    """Settings of :func:`~shannon_game.experiments.guesses.accuracy.experiment.accuracy`."""
 
     players: Names | None = None
     """Language models of the study to show; null takes all."""

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from experiments.guesses.accuracy.players import model_label
-from experiments.guesses.accuracy.settings import AccuracySettings
-from experiments.harness.settings import rows_of
+from shannon_game.experiments.guesses.accuracy.players import model_label
+from shannon_game.experiments.guesses.accuracy.settings import AccuracySettings
+from shannon_game.experiments.harness.settings import rows_of
 
 _KINDS = {"visible": "visible tokens", "word": "word tokens"}
 

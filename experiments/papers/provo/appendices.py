@@ -10,20 +10,20 @@ from typing import Literal
 import numpy as np
 import xarray as xr
 
-from estimators.cloze.distributions import Distributions, relative_frequencies
-from estimators.cloze.renormalised import renormalised_distributions
-from estimators.cloze.split_halves import tvd_between_split_halves, tvd_to_split_halves
-from estimators.cloze.study import model_names
-from estimators.cloze.study_words import study_words
-from estimators.cloze.words import WORD_RULES, WordRules
-from experiments.papers.provo.quirks import (
+from shannon_game.estimators.cloze.distributions import Distributions, relative_frequencies
+from shannon_game.estimators.cloze.renormalised import renormalised_distributions
+from shannon_game.estimators.cloze.split_halves import tvd_between_split_halves, tvd_to_split_halves
+from shannon_game.estimators.cloze.study import model_names
+from shannon_game.estimators.cloze.study_words import study_words
+from shannon_game.estimators.cloze.words import WORD_RULES, WordRules
+from shannon_game.experiments.papers.provo.quirks import (
     PUBLISHED,
     appendix_halves,
     improved_legacy,
     legacy_split_halves,
     words_as_written,
 )
-from experiments.papers.provo.stored import Floats, Items, StoredLists, in_order_of, without_word
+from shannon_game.experiments.papers.provo.stored import Floats, Items, StoredLists, in_order_of, without_word
 
 __all__ = ["SHARES", "appendix_lists", "spread_of_oracles"]
 

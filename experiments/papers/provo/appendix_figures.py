@@ -9,9 +9,9 @@ import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
 
-from experiments.harness.figures import STYLE, new_figure
-from experiments.harness.marks import light_grid, titled
-from experiments.papers.provo.stored import Floats, StoredLists, single_numbers
+from shannon_game.experiments.harness.figures import STYLE, new_figure
+from shannon_game.experiments.harness.marks import light_grid, titled
+from shannon_game.experiments.papers.provo.stored import Floats, StoredLists, single_numbers
 
 __all__ = ["appendix_figures", "histogram_figure", "last_losses", "training_figure", "training_losses"]
 

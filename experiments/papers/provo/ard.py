@@ -9,16 +9,16 @@ import pandas as pd
 import xarray as xr
 from pydantic import Field
 
-from estimators.errors import InputError
-from experiments.cloze.ard.figures import ard_predictors_figure, predictor_label
-from experiments.cloze.ard.settings import PredictorSettings
-from experiments.cloze.figures import about
-from experiments.cloze.settings import chosen_models
-from experiments.harness.result import ExperimentResult, experiment
-from experiments.papers.provo.ard_figures import ard_legacy_figure
-from experiments.papers.provo.ard_steps import paper_steps, step_rows
-from experiments.papers.provo.quirks import legacy_columns
-from inference.settings import Names, Probability
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.cloze.ard.figures import ard_predictors_figure, predictor_label
+from shannon_game.experiments.cloze.ard.settings import PredictorSettings
+from shannon_game.experiments.cloze.figures import about
+from shannon_game.experiments.cloze.settings import chosen_models
+from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.papers.provo.ard_figures import ard_legacy_figure
+from shannon_game.experiments.papers.provo.ard_steps import paper_steps, step_rows
+from shannon_game.experiments.papers.provo.quirks import legacy_columns
+from shannon_game.inference.settings import Names, Probability
 
 __all__ = ["ArdLegacySettings", "ard_legacy"]
 

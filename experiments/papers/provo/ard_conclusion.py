@@ -10,15 +10,15 @@ import pandas as pd
 import xarray as xr
 from pydantic import Field
 
-from experiments.cloze.ard.experiment import ARD_COLUMNS, ard
-from experiments.cloze.ard.figures import predictor_label
-from experiments.cloze.ard.settings import ArdSettings
-from experiments.cloze.figures import about
-from experiments.cloze.settings import chosen_models
-from experiments.harness.result import ExperimentResult, experiment
-from experiments.papers.provo.ard_figures import ard_conclusion_figure
-from experiments.papers.provo.ard_steps import clean_steps, paper_steps, step_rows
-from experiments.papers.provo.quirks import legacy_columns
+from shannon_game.experiments.cloze.ard.experiment import ARD_COLUMNS, ard
+from shannon_game.experiments.cloze.ard.figures import predictor_label
+from shannon_game.experiments.cloze.ard.settings import ArdSettings
+from shannon_game.experiments.cloze.figures import about
+from shannon_game.experiments.cloze.settings import chosen_models
+from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.papers.provo.ard_figures import ard_conclusion_figure
+from shannon_game.experiments.papers.provo.ard_steps import clean_steps, paper_steps, step_rows
+from shannon_game.experiments.papers.provo.quirks import legacy_columns
 
 __all__ = ["ArdConclusionSettings", "ard_conclusion"]
 

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.cloze.ard.figures import FIT_COLOURS, predictor_label
-from experiments.harness.figures import STYLE, new_figure
-from experiments.harness.marks import arms, mark, named, titled
+from shannon_game.experiments.cloze.ard.figures import FIT_COLOURS, predictor_label
+from shannon_game.experiments.harness.figures import STYLE, new_figure
+from shannon_game.experiments.harness.marks import arms, mark, named, titled
 
 __all__ = ["ard_conclusion_figure", "ard_legacy_figure"]
 

@@ -13,10 +13,10 @@ import xarray as xr
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from experiments.cloze.ard.settings import RelevanceSettings, design_columns
-from experiments.harness.bayes import convergence_columns
-from inference.cloze.ard import SklearnArd, sklearn_ard
-from models.cloze.ard_columns import ArdColumns
+from shannon_game.experiments.cloze.ard.settings import RelevanceSettings, design_columns
+from shannon_game.experiments.harness.bayes import convergence_columns
+from shannon_game.inference.cloze.ard import SklearnArd, sklearn_ard
+from shannon_game.models.cloze.ard_columns import ArdColumns
 
 __all__ = ["PUBLISHED", "Step", "clean_steps", "paper_steps", "step_rows"]
 

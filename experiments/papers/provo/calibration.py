@@ -6,10 +6,10 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from estimators.cloze.calibration_error import expected_calibration_error
-from estimators.cloze.study_words import StudyWords
-from experiments.papers.provo.quirks import appendix_halves, words_as_written
-from experiments.papers.provo.stored import Items, StoredLists, single_numbers
+from shannon_game.estimators.cloze.calibration_error import expected_calibration_error
+from shannon_game.estimators.cloze.study_words import StudyWords
+from shannon_game.experiments.papers.provo.quirks import appendix_halves, words_as_written
+from shannon_game.experiments.papers.provo.stored import Items, StoredLists, single_numbers
 
 __all__ = ["appendix_calibration", "corpus_words"]
 

@@ -9,15 +9,21 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from estimators.cloze import WORD_RULES, count_words, relative_frequencies, study_words, tvd_to_split_halves
-from estimators.errors import InputError
-from experiments.cloze.distributions import ItemNames, ItemSettings, distributions_result
-from experiments.cloze.improve import Curves, Distances, ShareSettings, share_result
-from experiments.cloze.settings import PlayerSettings, chosen_models, groups_of
-from experiments.cloze.tvd_sample_size import SampleSizeSettings, SizeDistances, large_enough, size_result
-from experiments.harness.result import ExperimentResult, experiment
-from experiments.papers.provo.quirks import PUBLISHED, PUBLISHED_RAW, legacy_split_halves
-from experiments.papers.provo.stored import StoredLists
+from shannon_game.estimators.cloze import (
+    WORD_RULES,
+    count_words,
+    relative_frequencies,
+    study_words,
+    tvd_to_split_halves,
+)
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.cloze.distributions import ItemNames, ItemSettings, distributions_result
+from shannon_game.experiments.cloze.improve import Curves, Distances, ShareSettings, share_result
+from shannon_game.experiments.cloze.settings import PlayerSettings, chosen_models, groups_of
+from shannon_game.experiments.cloze.tvd_sample_size import SampleSizeSettings, SizeDistances, large_enough, size_result
+from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.papers.provo.quirks import PUBLISHED, PUBLISHED_RAW, legacy_split_halves
+from shannon_game.experiments.papers.provo.stored import StoredLists
 
 __all__ = ["distributions_legacy", "improve_legacy", "tvd_sample_size_legacy"]
 

@@ -12,7 +12,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
-from estimators.cloze import (
+from shannon_game.estimators.cloze import (
     WORD_RULES,
     SplitHalves,
     WordCounts,
@@ -23,10 +23,10 @@ from estimators.cloze import (
     tvd_between_split_halves,
     tvd_to_split_halves,
 )
-from estimators.cloze.study_words import StudyWords
-from estimators.errors import InputError
-from experiments.papers.provo.stored import without_word
-from models.cloze.ard_columns import ArdColumns, columns_of, context_lengths
+from shannon_game.estimators.cloze.study_words import StudyWords
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.papers.provo.stored import without_word
+from shannon_game.models.cloze.ard_columns import ArdColumns, columns_of, context_lengths
 
 __all__ = [
     "PUBLISHED",

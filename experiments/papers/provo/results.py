@@ -1,9 +1,10 @@
 """The numbers of "Predict the Next Word" as its own code made them, from the public files, list by list.
 
-What the code does is described in :mod:`experiments.papers.provo.quirks`, and in
-:func:`estimators.cloze.calibration_error.expected_calibration_error` (``bins="legacy"``). One thing shows only in the
-stored lists: in the runs behind them the odd human answer had been removed (with seed 1) before anything was computed,
-because the notebook had been run before on the same lists. Only the notebook of temperature 0.5 saw full lists.
+What the code does is described in :mod:`shannon_game.experiments.papers.provo.quirks`, and in
+:func:`shannon_game.estimators.cloze.calibration_error.expected_calibration_error` (``bins="legacy"``). One thing shows
+only in the stored lists: in the runs behind them the odd human answer had been removed (with seed 1) before anything
+was computed, because the notebook had been run before on the same lists. Only the notebook of temperature 0.5 saw full
+lists.
 """
 
 from __future__ import annotations
@@ -17,24 +18,30 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from estimators.cloze.calibration_error import expected_calibration_error
-from estimators.cloze.distances import total_variation
-from estimators.cloze.distributions import TopWords, WordCounts, entropy_nats, relative_frequencies, top_words
-from estimators.cloze.split_halves import (
+from shannon_game.estimators.cloze.calibration_error import expected_calibration_error
+from shannon_game.estimators.cloze.distances import total_variation
+from shannon_game.estimators.cloze.distributions import (
+    TopWords,
+    WordCounts,
+    entropy_nats,
+    relative_frequencies,
+    top_words,
+)
+from shannon_game.estimators.cloze.split_halves import (
     SplitHalves,
     split_half_top_words,
     tvd_between_split_halves,
     tvd_to_split_halves,
 )
-from estimators.cloze.study import model_names
-from estimators.cloze.study_words import StudyWords, study_words
-from estimators.cloze.words import WORD_RULES
-from estimators.errors import InputError
-from experiments.papers.provo.appendices import Lists, appendix_lists, spread_of_oracles
-from experiments.papers.provo.appendix_figures import last_losses
-from experiments.papers.provo.calibration import appendix_calibration, corpus_words
-from experiments.papers.provo.quirks import PUBLISHED, PUBLISHED_RAW, legacy_split_halves
-from experiments.papers.provo.stored import Floats, Items, StoredLists, in_order_of, without_word
+from shannon_game.estimators.cloze.study import model_names
+from shannon_game.estimators.cloze.study_words import StudyWords, study_words
+from shannon_game.estimators.cloze.words import WORD_RULES
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.papers.provo.appendices import Lists, appendix_lists, spread_of_oracles
+from shannon_game.experiments.papers.provo.appendix_figures import last_losses
+from shannon_game.experiments.papers.provo.calibration import appendix_calibration, corpus_words
+from shannon_game.experiments.papers.provo.quirks import PUBLISHED, PUBLISHED_RAW, legacy_split_halves
+from shannon_game.experiments.papers.provo.stored import Floats, Items, StoredLists, in_order_of, without_word
 
 __all__ = ["LegacyResults", "legacy_results", "published_table", "stored_comparison"]
 

@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from estimators.cloze.distributions import WordCounts
+from shannon_game.estimators.cloze.distributions import WordCounts
 
 __all__ = ["StoredLists", "in_order_of", "single_numbers", "without_word"]
 

@@ -8,16 +8,21 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from experiments.cloze.settings import ORACLE, OracleSettings, chosen_models, words_of
-from experiments.cloze.tvd.experiment import players_tvd
-from experiments.cloze.tvd.figures import tvd_figure
-from experiments.cloze.tvd.results import PlayerTvd
-from experiments.harness.csv_tables import write_csv
-from experiments.harness.result import ExperimentResult, experiment
-from experiments.harness.tables import markdown_table
-from experiments.papers.provo.appendix_figures import appendix_figures
-from experiments.papers.provo.results import LegacyResults, legacy_results, published_table, stored_comparison
-from experiments.papers.provo.stored import StoredLists
+from shannon_game.experiments.cloze.settings import ORACLE, OracleSettings, chosen_models, words_of
+from shannon_game.experiments.cloze.tvd.experiment import players_tvd
+from shannon_game.experiments.cloze.tvd.figures import tvd_figure
+from shannon_game.experiments.cloze.tvd.results import PlayerTvd
+from shannon_game.experiments.harness.csv_tables import write_csv
+from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.tables import markdown_table
+from shannon_game.experiments.papers.provo.appendix_figures import appendix_figures
+from shannon_game.experiments.papers.provo.results import (
+    LegacyResults,
+    legacy_results,
+    published_table,
+    stored_comparison,
+)
+from shannon_game.experiments.papers.provo.stored import StoredLists
 
 __all__ = ["tvd_legacy"]
 

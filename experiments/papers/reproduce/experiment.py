@@ -20,13 +20,13 @@ import xarray as xr
 from matplotlib.figure import Figure
 from pydantic import model_validator
 
-from estimators.errors import InputError, unknown_choice
-from experiments.harness.csv_tables import read_guarded_csv
-from experiments.harness.figures import STYLE, new_figure
-from experiments.harness.marks import percent, titled
-from experiments.harness.result import ExperimentResult, experiment
-from experiments.harness.settings import Seeded, rows_of
-from experiments.papers.published_study import (
+from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.experiments.harness.csv_tables import read_guarded_csv
+from shannon_game.experiments.harness.figures import STYLE, new_figure
+from shannon_game.experiments.harness.marks import percent, titled
+from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.settings import Seeded, rows_of
+from shannon_game.experiments.papers.published_study import (
     DATA_MISSING,
     NOT_RUN,
     PART_FAILED,
@@ -36,10 +36,10 @@ from experiments.papers.published_study import (
     number_of,
     parse_select,
 )
-from experiments.papers.reproduce.parts import DATA, PAPERS, PARTS, Part
-from experiments.papers.reproduce.report import report_body, summary
-from experiments.papers.reproduce.run import Outcome, cores, plan, run_parts
-from inference.settings import Count, Names, Settings, UserPath
+from shannon_game.experiments.papers.reproduce.parts import DATA, PAPERS, PARTS, Part
+from shannon_game.experiments.papers.reproduce.report import report_body, summary
+from shannon_game.experiments.papers.reproduce.run import Outcome, cores, plan, run_parts
+from shannon_game.inference.settings import Count, Names, Settings, UserPath
 
 __all__ = ["TABLE_COLUMNS", "DataSettings", "ReproduceSettings", "judged_values", "reproduce", "value_of"]
 
@@ -138,7 +138,7 @@ def reproduce(study: xr.Dataset, settings: ReproduceSettings) -> ExperimentResul
     Parameters
     ----------
     study : xarray.Dataset
-        Of published values, see :func:`experiments.papers.published.published`.
+        Of published values, see :func:`shannon_game.experiments.papers.published.published`.
     settings : ReproduceSettings, optional
         Or its fields by name.
 

@@ -10,11 +10,19 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from experiments.harness.settings import rows_of
-from experiments.harness.tables import markdown_plain, markdown_table
-from experiments.papers.published_study import REPRODUCED, VERDICTS, WITHIN_TOLERANCE, decimals
-from experiments.papers.reproduce.parts import ADDED, DISPLAYS, PAPER_NOTES, PAPERS, PARTS, Addition, Display
-from experiments.papers.reproduce.run import Outcome
+from shannon_game.experiments.harness.settings import rows_of
+from shannon_game.experiments.harness.tables import markdown_plain, markdown_table
+from shannon_game.experiments.papers.published_study import REPRODUCED, VERDICTS, WITHIN_TOLERANCE, decimals
+from shannon_game.experiments.papers.reproduce.parts import (
+    ADDED,
+    DISPLAYS,
+    PAPER_NOTES,
+    PAPERS,
+    PARTS,
+    Addition,
+    Display,
+)
+from shannon_game.experiments.papers.reproduce.run import Outcome
 
 __all__ = ["report_body", "summary"]
 

@@ -18,13 +18,13 @@ from hydra import compose, initialize_config_module
 from hydra.core.global_hydra import GlobalHydra
 from omegaconf import DictConfig
 
-from experiments.harness.command_line import quoted
-from experiments.harness.outputs import read_status
-from experiments.harness.resume import done_before, job_identity
-from experiments.harness.signals import Terminated
-from experiments.papers.reproduce.parts import DATA, Part
-from experiments.studies.public_data import public_folder
-from inference.progress import counted, duration, say, stage
+from shannon_game.experiments.harness.command_line import quoted
+from shannon_game.experiments.harness.outputs import read_status
+from shannon_game.experiments.harness.resume import done_before, job_identity
+from shannon_game.experiments.harness.signals import Terminated
+from shannon_game.experiments.papers.reproduce.parts import DATA, Part
+from shannon_game.experiments.studies.public_data import public_folder
+from shannon_game.inference.progress import counted, duration, say, stage
 
 __all__ = ["Outcome", "Planned", "State", "cores", "data_root", "plan", "run_parts"]
 
@@ -235,7 +235,7 @@ def _run_one(one: Planned, running: dict[str, subprocess.Popen[bytes]], n_jobs: 
         lines = log.read().decode("utf-8", errors="replace").splitlines()
     last = next((line for line in reversed(lines) if line.strip()), "nothing was said")
     outcome = _finished(one, "done")
-    # the command's exit codes, see experiments.run
+    # the command's exit codes, see shannon_game.experiments.run
     if code in (0, 3) and outcome.has_outputs:
         return outcome
     # a command that could not start leaves the status of the one before

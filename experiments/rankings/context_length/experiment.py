@@ -11,12 +11,12 @@ import xarray as xr
 from numpy.typing import NDArray
 from pydantic import Field
 
-from estimators.documents.corpus import ClusteredMean, clustered_mean, unit_loss
-from estimators.errors import InputError
-from estimators.perplexity import perplexity_of_loss
-from estimators.rankings.perplexity import approximate_perplexity
-from estimators.rankings.ranks import rank_at
-from estimators.rankings.scores import (
+from shannon_game.estimators.documents.corpus import ClusteredMean, clustered_mean, unit_loss
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.perplexity import perplexity_of_loss
+from shannon_game.estimators.rankings.perplexity import approximate_perplexity
+from shannon_game.estimators.rankings.ranks import rank_at
+from shannon_game.estimators.rankings.scores import (
     DECAYS,
     average_score,
     exponential_score,
@@ -24,7 +24,7 @@ from estimators.rankings.scores import (
     reciprocal_score,
     top_k_accuracy,
 )
-from experiments.harness.language_models import (
+from shannon_game.experiments.harness.language_models import (
     SMOLLM2,
     LiveModels,
     LiveSettings,
@@ -32,15 +32,15 @@ from experiments.harness.language_models import (
     batches_by_length,
     open_work,
 )
-from experiments.harness.result import ExperimentResult, experiment
-from experiments.harness.settings import Seeded, rng_for, rows_of
-from experiments.rankings.context_length.figures import scores_figure, temperatures_figure
-from experiments.rankings.context_length.places import ModelPlaces, own_places, places_of_all
-from inference.lm.language_model import LanguageModel, model_record
-from inference.lm.loading import load_language_model
-from inference.lm.windows import score_windows
-from inference.settings import Count, Counts, Positive
-from inference.store.keys import operation_key, result_key
+from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.settings import Seeded, rng_for, rows_of
+from shannon_game.experiments.rankings.context_length.figures import scores_figure, temperatures_figure
+from shannon_game.experiments.rankings.context_length.places import ModelPlaces, own_places, places_of_all
+from shannon_game.inference.lm.language_model import LanguageModel, model_record
+from shannon_game.inference.lm.loading import load_language_model
+from shannon_game.inference.lm.windows import score_windows
+from shannon_game.inference.settings import Count, Counts, Positive
+from shannon_game.inference.store.keys import operation_key, result_key
 
 WINDOWS: Mapping[str, tuple[str, ...]] = {
     "growing": ("growing",),

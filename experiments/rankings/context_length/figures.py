@@ -8,9 +8,15 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.harness.figures import finite_range, log_perplexity_axis, new_figure, player_colours, player_label
-from experiments.harness.marks import light_grid, titled
-from experiments.harness.plots import bars, length_axis, styled
+from shannon_game.experiments.harness.figures import (
+    finite_range,
+    log_perplexity_axis,
+    new_figure,
+    player_colours,
+    player_label,
+)
+from shannon_game.experiments.harness.marks import light_grid, titled
+from shannon_game.experiments.harness.plots import bars, length_axis, styled
 
 _DASHES = {"growing": "-", "sliding": "--"}
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.errors import InputError
-from inference.lm.alignment import shared_places, token_places
-from inference.lm.language_model import LanguageModel, encode
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.lm.alignment import shared_places, token_places
+from shannon_game.inference.lm.language_model import LanguageModel, encode
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,9 +12,9 @@ import xarray as xr
 from numpy.typing import NDArray
 from pydantic import Field
 
-from estimators.documents.tokens import TOKEN_CLASSES, token_class
-from estimators.errors import InputError
-from estimators.rankings import (
+from shannon_game.estimators.documents.tokens import TOKEN_CLASSES, token_class
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.rankings import (
     exponential_score,
     linear_score,
     paired_separation,
@@ -22,12 +22,12 @@ from estimators.rankings import (
     score_study,
     top_k_accuracy,
 )
-from experiments.harness.result import ExperimentResult, experiment
-from experiments.harness.settings import rows_of
-from experiments.harness.tables import table_variables
-from experiments.rankings.rank_scores.figures import curves_figure, easy_figure, separation_figure
-from experiments.rankings.settings import ListSettings
-from inference.settings import Probability
+from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.settings import rows_of
+from shannon_game.experiments.harness.tables import table_variables
+from shannon_game.experiments.rankings.rank_scores.figures import curves_figure, easy_figure, separation_figure
+from shannon_game.experiments.rankings.settings import ListSettings
+from shannon_game.inference.settings import Probability
 
 SEPARATION_COLUMNS = (
     *("first", "second", "score", "n_windows", "difference", "se", "effect", "windows_needed", "place"),
@@ -77,8 +77,8 @@ def rank_scores(study: xr.Dataset, settings: RankScoresSettings) -> ExperimentRe
 
     Examples
     --------
-    >>> from experiments import rank_scores
-    >>> from estimators.rankings.examples import ranking_study
+    >>> from shannon_game import rank_scores
+    >>> from shannon_game.estimators.rankings.examples import ranking_study
     >>> found = rank_scores(ranking_study())
     >>> found.table[["score", "n_windows", "place"]].head(2)
              score  n_windows  place

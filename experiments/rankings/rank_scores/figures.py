@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.harness.figures import Series, new_figure, player_colours, player_label
-from experiments.harness.marks import light_grid, mark, named, number_ticks, titled
-from experiments.harness.plots import bars, forest_figure, styled
+from shannon_game.experiments.harness.figures import Series, new_figure, player_colours, player_label
+from shannon_game.experiments.harness.marks import light_grid, mark, named, number_ticks, titled
+from shannon_game.experiments.harness.plots import bars, forest_figure, styled
 
 
 def _score_label(name: str) -> str:

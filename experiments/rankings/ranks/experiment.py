@@ -10,14 +10,19 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from estimators.rankings.study import TokenScores, score_study
-from experiments.harness.bayes import gate_failed, unconverged
-from experiments.harness.csv_tables import write_csv
-from experiments.harness.result import ExperimentResult, experiment
-from experiments.rankings.ranks.figures import power_figure, predictive_figure, scores_figure, slopes_figure
-from experiments.rankings.ranks.settings import RanksSettings
-from experiments.rankings.ranks.summary import check_warnings, summary
-from experiments.rankings.windows import SCORE_COLUMNS, scores_by_window, window_variables
+from shannon_game.estimators.rankings.study import TokenScores, score_study
+from shannon_game.experiments.harness.bayes import gate_failed, unconverged
+from shannon_game.experiments.harness.csv_tables import write_csv
+from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.rankings.ranks.figures import (
+    power_figure,
+    predictive_figure,
+    scores_figure,
+    slopes_figure,
+)
+from shannon_game.experiments.rankings.ranks.settings import RanksSettings
+from shannon_game.experiments.rankings.ranks.summary import check_warnings, summary
+from shannon_game.experiments.rankings.windows import SCORE_COLUMNS, scores_by_window, window_variables
 
 
 @experiment(RanksSettings)
@@ -31,8 +36,8 @@ def ranks(study: xr.Dataset, settings: RanksSettings) -> ExperimentResult:
 
     Examples
     --------
-    >>> from experiments import ranks
-    >>> from models.examples import ranking_study
+    >>> from shannon_game import ranks
+    >>> from shannon_game.models.examples import ranking_study
     >>> ranks(ranking_study(), posterior=False).table[["model", "n_windows"]]
       model  n_windows
     0     a          6
@@ -42,7 +47,7 @@ def ranks(study: xr.Dataset, settings: RanksSettings) -> ExperimentResult:
     windows = scores_by_window(study, scores)
     if not settings.posterior:
         return _without_posterior(settings, scores, windows)
-    from experiments.rankings.ranks.posterior import fit_regression  # noqa: PLC0415 - the extra bayes
+    from shannon_game.experiments.rankings.ranks.posterior import fit_regression  # noqa: PLC0415 - the extra bayes
 
     found = fit_regression(settings, study, scores, windows)
     tables = {"windows": windows, "checks": found.checks}

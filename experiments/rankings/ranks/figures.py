@@ -13,9 +13,18 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullLocator
 from scipy import stats
 
-from experiments.harness.figures import Series, forest, new_figure, player_colours, player_label
-from experiments.harness.marks import curve, label_below, light_grid, mark, named, number_ticks, percent, titled
-from experiments.harness.plots import length_axis, styled
+from shannon_game.experiments.harness.figures import Series, forest, new_figure, player_colours, player_label
+from shannon_game.experiments.harness.marks import (
+    curve,
+    label_below,
+    light_grid,
+    mark,
+    named,
+    number_ticks,
+    percent,
+    titled,
+)
+from shannon_game.experiments.harness.plots import length_axis, styled
 
 _SCORE_LABELS = {"average": "average rank score", "linear": "linear score", "reciprocal": "reciprocal score"}
 

@@ -11,16 +11,22 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from estimators.rankings import average_score, linear_score, reciprocal_score, top_k_accuracy
-from estimators.rankings.perplexity import approximate_perplexity
-from estimators.rankings.study import TokenScores, match_in_study
-from experiments.harness.bayes import convergence_columns, fit_model, interval_columns, several_fits, with_all_groups
-from experiments.harness.settings import rng_for
-from experiments.rankings.ranks.settings import RanksSettings
-from experiments.rankings.windows import window_variables
-from inference.posterior.arviz_adapter import InferenceData
-from inference.posterior.convergence import Convergence
-from inference.rankings.slopes import (
+from shannon_game.estimators.rankings import average_score, linear_score, reciprocal_score, top_k_accuracy
+from shannon_game.estimators.rankings.perplexity import approximate_perplexity
+from shannon_game.estimators.rankings.study import TokenScores, match_in_study
+from shannon_game.experiments.harness.bayes import (
+    convergence_columns,
+    fit_model,
+    interval_columns,
+    several_fits,
+    with_all_groups,
+)
+from shannon_game.experiments.harness.settings import rng_for
+from shannon_game.experiments.rankings.ranks.settings import RanksSettings
+from shannon_game.experiments.rankings.windows import window_variables
+from shannon_game.inference.posterior.arviz_adapter import InferenceData
+from shannon_game.inference.posterior.convergence import Convergence
+from shannon_game.inference.rankings.slopes import (
     RankDraws,
     expected_scores,
     power_to_tell_apart,
@@ -30,7 +36,7 @@ from inference.rankings.slopes import (
     score_slopes,
     share_best,
 )
-from models.rankings.slopes import RankData, rank_data, rank_slope_model
+from shannon_game.models.rankings.slopes import RankData, rank_data, rank_slope_model
 
 FloatArray = NDArray[np.float64]
 

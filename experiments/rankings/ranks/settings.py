@@ -6,14 +6,14 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from experiments.harness.bayes import PosteriorSettings, SamplerSettings
-from experiments.rankings.settings import ListSettings
-from inference.settings import Count, numbers_of
-from models.rankings.slope_priors import RankPriors
+from shannon_game.experiments.harness.bayes import PosteriorSettings, SamplerSettings
+from shannon_game.experiments.rankings.settings import ListSettings
+from shannon_game.inference.settings import Count, numbers_of
+from shannon_game.models.rankings.slope_priors import RankPriors
 
 
 class RanksSettings(PosteriorSettings, ListSettings):
-    """Settings of :func:`~experiments.rankings.ranks.experiment.ranks`."""
+    """Settings of :func:`~shannon_game.experiments.rankings.ranks.experiment.ranks`."""
 
     censoring: Literal["below_last", "bound", "uniform", "exact"] = "below_last"
     """Probability of a token outside the list: below_last (the thesis: the last one's, times exp(-offset_nats)),

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from experiments.harness.settings import rows_of
-from experiments.rankings.ranks.settings import RanksSettings
+from shannon_game.experiments.harness.settings import rows_of
+from shannon_game.experiments.rankings.ranks.settings import RanksSettings
 
 if TYPE_CHECKING:
-    from experiments.rankings.ranks.posterior import Regression
+    from shannon_game.experiments.rankings.ranks.posterior import Regression
 
 
 def check_warnings(checks: pd.DataFrame) -> tuple[str, ...]:

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from estimators.bets import BetSimulation, simulate_bet_study, validate_bet_study
-from estimators.layout import add_note
-from experiments.harness.result import loader
-from experiments.harness.settings import Seeded
-from inference.settings import settings_of, to_dataclass
+from shannon_game.estimators.bets import BetSimulation, simulate_bet_study, validate_bet_study
+from shannon_game.estimators.layout import add_note
+from shannon_game.experiments.harness.result import loader
+from shannon_game.experiments.harness.settings import Seeded
+from shannon_game.inference.settings import settings_of, to_dataclass
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["BetsSimulatedSettings", "bets_simulated"]
 
 BetsSimulatedSettings = settings_of(BetSimulation, "BetsSimulatedSettings", base=Seeded)
-"""The fields of :class:`~estimators.bets.simulation.BetSimulation`, and ``seed``."""
+"""The fields of :class:`~shannon_game.estimators.bets.simulation.BetSimulation`, and ``seed``."""
 
 
 @loader(BetsSimulatedSettings)
@@ -33,7 +33,7 @@ def bets_simulated(settings: Any) -> xr.Dataset:
     Returns
     -------
     xarray.Dataset
-        See :func:`estimators.bets.simulate_bet_study`.
+        See :func:`shannon_game.estimators.bets.simulate_bet_study`.
 
     Raises
     ------
@@ -42,7 +42,7 @@ def bets_simulated(settings: Any) -> xr.Dataset:
 
     Examples
     --------
-    >>> from experiments import bets_simulated
+    >>> from shannon_game import bets_simulated
     >>> bets_simulated(n_items=6, n_answers=3)["true_loss_nats"].shape
     (60,)
     """

@@ -11,18 +11,18 @@ import xarray as xr
 from numpy.typing import NDArray
 from pydantic import model_validator
 
-from estimators.bets import validate_bet_study
-from estimators.bets.study import GENERATOR
-from estimators.errors import InputError, unknown_choice
-from estimators.layout import add_note
-from experiments.harness.result import loader
-from experiments.studies.cells import bare, composed, same_words
-from experiments.studies.parsing import Note, add_notes, shown
-from experiments.studies.plain_table import Groups, Table, in_notebook, specification, table_of
-from experiments.studies.scales import check_scale
-from experiments.studies.table_file import read_table
-from experiments.studies.table_settings import TableFile
-from inference.settings import Positive, Settings, UserPath
+from shannon_game.estimators.bets import validate_bet_study
+from shannon_game.estimators.bets.study import GENERATOR
+from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.layout import add_note
+from shannon_game.experiments.harness.result import loader
+from shannon_game.experiments.studies.cells import bare, composed, same_words
+from shannon_game.experiments.studies.parsing import Note, add_notes, shown
+from shannon_game.experiments.studies.plain_table import Groups, Table, in_notebook, specification, table_of
+from shannon_game.experiments.studies.scales import check_scale
+from shannon_game.experiments.studies.table_file import read_table
+from shannon_game.experiments.studies.table_settings import TableFile
+from shannon_game.inference.settings import Positive, Settings, UserPath
 
 __all__ = ["BetTableSettings", "bet_study", "bet_table"]
 
@@ -122,7 +122,7 @@ def bet_table(settings: BetTableSettings) -> xr.Dataset:
 
     Examples
     --------
-    >>> from experiments import bet_table
+    >>> from shannon_game import bet_table
     >>> study = bet_table(path="bets.csv", models={"gpt2": {"target": "lp_target", "word": "lp"}})  # doctest: +SKIP
     """
     wanted = [column for _, column in settings.columns if column]
@@ -154,14 +154,14 @@ def bet_study(
         Column of the DataFrame by the name above: ``{"participant": "worker"}``. Two more may be named: ``other``,
         what lies on anything else, and ``context``.
     total, models, generator, match, extremes, missing
-        See :class:`~experiments.studies.bets.table.BetLayout`.
+        See :class:`~shannon_game.experiments.studies.bets.table.BetLayout`.
     name : str, optional
         Of the study.
 
     Returns
     -------
     xarray.Dataset
-        Passes :func:`estimators.bets.validate_bet_study`; ``table_row`` (bet) is the row's number, from 1.
+        Passes :func:`shannon_game.estimators.bets.validate_bet_study`; ``table_row`` (bet) is the row's number, from 1.
 
     Raises
     ------
@@ -171,7 +171,7 @@ def bet_study(
     Examples
     --------
     >>> import pandas as pd
-    >>> from experiments import bet_study
+    >>> from shannon_game import bet_study
     >>> bets = pd.DataFrame(
     ...     {
     ...         "participant": ["ann", "ann", "bo"],

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from estimators.cloze import StudyWords, study_words, word_rules
-from experiments.studies.parsing import Note
+from shannon_game.estimators.cloze import StudyWords, study_words, word_rules
+from shannon_game.experiments.studies.parsing import Note
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import xarray as xr
 
-from estimators.cloze import validate_cloze_study
-from estimators.errors import InputError
-from experiments.harness.result import loader
-from experiments.studies.study_file import read_study, write_study
-from inference.settings import Settings, UserPath
+from shannon_game.estimators.cloze import validate_cloze_study
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.harness.result import loader
+from shannon_game.experiments.studies.study_file import read_study, write_study
+from shannon_game.inference.settings import Settings, UserPath
 
 __all__ = ["ClozeFileSettings", "cloze_file", "save_cloze_study"]
 
@@ -41,8 +41,8 @@ def cloze_file(settings: ClozeFileSettings) -> xr.Dataset:
     Returns
     -------
     xarray.Dataset
-        Passes :func:`estimators.cloze.study.validate_cloze_study`. ``attrs["data_sha256"]`` is the file's hash;
-        ``attrs["name"]`` the study's own name, or the file's where it has none.
+        Passes :func:`shannon_game.estimators.cloze.study.validate_cloze_study`. ``attrs["data_sha256"]`` is the file's
+        hash; ``attrs["name"]`` the study's own name, or the file's where it has none.
 
     Raises
     ------
@@ -51,8 +51,8 @@ def cloze_file(settings: ClozeFileSettings) -> xr.Dataset:
 
     Examples
     --------
-    >>> from experiments import cloze_file, cloze_simulated
-    >>> from experiments.studies.cloze.file import save_cloze_study
+    >>> from shannon_game import cloze_file, cloze_simulated
+    >>> from shannon_game.experiments.studies.cloze.file import save_cloze_study
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:

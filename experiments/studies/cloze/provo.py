@@ -15,17 +15,23 @@ from typing import Literal
 
 import xarray as xr
 
-from estimators.cloze import validate_cloze_study
-from estimators.errors import InputError
-from experiments.harness.result import loader
-from experiments.studies.cache import through_cache
-from experiments.studies.cloze.provo_norms import NORMS_FILE, parse_norms
-from experiments.studies.cloze.provo_parse import HUMAN_FILES, MODEL_FILES, RESULT_FILES, TRAINING_FILES, parse
-from experiments.studies.cloze.rows import cloze_dataset
-from experiments.studies.files import FolderFiles
-from experiments.studies.parsing import add_notes
-from experiments.studies.public_data import CachedSettings, public_folder
-from inference.settings import UserPath
+from shannon_game.estimators.cloze import validate_cloze_study
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.harness.result import loader
+from shannon_game.experiments.studies.cache import through_cache
+from shannon_game.experiments.studies.cloze.provo_norms import NORMS_FILE, parse_norms
+from shannon_game.experiments.studies.cloze.provo_parse import (
+    HUMAN_FILES,
+    MODEL_FILES,
+    RESULT_FILES,
+    TRAINING_FILES,
+    parse,
+)
+from shannon_game.experiments.studies.cloze.rows import cloze_dataset
+from shannon_game.experiments.studies.files import FolderFiles
+from shannon_game.experiments.studies.parsing import add_notes
+from shannon_game.experiments.studies.public_data import CachedSettings, public_folder
+from shannon_game.inference.settings import UserPath
 
 __all__ = ["ProvoSettings", "provo"]
 
@@ -58,11 +64,11 @@ def provo(settings: ProvoSettings) -> xr.Dataset:
     Returns
     -------
     xarray.Dataset
-        Passes :func:`estimators.cloze.study.validate_cloze_study`. Items are in the order of (passage, word). Models:
-        ``gpt2``, ``gpt2-ft`` (fine-tuned), ``gpt2-t0.5`` (temperature 0.5), ``bloom``, ``chatgpt``, ``chatgpt-2``
-        (a second round of 40), ``chatgpt-diverse`` (asked for 40 different words at once); none of them with the
-        table of norms, which holds people's answers only. ``attrs["published"]`` is JSON of the single published
-        numbers, ``attrs["data_sha256"]`` identifies the files.
+        Passes :func:`shannon_game.estimators.cloze.study.validate_cloze_study`. Items are in the order of (passage,
+        word). Models: ``gpt2``, ``gpt2-ft`` (fine-tuned), ``gpt2-t0.5`` (temperature 0.5), ``bloom``, ``chatgpt``,
+        ``chatgpt-2`` (a second round of 40), ``chatgpt-diverse`` (asked for 40 different words at once); none of them
+        with the table of norms, which holds people's answers only. ``attrs["published"]`` is JSON of the single
+        published numbers, ``attrs["data_sha256"]`` identifies the files.
 
     Raises
     ------
@@ -73,7 +79,7 @@ def provo(settings: ProvoSettings) -> xr.Dataset:
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from experiments import provo
+    >>> from shannon_game import provo
     >>> header = "Text_ID,Text,Word_Number,Word,Response,Response_Count"
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "Provo_Corpus-Predictability_Norms.csv"

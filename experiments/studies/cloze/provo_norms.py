@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from estimators.errors import InputError
-from experiments.studies.cloze.rows import ClozeRows, Parsed
-from experiments.studies.parsing import Note, shown, some_of
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.studies.cloze.rows import ClozeRows, Parsed
+from shannon_game.experiments.studies.parsing import Note, shown, some_of
 
 __all__ = ["NORMS_FILE", "parse_norms"]
 

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from estimators.cloze.study import SAMPLES
-from estimators.errors import InputError
-from experiments.studies.cloze.rows import ClozeRows, Parsed
-from experiments.studies.parsing import Note, is_number, is_whole, parse_json, shown
+from shannon_game.estimators.cloze.study import SAMPLES
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.studies.cloze.rows import ClozeRows, Parsed
+from shannon_game.experiments.studies.parsing import Note, is_number, is_whole, parse_json, shown
 
 __all__ = ["HUMAN_FILES", "MODEL_FILES", "RESULT_FILES", "SOURCES", "TRAINING_FILES", "parse"]
 

@@ -11,9 +11,9 @@ import xarray as xr
 from numpy.typing import NDArray
 from pydantic import AfterValidator
 
-from estimators.cloze.words import WORD_RULES
-from estimators.errors import unknown_choice
-from experiments.studies.parsing import Note, objects
+from shannon_game.estimators.cloze.words import WORD_RULES
+from shannon_game.estimators.errors import unknown_choice
+from shannon_game.experiments.studies.parsing import Note, objects
 
 __all__ = [
     "ClozeRows",
@@ -42,7 +42,7 @@ def _known_rules(name: str) -> str:
 
 
 WordRulesName = Annotated[str, AfterValidator(_known_rules)]
-"""Named word rules (:data:`estimators.cloze.words.WORD_RULES`)."""
+"""Named word rules (:data:`shannon_game.estimators.cloze.words.WORD_RULES`)."""
 
 
 @dataclass

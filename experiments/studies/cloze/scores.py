@@ -23,13 +23,13 @@ from unicodedata import normalize
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.errors import InputError
-from experiments.studies.cells import folded
-from experiments.studies.cloze.table_columns import ScoreFile
-from experiments.studies.files import read_bytes
-from experiments.studies.parsing import Note, is_number, objects, parse_json, shown, utf8
-from experiments.studies.plain_table import Table, cell_text, specification
-from experiments.studies.table_file import read_table
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.studies.cells import folded
+from shannon_game.experiments.studies.cloze.table_columns import ScoreFile
+from shannon_game.experiments.studies.files import read_bytes
+from shannon_game.experiments.studies.parsing import Note, is_number, objects, parse_json, shown, utf8
+from shannon_game.experiments.studies.plain_table import Table, cell_text, specification
+from shannon_game.experiments.studies.table_file import read_table
 
 __all__ = ["Contexts", "key_parts", "target_logprobs"]
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from estimators.cloze import ClozeSimulation, simulate_cloze_study, validate_cloze_study
-from estimators.errors import InputError
-from estimators.layout import add_note
-from experiments.harness.result import loader
-from experiments.harness.settings import Seeded
-from inference.settings import settings_of, to_dataclass
+from shannon_game.estimators.cloze import ClozeSimulation, simulate_cloze_study, validate_cloze_study
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import add_note
+from shannon_game.experiments.harness.result import loader
+from shannon_game.experiments.harness.settings import Seeded
+from shannon_game.inference.settings import settings_of, to_dataclass
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["ClozeSimulatedSettings", "cloze_simulated", "simulation_of"]
 
 ClozeSimulatedSettings = settings_of(ClozeSimulation, "ClozeSimulatedSettings", base=Seeded)
-"""The fields of :class:`~estimators.cloze.simulation.ClozeSimulation`, and ``seed``."""
+"""The fields of :class:`~shannon_game.estimators.cloze.simulation.ClozeSimulation`, and ``seed``."""
 
 
 @loader(ClozeSimulatedSettings)
@@ -36,7 +36,8 @@ def cloze_simulated(settings: Any) -> xr.Dataset:
     Returns
     -------
     xarray.Dataset
-        See :func:`~estimators.cloze.simulation.simulate_cloze_study`; :func:`simulation_of` gives its settings back.
+        See :func:`~shannon_game.estimators.cloze.simulation.simulate_cloze_study`; :func:`simulation_of` gives its
+        settings back.
 
     Raises
     ------
@@ -45,7 +46,7 @@ def cloze_simulated(settings: Any) -> xr.Dataset:
 
     Examples
     --------
-    >>> from experiments import cloze_simulated
+    >>> from shannon_game import cloze_simulated
     >>> cloze_simulated(n_items=6, families=["mixture"])["true_tvd"].shape
     (1, 6)
     """

@@ -11,17 +11,17 @@ from typing import Any
 import pandas as pd
 import xarray as xr
 
-from estimators.errors import InputError
-from experiments.harness.result import loader
-from experiments.studies.cloze.table_columns import ClozeRowSettings, named_columns
-from experiments.studies.cloze.table_rows import study_of_rows
-from experiments.studies.cloze.table_wide import long_table
-from experiments.studies.parsing import Note
-from experiments.studies.plain_table import Table, in_notebook, table_of
-from experiments.studies.survey_export import without_survey_headers
-from experiments.studies.table_file import read_table
-from experiments.studies.table_settings import TableFile
-from inference.settings import UserPath
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.harness.result import loader
+from shannon_game.experiments.studies.cloze.table_columns import ClozeRowSettings, named_columns
+from shannon_game.experiments.studies.cloze.table_rows import study_of_rows
+from shannon_game.experiments.studies.cloze.table_wide import long_table
+from shannon_game.experiments.studies.parsing import Note
+from shannon_game.experiments.studies.plain_table import Table, in_notebook, table_of
+from shannon_game.experiments.studies.survey_export import without_survey_headers
+from shannon_game.experiments.studies.table_file import read_table
+from shannon_game.experiments.studies.table_settings import TableFile
+from shannon_game.inference.settings import UserPath
 
 __all__ = ["ClozeTableSettings", "cloze_study", "cloze_table"]
 
@@ -49,8 +49,8 @@ def cloze_table(settings: ClozeTableSettings) -> xr.Dataset:
     Returns
     -------
     xarray.Dataset
-        Passes :func:`estimators.cloze.study.validate_cloze_study`. With proportions and ``n_answers`` the counts are
-        the rounded products; with proportions only there are no counts, and analyses that need them say so.
+        Passes :func:`shannon_game.estimators.cloze.study.validate_cloze_study`. With proportions and ``n_answers`` the
+        counts are the rounded products; with proportions only there are no counts, and analyses that need them say so.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def cloze_table(settings: ClozeTableSettings) -> xr.Dataset:
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from experiments import cloze_table
+    >>> from shannon_game import cloze_table
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "answers.csv"
     ...     n_characters = path.write_text("context,said,n\nThe cat,sat,3\nThe cat,ran,1\n")
@@ -94,7 +94,7 @@ def cloze_study(answers: pd.DataFrame, *, name: str = "table", **settings: Any) 
     Returns
     -------
     xarray.Dataset
-        Passes :func:`estimators.cloze.study.validate_cloze_study`.
+        Passes :func:`shannon_game.estimators.cloze.study.validate_cloze_study`.
 
     Raises
     ------
@@ -104,7 +104,7 @@ def cloze_study(answers: pd.DataFrame, *, name: str = "table", **settings: Any) 
     Examples
     --------
     >>> import pandas as pd
-    >>> from experiments import cloze_study
+    >>> from shannon_game import cloze_study
     >>> answers = pd.DataFrame({"sentence": ["The cat", "The cat", "A dog"], "said": ["sat", "ran", "barked"]})
     >>> study = cloze_study(answers, columns={"context": "sentence", "response": "said"})
     >>> study["context"].to_numpy()

@@ -7,12 +7,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from estimators.errors import InputError
-from experiments.studies.cloze.rows import WordRulesName
-from experiments.studies.parsing import Note
-from experiments.studies.plain_table import Table, specification
-from experiments.studies.table_settings import CellTexts, TableFile
-from inference.settings import Count, Names, Settings, UserPath
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.studies.cloze.rows import WordRulesName
+from shannon_game.experiments.studies.parsing import Note
+from shannon_game.experiments.studies.plain_table import Table, specification
+from shannon_game.experiments.studies.table_settings import CellTexts, TableFile
+from shannon_game.inference.settings import Count, Names, Settings, UserPath
 
 __all__ = ["ClozeColumns", "ClozeRowSettings", "ScoreFile", "WideColumns", "named_columns"]
 
@@ -151,7 +151,7 @@ class ClozeRowSettings(Settings):
     """Draws that stand for the probabilities of a model's words in each context: the share of each is rounded to
     this many; its log-probability is kept beside it, as it is."""
     word_rules: WordRulesName = "clean"
-    """What makes this table's strings comparable (estimators.cloze.words.WORD_RULES)."""
+    """What makes this table's strings comparable (shannon_game.estimators.cloze.words.WORD_RULES)."""
 
 
 def named_columns(table: Table, columns: ClozeColumns | None) -> tuple[Table, list[Note]]:

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from estimators.cloze import validate_cloze_study
-from estimators.cloze.study import SAMPLES
-from estimators.content import file_sha256
-from estimators.errors import InputError
-from experiments.studies.cells import folded
-from experiments.studies.cloze.answers import answer_notes
-from experiments.studies.cloze.rows import cloze_dataset
-from experiments.studies.cloze.scores import Contexts, key_parts, target_logprobs
-from experiments.studies.cloze.table_columns import ClozeRowSettings
-from experiments.studies.cloze.table_weights import SUM_SLACK, draws_of_shares, row_weights
-from experiments.studies.parsing import Note, add_notes, objects, shown
-from experiments.studies.plain_table import Table
+from shannon_game.estimators.cloze import validate_cloze_study
+from shannon_game.estimators.cloze.study import SAMPLES
+from shannon_game.estimators.content import file_sha256
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.studies.cells import folded
+from shannon_game.experiments.studies.cloze.answers import answer_notes
+from shannon_game.experiments.studies.cloze.rows import cloze_dataset
+from shannon_game.experiments.studies.cloze.scores import Contexts, key_parts, target_logprobs
+from shannon_game.experiments.studies.cloze.table_columns import ClozeRowSettings
+from shannon_game.experiments.studies.cloze.table_weights import SUM_SLACK, draws_of_shares, row_weights
+from shannon_game.experiments.studies.parsing import Note, add_notes, objects, shown
+from shannon_game.experiments.studies.plain_table import Table
 
 if TYPE_CHECKING:
     import xarray as xr

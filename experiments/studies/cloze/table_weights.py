@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.errors import InputError
-from experiments.studies.parsing import Note, shown
-from experiments.studies.plain_table import Table
-from experiments.studies.scales import ENOUGH
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.studies.parsing import Note, shown
+from shannon_game.experiments.studies.plain_table import Table
+from shannon_game.experiments.studies.scales import ENOUGH
 
 __all__ = ["SUM_SLACK", "RowWeights", "draws_of_shares", "row_weights"]
 

@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from estimators.errors import InputError
-from experiments.studies.cloze.table_columns import ClozeColumns, WideColumns
-from experiments.studies.parsing import Note, objects
-from experiments.studies.plain_table import Table
-from experiments.studies.survey_export import is_own_column, respondent_column
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.studies.cloze.table_columns import ClozeColumns, WideColumns
+from shannon_game.experiments.studies.parsing import Note, objects
+from shannon_game.experiments.studies.plain_table import Table
+from shannon_game.experiments.studies.survey_export import is_own_column, respondent_column
 
 __all__ = ["long_table"]
 

@@ -10,13 +10,13 @@ import pandas as pd
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session as Transaction
 
-from estimators.errors import InputError
-from experiments.collect.database import existing_database
-from experiments.collect.export_files import chosen_number
-from experiments.collect.export_rows import tidy_answers
-from experiments.collect.tables import Answer, Assignment, Question, Session, Study
-from experiments.studies.collected.settings import CollectedSettings
-from experiments.studies.parsing import Note
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.collect.database import existing_database
+from shannon_game.experiments.collect.export_files import chosen_number
+from shannon_game.experiments.collect.export_rows import tidy_answers
+from shannon_game.experiments.collect.tables import Answer, Assignment, Question, Session, Study
+from shannon_game.experiments.studies.collected.settings import CollectedSettings
+from shannon_game.experiments.studies.parsing import Note
 
 __all__ = ["Collected", "collected_answers", "read_collection", "response_variables"]
 
@@ -33,7 +33,7 @@ class Collected:
     name : str
         Of the study that was served.
     answers : pandas.DataFrame
-        Of sessions and questions that count; see :func:`~experiments.collect.export_rows.tidy_answers`.
+        Of sessions and questions that count; see :func:`~shannon_game.experiments.collect.export_rows.tidy_answers`.
     questions : list of dict
         Contents of the questions that count, with ``item``, ``document`` and ``position``, answered or not.
     free_answers : pandas.DataFrame, optional

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pandas as pd
 import xarray as xr
 
-from experiments.collect.games.bets import CHIPS, N_WORDS
-from experiments.studies.bets.table import bet_study
-from experiments.studies.collected.answers import Collected, response_variables
+from shannon_game.experiments.collect.games.bets import CHIPS, N_WORDS
+from shannon_game.experiments.studies.bets.table import bet_study
+from shannon_game.experiments.studies.collected.answers import Collected, response_variables
 
 __all__ = ["collected_bets"]
 

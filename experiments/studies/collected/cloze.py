@@ -7,10 +7,10 @@ from pathlib import Path
 import pandas as pd
 import xarray as xr
 
-from experiments.studies.cloze.table import cloze_study
-from experiments.studies.collected.answers import Collected, response_variables
-from experiments.studies.collected.settings import CollectedSettings
-from experiments.studies.table_file import read_table
+from shannon_game.experiments.studies.cloze.table import cloze_study
+from shannon_game.experiments.studies.collected.answers import Collected, response_variables
+from shannon_game.experiments.studies.collected.settings import CollectedSettings
+from shannon_game.experiments.studies.table_file import read_table
 
 __all__ = ["collected_words"]
 

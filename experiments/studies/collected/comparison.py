@@ -8,15 +8,15 @@ from typing import Any
 import pandas as pd
 import xarray as xr
 
-from estimators.comparison import validate_comparison_study
-from estimators.errors import InputError
-from estimators.layout import item_labels
-from experiments.collect.games.cloze import same_word
-from experiments.studies.collected.answers import SOURCE, Collected, response_variables
-from experiments.studies.comparison.file import comparison_file
-from experiments.studies.comparison.table import CANDIDATE, TARGET, comparison_study
-from experiments.studies.parsing import Note
-from inference.settings import UserPath
+from shannon_game.estimators.comparison import validate_comparison_study
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import item_labels
+from shannon_game.experiments.collect.games.cloze import same_word
+from shannon_game.experiments.studies.collected.answers import SOURCE, Collected, response_variables
+from shannon_game.experiments.studies.comparison.file import comparison_file
+from shannon_game.experiments.studies.comparison.table import CANDIDATE, TARGET, comparison_study
+from shannon_game.experiments.studies.parsing import Note
+from shannon_game.inference.settings import UserPath
 
 __all__ = ["candidate_rows", "collected_comparisons"]
 

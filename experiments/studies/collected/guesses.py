@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from estimators.layout import add_note, notes
-from experiments.studies.collected.answers import Collected, response_variables
-from experiments.studies.guesses.table import REPEATED, guess_study
+from shannon_game.estimators.layout import add_note, notes
+from shannon_game.experiments.studies.collected.answers import Collected, response_variables
+from shannon_game.experiments.studies.guesses.table import REPEATED, guess_study
 
 __all__ = ["collected_guesses"]
 

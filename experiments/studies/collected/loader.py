@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import xarray as xr
 
-from experiments.collect.settings import GameName
-from experiments.harness.result import loader
-from experiments.studies.collected.answers import read_collection
-from experiments.studies.collected.bets import collected_bets
-from experiments.studies.collected.cloze import collected_words
-from experiments.studies.collected.comparison import collected_comparisons
-from experiments.studies.collected.guesses import collected_guesses
-from experiments.studies.collected.settings import CollectedSettings
-from experiments.studies.parsing import Note, add_notes
-from inference.progress import counted
+from shannon_game.experiments.collect.settings import GameName
+from shannon_game.experiments.harness.result import loader
+from shannon_game.experiments.studies.collected.answers import read_collection
+from shannon_game.experiments.studies.collected.bets import collected_bets
+from shannon_game.experiments.studies.collected.cloze import collected_words
+from shannon_game.experiments.studies.collected.comparison import collected_comparisons
+from shannon_game.experiments.studies.collected.guesses import collected_guesses
+from shannon_game.experiments.studies.collected.settings import CollectedSettings
+from shannon_game.experiments.studies.parsing import Note, add_notes
+from shannon_game.inference.progress import counted
 
 __all__ = ["KIND_OF_GAME", "CollectedSettings", "collected_study"]
 
@@ -50,7 +50,7 @@ def collected_study(settings: CollectedSettings) -> xr.Dataset:
 
     Examples
     --------
-    >>> from experiments import collected_study, perplexity
+    >>> from shannon_game import collected_study, perplexity
     >>> study = collected_study(url="sqlite:///collect.sqlite", sessions="complete")  # doctest: +SKIP
     >>> perplexity(study, players="human").table["perplexity"]  # doctest: +SKIP
     """

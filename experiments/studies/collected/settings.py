@@ -6,15 +6,15 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from experiments.collect.settings import GameName
-from experiments.studies.cloze.rows import WordRulesName
-from inference.settings import Names, Positive, Probability, Settings, Text, UserPath
+from shannon_game.experiments.collect.settings import GameName
+from shannon_game.experiments.studies.cloze.rows import WordRulesName
+from shannon_game.inference.settings import Names, Positive, Probability, Settings, Text, UserPath
 
 __all__ = ["CollectedSettings"]
 
 
 class CollectedSettings(Settings):
-    """Settings of :func:`~experiments.studies.collected.loader.collected_study`."""
+    """Settings of :func:`~shannon_game.experiments.studies.collected.loader.collected_study`."""
 
     url: Text = "sqlite:///collect.sqlite"
     """The database that ``+exp=collect`` wrote: sqlite:///FILE, or postgresql://USER@HOST/NAME."""
@@ -43,4 +43,4 @@ class CollectedSettings(Settings):
     model_words: UserPath | None = None
     """Cloze: a table with the words of language models: item, model, word, count."""
     word_rules: WordRulesName = "clean"
-    """Cloze: what makes strings comparable (estimators.cloze.words.WORD_RULES)."""
+    """Cloze: what makes strings comparable (shannon_game.estimators.cloze.words.WORD_RULES)."""

@@ -7,9 +7,9 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from estimators.errors import InputError
-from estimators.layout import item_labels, response_positions
-from experiments.studies.parsing import Note, shown
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import item_labels, response_positions
+from shannon_game.experiments.studies.parsing import Note, shown
 
 __all__ = ["check_contradictions", "string_contradictions"]
 

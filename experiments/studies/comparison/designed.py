@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.comparison import (
+from shannon_game.estimators.comparison import (
     HUMAN,
     ParticipantPopulation,
     QuestionDesign,
@@ -15,13 +15,13 @@ from estimators.comparison import (
     simulate_designed_study,
     validate_comparison_study,
 )
-from estimators.comparison.simulation.language import divergence, draw_tokens, looked_up, simulate_language
-from estimators.comparison.simulation.settings import LANGUAGE_MODELS, random_stream
-from estimators.errors import check_memory
-from experiments.harness.result import loader
-from experiments.harness.settings import Seeded
-from experiments.studies.comparison.simulated import Population
-from inference.settings import Count, Positive, Settings, settings_of, to_dataclass
+from shannon_game.estimators.comparison.simulation.language import divergence, draw_tokens, looked_up, simulate_language
+from shannon_game.estimators.comparison.simulation.settings import LANGUAGE_MODELS, random_stream
+from shannon_game.estimators.errors import check_memory
+from shannon_game.experiments.harness.result import loader
+from shannon_game.experiments.harness.settings import Seeded
+from shannon_game.experiments.studies.comparison.simulated import Population
+from shannon_game.inference.settings import Count, Positive, Settings, settings_of, to_dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,7 +33,7 @@ __all__ = ["DesignedSettings", "designed_simulated"]
 _SOURCE = "study designed_simulated"
 
 Design = settings_of(QuestionDesign, "Design", base=Settings)
-"""What people are asked; the fields of :class:`~estimators.comparison.simulation.settings.QuestionDesign`."""
+"""What people are asked; the fields of :class:`~shannon_game.estimators.comparison.simulation.settings.QuestionDesign`."""
 
 
 class DesignedSettings(Seeded):
@@ -79,8 +79,8 @@ def designed_simulated(settings: DesignedSettings) -> xr.Dataset:
     Returns
     -------
     xarray.Dataset
-        See :func:`estimators.comparison.simulate_designed_study`; with the three language models of
-        :func:`estimators.comparison.simulate_comparison_study`, of which one drew the candidates.
+        See :func:`shannon_game.estimators.comparison.simulate_designed_study`; with the three language models of
+        :func:`shannon_game.estimators.comparison.simulate_comparison_study`, of which one drew the candidates.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def designed_simulated(settings: DesignedSettings) -> xr.Dataset:
 
     Examples
     --------
-    >>> from experiments import designed_simulated
+    >>> from shannon_game import designed_simulated
     >>> study = designed_simulated(n_items=5, vocab_size=100, design={"n_answers": 3, "n_comparisons": 4})
     >>> study.sizes["answer"], study.sizes["response"], study["model"].values.tolist()
     (15, 20, ['lm-weak', 'lm-medium', 'lm-strong'])

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import xarray as xr
 
-from estimators.comparison import validate_comparison_study
-from estimators.errors import InputError
-from experiments.harness.result import loader
-from experiments.studies.comparison.checks import check_contradictions
-from experiments.studies.study_file import read_study, write_study
-from inference.settings import Settings, UserPath
+from shannon_game.estimators.comparison import validate_comparison_study
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.harness.result import loader
+from shannon_game.experiments.studies.comparison.checks import check_contradictions
+from shannon_game.experiments.studies.study_file import read_study, write_study
+from shannon_game.inference.settings import Settings, UserPath
 
 __all__ = ["ComparisonFileSettings", "comparison_file", "save_comparison_study"]
 
@@ -42,8 +42,8 @@ def comparison_file(settings: ComparisonFileSettings) -> xr.Dataset:
     Returns
     -------
     xarray.Dataset
-        Passes :func:`estimators.comparison.study.validate_comparison_study`. ``attrs["data_sha256"]`` is the file's
-        hash; ``attrs["name"]`` the study's own name, or the file's where it has none.
+        Passes :func:`shannon_game.estimators.comparison.study.validate_comparison_study`. ``attrs["data_sha256"]`` is
+        the file's hash; ``attrs["name"]`` the study's own name, or the file's where it has none.
 
     Raises
     ------
@@ -52,8 +52,8 @@ def comparison_file(settings: ComparisonFileSettings) -> xr.Dataset:
 
     Examples
     --------
-    >>> from experiments import comparison_file, simulated
-    >>> from experiments.studies.comparison.file import save_comparison_study
+    >>> from shannon_game import comparison_file, simulated
+    >>> from shannon_game.experiments.studies.comparison.file import save_comparison_study
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
     >>> study = simulated(n_items=5, n_reference_items=10, vocab_size=100, n_candidates=4)

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import xarray as xr
 
-from estimators.comparison import is_word_token, validate_comparison_study
-from estimators.errors import InputError
-from experiments.harness.result import loader
-from experiments.studies.cache import through_cache
-from experiments.studies.comparison.lm_game_filters import equal_strings, filtered
-from experiments.studies.comparison.lm_game_parse import (
+from shannon_game.estimators.comparison import is_word_token, validate_comparison_study
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.harness.result import loader
+from shannon_game.experiments.studies.cache import through_cache
+from shannon_game.experiments.studies.comparison.lm_game_filters import equal_strings, filtered
+from shannon_game.experiments.studies.comparison.lm_game_parse import (
     RESPONSE_FILE,
     Parsed,
     from_cached,
@@ -21,11 +21,11 @@ from experiments.studies.comparison.lm_game_parse import (
     question_file,
     to_cached,
 )
-from experiments.studies.comparison.lm_game_settings import LmGameSettings
-from experiments.studies.files import MissingFilesError
-from experiments.studies.lm_game_archive import QUESTION_FOLDER, RESULT_FOLDER, GameFiles
-from experiments.studies.parsing import Note, add_notes
-from inference.progress import counted
+from shannon_game.experiments.studies.comparison.lm_game_settings import LmGameSettings
+from shannon_game.experiments.studies.files import MissingFilesError
+from shannon_game.experiments.studies.lm_game_archive import QUESTION_FOLDER, RESULT_FOLDER, GameFiles
+from shannon_game.experiments.studies.parsing import Note, add_notes
+from shannon_game.inference.progress import counted
 
 __all__ = ["lm_game"]
 
@@ -54,8 +54,9 @@ def lm_game(settings: LmGameSettings) -> xr.Dataset:
     Returns
     -------
     xarray.Dataset
-        Passes :func:`estimators.comparison.study.validate_comparison_study`; probabilities in (0, 1), log-probabilities
-        in nats. ``attrs["data_sha256"]`` identifies the contents of the files read, whatever the layout.
+        Passes :func:`shannon_game.estimators.comparison.study.validate_comparison_study`; probabilities in (0, 1),
+        log-probabilities in nats. ``attrs["data_sha256"]`` identifies the contents of the files read, whatever the
+        layout.
 
     Raises
     ------
@@ -65,7 +66,7 @@ def lm_game(settings: LmGameSettings) -> xr.Dataset:
 
     Examples
     --------
-    >>> from experiments import lm_game, perplexity
+    >>> from shannon_game import lm_game, perplexity
     >>> study = lm_game(root="FOLDER", participants="complete")  # doctest: +SKIP
     >>> perplexity(study, players="human").table["perplexity"]  # doctest: +SKIP
     """

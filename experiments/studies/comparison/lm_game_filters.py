@@ -8,12 +8,12 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from estimators.comparison import same_token
-from estimators.errors import InputError
-from experiments.studies.comparison.lm_game_parse import RESPONSE_FILE, Parsed
-from experiments.studies.comparison.lm_game_settings import LmGameSettings
-from experiments.studies.filters import Kept
-from experiments.studies.parsing import Note, some_of
+from shannon_game.estimators.comparison import same_token
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.studies.comparison.lm_game_parse import RESPONSE_FILE, Parsed
+from shannon_game.experiments.studies.comparison.lm_game_settings import LmGameSettings
+from shannon_game.experiments.studies.filters import Kept
+from shannon_game.experiments.studies.parsing import Note, some_of
 
 __all__ = ["equal_strings", "filtered"]
 

@@ -17,9 +17,9 @@ import xarray as xr
 from numpy.typing import NDArray
 from pydantic import BaseModel, Field, TypeAdapter
 
-from estimators.errors import InputError
-from experiments.studies.lm_game_archive import QUESTION_FOLDER, RESULT_FOLDER, GameFiles
-from experiments.studies.parsing import (
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.studies.lm_game_archive import QUESTION_FOLDER, RESULT_FOLDER, GameFiles
+from shannon_game.experiments.studies.parsing import (
     Name,
     Note,
     Real,

@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BeforeValidator, model_validator
 
-from estimators.errors import InputError
-from experiments.studies.lm_game_archive import GameSettings
-from experiments.studies.parsing import shown
-from inference.settings import Names
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.studies.lm_game_archive import GameSettings
+from shannon_game.experiments.studies.parsing import shown
+from shannon_game.inference.settings import Names
 
 __all__ = ["LmGameSettings"]
 

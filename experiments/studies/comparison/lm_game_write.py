@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from estimators.comparison import validate_comparison_study
-from estimators.errors import InputError
-from experiments.studies.comparison.lm_game_parse import RESPONSE_FILE, question_file
-from inference.disk import write_whole
-from inference.manifest import replaced
+from shannon_game.estimators.comparison import validate_comparison_study
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.studies.comparison.lm_game_parse import RESPONSE_FILE, question_file
+from shannon_game.inference.disk import write_whole
+from shannon_game.inference.manifest import replaced
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from estimators.comparison import is_word_token, response_positions, validate_comparison_study
-from estimators.comparison.simulation.settings import ParticipantPopulation, SimulationSettings
-from estimators.comparison.simulation.study import simulate_comparison_study
-from estimators.errors import InputError
-from estimators.layout import add_note
-from experiments.harness.result import loader
-from experiments.studies.comparison.simulated_items import kept_items
-from inference.settings import Settings, settings_of, to_dataclass
+from shannon_game.estimators.comparison import is_word_token, response_positions, validate_comparison_study
+from shannon_game.estimators.comparison.simulation.settings import ParticipantPopulation, SimulationSettings
+from shannon_game.estimators.comparison.simulation.study import simulate_comparison_study
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import add_note
+from shannon_game.experiments.harness.result import loader
+from shannon_game.experiments.studies.comparison.simulated_items import kept_items
+from shannon_game.inference.settings import Settings, settings_of, to_dataclass
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -29,10 +29,10 @@ class _Items(Settings):
 
 
 Population = settings_of(ParticipantPopulation, "Population", base=Settings)
-"""How participants differ; the fields of :class:`~estimators.comparison.simulation.settings.ParticipantPopulation`."""
+"""How participants differ; the fields of :class:`~shannon_game.estimators.comparison.simulation.settings.ParticipantPopulation`."""
 
 SimulatedSettings = settings_of(SimulationSettings, "SimulatedSettings", base=_Items, participants=Population)
-"""The fields of :class:`~estimators.comparison.simulation.settings.SimulationSettings`, and ``items``."""
+"""The fields of :class:`~shannon_game.estimators.comparison.simulation.settings.SimulationSettings`, and ``items``."""
 
 
 @loader(SimulatedSettings)
@@ -47,9 +47,9 @@ def simulated(settings: Any) -> xr.Dataset:
     Returns
     -------
     xarray.Dataset
-        See :func:`~estimators.comparison.simulation.study.simulate_comparison_study`. With ``items=word_tokens`` only
-        the items whose target is a word token are selected, and answers to the others are dropped; the reference loss
-        stays the one of all items.
+        See :func:`~shannon_game.estimators.comparison.simulation.study.simulate_comparison_study`. With
+        ``items=word_tokens`` only the items whose target is a word token are selected, and answers to the others are
+        dropped; the reference loss stays the one of all items.
 
     Raises
     ------
@@ -58,7 +58,7 @@ def simulated(settings: Any) -> xr.Dataset:
 
     Examples
     --------
-    >>> from experiments import simulated
+    >>> from shannon_game import simulated
     >>> simulated(n_items=5, n_reference_items=10, vocab_size=100, n_candidates=4).sizes["item"]
     10
     """

@@ -1,8 +1,8 @@
 """Items of the simulated study with its default settings, kept in the package: to simulate them takes over a second.
 
-The file is a NumPy archive of what :func:`estimators.comparison.simulation.study.simulate_items` gives. A test compares
-the two, and ``python -m experiments.studies.comparison.simulated_items`` writes the file anew after a change of the
-simulation.
+The file is a NumPy archive of what :func:`shannon_game.estimators.comparison.simulation.study.simulate_items` gives. A
+test compares the two, and ``python -m shannon_game.experiments.studies.comparison.simulated_items`` writes the file
+anew after a change of the simulation.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from estimators.comparison.simulation.settings import SimulationSettings
-from estimators.comparison.simulation.study import ITEM_SETTINGS, SimulatedItems, simulate_items
+from shannon_game.estimators.comparison.simulation.settings import SimulationSettings
+from shannon_game.estimators.comparison.simulation.study import ITEM_SETTINGS, SimulatedItems, simulate_items
 
 __all__ = ["KEPT", "kept_items", "write_items"]
 

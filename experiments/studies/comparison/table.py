@@ -11,18 +11,24 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from estimators.comparison import SOURCES, validate_comparison_study
-from estimators.errors import unknown_choice
-from estimators.layout import add_note
-from experiments.harness.result import loader
-from experiments.studies.comparison.checks import check_contradictions, string_contradictions
-from experiments.studies.comparison.table_answers import ANSWERS, FREE_ANSWERS, Asked, answers_of, free_answers_of
-from experiments.studies.comparison.table_columns import ComparisonColumns, ComparisonLayout
-from experiments.studies.parsing import add_notes, shown
-from experiments.studies.plain_table import Table, in_notebook, specification, table_of
-from experiments.studies.table_file import read_table
-from experiments.studies.table_settings import TableFile
-from inference.settings import UserPath
+from shannon_game.estimators.comparison import SOURCES, validate_comparison_study
+from shannon_game.estimators.errors import unknown_choice
+from shannon_game.estimators.layout import add_note
+from shannon_game.experiments.harness.result import loader
+from shannon_game.experiments.studies.comparison.checks import check_contradictions, string_contradictions
+from shannon_game.experiments.studies.comparison.table_answers import (
+    ANSWERS,
+    FREE_ANSWERS,
+    Asked,
+    answers_of,
+    free_answers_of,
+)
+from shannon_game.experiments.studies.comparison.table_columns import ComparisonColumns, ComparisonLayout
+from shannon_game.experiments.studies.parsing import add_notes, shown
+from shannon_game.experiments.studies.plain_table import Table, in_notebook, specification, table_of
+from shannon_game.experiments.studies.table_file import read_table
+from shannon_game.experiments.studies.table_settings import TableFile
+from shannon_game.inference.settings import UserPath
 
 __all__ = ["ComparisonTableSettings", "comparison_study", "comparison_table"]
 
@@ -79,7 +85,7 @@ def comparison_table(settings: ComparisonTableSettings) -> xr.Dataset:
 
     Examples
     --------
-    >>> from experiments import comparison_table, perplexity
+    >>> from shannon_game import comparison_table, perplexity
     >>> study = comparison_table(  # doctest: +SKIP
     ...     pairs="pairs.csv", answers="answers.csv", generator="gpt2", columns={"participant": "worker"}
     ... )
@@ -146,9 +152,9 @@ def comparison_study(
     Returns
     -------
     xarray.Dataset
-        Passes :func:`estimators.comparison.study.validate_comparison_study`. Items are numbered in the order of the
-        candidates; ``item_id`` (item) is what the DataFrame calls them. All items are reference items; those that
-        nobody answered are nothing else. An answer on a candidate that is the target's very string counts as
+        Passes :func:`shannon_game.estimators.comparison.study.validate_comparison_study`. Items are numbered in the
+        order of the candidates; ``item_id`` (item) is what the DataFrame calls them. All items are reference items;
+        those that nobody answered are nothing else. An answer on a candidate that is the target's very string counts as
         ``automatic``: it says nothing of a belief.
 
     Raises
@@ -159,7 +165,7 @@ def comparison_study(
     Examples
     --------
     >>> import pandas as pd
-    >>> from experiments import comparison_study, perplexity
+    >>> from shannon_game import comparison_study, perplexity
     >>> candidates = pd.DataFrame(
     ...     {
     ...         "item": ["q1", "q1", "q2", "q2"],

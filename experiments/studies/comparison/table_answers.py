@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.studies.comparison.table_columns import ComparisonColumns, ComparisonLayout
-from experiments.studies.parsing import Note, shown
-from experiments.studies.plain_table import Table, specification
-from experiments.studies.scales import check_scale
+from shannon_game.experiments.studies.comparison.table_columns import ComparisonColumns, ComparisonLayout
+from shannon_game.experiments.studies.parsing import Note, shown
+from shannon_game.experiments.studies.plain_table import Table, specification
+from shannon_game.experiments.studies.scales import check_scale
 
 __all__ = ["ANSWERS", "FREE_ANSWERS", "Asked", "answers_of", "free_answers_of"]
 

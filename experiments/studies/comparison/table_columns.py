@@ -6,8 +6,8 @@ from typing import Literal
 
 from pydantic import model_validator
 
-from estimators.errors import InputError
-from inference.settings import Settings
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.settings import Settings
 
 __all__ = ["AnswerColumns", "ComparisonColumns", "ComparisonLayout", "FreeAnswerColumns"]
 

@@ -10,11 +10,11 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from estimators.comparison import candidate_sources, response_positions, validate_comparison_study
-from estimators.errors import InputError
-from estimators.layout import item_labels, item_positions
-from experiments.harness.csv_tables import write_csv
-from experiments.studies.comparison.table import CANDIDATE, TARGET
+from shannon_game.estimators.comparison import candidate_sources, response_positions, validate_comparison_study
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import item_labels, item_positions
+from shannon_game.experiments.harness.csv_tables import write_csv
+from shannon_game.experiments.studies.comparison.table import CANDIDATE, TARGET
 
 __all__ = ["write_comparison_tables"]
 
@@ -24,7 +24,7 @@ def write_comparison_tables(
 ) -> None:
     """Write a comparison study as two tables: what to ask people, and what they answered.
 
-    :func:`~experiments.studies.comparison.table.comparison_table` reads them.
+    :func:`~shannon_game.experiments.studies.comparison.table.comparison_table` reads them.
     """
     validate_comparison_study(study)
     n_items, n_candidates = study.sizes["item"], study.sizes["candidate"]

@@ -14,12 +14,12 @@ import xarray as xr
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from estimators.errors import InputError, require_packages
-from experiments.harness.result import loader
-from experiments.harness.settings import rng_for
-from experiments.studies.documents.texts import FieldName
-from experiments.studies.documents.tokens import Document, documents_study
-from inference.settings import Count, Positive, Settings, Text, UserPath
+from shannon_game.estimators.errors import InputError, require_packages
+from shannon_game.experiments.harness.result import loader
+from shannon_game.experiments.harness.settings import rng_for
+from shannon_game.experiments.studies.documents.texts import FieldName
+from shannon_game.experiments.studies.documents.tokens import Document, documents_study
+from shannon_game.inference.settings import Count, Positive, Settings, Text, UserPath
 
 __all__ = ["CorpusSampleSettings", "corpus_sample"]
 
@@ -85,7 +85,8 @@ def corpus_sample(settings: CorpusSampleSettings) -> xr.Dataset:
     Returns
     -------
     xarray.Dataset
-        Passes :func:`estimators.documents.study.validate_documents_study`. Documents are named by their row.
+        Passes :func:`shannon_game.estimators.documents.study.validate_documents_study`. Documents are named by their
+        row.
 
     Raises
     ------
@@ -94,7 +95,7 @@ def corpus_sample(settings: CorpusSampleSettings) -> xr.Dataset:
 
     Examples
     --------
-    >>> from experiments import corpus_sample
+    >>> from shannon_game import corpus_sample
     >>> corpus_sample(path="openwebtext", n_documents=10_000, seed=1)  # doctest: +SKIP
     """
     rows = _parquet(settings) if settings.path is not None else _dataset(settings)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import xarray as xr
 
-from estimators.documents import validate_estimates_study
-from experiments.harness.result import loader
-from experiments.studies.parsing import add_notes, objects
-from experiments.studies.plain_table import specification
-from experiments.studies.table_file import read_table
-from experiments.studies.table_settings import TableFile
-from inference.settings import Settings, Text, UserPath
+from shannon_game.estimators.documents import validate_estimates_study
+from shannon_game.experiments.harness.result import loader
+from shannon_game.experiments.studies.parsing import add_notes, objects
+from shannon_game.experiments.studies.plain_table import specification
+from shannon_game.experiments.studies.table_file import read_table
+from shannon_game.experiments.studies.table_settings import TableFile
+from shannon_game.inference.settings import Settings, Text, UserPath
 
 __all__ = ["EstimatesSettings", "estimates"]
 
@@ -54,7 +54,8 @@ def estimates(settings: EstimatesSettings) -> xr.Dataset:
     Returns
     -------
     xarray.Dataset
-        See :func:`estimators.documents.pooled.validate_estimates_study`; with groups, a source's name has its group.
+        See :func:`shannon_game.estimators.documents.pooled.validate_estimates_study`; with groups, a source's name has
+        its group.
 
     Raises
     ------
@@ -65,7 +66,7 @@ def estimates(settings: EstimatesSettings) -> xr.Dataset:
     --------
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
-    >>> from experiments import estimates
+    >>> from shannon_game import estimates
     >>> with TemporaryDirectory() as folder:
     ...     length = (Path(folder) / "e.csv").write_text("source,estimate,se\nann,1.3,0.05\nbo,1.2,0.04\n")
     ...     estimates(path=Path(folder) / "e.csv")["estimate"].values.tolist()

@@ -10,10 +10,16 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from estimators.errors import InputError
-from experiments.harness.result import loader
-from experiments.studies.documents.tokens import Document, documents_study
-from experiments.studies.lm_game_archive import DOCUMENT_FOLDER, GameFiles, GameSettings, Span, parse_document
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.harness.result import loader
+from shannon_game.experiments.studies.documents.tokens import Document, documents_study
+from shannon_game.experiments.studies.lm_game_archive import (
+    DOCUMENT_FOLDER,
+    GameFiles,
+    GameSettings,
+    Span,
+    parse_document,
+)
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -46,7 +52,8 @@ def lm_game_documents(settings: LmGameDocumentsSettings) -> xr.Dataset:
     Returns
     -------
     xarray.Dataset
-        Passes :func:`estimators.documents.study.validate_documents_study`; documents in the order of their numbers.
+        Passes :func:`shannon_game.estimators.documents.study.validate_documents_study`; documents in the order of their
+        numbers.
 
     Raises
     ------
@@ -55,7 +62,7 @@ def lm_game_documents(settings: LmGameDocumentsSettings) -> xr.Dataset:
 
     Examples
     --------
-    >>> from experiments import lm_game_documents
+    >>> from shannon_game import lm_game_documents
     >>> study = lm_game_documents(root="FOLDER", documents=[0, 99])  # doctest: +SKIP
     """
     game = GameFiles.open(settings, (DOCUMENT_FOLDER,))

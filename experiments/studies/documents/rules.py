@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from estimators.documents import rules_texts
-from experiments.harness.result import loader
-from experiments.harness.settings import Seeded
-from experiments.studies.documents.tokens import Document, documents_study
-from inference.progress import counted
-from inference.settings import Count, Settings
+from shannon_game.estimators.documents import rules_texts
+from shannon_game.experiments.harness.result import loader
+from shannon_game.experiments.harness.settings import Seeded
+from shannon_game.experiments.studies.documents.tokens import Document, documents_study
+from shannon_game.inference.progress import counted
+from shannon_game.inference.settings import Count, Settings
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -43,11 +43,11 @@ def rules(settings: RulesSettings) -> xr.Dataset:
     Returns
     -------
     xarray.Dataset
-        Passes :func:`estimators.documents.study.validate_documents_study`.
+        Passes :func:`shannon_game.estimators.documents.study.validate_documents_study`.
 
     Examples
     --------
-    >>> from experiments import rules
+    >>> from shannon_game import rules
     >>> rules(n_texts=2, noise=[0, 5])["split"].values.tolist()[:3]
     ['0 sentences of noise', '0 sentences of noise, no rule', '0 sentences of noise']
     """

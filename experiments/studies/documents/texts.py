@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
-from estimators.errors import InputError
-from experiments.harness.result import loader
-from experiments.studies.documents.tokens import ALL, Document, documents_study
-from experiments.studies.files import read_bytes
-from experiments.studies.parsing import parse_json, shown
-from inference.settings import Settings, UserPath
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.harness.result import loader
+from shannon_game.experiments.studies.documents.tokens import ALL, Document, documents_study
+from shannon_game.experiments.studies.files import read_bytes
+from shannon_game.experiments.studies.parsing import parse_json, shown
+from shannon_game.inference.settings import Settings, UserPath
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -78,7 +78,7 @@ def texts(settings: TextsSettings) -> xr.Dataset:
     Returns
     -------
     xarray.Dataset
-        Passes :func:`estimators.documents.study.validate_documents_study`.
+        Passes :func:`shannon_game.estimators.documents.study.validate_documents_study`.
 
     Raises
     ------
@@ -90,7 +90,7 @@ def texts(settings: TextsSettings) -> xr.Dataset:
     --------
     >>> from pathlib import Path
     >>> from tempfile import TemporaryDirectory
-    >>> from experiments import texts
+    >>> from shannon_game import texts
     >>> with TemporaryDirectory() as folder:
     ...     length = Path(folder, "moby.txt").write_text("Call me Ishmael.")
     ...     texts(path=folder)["document"].values.tolist()

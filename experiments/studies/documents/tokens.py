@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import xarray as xr
 
-from estimators.documents import validate_documents_study
-from estimators.errors import InputError
-from estimators.layout import add_note
-from experiments.studies.parsing import objects, some_of, whole_characters
+from shannon_game.estimators.documents import validate_documents_study
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import add_note
+from shannon_game.experiments.studies.parsing import objects, some_of, whole_characters
 
 __all__ = ["ALL", "Document", "documents_study"]
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 from pydantic import Field
 
-from estimators.errors import InputError
-from experiments.harness.language_models import SMOLLM2
-from experiments.harness.result import loader
-from experiments.harness.settings import Seeded
-from experiments.studies.documents.texts import texts
-from experiments.studies.documents.tokens import Document, documents_study
-from inference.lm.settings import ModelSettings
-from inference.settings import Count, Positive, UserPath
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.harness.language_models import SMOLLM2
+from shannon_game.experiments.harness.result import loader
+from shannon_game.experiments.harness.settings import Seeded
+from shannon_game.experiments.studies.documents.texts import texts
+from shannon_game.experiments.studies.documents.tokens import Document, documents_study
+from shannon_game.inference.lm.settings import ModelSettings
+from shannon_game.inference.settings import Count, Positive, UserPath
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -57,7 +57,8 @@ def written(settings: WrittenSettings) -> xr.Dataset:
     Returns
     -------
     xarray.Dataset
-        Passes :func:`estimators.documents.study.validate_documents_study`; splits ``people`` and the writer's name.
+        Passes :func:`shannon_game.estimators.documents.study.validate_documents_study`; splits ``people`` and the
+        writer's name.
 
     Raises
     ------
@@ -66,15 +67,15 @@ def written(settings: WrittenSettings) -> xr.Dataset:
 
     Examples
     --------
-    >>> from experiments import written
+    >>> from shannon_game import written
     >>> study = written(path="FOLDER", prompt_words=40)  # doctest: +SKIP
     >>> sorted(set(study["split"].values.tolist()))  # doctest: +SKIP
     ['people', 'smollm2']
     """
-    from inference.lm.forward import with_bos  # noqa: PLC0415 - torch
-    from inference.lm.generation import generate  # noqa: PLC0415
-    from inference.lm.language_model import encode  # noqa: PLC0415
-    from inference.lm.loading import load_language_model  # noqa: PLC0415
+    from shannon_game.inference.lm.forward import with_bos  # noqa: PLC0415 - torch
+    from shannon_game.inference.lm.generation import generate  # noqa: PLC0415
+    from shannon_game.inference.lm.language_model import encode  # noqa: PLC0415
+    from shannon_game.inference.lm.loading import load_language_model  # noqa: PLC0415
 
     source = texts(path=settings.path)
     whole = [

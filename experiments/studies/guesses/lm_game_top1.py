@@ -1,8 +1,8 @@
 """The top-1 game: people guess the next token of a text, as a guess study.
 
-Section 3 of the paper of :mod:`experiments.studies.lm_game_archive`: ``docs/doc{i}.json`` is the list of token strings
-of one document, ``results_raw/res_accuracy_anonym.json`` holds every guess as ``[row_id, user, guess, (ignored),
-guessed_token_idx, doc_id]``, ``results_raw/model_perfs*.json`` the accuracies of language models.
+Section 3 of the paper of :mod:`shannon_game.experiments.studies.lm_game_archive`: ``docs/doc{i}.json`` is the list of
+token strings of one document, ``results_raw/res_accuracy_anonym.json`` holds every guess as ``[row_id, user, guess,
+(ignored), guessed_token_idx, doc_id]``, ``results_raw/model_perfs*.json`` the accuracies of language models.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from estimators.documents.tokens import is_visible_token
-from estimators.errors import InputError
-from estimators.guesses.study import is_word_position, prior_guesses, validate_guess_study
-from experiments.harness.result import loader
-from experiments.studies.files import MissingFilesError
-from experiments.studies.filters import Kept
-from experiments.studies.guesses.lm_game_top1_parse import (
+from shannon_game.estimators.documents.tokens import is_visible_token
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.guesses.study import is_word_position, prior_guesses, validate_guess_study
+from shannon_game.experiments.harness.result import loader
+from shannon_game.experiments.studies.files import MissingFilesError
+from shannon_game.experiments.studies.filters import Kept
+from shannon_game.experiments.studies.guesses.lm_game_top1_parse import (
     N_DOCUMENTS,
     RESPONSE_FILE,
     Rows,
@@ -29,10 +29,10 @@ from experiments.studies.guesses.lm_game_top1_parse import (
     read_documents,
     read_stored,
 )
-from experiments.studies.lm_game_archive import DOCUMENT_FOLDER, RESULT_FOLDER, GameFiles, GameSettings
-from experiments.studies.parsing import Note, add_notes
-from inference.progress import counted
-from inference.settings import Names, Text
+from shannon_game.experiments.studies.lm_game_archive import DOCUMENT_FOLDER, RESULT_FOLDER, GameFiles, GameSettings
+from shannon_game.experiments.studies.parsing import Note, add_notes
+from shannon_game.inference.progress import counted
+from shannon_game.inference.settings import Names, Text
 
 __all__ = ["TESTERS", "LmGameTop1Settings", "lm_game_top1"]
 
@@ -80,8 +80,8 @@ def lm_game_top1(settings: LmGameTop1Settings) -> xr.Dataset:
     Returns
     -------
     xarray.Dataset
-        Passes :func:`estimators.guesses.study.validate_guess_study`, with targets, guesses, whole texts, and the
-        accuracies of language models that the files hold; ``row_id`` (response) is the row's own number.
+        Passes :func:`shannon_game.estimators.guesses.study.validate_guess_study`, with targets, guesses, whole texts,
+        and the accuracies of language models that the files hold; ``row_id`` (response) is the row's own number.
 
     Raises
     ------
@@ -91,7 +91,7 @@ def lm_game_top1(settings: LmGameTop1Settings) -> xr.Dataset:
 
     Examples
     --------
-    >>> from experiments import lm_game_top1
+    >>> from shannon_game import lm_game_top1
     >>> study = lm_game_top1(root="FOLDER", items="word_tokens")  # doctest: +SKIP
     >>> float(study["correct"].mean())  # doctest: +SKIP
     """

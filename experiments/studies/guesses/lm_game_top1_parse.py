@@ -10,10 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, TypeAdapter
 
-from estimators.errors import InputError
-from experiments.studies.files import MissingFilesError
-from experiments.studies.lm_game_archive import DOCUMENT_FOLDER, RESULT_FOLDER, GameFiles, parse_document
-from experiments.studies.parsing import Name, Note, Real, Text, Whole, checked, objects, parse_json, whole_characters
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.studies.files import MissingFilesError
+from shannon_game.experiments.studies.lm_game_archive import DOCUMENT_FOLDER, RESULT_FOLDER, GameFiles, parse_document
+from shannon_game.experiments.studies.parsing import (
+    Name,
+    Note,
+    Real,
+    Text,
+    Whole,
+    checked,
+    objects,
+    parse_json,
+    whole_characters,
+)
 
 __all__ = [
     "N_DOCUMENTS",

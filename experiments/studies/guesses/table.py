@@ -11,17 +11,17 @@ import xarray as xr
 from numpy.typing import NDArray
 from pydantic import model_validator
 
-from estimators.documents.tokens import is_word_token
-from estimators.errors import InputError
-from estimators.guesses.study import prior_guesses, repeated_guesses, validate_guess_study
-from estimators.layout import add_note
-from experiments.harness.result import loader
-from experiments.studies.cells import bare, same_words
-from experiments.studies.parsing import Note, add_notes, shown
-from experiments.studies.plain_table import Table, in_notebook, specification, table_of
-from experiments.studies.table_file import read_table
-from experiments.studies.table_settings import TableFile
-from inference.settings import Settings, UserPath
+from shannon_game.estimators.documents.tokens import is_word_token
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.guesses.study import prior_guesses, repeated_guesses, validate_guess_study
+from shannon_game.estimators.layout import add_note
+from shannon_game.experiments.harness.result import loader
+from shannon_game.experiments.studies.cells import bare, same_words
+from shannon_game.experiments.studies.parsing import Note, add_notes, shown
+from shannon_game.experiments.studies.plain_table import Table, in_notebook, specification, table_of
+from shannon_game.experiments.studies.table_file import read_table
+from shannon_game.experiments.studies.table_settings import TableFile
+from shannon_game.inference.settings import Settings, UserPath
 
 __all__ = ["REPEATED", "GuessTableSettings", "guess_study", "guess_table"]
 
@@ -112,7 +112,7 @@ def guess_table(settings: GuessTableSettings) -> xr.Dataset:
 
     Examples
     --------
-    >>> from experiments import guess_table
+    >>> from shannon_game import guess_table
     >>> study = guess_table(path="guesses.csv", columns={"order": "trial"})  # doctest: +SKIP
     """
     wanted = [column for _, column in settings.columns if column]
@@ -157,8 +157,8 @@ def guess_study(
     Returns
     -------
     xarray.Dataset
-        Passes :func:`estimators.guesses.study.validate_guess_study`; ``table_row`` (response) is the row's number in
-        the table, from 1.
+        Passes :func:`shannon_game.estimators.guesses.study.validate_guess_study`; ``table_row`` (response) is the row's
+        number in the table, from 1.
 
     Raises
     ------
@@ -168,7 +168,7 @@ def guess_study(
     Examples
     --------
     >>> import pandas as pd
-    >>> from experiments import guess_study
+    >>> from shannon_game import guess_study
     >>> guesses = pd.DataFrame(
     ...     {
     ...         "participant": ["ann", "ann", "bo", "bo"],

@@ -18,13 +18,13 @@ import pooch
 import xarray as xr
 from numpy.typing import NDArray
 
-from estimators.errors import InputError
-from estimators.layout import add_note
-from estimators.rankings.study import conditioned_on_other_text, validate_ranking_study
-from experiments.harness.result import loader
-from experiments.studies.files import read_bytes
-from experiments.studies.public_data import Address, Commit, PublicSettings, public_folder
-from experiments.studies.rankings.rank_perplexity_workbooks import (
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import add_note
+from shannon_game.estimators.rankings.study import conditioned_on_other_text, validate_ranking_study
+from shannon_game.experiments.harness.result import loader
+from shannon_game.experiments.studies.files import read_bytes
+from shannon_game.experiments.studies.public_data import Address, Commit, PublicSettings, public_folder
+from shannon_game.experiments.studies.rankings.rank_perplexity_workbooks import (
     ARCHIVES,
     Archive,
     Workbook,
@@ -32,7 +32,7 @@ from experiments.studies.rankings.rank_perplexity_workbooks import (
     ranked_tokens,
     read_workbooks,
 )
-from inference.settings import UserPath
+from shannon_game.inference.settings import UserPath
 
 __all__ = ["RankPerplexitySettings", "rank_perplexity"]
 
@@ -70,8 +70,8 @@ def rank_perplexity(settings: RankPerplexitySettings) -> xr.Dataset:
     Returns
     -------
     xarray.Dataset
-        Passes :func:`estimators.rankings.study.validate_ranking_study`. ``attrs["data_sha256"]`` identifies the
-        archives.
+        Passes :func:`shannon_game.estimators.rankings.study.validate_ranking_study`. ``attrs["data_sha256"]``
+        identifies the archives.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def rank_perplexity(settings: RankPerplexitySettings) -> xr.Dataset:
 
     Examples
     --------
-    >>> from experiments import rank_perplexity
+    >>> from shannon_game import rank_perplexity
     >>> study = rank_perplexity(part="main")  # doctest: +SKIP
     """
     archives = [archive for archive in ARCHIVES if settings.part in ("all", archive.part)]

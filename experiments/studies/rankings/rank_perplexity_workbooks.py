@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from estimators.errors import InputError, require_packages, unknown_choice
-from experiments.studies.files import UNPACKING_ERRORS, checked_members
-from experiments.studies.parsing import is_number, shown
-from experiments.studies.workbooks import WORKBOOK_LIMIT_BYTES, read_sheet
+from shannon_game.estimators.errors import InputError, require_packages, unknown_choice
+from shannon_game.experiments.studies.files import UNPACKING_ERRORS, checked_members
+from shannon_game.experiments.studies.parsing import is_number, shown
+from shannon_game.experiments.studies.workbooks import WORKBOOK_LIMIT_BYTES, read_sheet
 
 __all__ = ["ARCHIVES", "Archive", "Workbook", "check_sheet", "ranked_tokens", "read_workbooks"]
 

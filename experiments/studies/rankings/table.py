@@ -33,16 +33,16 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from estimators.errors import InputError, require_packages
-from estimators.layout import add_note
-from estimators.rankings.study import validate_ranking_study
-from experiments.harness.csv_tables import write_csv
-from experiments.harness.result import loader
-from experiments.studies.parsing import add_notes, shown
-from experiments.studies.plain_table import Groups, Table, in_notebook, specification, table_of
-from experiments.studies.table_file import read_table
-from experiments.studies.table_settings import TableFile
-from inference.settings import UserPath
+from shannon_game.estimators.errors import InputError, require_packages
+from shannon_game.estimators.layout import add_note
+from shannon_game.estimators.rankings.study import validate_ranking_study
+from shannon_game.experiments.harness.csv_tables import write_csv
+from shannon_game.experiments.harness.result import loader
+from shannon_game.experiments.studies.parsing import add_notes, shown
+from shannon_game.experiments.studies.plain_table import Groups, Table, in_notebook, specification, table_of
+from shannon_game.experiments.studies.table_file import read_table
+from shannon_game.experiments.studies.table_settings import TableFile
+from shannon_game.inference.settings import UserPath
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -96,7 +96,7 @@ def ranking_table(settings: RankingTableSettings) -> xr.Dataset:
 
     Examples
     --------
-    >>> from experiments import ranking_table
+    >>> from shannon_game import ranking_table
     >>> study = ranking_table(path="ranks.csv")  # doctest: +SKIP
     """
     return _study(read_table(settings.path, of="ranked token", how=settings, wanted=_REQUIRED), settings.path.stem)
@@ -119,7 +119,7 @@ def ranking_study(ranks: pd.DataFrame, *, name: str = "ranking study") -> xr.Dat
     Returns
     -------
     xarray.Dataset
-        Passes :func:`estimators.rankings.study.validate_ranking_study`. Rows may stand in any order.
+        Passes :func:`shannon_game.estimators.rankings.study.validate_ranking_study`. Rows may stand in any order.
 
     Raises
     ------
@@ -131,8 +131,8 @@ def ranking_study(ranks: pd.DataFrame, *, name: str = "ranking study") -> xr.Dat
     The reference token has rank 1 in the first place and rank 2 in the second.
 
     >>> import pandas as pd
-    >>> from experiments import ranking_study
-    >>> from estimators.rankings import score_study
+    >>> from shannon_game import ranking_study
+    >>> from shannon_game.estimators.rankings import score_study
     >>> ranks = pd.DataFrame(
     ...     {
     ...         "model": "gpt2",

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from estimators import bets
-from estimators.bets.examples import bet_study
-from estimators.documents import crossed_mean
-from estimators.errors import InputError
+from shannon_game.estimators import bets
+from shannon_game.estimators.bets.examples import bet_study
+from shannon_game.estimators.documents import crossed_mean
+from shannon_game.estimators.errors import InputError
 from tests.oracles import bets as reference
 from tests.same import assert_same
 

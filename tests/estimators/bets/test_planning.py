@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from estimators.bets import expected_bet_losses
-from estimators.errors import InputError
+from shannon_game.estimators.bets import expected_bet_losses
+from shannon_game.estimators.errors import InputError
 
 
 def test_one_chip_more_or_less_from_the_belief_itself() -> None:

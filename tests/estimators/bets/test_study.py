@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from estimators.bets import BetSimulation, simulate_bet_study, validate_bet_study
-from estimators.bets.examples import bet_study
-from estimators.errors import InputError
+from shannon_game.estimators.bets import BetSimulation, simulate_bet_study, validate_bet_study
+from shannon_game.estimators.bets.examples import bet_study
+from shannon_game.estimators.errors import InputError
 
 
 def with_value(name: str, at: tuple[int, ...], value: object) -> xr.Dataset:

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from estimators.cloze.answer_statistics import answer_statistics, half_split_terms, pooled_covariance
-from estimators.cloze.distributions import WordCounts, count_words, entropy_nats, relative_frequencies
-from estimators.cloze.split_halves import random_split_halves, tvd_between_split_halves
-from estimators.errors import InputError
+from shannon_game.estimators.cloze.answer_statistics import answer_statistics, half_split_terms, pooled_covariance
+from shannon_game.estimators.cloze.distributions import WordCounts, count_words, entropy_nats, relative_frequencies
+from shannon_game.estimators.cloze.split_halves import random_split_halves, tvd_between_split_halves
+from shannon_game.estimators.errors import InputError
 
 
 def counts_of(*contexts: list[int]) -> WordCounts:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimators.cloze import Distributions, classwise_calibration_error
-from estimators.errors import InputError
+from shannon_game.estimators.cloze import Distributions, classwise_calibration_error
+from shannon_game.estimators.errors import InputError
 
 
 def sparse(dense: np.ndarray) -> Distributions:

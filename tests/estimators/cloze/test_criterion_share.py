@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from estimators.cloze import CRITERIA, criterion_margin, criterion_share
-from estimators.cloze.criterion_share import criterion_distance
-from estimators.errors import InputError
+from shannon_game.estimators.cloze import CRITERIA, criterion_margin, criterion_share
+from shannon_game.estimators.cloze.criterion_share import criterion_distance
+from shannon_game.estimators.errors import InputError
 
 SETS = st.integers(2, 30).flatmap(
     lambda n: st.tuples(*[st.lists(st.sampled_from(np.linspace(0, 1, 11).tolist()), min_size=n, max_size=n)] * 2)

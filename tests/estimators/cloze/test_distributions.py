@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from estimators.cloze.distances import align, jensen_shannon_nats, kl_nats, total_variation, tvd_exact
-from estimators.cloze.distributions import (
+from shannon_game.estimators.cloze.distances import align, jensen_shannon_nats, kl_nats, total_variation, tvd_exact
+from shannon_game.estimators.cloze.distributions import (
     Distributions,
     WordCounts,
     count_words,
@@ -20,8 +20,8 @@ from estimators.cloze.distributions import (
     relative_frequencies,
     top_words,
 )
-from estimators.cloze.tvd_bias import permutation_baseline, tvd_with_baseline
-from estimators.errors import InputError
+from shannon_game.estimators.cloze.tvd_bias import permutation_baseline, tvd_with_baseline
+from shannon_game.estimators.errors import InputError
 from tests.oracles import cloze as slow
 
 LISTS = st.lists(st.lists(st.sampled_from("abcdefg"), max_size=12), min_size=1, max_size=6)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from estimators.cloze import count_words, energy_distance
-from estimators.errors import InputError
+from shannon_game.estimators.cloze import count_words, energy_distance
+from shannon_game.estimators.errors import InputError
 
 
 def loops(first: list[int], second: list[int], vectors: np.ndarray) -> float:

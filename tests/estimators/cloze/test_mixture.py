@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize
 
-from estimators.cloze import held_out_mixture
-from estimators.cloze.mixture import mixture_weights
-from estimators.errors import InputError
+from shannon_game.estimators.cloze import held_out_mixture
+from shannon_game.estimators.cloze.mixture import mixture_weights
+from shannon_game.estimators.errors import InputError
 
 WORDS = st.lists(st.lists(st.floats(0.001, 1), min_size=3, max_size=3), min_size=2, max_size=20)
 

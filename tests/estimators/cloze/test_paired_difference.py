@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from estimators.cloze import paired_difference
-from estimators.errors import InputError
+from shannon_game.estimators.cloze import paired_difference
+from shannon_game.estimators.errors import InputError
 
 
 def test_by_hand() -> None:

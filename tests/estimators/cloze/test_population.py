@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from estimators.cloze import agreement_spread, group_distance
-from estimators.errors import InputError
+from shannon_game.estimators.cloze import agreement_spread, group_distance
+from shannon_game.estimators.errors import InputError
 
 
 def people(

@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from estimators.cloze.calibration_error import expected_calibration_error, share_correct
-from estimators.cloze.criterion_share import needed_share
-from estimators.cloze.distributions import Distributions, WordCounts, count_words, top_words
-from estimators.cloze.split_halves import (
+from shannon_game.estimators.cloze.calibration_error import expected_calibration_error, share_correct
+from shannon_game.estimators.cloze.criterion_share import needed_share
+from shannon_game.estimators.cloze.distributions import Distributions, WordCounts, count_words, top_words
+from shannon_game.estimators.cloze.split_halves import (
     SplitHalves,
     random_split_halves,
     split_half_top_words,
     tvd_between_split_halves,
     tvd_to_split_halves,
 )
-from estimators.errors import InputError
+from shannon_game.estimators.errors import InputError
 from tests.oracles import cloze as slow
 
 LISTS = [list("aaabbbbccd"), list("aaaabbcdefg"), list("xyzxyzxyz"), list("aaaabbcdefh")]

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from estimators.cloze.distances import total_variation
-from estimators.cloze.distributions import relative_frequencies
-from estimators.cloze.simulation import FAMILIES, ClozeSimulation, simulate_cloze_study, word_pair
-from estimators.cloze.study import validate_cloze_study
-from estimators.cloze.study_words import study_words
-from estimators.cloze.words import WORD_RULES
-from estimators.errors import InputError
-from estimators.layout import item_positions
+from shannon_game.estimators.cloze.distances import total_variation
+from shannon_game.estimators.cloze.distributions import relative_frequencies
+from shannon_game.estimators.cloze.simulation import FAMILIES, ClozeSimulation, simulate_cloze_study, word_pair
+from shannon_game.estimators.cloze.study import validate_cloze_study
+from shannon_game.estimators.cloze.study_words import study_words
+from shannon_game.estimators.cloze.words import WORD_RULES
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import item_positions
 
 
 def study() -> xr.Dataset:

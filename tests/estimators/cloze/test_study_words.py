@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from estimators.cloze.distributions import Distributions, WordCounts
-from estimators.cloze.renormalised import renormalised_distributions
-from estimators.cloze.study import SAMPLES, entry_positions, model_names, validate_cloze_study
-from estimators.cloze.study_words import StudyWords, study_words
-from estimators.cloze.words import FAILED, WORD_RULES, WordRules
-from estimators.errors import InputError
+from shannon_game.estimators.cloze.distributions import Distributions, WordCounts
+from shannon_game.estimators.cloze.renormalised import renormalised_distributions
+from shannon_game.estimators.cloze.study import SAMPLES, entry_positions, model_names, validate_cloze_study
+from shannon_game.estimators.cloze.study_words import StudyWords, study_words
+from shannon_game.estimators.cloze.words import FAILED, WORD_RULES, WordRules
+from shannon_game.estimators.errors import InputError
 
 CLEAN, NONE = WORD_RULES["clean"], WORD_RULES["none"]
 KEEPS_BLANKS = WordRules("blanks", blank="keep")

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from estimators.cloze import (
+from shannon_game.estimators.cloze import (
     cloze_items,
     cloze_participants,
     count_words,
@@ -18,8 +18,8 @@ from estimators.cloze import (
     tvd_with_baseline,
     word_rules,
 )
-from estimators.cloze.study import SAMPLES
-from estimators.errors import InputError
+from shannon_game.estimators.cloze.study import SAMPLES
+from shannon_game.estimators.errors import InputError
 from tests.estimators.cloze.test_study_words import study
 from tests.oracles import cloze as oracle
 

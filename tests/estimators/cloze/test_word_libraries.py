@@ -12,11 +12,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from estimators import errors
-from estimators.cloze import normalise_words, word_rules
-from estimators.cloze.word_libraries import word_boundaries
-from estimators.errors import InputError
-from experiments import cloze_study, tvd
+from shannon_game import cloze_study, tvd
+from shannon_game.estimators import errors
+from shannon_game.estimators.cloze import normalise_words, word_rules
+from shannon_game.estimators.cloze.word_libraries import word_boundaries
+from shannon_game.estimators.errors import InputError
 
 needs_words = pytest.mark.skipif(
     importlib.util.find_spec("icu") is None or importlib.util.find_spec("simplemma") is None,
@@ -120,7 +120,7 @@ def test_without_the_extra_it_is_named(
         return None if name in {"icu", "simplemma"} else importlib.util.find_spec(name)
 
     monkeypatch.setattr(errors, "find_spec", find)
-    from estimators.cloze import word_libraries
+    from shannon_game.estimators.cloze import word_libraries
 
     word_libraries._icu.cache_clear()
     word_libraries.lemmatizer.cache_clear()

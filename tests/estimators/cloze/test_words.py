@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from estimators.cloze.words import FAILED, WORD_RULES, WordRules, normalise_words, word_rules
-from estimators.errors import InputError
+from shannon_game.estimators.cloze.words import FAILED, WORD_RULES, WordRules, normalise_words, word_rules
+from shannon_game.estimators.errors import InputError
 
 
 @pytest.mark.parametrize(

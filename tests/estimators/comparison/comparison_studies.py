@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import xarray as xr
 
-from estimators.comparison import report_from_log_ratio, validate_comparison_study
+from shannon_game.estimators.comparison import report_from_log_ratio, validate_comparison_study
 
 
 def small_study(*, n_items: int = 6, n_candidates: int = 12, n_participants: int = 4, seed: int = 0) -> xr.Dataset:

@@ -9,9 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from estimators.comparison import bias_curve, bootstrap, cluster_bootstrap, estimate_gap, half_sample_bootstrap
-from estimators.comparison.bootstrap import _replicate, participant_table
-from estimators.errors import InputError
+from shannon_game.estimators.comparison import (
+    bias_curve,
+    bootstrap,
+    cluster_bootstrap,
+    estimate_gap,
+    half_sample_bootstrap,
+)
+from shannon_game.estimators.comparison.bootstrap import _replicate, participant_table
+from shannon_game.estimators.errors import InputError
 from tests.oracles.comparison_game import replicate_gap
 from tests.same import assert_same
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import chisquare
 
-from estimators.comparison import (
+from shannon_game.estimators.comparison import (
     SCHEMES,
     ParticipantPopulation,
     QuestionDesign,
@@ -24,8 +24,8 @@ from estimators.comparison import (
     simulate_designed_study,
     validate_comparison_study,
 )
-from estimators.comparison.importance import study_proposals
-from estimators.errors import InputError
+from shannon_game.estimators.comparison.importance import study_proposals
+from shannon_game.estimators.errors import InputError
 from tests.same import assert_same_study
 
 IDEAL = ParticipantPopulation(bias=False, slope=False, noise=False, lapses=False)

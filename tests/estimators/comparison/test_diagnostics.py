@@ -5,8 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from estimators.comparison import diagnose_weights, group_terms
-from estimators.comparison.diagnostics import fit_pareto_shape, pareto_khat, smooth_tail, tail_size, verdict
+from shannon_game.estimators.comparison import diagnose_weights, group_terms
+from shannon_game.estimators.comparison.diagnostics import (
+    fit_pareto_shape,
+    pareto_khat,
+    smooth_tail,
+    tail_size,
+    verdict,
+)
 
 
 @pytest.mark.parametrize("shape", [0.2, 0.5, 0.9])

@@ -10,7 +10,7 @@ import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimators.comparison import (
+from shannon_game.estimators.comparison import (
     comparison_items,
     comparison_participants,
     estimate_perplexity,
@@ -20,9 +20,9 @@ from estimators.comparison import (
     subsample_responses,
     validate_comparison_study,
 )
-from estimators.comparison.importance import balanced_logprob, drawn_responses, mixture_logprob
-from estimators.comparison.log_means import plain_log_mean
-from estimators.errors import InputError
+from shannon_game.estimators.comparison.importance import balanced_logprob, drawn_responses, mixture_logprob
+from shannon_game.estimators.comparison.log_means import plain_log_mean
+from shannon_game.estimators.errors import InputError
 from tests.estimators.comparison.comparison_studies import (
     answered_study,
     draws,

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimators.comparison import diagnose_weights, group_terms
-from estimators.comparison.diagnostics import pareto_khat, smooth_tail
-from estimators.comparison.log_means import (
+from shannon_game.estimators.comparison import diagnose_weights, group_terms
+from shannon_game.estimators.comparison.diagnostics import pareto_khat, smooth_tail
+from shannon_game.estimators.comparison.log_means import (
     LOG_MEANS,
     delta_log_mean,
     expected_counts,
@@ -18,7 +18,7 @@ from estimators.comparison.log_means import (
     psis_log_mean,
     rao_blackwell_log_mean,
 )
-from estimators.errors import InputError
+from shannon_game.estimators.errors import InputError
 from tests.oracles.comparison_game import expected_counts_by_enumeration, gap_and_errors, jackknife_gap
 
 studies = st.dictionaries(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from estimators.comparison import (
+from shannon_game.estimators.comparison import (
     ESTIMATORS,
     RoundingScheme,
     candidate_log_terms,
@@ -21,7 +21,7 @@ from estimators.comparison import (
     subsample_responses,
     true_loss,
 )
-from estimators.errors import InputError
+from shannon_game.estimators.errors import InputError
 from tests.estimators.comparison.comparison_studies import small_study
 from tests.oracles.comparison_game import gap_and_errors, round_half_even_tenths, terms_by_item
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from estimators.comparison import (
+from shannon_game.estimators.comparison import (
     FREE_ANSWER,
     KnownContexts,
     ParticipantPopulation,
@@ -23,9 +23,9 @@ from estimators.comparison import (
     simulate_adaptive,
     simulate_questions,
 )
-from estimators.comparison.planning.adaptive import question_gains, question_probabilities
-from estimators.comparison.planning.questions import token_table
-from estimators.errors import InputError
+from shannon_game.estimators.comparison.planning.adaptive import question_gains, question_probabilities
+from shannon_game.estimators.comparison.planning.questions import token_table
+from shannon_game.estimators.errors import InputError
 
 EXACT = ParticipantPopulation(bias=False, slope=False, noise=False, lapses=False)
 

@@ -8,9 +8,14 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from estimators.comparison import ParticipantPopulation, QuestionDesign, private_belief, simulate_designed_study
-from estimators.comparison.examples import designed_study, repeated_study
-from estimators.errors import InputError
+from shannon_game.estimators.comparison import (
+    ParticipantPopulation,
+    QuestionDesign,
+    private_belief,
+    simulate_designed_study,
+)
+from shannon_game.estimators.comparison.examples import designed_study, repeated_study
+from shannon_game.estimators.errors import InputError
 
 DESIGN = QuestionDesign(n_draws=8, n_answers=0, n_comparisons=12, n_comparisons_each=2, n_participants=20)
 

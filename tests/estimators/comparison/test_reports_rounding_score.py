@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from estimators.comparison import (
+from shannon_game.estimators.comparison import (
     SCHEMES,
     RoundingScheme,
     expected_score,
@@ -22,7 +22,7 @@ from estimators.comparison import (
     score,
     two_alternative_report,
 )
-from estimators.errors import InputError
+from shannon_game.estimators.errors import InputError
 from tests.oracles.comparison_game import nearest, round_half_even_tenths
 
 probability = st.floats(1e-6, 1 - 1e-6)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from estimators.comparison import (
+from shannon_game.estimators.comparison import (
     ParticipantPopulation,
     TokenPool,
     known_contexts,
@@ -17,8 +17,8 @@ from estimators.comparison import (
     simulate_questions,
     token_pool,
 )
-from estimators.comparison.scaled_bridge import even_slopes, people_groups, pool_errors
-from estimators.errors import InputError
+from shannon_game.estimators.comparison.scaled_bridge import even_slopes, people_groups, pool_errors
+from shannon_game.estimators.errors import InputError
 from tests.oracles.bridge import scaled_bridge_scores
 
 EXACT = ParticipantPopulation(bias=False, slope=False, noise=False, lapses=False)

@@ -12,18 +12,22 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, chisquare, kstest
 
-from estimators.comparison import HUMAN, is_word_token, same_token, validate_comparison_study
-from estimators.comparison.diagnostics import pareto_khat
-from estimators.comparison.simulation.language import _vocabulary, simulate_language
-from estimators.comparison.simulation.participants import LAPSE_REPORTS, draw_participants, simulate_reports
-from estimators.comparison.simulation.settings import (
+from shannon_game.estimators.comparison import HUMAN, is_word_token, same_token, validate_comparison_study
+from shannon_game.estimators.comparison.diagnostics import pareto_khat
+from shannon_game.estimators.comparison.simulation.language import _vocabulary, simulate_language
+from shannon_game.estimators.comparison.simulation.participants import (
+    LAPSE_REPORTS,
+    draw_participants,
+    simulate_reports,
+)
+from shannon_game.estimators.comparison.simulation.settings import (
     DEFAULT_EXCESS_NATS,
     LANGUAGE_MODELS,
     ParticipantPopulation,
     SimulationSettings,
 )
-from estimators.comparison.simulation.study import simulate_comparison_study
-from estimators.errors import InputError
+from shannon_game.estimators.comparison.simulation.study import simulate_comparison_study
+from shannon_game.estimators.errors import InputError
 from tests.same import assert_same, assert_same_study
 
 if TYPE_CHECKING:

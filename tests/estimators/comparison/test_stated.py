@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimators.comparison import both_orders, stated_belief
-from estimators.errors import InputError
+from shannon_game.estimators.comparison import both_orders, stated_belief
+from shannon_game.estimators.errors import InputError
 
 
 def logistic(x):

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from estimators.comparison import is_word_token, response_positions, same_token, validate_comparison_study
-from estimators.errors import InputError
-from estimators.layout import add_note, notes
+from shannon_game.estimators.comparison import is_word_token, response_positions, same_token, validate_comparison_study
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import add_note, notes
 from tests.estimators.comparison.comparison_studies import small_study
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from estimators.comparison import scaled_bridge, study_pool
-from estimators.comparison.examples import comparison_study, designed_study
-from estimators.errors import InputError
+from shannon_game.estimators.comparison import scaled_bridge, study_pool
+from shannon_game.estimators.comparison.examples import comparison_study, designed_study
+from shannon_game.estimators.errors import InputError
 from tests.estimators.comparison.comparison_studies import answered_study
 
 

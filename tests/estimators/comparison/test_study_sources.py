@@ -8,8 +8,13 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from estimators.comparison import candidate_sources, has_free_answers, same_token, validate_comparison_study
-from estimators.errors import InputError
+from shannon_game.estimators.comparison import (
+    candidate_sources,
+    has_free_answers,
+    same_token,
+    validate_comparison_study,
+)
+from shannon_game.estimators.errors import InputError
 from tests.estimators.comparison.comparison_studies import put, small_study, study_with_answers
 
 MALFORMED: list[tuple[str, Callable[[xr.Dataset], xr.Dataset], str]] = [

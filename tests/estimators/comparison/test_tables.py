@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from estimators.comparison import (
+from shannon_game.estimators.comparison import (
     SimulationSettings,
     comparison_items,
     comparison_participants,
@@ -16,7 +16,7 @@ from estimators.comparison import (
     score,
     simulate_comparison_study,
 )
-from estimators.errors import InputError
+from shannon_game.estimators.errors import InputError
 
 STUDY = simulate_comparison_study(
     SimulationSettings(n_items=6, n_reference_items=9, n_participants=4, n_candidates=5, vocab_size=80)

@@ -7,8 +7,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from estimators.comparison.variance_components import variance_components
-from estimators.errors import InputError
+from shannon_game.estimators.comparison.variance_components import variance_components
+from shannon_game.estimators.errors import InputError
 
 Floats = NDArray[np.float64]
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from estimators.documents import chosen_context_terms, context_choice, crossed_mean
-from estimators.errors import InputError
+from shannon_game.estimators.documents import chosen_context_terms, context_choice, crossed_mean
+from shannon_game.estimators.errors import InputError
 
 
 @settings(max_examples=50, deadline=None)

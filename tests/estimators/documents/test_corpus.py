@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimators.documents.corpus import clustered_mean, corpus_scores
-from estimators.errors import InputError
+from shannon_game.estimators.documents.corpus import clustered_mean, corpus_scores
+from shannon_game.estimators.errors import InputError
 
 
 def test_two_documents_by_hand():

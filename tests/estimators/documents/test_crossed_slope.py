@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from estimators.documents import crossed_slope
-from estimators.errors import InputError
+from shannon_game.estimators.documents import crossed_slope
+from shannon_game.estimators.errors import InputError
 
 
 def dummies(y: np.ndarray, x: np.ndarray, *codes: np.ndarray) -> float:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimators.documents import ngram_overlap
-from estimators.errors import InputError
+from shannon_game.estimators.documents import ngram_overlap
+from shannon_game.estimators.errors import InputError
 
 WORDS = st.lists(st.sampled_from("abcd"), max_size=20).map(" ".join)
 

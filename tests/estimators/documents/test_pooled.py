@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from estimators.documents import pooled_mean
-from estimators.errors import InputError
+from shannon_game.estimators.documents import pooled_mean
+from shannon_game.estimators.errors import InputError
 
 
 def test_studies_of_equal_errors_are_their_mean() -> None:

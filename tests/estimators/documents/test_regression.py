@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from estimators.documents import clustered_regression, crossed_slope
-from estimators.errors import InputError
+from shannon_game.estimators.documents import clustered_regression, crossed_slope
+from shannon_game.estimators.errors import InputError
 
 
 def slow(y: np.ndarray, x: np.ndarray, clusters: list[np.ndarray]) -> np.ndarray:

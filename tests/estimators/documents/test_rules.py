@@ -8,9 +8,9 @@ from collections import Counter
 import pytest
 from scipy import stats
 
-from estimators.documents import RulesText, rules_texts
-from estimators.documents.rules import COLOURS
-from estimators.errors import InputError
+from shannon_game.estimators.documents import RulesText, rules_texts
+from shannon_game.estimators.documents.rules import COLOURS
+from shannon_game.estimators.errors import InputError
 
 _RULE = re.compile(r"Every (\w+) is (?:a )?(\w+)\.")
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from estimators.documents import document_tokens, validate_documents_study
-from estimators.errors import InputError
+from shannon_game.estimators.documents import document_tokens, validate_documents_study
+from shannon_game.estimators.errors import InputError
 
 
 def objects(*values: object) -> np.ndarray:

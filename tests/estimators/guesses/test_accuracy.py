@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from estimators.errors import InputError
-from estimators.guesses.accuracy import (
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.guesses.accuracy import (
     bayesian_bootstrap_accuracy,
     bootstrap_accuracy,
     enough_answers,
@@ -17,7 +17,7 @@ from estimators.guesses.accuracy import (
     pooled_accuracy,
     wilson_interval,
 )
-from estimators.guesses.practice import practice_curve
+from shannon_game.estimators.guesses.practice import practice_curve
 
 
 @given(st.integers(0, 60), st.integers(1, 60), st.sampled_from([0.5, 0.9, 0.95, 0.99]))

@@ -8,10 +8,10 @@ import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimators.documents.tokens import is_visible_token
-from estimators.errors import InputError
-from estimators.guesses import validate_guess_study
-from estimators.guesses.study import (
+from shannon_game.estimators.documents.tokens import is_visible_token
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.guesses import validate_guess_study
+from shannon_game.estimators.guesses.study import (
     guess_contexts,
     is_word_position,
     prior_guesses,

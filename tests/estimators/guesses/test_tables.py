@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from estimators.guesses import guess_items, with_model_answers
+from shannon_game.estimators.guesses import guess_items, with_model_answers
 from tests.estimators.guesses.guess_studies import guess_study
 
 

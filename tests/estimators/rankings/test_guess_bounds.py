@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from estimators.documents.guess_bounds import lower_bound_terms
-from estimators.errors import InputError
-from estimators.rankings import guess_bounds
+from shannon_game.estimators.documents.guess_bounds import lower_bound_terms
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.rankings import guess_bounds
 from tests.oracles.bets import shannon_bounds
 
 INF = math.inf

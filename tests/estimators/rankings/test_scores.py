@@ -6,10 +6,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from estimators.errors import InputError
-from estimators.rankings.perplexity import approximate_perplexity, log_probability_bound, reference_log_probability
-from estimators.rankings.ranks import match_tokens, rank_at, ranks_among, ranks_from_logits
-from estimators.rankings.scores import average_score, exponential_score, linear_score, reciprocal_score, top_k_accuracy
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.rankings.perplexity import (
+    approximate_perplexity,
+    log_probability_bound,
+    reference_log_probability,
+)
+from shannon_game.estimators.rankings.ranks import match_tokens, rank_at, ranks_among, ranks_from_logits
+from shannon_game.estimators.rankings.scores import (
+    average_score,
+    exponential_score,
+    linear_score,
+    reciprocal_score,
+    top_k_accuracy,
+)
 from tests.oracles.rank_perplexity import scores
 
 RANKS = st.one_of(st.integers(1, 400).map(float), st.just(np.inf))

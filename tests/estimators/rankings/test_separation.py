@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from estimators.errors import InputError
-from estimators.rankings import paired_separation
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.rankings import paired_separation
 
 SCORES = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=2, max_size=30)
 

@@ -5,9 +5,14 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from estimators.errors import InputError
-from estimators.rankings.scores import average_score
-from estimators.rankings.study import conditioned_on_other_text, match_in_study, score_study, validate_ranking_study
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.rankings.scores import average_score
+from shannon_game.estimators.rankings.study import (
+    conditioned_on_other_text,
+    match_in_study,
+    score_study,
+    validate_ranking_study,
+)
 
 
 def study(**changes) -> xr.Dataset:

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from estimators.bets import bet_losses
-from estimators.bets.examples import bet_study
-from estimators.errors import InputError
-from experiments import bet_perplexity
-from experiments.bets.bet_perplexity.experiment import BET_COLUMNS
-from experiments.harness.job import Job
-from experiments.harness.outputs import write_outputs
-from experiments.harness.result import ExperimentResult
+from shannon_game import bet_perplexity
+from shannon_game.estimators.bets import bet_losses
+from shannon_game.estimators.bets.examples import bet_study
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.bets.bet_perplexity.experiment import BET_COLUMNS
+from shannon_game.experiments.harness.job import Job
+from shannon_game.experiments.harness.outputs import write_outputs
+from shannon_game.experiments.harness.result import ExperimentResult
 from tests.experiments.command import FEW_DIVERGENT, config, prepared, run_experiment
 
 TINY_BETS = ("study.n_items=20", "study.n_participants=6", "study.n_answers=10", "study.vocab_size=60", "output.dpi=40")

@@ -9,13 +9,13 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from estimators.errors import InputError
-from experiments.cloze.ard.experiment import ARD_COLUMNS
-from experiments.cloze.ard.figures import ard_checks_figure, ard_coefficients_figure, ard_predictors_figure
-from experiments.cloze.ard.settings import ArdSettings, variants
-from experiments.harness.outputs import write_outputs
-from experiments.harness.result import ExperimentResult
-from inference.posterior.arviz_adapter import group
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.cloze.ard.experiment import ARD_COLUMNS
+from shannon_game.experiments.cloze.ard.figures import ard_checks_figure, ard_coefficients_figure, ard_predictors_figure
+from shannon_game.experiments.cloze.ard.settings import ArdSettings, variants
+from shannon_game.experiments.harness.outputs import write_outputs
+from shannon_game.experiments.harness.result import ExperimentResult
+from shannon_game.inference.posterior.arviz_adapter import group
 from tests.experiments.command import FEW_DIVERGENT, config, prepared, run_experiment
 
 SIMULATED = (

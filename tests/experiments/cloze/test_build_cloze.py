@@ -8,20 +8,20 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from estimators.cloze import study_words, word_rules
-from estimators.cloze.study import entry_positions
-from estimators.cloze.words import FAILED
-from estimators.errors import InputError
-from experiments import cloze_file, distributions, improve, tvd, tvd_sample_size
-from experiments.cloze.ard.settings import ArdSettings, design_columns
-from experiments.cloze.build_cloze import experiment as module
-from experiments.cloze.build_cloze.assemble import take_contexts, without_models
-from experiments.cloze.build_cloze.players import Contexts, Row, exact_player
-from experiments.harness.outputs import write_outputs
-from experiments.harness.result import ExperimentResult
-from experiments.studies.cloze.simulated import cloze_simulated
-from inference.lm.language_model import encode
-from inference.lm.words import word_log_probs
+from shannon_game import cloze_file, distributions, improve, tvd, tvd_sample_size
+from shannon_game.estimators.cloze import study_words, word_rules
+from shannon_game.estimators.cloze.study import entry_positions
+from shannon_game.estimators.cloze.words import FAILED
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.cloze.ard.settings import ArdSettings, design_columns
+from shannon_game.experiments.cloze.build_cloze import experiment as module
+from shannon_game.experiments.cloze.build_cloze.assemble import take_contexts, without_models
+from shannon_game.experiments.cloze.build_cloze.players import Contexts, Row, exact_player
+from shannon_game.experiments.harness.outputs import write_outputs
+from shannon_game.experiments.harness.result import ExperimentResult
+from shannon_game.experiments.studies.cloze.simulated import cloze_simulated
+from shannon_game.inference.lm.language_model import encode
+from shannon_game.inference.lm.words import word_log_probs
 from tests.experiments.cloze.test_tvd_exact import COLUMNS, TABLE
 from tests.experiments.command import config, prepared, run_experiment
 from tests.experiments.tiny_language_models import cached_loading, named, write_models
@@ -41,7 +41,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module", autouse=True)
 def loaded_once():
-    with cached_loading("experiments.cloze.build_cloze.experiment"):
+    with cached_loading("shannon_game.experiments.cloze.build_cloze.experiment"):
         yield
 
 

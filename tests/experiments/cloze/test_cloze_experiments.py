@@ -10,15 +10,15 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from estimators.cloze.split_halves import random_split_halves
-from estimators.cloze.tvd_bias import tvd_with_baseline
-from estimators.errors import InputError
-from experiments import cloze_simulated, cloze_study, distributions, improve, tvd, tvd_sample_size
-from experiments.cloze.settings import words_of
-from experiments.cloze.tvd.figures import differences_figure, full_panels, reliability_figure, tvd_figure
-from experiments.cloze.tvd.results import part_counts
-from experiments.harness.outputs import write_outputs
-from experiments.harness.settings import rng_for
+from shannon_game import cloze_simulated, cloze_study, distributions, improve, tvd, tvd_sample_size
+from shannon_game.estimators.cloze.split_halves import random_split_halves
+from shannon_game.estimators.cloze.tvd_bias import tvd_with_baseline
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.cloze.settings import words_of
+from shannon_game.experiments.cloze.tvd.figures import differences_figure, full_panels, reliability_figure, tvd_figure
+from shannon_game.experiments.cloze.tvd.results import part_counts
+from shannon_game.experiments.harness.outputs import write_outputs
+from shannon_game.experiments.harness.settings import rng_for
 from tests.experiments.command import config, prepared, run_experiment
 from tests.experiments.studies.cloze import tiny_provo
 

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from estimators.cloze import word_rules
-from estimators.errors import InputError
-from experiments import cloze_study
-from experiments.cloze.finetune.examples import answer_counts, text_folds
-from experiments.harness.result import ExperimentResult
+from shannon_game import cloze_study
+from shannon_game.estimators.cloze import word_rules
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.cloze.finetune.examples import answer_counts, text_folds
+from shannon_game.experiments.harness.result import ExperimentResult
 from tests.experiments.command import run_experiment
 from tests.experiments.tiny_language_models import named, write_models
 from tests.inference.lm import tiny_models

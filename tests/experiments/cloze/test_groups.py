@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from estimators.errors import InputError
-from experiments import cloze_simulated, groups
-from experiments.cloze.groups import GROUP_COLUMNS, PEOPLE_COLUMNS
-from experiments.harness.outputs import write_outputs
+from shannon_game import cloze_simulated, groups
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.cloze.groups import GROUP_COLUMNS, PEOPLE_COLUMNS
+from shannon_game.experiments.harness.outputs import write_outputs
 from tests.experiments.command import config, prepared
 from tests.same import assert_same
 

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from estimators.errors import InputError
-from experiments import cloze_study, meaning
-from experiments.cloze.meaning import read_vectors
-from experiments.harness.outputs import write_outputs
+from shannon_game import cloze_study, meaning
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.cloze.meaning import read_vectors
+from shannon_game.experiments.harness.outputs import write_outputs
 from tests.experiments.command import config, prepared
 
 

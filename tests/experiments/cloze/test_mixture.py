@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from estimators.cloze import held_out_mixture
-from estimators.errors import InputError
-from experiments import cloze_simulated, cloze_study, mixture, provo
-from experiments.harness.outputs import write_outputs
+from shannon_game import cloze_simulated, cloze_study, mixture, provo
+from shannon_game.estimators.cloze import held_out_mixture
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.harness.outputs import write_outputs
 from tests.experiments.command import config, prepared
 
 TINY = ("study=cloze_simulated", "study.n_items=24", "study.items_per_text=4", "study.vocab_size=40")

@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from estimators.cloze import NON_ANSWERS
-from estimators.errors import InputError
-from estimators.layout import notes
-from experiments import cloze_study, distributions, improve, tvd, tvd_sample_size
+from shannon_game import cloze_study, distributions, improve, tvd, tvd_sample_size
+from shannon_game.estimators.cloze import NON_ANSWERS
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import notes
 
 NO_FIT = {"bayes": {"n_contexts": None}}
 ANSWERS = {

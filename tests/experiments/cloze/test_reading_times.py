@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from estimators.cloze import WordCounts, target_surprisal
-from estimators.errors import InputError
-from experiments import cloze_simulated, cloze_study, reading_times
-from experiments.cloze.reading_times import PEOPLE
-from experiments.harness.outputs import write_outputs
+from shannon_game import cloze_simulated, cloze_study, reading_times
+from shannon_game.estimators.cloze import WordCounts, target_surprisal
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.cloze.reading_times import PEOPLE
+from shannon_game.experiments.harness.outputs import write_outputs
 from tests.experiments.command import config, prepared
 
 N_TEXTS, PER_TEXT = 40, 12

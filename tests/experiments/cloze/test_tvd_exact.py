@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from estimators.cloze.words import normalise_words, word_rules
-from estimators.errors import InputError
-from experiments.harness.outputs import write_outputs
-from experiments.harness.result import ExperimentResult
-from inference.lm.language_model import encode
-from inference.lm.word_forms import word_forms
-from inference.lm.words import word_log_probs
+from shannon_game.estimators.cloze.words import normalise_words, word_rules
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.harness.outputs import write_outputs
+from shannon_game.experiments.harness.result import ExperimentResult
+from shannon_game.inference.lm.language_model import encode
+from shannon_game.inference.lm.word_forms import word_forms
+from shannon_game.inference.lm.words import word_log_probs
 from tests.experiments.command import config, prepared, run_experiment
 from tests.experiments.tiny_language_models import named, write_models
 from tests.inference.lm import tiny_models

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from estimators.cloze.distributions import count_words
-from experiments.cloze.tvd import posterior as tvd_bayes
-from experiments.cloze.tvd.posterior import WordPairFits
-from experiments.harness.bayes import BayesianSettings
+from shannon_game.estimators.cloze.distributions import count_words
+from shannon_game.experiments.cloze.tvd import posterior as tvd_bayes
+from shannon_game.experiments.cloze.tvd.posterior import WordPairFits
+from shannon_game.experiments.harness.bayes import BayesianSettings
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import create_engine, text
 
-from experiments.collect.database import Database, open_database
+from shannon_game.experiments.collect.database import Database, open_database
 from tests.benchmarks.postgres import private_cluster, programs
 
 

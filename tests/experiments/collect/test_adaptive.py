@@ -10,20 +10,20 @@ import pytest
 import xarray as xr
 from sqlalchemy import select
 
-from estimators.comparison.simulation.settings import ParticipantPopulation
-from estimators.errors import InputError
-from experiments.collect.adaptive import AdaptiveChooser, Course
-from experiments.collect.collection import Collection, open_collection
-from experiments.collect.database import open_database
-from experiments.collect.export_files import chosen_study, write_exports
-from experiments.collect.players.crowd import Crowd, play_all
-from experiments.collect.players.people import Person, simulated_people
-from experiments.collect.players.world import world_of
-from experiments.collect.server import app_of
-from experiments.collect.settings import CollectSettings
-from experiments.collect.tables import Answer, Assignment, Question, Session
-from experiments.harness.csv_tables import read_guarded_csv
-from experiments.studies.comparison.simulated import simulated
+from shannon_game.estimators.comparison.simulation.settings import ParticipantPopulation
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.collect.adaptive import AdaptiveChooser, Course
+from shannon_game.experiments.collect.collection import Collection, open_collection
+from shannon_game.experiments.collect.database import open_database
+from shannon_game.experiments.collect.export_files import chosen_study, write_exports
+from shannon_game.experiments.collect.players.crowd import Crowd, play_all
+from shannon_game.experiments.collect.players.people import Person, simulated_people
+from shannon_game.experiments.collect.players.world import world_of
+from shannon_game.experiments.collect.server import app_of
+from shannon_game.experiments.collect.settings import CollectSettings
+from shannon_game.experiments.collect.tables import Answer, Assignment, Question, Session
+from shannon_game.experiments.harness.csv_tables import read_guarded_csv
+from shannon_game.experiments.studies.comparison.simulated import simulated
 from tests.experiments.collect.players import Player
 
 ADAPTIVE: dict[str, Any] = {

@@ -11,12 +11,12 @@ import pytest
 import xarray as xr
 from sqlalchemy import select, update
 
-from experiments.collect import play, sessions
-from experiments.collect.collection import Collection, open_collection
-from experiments.collect.database import Database
-from experiments.collect.demo import collect_demo
-from experiments.collect.settings import CollectSettings
-from experiments.collect.tables import ANSWERED, Answer, Assignment, Question, Session
+from shannon_game.experiments.collect import play, sessions
+from shannon_game.experiments.collect.collection import Collection, open_collection
+from shannon_game.experiments.collect.database import Database
+from shannon_game.experiments.collect.demo import collect_demo
+from shannon_game.experiments.collect.settings import CollectSettings
+from shannon_game.experiments.collect.tables import ANSWERED, Answer, Assignment, Question, Session
 
 ANSWERS = {"comparison": {"report": "70"}, "cloze": {"word": "the"}, "top1": {"token": " the"}}
 

@@ -18,19 +18,19 @@ from markupsafe import escape
 from sqlalchemy import func, select
 from starlette.testclient import TestClient
 
-import experiments.collect.admin_pages as admin
-import experiments.collect.strings as strings
-import experiments.collect.visit as visit
-from experiments.collect.assign import layout_rng
-from experiments.collect.database import Database, open_database
-from experiments.collect.deletion import forget
-from experiments.collect.demo import collect_demo
-from experiments.collect.export_files import chosen_study, write_exports
-from experiments.collect.games import comparison
-from experiments.collect.security import ADMIN_COOKIE, COOKIE, Attempts, csrf_token, read_cookie, signed
-from experiments.collect.server import app
-from experiments.collect.settings import CollectSettings, RecruiterSettings
-from experiments.collect.tables import Answer, Assignment, Player, Question, Session
+import shannon_game.experiments.collect.admin_pages as admin
+import shannon_game.experiments.collect.strings as strings
+import shannon_game.experiments.collect.visit as visit
+from shannon_game.experiments.collect.assign import layout_rng
+from shannon_game.experiments.collect.database import Database, open_database
+from shannon_game.experiments.collect.deletion import forget
+from shannon_game.experiments.collect.demo import collect_demo
+from shannon_game.experiments.collect.export_files import chosen_study, write_exports
+from shannon_game.experiments.collect.games import comparison
+from shannon_game.experiments.collect.security import ADMIN_COOKIE, COOKIE, Attempts, csrf_token, read_cookie, signed
+from shannon_game.experiments.collect.server import app
+from shannon_game.experiments.collect.settings import CollectSettings, RecruiterSettings
+from shannon_game.experiments.collect.tables import Answer, Assignment, Player, Question, Session
 
 PASSWORD = "correct horse battery"
 RETURN = "https://recruiter.example/done?cc={code}"

@@ -16,36 +16,36 @@ import pytest
 import xarray as xr
 from sqlalchemy import select
 
-from estimators.comparison import estimate_perplexity
-from estimators.comparison.examples import designed_study
-from estimators.comparison.simulation.settings import ParticipantPopulation
-from estimators.documents.guess_bounds import guess_bounds
-from estimators.errors import InputError
-from estimators.guesses import guess_ranks
-from estimators.layout import item_labels, notes, response_positions
-from experiments.collect.__main__ import main
-from experiments.collect.collection import Collection, open_collection
-from experiments.collect.database import open_database
-from experiments.collect.export_public import document_tokens
-from experiments.collect.games import comparison
-from experiments.collect.games.cloze import same_word
-from experiments.collect.players.crowd import Crowd, play_all
-from experiments.collect.players.forms import Page
-from experiments.collect.players.people import People, Person, exact_people, simulated_people
-from experiments.collect.players.world import world_of
-from experiments.collect.server import app_of
-from experiments.collect.settings import CollectSettings, PaySettings
-from experiments.collect.tables import Player, Session
-from experiments.harness.csv_tables import read_guarded_csv
-from experiments.studies.cloze.table import cloze_study
-from experiments.studies.collected.comparison import candidate_rows
-from experiments.studies.collected.loader import collected_study
-from experiments.studies.comparison.file import save_comparison_study
-from experiments.studies.comparison.lm_game import lm_game
-from experiments.studies.comparison.simulated import simulated
-from experiments.studies.comparison.table import comparison_study
-from experiments.studies.guesses.lm_game_top1 import lm_game_top1
-from models.comparison.participant_data import participant_data
+from shannon_game.estimators.comparison import estimate_perplexity
+from shannon_game.estimators.comparison.examples import designed_study
+from shannon_game.estimators.comparison.simulation.settings import ParticipantPopulation
+from shannon_game.estimators.documents.guess_bounds import guess_bounds
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.guesses import guess_ranks
+from shannon_game.estimators.layout import item_labels, notes, response_positions
+from shannon_game.experiments.collect.__main__ import main
+from shannon_game.experiments.collect.collection import Collection, open_collection
+from shannon_game.experiments.collect.database import open_database
+from shannon_game.experiments.collect.export_public import document_tokens
+from shannon_game.experiments.collect.games import comparison
+from shannon_game.experiments.collect.games.cloze import same_word
+from shannon_game.experiments.collect.players.crowd import Crowd, play_all
+from shannon_game.experiments.collect.players.forms import Page
+from shannon_game.experiments.collect.players.people import People, Person, exact_people, simulated_people
+from shannon_game.experiments.collect.players.world import world_of
+from shannon_game.experiments.collect.server import app_of
+from shannon_game.experiments.collect.settings import CollectSettings, PaySettings
+from shannon_game.experiments.collect.tables import Player, Session
+from shannon_game.experiments.harness.csv_tables import read_guarded_csv
+from shannon_game.experiments.studies.cloze.table import cloze_study
+from shannon_game.experiments.studies.collected.comparison import candidate_rows
+from shannon_game.experiments.studies.collected.loader import collected_study
+from shannon_game.experiments.studies.comparison.file import save_comparison_study
+from shannon_game.experiments.studies.comparison.lm_game import lm_game
+from shannon_game.experiments.studies.comparison.simulated import simulated
+from shannon_game.experiments.studies.comparison.table import comparison_study
+from shannon_game.experiments.studies.guesses.lm_game_top1 import lm_game_top1
+from shannon_game.models.comparison.participant_data import participant_data
 from tests.experiments.command import run_experiment
 
 N_PLAYERS = 4

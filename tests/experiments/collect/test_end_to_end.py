@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.studies.comparison.file import save_comparison_study
-from experiments.studies.comparison.simulated import simulated
+from shannon_game.experiments.studies.comparison.file import save_comparison_study
+from shannon_game.experiments.studies.comparison.simulated import simulated
 from tests.experiments.command import run_experiment
 
 pytestmark = [pytest.mark.slow, pytest.mark.mcmc]

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-import experiments.collect.experiment as module
-from estimators.errors import InputError
-from experiments.collect.collection import Collection
-from experiments.collect.server import app_of
+import shannon_game.experiments.collect.experiment as module
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.collect.collection import Collection
+from shannon_game.experiments.collect.server import app_of
 from tests.experiments.collect.players import Player
 from tests.experiments.command import prepared, run_experiment
 

@@ -15,16 +15,16 @@ import pytest
 import xarray as xr
 from sqlalchemy import select
 
-from estimators.errors import InputError
-from experiments.collect.database import Database, open_database
-from experiments.collect.demo import collect_demo
-from experiments.collect.games import bets, guess_until_right, top1
-from experiments.collect.games.protocol import FormError
-from experiments.collect.games.vocabulary import read_vocabulary
-from experiments.collect.players.forms import read_page
-from experiments.collect.server import app
-from experiments.collect.settings import CollectSettings
-from experiments.collect.tables import Answer, Assignment, Question, Study
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.collect.database import Database, open_database
+from shannon_game.experiments.collect.demo import collect_demo
+from shannon_game.experiments.collect.games import bets, guess_until_right, top1
+from shannon_game.experiments.collect.games.protocol import FormError
+from shannon_game.experiments.collect.games.vocabulary import read_vocabulary
+from shannon_game.experiments.collect.players.forms import read_page
+from shannon_game.experiments.collect.server import app
+from shannon_game.experiments.collect.settings import CollectSettings
+from shannon_game.experiments.collect.tables import Answer, Assignment, Question, Study
 from tests.experiments.collect.players import Player, order_of, step_of
 
 SMALL: dict[str, Any] = {"n_questions": 3, "training_rounds": 0, "attention_share": 0, "before": None, "after": None}

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-import experiments.collect
-from estimators.errors import InputError
-from experiments.collect.games.registry import GAMES
-from experiments.collect.strings import Strings, available, read_strings
-from experiments.collect.surveys import read_survey
-from experiments.collect.yaml_file import parse_yaml
+import shannon_game.experiments.collect
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.collect.games.registry import GAMES
+from shannon_game.experiments.collect.strings import Strings, available, read_strings
+from shannon_game.experiments.collect.surveys import read_survey
+from shannon_game.experiments.collect.yaml_file import parse_yaml
 
-HERE = Path(experiments.collect.__file__).parent
+HERE = Path(shannon_game.experiments.collect.__file__).parent
 
 
 def fields(text: str) -> set[str]:
@@ -74,7 +74,7 @@ def test_a_language_that_lacks_a_text_is_refused(tmp_path: Path, monkeypatch: py
         text = (HERE / "languages" / f"{name}.yaml").read_text(encoding="utf-8")
         (tmp_path / f"{name}.yaml").write_text(text, encoding="utf-8")
     (tmp_path / "fr.yaml").write_text("name: Français\n", encoding="utf-8")
-    monkeypatch.setattr("experiments.collect.strings._LANGUAGES", tmp_path)
+    monkeypatch.setattr("shannon_game.experiments.collect.strings._LANGUAGES", tmp_path)
     read_strings.cache_clear()
     try:
         assert available() == ["de", "en", "fr"]

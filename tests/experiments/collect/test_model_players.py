@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from estimators.errors import InputError
-from experiments.collect.players.forms import Page
-from experiments.collect.players.models import UnreadableError
-from experiments.studies.collected.loader import collected_study
-from experiments.studies.comparison.simulated import simulated
-from inference.text.prompts import shown
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.collect.players.forms import Page
+from shannon_game.experiments.collect.players.models import UnreadableError
+from shannon_game.experiments.studies.collected.loader import collected_study
+from shannon_game.experiments.studies.comparison.simulated import simulated
+from shannon_game.inference.text.prompts import shown
 from tests.experiments.collect.test_players import TINY
 from tests.experiments.command import run_experiment
 from tests.inference.api.fake_server import KEY, serving

@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from estimators.comparison import estimate_perplexity
-from experiments.collect.collection import open_collection
-from experiments.collect.database import Database, open_database
-from experiments.collect.deck import Card, Deck
-from experiments.collect.demo import collect_demo
-from experiments.collect.monitor import FEWEST, look, running_estimate, session_flags
-from experiments.collect.server import app, app_of
-from experiments.collect.settings import CollectSettings, PaySettings
-from experiments.studies.comparison.simulated import simulated
+from shannon_game.estimators.comparison import estimate_perplexity
+from shannon_game.experiments.collect.collection import open_collection
+from shannon_game.experiments.collect.database import Database, open_database
+from shannon_game.experiments.collect.deck import Card, Deck
+from shannon_game.experiments.collect.demo import collect_demo
+from shannon_game.experiments.collect.monitor import FEWEST, look, running_estimate, session_flags
+from shannon_game.experiments.collect.server import app, app_of
+from shannon_game.experiments.collect.settings import CollectSettings, PaySettings
+from shannon_game.experiments.studies.comparison.simulated import simulated
 from tests.experiments.collect.players import Player
 
 

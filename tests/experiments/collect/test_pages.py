@@ -10,13 +10,13 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import func, select, text
 
-from estimators.errors import InputError
-from experiments.collect.database import Database, open_database
-from experiments.collect.demo import collect_demo
-from experiments.collect.server import app
-from experiments.collect.settings import CollectSettings, RecruiterSettings
-from experiments.collect.tables import Answer, Assignment, Base, Question, Session
-from experiments.collect.visit import _templates
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.collect.database import Database, open_database
+from shannon_game.experiments.collect.demo import collect_demo
+from shannon_game.experiments.collect.server import app
+from shannon_game.experiments.collect.settings import CollectSettings, RecruiterSettings
+from shannon_game.experiments.collect.tables import Answer, Assignment, Base, Question, Session
+from shannon_game.experiments.collect.visit import _templates
 from tests.experiments.collect.players import Player, csrf_of, order_of
 
 SMALL: dict[str, Any] = {"n_questions": 4, "training_rounds": 1, "attention_share": 0.25}

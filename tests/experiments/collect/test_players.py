@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from starlette.applications import Starlette
 
-from estimators.errors import InputError
-from experiments.collect.players.browser import Played
-from experiments.collect.players.crowd import Crowd, play_all
-from experiments.collect.players.demonstration import PLAYED_COLUMNS
-from experiments.collect.players.forms import Page, read_page
-from experiments.collect.players.world import world_of
-from experiments.studies.collected.loader import collected_study
-from experiments.studies.comparison.simulated import simulated
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.collect.players.browser import Played
+from shannon_game.experiments.collect.players.crowd import Crowd, play_all
+from shannon_game.experiments.collect.players.demonstration import PLAYED_COLUMNS
+from shannon_game.experiments.collect.players.forms import Page, read_page
+from shannon_game.experiments.collect.players.world import world_of
+from shannon_game.experiments.studies.collected.loader import collected_study
+from shannon_game.experiments.studies.comparison.simulated import simulated
 from tests.experiments.command import run_experiment
 
 TINY = (

@@ -7,18 +7,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from estimators.comparison.simulation.settings import ParticipantPopulation
-from experiments.collect.__main__ import main
-from experiments.collect.collection import open_collection
-from experiments.collect.database import open_database
-from experiments.collect.players.crowd import play_all
-from experiments.collect.players.people import Person, simulated_people
-from experiments.collect.players.world import world_of
-from experiments.collect.server import app_of
-from experiments.collect.settings import CollectSettings
-from experiments.harness.csv_tables import read_guarded_csv
-from experiments.studies.collected.loader import collected_study
-from experiments.studies.comparison.simulated import simulated
+from shannon_game.estimators.comparison.simulation.settings import ParticipantPopulation
+from shannon_game.experiments.collect.__main__ import main
+from shannon_game.experiments.collect.collection import open_collection
+from shannon_game.experiments.collect.database import open_database
+from shannon_game.experiments.collect.players.crowd import play_all
+from shannon_game.experiments.collect.players.people import Person, simulated_people
+from shannon_game.experiments.collect.players.world import world_of
+from shannon_game.experiments.collect.server import app_of
+from shannon_game.experiments.collect.settings import CollectSettings
+from shannon_game.experiments.harness.csv_tables import read_guarded_csv
+from shannon_game.experiments.studies.collected.loader import collected_study
+from shannon_game.experiments.studies.comparison.simulated import simulated
 from tests.benchmarks.postgres import private_cluster, programs
 
 pytestmark = [pytest.mark.slow, pytest.mark.subprocess]

@@ -94,7 +94,7 @@ def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
 
 
 def test_a_notebook_finds_what_it_needs() -> None:
-    import experiments.collect as room
+    import shannon_game.experiments.collect as room
 
     assert callable(room.collect)
     assert room.CollectSettings().game[0] == "comparison"

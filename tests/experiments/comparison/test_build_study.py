@@ -15,19 +15,19 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from estimators.errors import InputError
-from estimators.layout import notes
-from experiments.documents.contexts import Cut, cut_contexts
-from experiments.harness.outputs import write_outputs
-from experiments.harness.result import ExperimentResult
-from experiments.studies.comparison.file import comparison_file
-from experiments.studies.comparison.lm_game import lm_game
-from inference.lm.language_model import LanguageModel, encode, token_strings
-from inference.lm.settings import ModelSettings
-from inference.lm.translation import shares_tokenizer, translate
-from inference.lm.vocabulary import vocabulary
-from inference.store.keys import OperationKey, canonical_json
-from inference.store.store import open_store
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import notes
+from shannon_game.experiments.documents.contexts import Cut, cut_contexts
+from shannon_game.experiments.harness.outputs import write_outputs
+from shannon_game.experiments.harness.result import ExperimentResult
+from shannon_game.experiments.studies.comparison.file import comparison_file
+from shannon_game.experiments.studies.comparison.lm_game import lm_game
+from shannon_game.inference.lm.language_model import LanguageModel, encode, token_strings
+from shannon_game.inference.lm.settings import ModelSettings
+from shannon_game.inference.lm.translation import shares_tokenizer, translate
+from shannon_game.inference.lm.vocabulary import vocabulary
+from shannon_game.inference.store.keys import OperationKey, canonical_json
+from shannon_game.inference.store.store import open_store
 from tests.experiments.command import command, config, environment, prepared, run_experiment
 from tests.experiments.tiny_language_models import cached_loading, named, write_models, write_texts
 from tests.inference.lm import tiny_models
@@ -40,7 +40,7 @@ pytest.importorskip("torch")
 
 @pytest.fixture(autouse=True, scope="module")
 def _loaded_once() -> Iterator[None]:
-    with cached_loading("experiments.comparison.build_study.experiment"):
+    with cached_loading("shannon_game.experiments.comparison.build_study.experiment"):
         yield
 
 
@@ -341,7 +341,7 @@ def test_a_generator_with_two_settings_is_refused(root: Path, tmp_path: Path) ->
 def test_killed_and_run_again_nothing_is_computed_twice(root: Path, tmp_path: Path) -> None:
     store = tmp_path / "store"
     settings = [*overrides(root, store, "a"), "experiment.n_contexts=40", "experiment.items_per_batch=1"]
-    slow = "import time, inference.lm.stored as m\nreal = m.Store.append\n"
+    slow = "import time, shannon_game.inference.lm.stored as m\nreal = m.Store.append\n"
     slow += "def append(*a, **k):\n    time.sleep(.2)\n    return real(*a, **k)\nm.Store.append = append"
     process = subprocess.Popen(
         command(*settings, patch=slow), cwd=tmp_path, env=environment(), stderr=subprocess.PIPE, stdout=subprocess.PIPE

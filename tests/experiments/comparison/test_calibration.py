@@ -9,13 +9,17 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from estimators.errors import InputError
-from experiments.comparison.calibration.experiment import CALIBRATION_COLUMNS
-from experiments.comparison.calibration.figures import participants_figure, reliability_figure, reports_figure
-from experiments.comparison.calibration.summary import TYPICAL, summary, unusual
-from experiments.harness.job import Job
-from experiments.harness.outputs import write_outputs
-from experiments.harness.result import ExperimentResult
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.comparison.calibration.experiment import CALIBRATION_COLUMNS
+from shannon_game.experiments.comparison.calibration.figures import (
+    participants_figure,
+    reliability_figure,
+    reports_figure,
+)
+from shannon_game.experiments.comparison.calibration.summary import TYPICAL, summary, unusual
+from shannon_game.experiments.harness.job import Job
+from shannon_game.experiments.harness.outputs import write_outputs
+from shannon_game.experiments.harness.result import ExperimentResult
 from tests.experiments.command import FEW_DIVERGENT, TINY, config, prepared, run_experiment
 
 SHORT = ("sampler.draws=50", "sampler.tune=150", "sampler.chains=2", "sampler.cores=1", "experiment.n_predictive=60")

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from estimators.errors import InputError
-from experiments import extrapolation, lm_game, simulated
-from experiments.comparison.extrapolation import EXTRAPOLATION_COLUMNS, _polynomial
-from experiments.harness.outputs import write_outputs
+from shannon_game import extrapolation, lm_game, simulated
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.comparison.extrapolation import EXTRAPOLATION_COLUMNS, _polynomial
+from shannon_game.experiments.harness.outputs import write_outputs
 from tests.experiments.command import TINY, config, prepared
 
 

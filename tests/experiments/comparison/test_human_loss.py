@@ -12,18 +12,18 @@ import pytest
 import xarray as xr
 from numpy.testing import assert_allclose
 
-import experiments
-from estimators.comparison import HUMAN, estimate_perplexity, scaled_bridge, study_pool
-from estimators.errors import InputError
-from estimators.layout import item_labels
-from experiments.comparison.estimates import TABLE_COLUMNS
-from experiments.comparison.human_loss.experiment import HUMAN_LOSS_COLUMNS, HumanLossSettings
-from experiments.harness.outputs import write_outputs
-from experiments.harness.result import ExperimentResult
-from experiments.planning.pilot import pilot_populations
-from inference.comparison.participant_fit import fit_participants
-from inference.posterior.arviz_adapter import group
-from inference.posterior.storage import load_posterior
+from shannon_game import experiments
+from shannon_game.estimators.comparison import HUMAN, estimate_perplexity, scaled_bridge, study_pool
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import item_labels
+from shannon_game.experiments.comparison.estimates import TABLE_COLUMNS
+from shannon_game.experiments.comparison.human_loss.experiment import HUMAN_LOSS_COLUMNS, HumanLossSettings
+from shannon_game.experiments.harness.outputs import write_outputs
+from shannon_game.experiments.harness.result import ExperimentResult
+from shannon_game.experiments.planning.pilot import pilot_populations
+from shannon_game.inference.comparison.participant_fit import fit_participants
+from shannon_game.inference.posterior.arviz_adapter import group
+from shannon_game.inference.posterior.storage import load_posterior
 from tests.experiments.command import TINY, config, prepared, run_experiment
 
 FEW: dict[str, Any] = {"sampler": {"draws": 30, "tune": 30}, "curve": {"points": 3}}
@@ -160,7 +160,7 @@ def test_a_failed_check_is_marked_beside_its_number(monkeypatch: pytest.MonkeyPa
         fit = fit_participants(*given, **settings)
         return replace(fit, convergence=replace(fit.convergence, passed=False, reasons=("it is not Gaussian",)))
 
-    monkeypatch.setattr("experiments.comparison.human_loss.rows.fit_participants", failed)
+    monkeypatch.setattr("shannon_game.experiments.comparison.human_loss.rows.fit_participants", failed)
     study = prepared("+exp=perplexity", *TINY).study
     given = {"players": ["lm-weak", "lm-medium"], "rounding": "none", **FEW}
     result = experiments.human_loss(study, **given)

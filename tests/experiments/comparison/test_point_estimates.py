@@ -11,15 +11,15 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-import experiments
-from estimators.comparison import ItemTerms, LogMeans, estimate_perplexity
-from estimators.comparison.examples import comparison_study
-from estimators.comparison.log_means import jackknife_log_mean
-from estimators.errors import InputError
-from experiments.comparison.estimates import TABLE_COLUMNS
-from experiments.comparison.perplexity import sampling_warnings
-from experiments.harness.outputs import write_outputs
-from experiments.harness.result import ExperimentResult
+from shannon_game import experiments
+from shannon_game.estimators.comparison import ItemTerms, LogMeans, estimate_perplexity
+from shannon_game.estimators.comparison.examples import comparison_study
+from shannon_game.estimators.comparison.log_means import jackknife_log_mean
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.comparison.estimates import TABLE_COLUMNS
+from shannon_game.experiments.comparison.perplexity import sampling_warnings
+from shannon_game.experiments.harness.outputs import write_outputs
+from shannon_game.experiments.harness.result import ExperimentResult
 from tests.estimators.comparison.comparison_studies import answered_study
 from tests.experiments.command import TINY, config, prepared, run_experiment
 from tests.oracles.comparison_game import gap_and_errors, nearest, round_half_even_tenths, terms_by_item
@@ -358,7 +358,7 @@ def too_few(terms: ItemTerms) -> LogMeans:
 
 
 def test_a_log_mean_of_your_own_has_its_name_everywhere() -> None:
-    for own in (jackknife_log_mean, {"log_mean": "estimators.comparison.log_means.jackknife_log_mean"}):
+    for own in (jackknife_log_mean, {"log_mean": "shannon_game.estimators.comparison.log_means.jackknife_log_mean"}):
         result = experiments.perplexity(comparison_study(), estimator=own)
         assert set(result.table["estimator"]) == {"jackknife_log_mean"}
         title = result.figures["perplexity"].axes[0].get_title(loc="left")
@@ -369,7 +369,7 @@ def test_a_log_mean_of_your_own_has_its_name_everywhere() -> None:
     ("own", "message"),
     [
         (lambda terms: terms, "should be MODULE.FUNCTION"),
-        ("estimators.comparison.log_means.jacknife_log_mean", "did you mean 'jackknife_log_mean'"),
+        ("shannon_game.estimators.comparison.log_means.jacknife_log_mean", "did you mean 'jackknife_log_mean'"),
         ("nowhere.f", "'nowhere.f', which cannot be imported: No module named 'nowhere'"),
         (a_pair, "estimator 'a_pair': returned a tuple, should return LogMeans"),
         (too_few, r"estimator 'too_few', value: has shape \(1,\), should be \(\d+,\): one number an item"),

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from estimators.errors import InputError
-from experiments import lm_game, practice, simulated
-from experiments.comparison.practice import PRACTICE_COLUMNS, practice_answers
-from experiments.harness.outputs import write_outputs
+from shannon_game import lm_game, practice, simulated
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.comparison.practice import PRACTICE_COLUMNS, practice_answers
+from shannon_game.experiments.harness.outputs import write_outputs
 from tests.experiments.command import TINY, config, prepared
 
 

@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from estimators.errors import InputError
-from experiments.comparison.recovery.experiment import RECOVERY_COLUMNS, recovery_summary
-from experiments.comparison.recovery.studies import fresh_items, fresh_study
-from experiments.harness.result import ExperimentResult
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.comparison.recovery.experiment import RECOVERY_COLUMNS, recovery_summary
+from shannon_game.experiments.comparison.recovery.studies import fresh_items, fresh_study
+from shannon_game.experiments.harness.result import ExperimentResult
 from tests.estimators.comparison.comparison_studies import small_study
 from tests.experiments.command import TINY, run, run_experiment
 
@@ -27,7 +27,7 @@ def result_of(*overrides: str) -> ExperimentResult:
 
 
 NO_FIT = """
-import experiments.comparison.recovery.studies as module
+import shannon_game.experiments.comparison.recovery.studies as module
 def refuse(*args, **kwargs):
     raise RuntimeError("a replicate that is done was computed again")
 module.fit_participants = refuse
@@ -121,8 +121,8 @@ def test_the_same_studies_serve_every_cell(tmp_path: Path, monkeypatch: pytest.M
     def fit(data: SimpleNamespace, **_: object) -> SimpleNamespace:
         return SimpleNamespace(gap_nats=np.zeros(9), convergence=SimpleNamespace(passed=False))
 
-    monkeypatch.setattr("experiments.comparison.recovery.studies.participant_data", remember)
-    monkeypatch.setattr("experiments.comparison.recovery.studies.fit_participants", fit)
+    monkeypatch.setattr("shannon_game.experiments.comparison.recovery.studies.participant_data", remember)
+    monkeypatch.setattr("shannon_game.experiments.comparison.recovery.studies.fit_participants", fit)
     settings = (*SMALL, "n=[2,4]", "experiment.n_studies=2", "players=[lm-weak,lm-strong]")
     result = result_of(*settings, f"experiment.replicates={tmp_path}/r.jsonl")
     assert len(seen) == 2 * 2 * 2 * 2

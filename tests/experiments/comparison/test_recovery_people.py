@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from estimators.comparison import (
+from shannon_game.estimators.comparison import (
     ParticipantPopulation,
     RoundingScheme,
     SimulationSettings,
@@ -14,8 +14,8 @@ from estimators.comparison import (
     simulate_comparison_study,
     two_alternative_report,
 )
-from estimators.comparison.examples import comparison_study, designed_study
-from experiments.comparison.recovery.studies import answered_by_people
+from shannon_game.estimators.comparison.examples import comparison_study, designed_study
+from shannon_game.experiments.comparison.recovery.studies import answered_by_people
 
 IDEAL = ParticipantPopulation(bias=False, slope=False, noise=False, lapses=False)
 

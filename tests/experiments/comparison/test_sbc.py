@@ -10,12 +10,18 @@ import pytest
 import xarray as xr
 from hydra.utils import get_method
 
-from estimators.errors import InputError
-from experiments.comparison.sbc import MODELS, SBC_COLUMNS, _warnings, judged_quantities, quantities_outside
-from experiments.harness.outputs import write_outputs
-from experiments.harness.result import ExperimentResult
-from inference.comparison.sbc import small_study
-from inference.posterior.sbc import JOINT_LOG_LIKELIHOOD, SbcModel
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.comparison.sbc import (
+    MODELS,
+    SBC_COLUMNS,
+    _warnings,
+    judged_quantities,
+    quantities_outside,
+)
+from shannon_game.experiments.harness.outputs import write_outputs
+from shannon_game.experiments.harness.result import ExperimentResult
+from shannon_game.inference.comparison.sbc import small_study
+from shannon_game.inference.posterior.sbc import JOINT_LOG_LIKELIHOOD, SbcModel
 from tests.experiments.command import config, prepared, run_experiment
 
 SMALL = (
@@ -79,7 +85,7 @@ def fake(monkeypatch: pytest.MonkeyPatch, n_fits: int = 200) -> None:
                 rows.append({"fit": fit, "seed": 0, "quantity": name, "rank": rank, **common, **of_fit})
         return rows
 
-    monkeypatch.setattr("experiments.comparison.sbc.run_sbc", run_sbc)
+    monkeypatch.setattr("shannon_game.experiments.comparison.sbc.run_sbc", run_sbc)
 
 
 @pytest.mark.parametrize("bands", ["each", "together"])

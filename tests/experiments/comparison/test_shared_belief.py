@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from estimators.comparison.examples import repeated_study
-from estimators.errors import InputError
-from experiments import lm_game, shared_belief
-from experiments.comparison.shared_belief import SHARED_BELIEF_COLUMNS
-from experiments.harness.outputs import write_outputs
+from shannon_game import lm_game, shared_belief
+from shannon_game.estimators.comparison.examples import repeated_study
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.comparison.shared_belief import SHARED_BELIEF_COLUMNS
+from shannon_game.experiments.harness.outputs import write_outputs
 from tests.experiments.command import config, prepared
 
 

@@ -13,14 +13,14 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from estimators.comparison import HUMAN, estimate_gap, estimate_perplexity, round_reports
-from estimators.errors import InputError
-from experiments import comparison_file, perplexity
-from experiments.comparison.text_players.pairs import asked_pairs
-from experiments.comparison.text_players.settings import TextPlayersSettings
-from experiments.harness.outputs import write_outputs
-from inference.text.prompts import shown
-from models import participant_data
+from shannon_game import comparison_file, perplexity
+from shannon_game.estimators.comparison import HUMAN, estimate_gap, estimate_perplexity, round_reports
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.comparison.text_players.pairs import asked_pairs
+from shannon_game.experiments.comparison.text_players.settings import TextPlayersSettings
+from shannon_game.experiments.harness.outputs import write_outputs
+from shannon_game.inference.text.prompts import shown
+from shannon_game.models import participant_data
 from tests.experiments.command import TINY, config, prepared
 from tests.experiments.tiny_language_models import named
 from tests.inference.api.fake_server import KEY, serving
@@ -286,8 +286,8 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.torch
 def test_a_model_that_runs_here(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A random one writes nothing readable; by its first tokens it says something, and what it believes is known."""
-    from experiments.comparison.text_players import answers as module
-    from experiments.harness import text_models
+    from shannon_game.experiments.comparison.text_players import answers as module
+    from shannon_game.experiments.harness import text_models
 
     small = ("study.n_items=3", "experiment.pairs_per_item=1", "experiment.max_tokens=2")
     small = (*small, "experiment.ways=[verbalised,boxes,options]")

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from estimators.documents.tokens import TOKEN_CLASSES, token_class
-from estimators.errors import InputError
-from experiments import lm_game, perplexity, simulated, token_classes
-from experiments.comparison.token_classes import FACTORS, class_table, item_levels
+from shannon_game import lm_game, perplexity, simulated, token_classes
+from shannon_game.estimators.documents.tokens import TOKEN_CLASSES, token_class
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.comparison.token_classes import FACTORS, class_table, item_levels
 from tests.experiments.command import TINY, run_experiment
 
 

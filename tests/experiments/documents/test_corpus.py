@@ -11,12 +11,12 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from estimators.errors import InputError
-from experiments.documents.corpus import TABLE_COLUMNS, corpus
-from experiments.harness.outputs import write_outputs
-from experiments.harness.result import ExperimentResult
-from inference.lm import forward
-from inference.lm.language_model import LanguageModel, encode
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.documents.corpus import TABLE_COLUMNS, corpus
+from shannon_game.experiments.harness.outputs import write_outputs
+from shannon_game.experiments.harness.result import ExperimentResult
+from shannon_game.inference.lm import forward
+from shannon_game.inference.lm.language_model import LanguageModel, encode
 from tests.experiments.command import config, prepared, run_experiment
 from tests.experiments.tiny_language_models import cached_loading, named, write_models, write_texts
 from tests.inference.lm import tiny_models
@@ -28,7 +28,7 @@ pytest.importorskip("torch")
 
 @pytest.fixture(autouse=True, scope="module")
 def _loaded_once() -> Iterator[None]:
-    with cached_loading("experiments.documents.corpus"):
+    with cached_loading("shannon_game.experiments.documents.corpus"):
         yield
 
 

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from estimators.documents import pooled_mean
-from estimators.errors import InputError
-from experiments import estimates, pool
-from experiments.documents.pool import POOL_COLUMNS
-from experiments.harness.outputs import write_outputs
+from shannon_game import estimates, pool
+from shannon_game.estimators.documents import pooled_mean
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.documents.pool import POOL_COLUMNS
+from shannon_game.experiments.harness.outputs import write_outputs
 from tests.experiments.command import config, prepared
 
 ROWS = pd.DataFrame(

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimators.documents import unit_loss
-from estimators.errors import InputError
-from experiments.documents.shared_text import Span, inside, shared_span, units_of
-from experiments.harness.result import ExperimentResult
-from inference.lm.alignment import token_places
-from inference.lm.language_model import encode
+from shannon_game.estimators.documents import unit_loss
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.documents.shared_text import Span, inside, shared_span, units_of
+from shannon_game.experiments.harness.result import ExperimentResult
+from shannon_game.inference.lm.alignment import token_places
+from shannon_game.inference.lm.language_model import encode
 from tests.experiments.command import run_experiment
 from tests.experiments.documents.test_corpus import overrides
 from tests.experiments.tiny_language_models import write_models, write_texts

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from estimators.errors import InputError
-from experiments.harness.outputs import write_outputs
-from experiments.harness.result import ExperimentResult
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.harness.outputs import write_outputs
+from shannon_game.experiments.harness.result import ExperimentResult
 from tests.experiments.command import config, prepared, run_experiment
 from tests.experiments.tiny_language_models import write_texts
 

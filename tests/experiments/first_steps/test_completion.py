@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from estimators.errors import InputError
-from experiments.first_steps import completion
-from experiments.first_steps.completion import names, script
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.first_steps import completion
+from shannon_game.experiments.first_steps.completion import names, script
 from tests.experiments.command import ROOT
 
 PARTS = [

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from estimators.errors import InputError
-from experiments.first_steps import demo as demo_module
-from experiments.first_steps.demo import PARTS, demo, guesses_until_right, write_demo
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.first_steps import demo as demo_module
+from shannon_game.experiments.first_steps.demo import PARTS, demo, guesses_until_right, write_demo
 
 
 def test_the_page_has_figures_words_and_commands(tmp_path: Path) -> None:

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from experiments.first_steps import doctor as doctor_module
-from experiments.first_steps import installed, machine
-from experiments.first_steps.doctor import Section, doctor, report
-from experiments.first_steps.installed import PURPOSES, Finding
-from experiments.harness.registry import EXTRAS
+from shannon_game.experiments.first_steps import doctor as doctor_module
+from shannon_game.experiments.first_steps import installed, machine
+from shannon_game.experiments.first_steps.doctor import Section, doctor, report
+from shannon_game.experiments.first_steps.installed import PURPOSES, Finding
+from shannon_game.experiments.harness.registry import EXTRAS
 from tests.experiments.command import ROOT, environment
 
 REQUIRES = ["numpy>=1.26", "gone>=2", "old<2", "pymc>=5; extra == 'bayes'", "absent; extra == 'lm'",

@@ -9,22 +9,22 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from estimators.errors import InputError
-from estimators.guesses import with_model_answers
-from experiments.guesses.accuracy.experiment import ACCURACY_COLUMNS, accuracy
-from experiments.guesses.accuracy.figures import (
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.guesses import with_model_answers
+from shannon_game.experiments.guesses.accuracy.experiment import ACCURACY_COLUMNS, accuracy
+from shannon_game.experiments.guesses.accuracy.figures import (
     accuracy_figure,
     checks_figure,
     participants_figure,
     practice_figure,
 )
-from experiments.guesses.accuracy.people import people_table
-from experiments.guesses.accuracy.players import LanguageModel
-from experiments.guesses.accuracy.settings import AccuracySettings
-from experiments.guesses.accuracy.summary import summary
-from experiments.harness.job import Job
-from experiments.harness.outputs import write_outputs
-from experiments.harness.result import ExperimentResult
+from shannon_game.experiments.guesses.accuracy.people import people_table
+from shannon_game.experiments.guesses.accuracy.players import LanguageModel
+from shannon_game.experiments.guesses.accuracy.settings import AccuracySettings
+from shannon_game.experiments.guesses.accuracy.summary import summary
+from shannon_game.experiments.harness.job import Job
+from shannon_game.experiments.harness.outputs import write_outputs
+from shannon_game.experiments.harness.result import ExperimentResult
 from tests.experiments.command import FEW_DIVERGENT, config, prepared, run_experiment
 from tests.experiments.studies.guesses.tiny_top1 import played
 

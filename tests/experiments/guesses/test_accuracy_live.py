@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from estimators.guesses.study import guess_contexts
-from experiments.guesses.accuracy.live import with_live_models
-from inference.lm.language_model import encode
-from inference.lm.words import word_tokens
+from shannon_game.estimators.guesses.study import guess_contexts
+from shannon_game.experiments.guesses.accuracy.live import with_live_models
+from shannon_game.inference.lm.language_model import encode
+from shannon_game.inference.lm.words import word_tokens
 from tests.experiments.command import prepared
 from tests.experiments.guesses.test_accuracy import overrides
 from tests.experiments.studies.guesses.tiny_top1 import played

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from estimators.guesses.study import guess_contexts
-from experiments.guesses.accuracy.live import with_live_models
+from shannon_game.estimators.guesses.study import guess_contexts
+from shannon_game.experiments.guesses.accuracy.live import with_live_models
 from tests.experiments.command import prepared
 from tests.experiments.guesses.test_accuracy import overrides
 from tests.experiments.studies.guesses.tiny_top1 import played

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from estimators.documents.guess_bounds import guess_bounds as bounds_of
-from estimators.guesses import guess_ranks
-from experiments import guess_bounds, guess_study
-from experiments.guesses.guess_bounds import GUESS_BOUND_COLUMNS
-from experiments.harness.outputs import write_outputs
+from shannon_game import guess_bounds, guess_study
+from shannon_game.estimators.documents.guess_bounds import guess_bounds as bounds_of
+from shannon_game.estimators.guesses import guess_ranks
+from shannon_game.experiments.guesses.guess_bounds import GUESS_BOUND_COLUMNS
+from shannon_game.experiments.harness.outputs import write_outputs
 from tests.experiments.command import config, prepared
 
 # ann finds the first word at once and the second at the third guess; bo gives the second up after two

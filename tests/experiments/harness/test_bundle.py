@@ -15,18 +15,18 @@ import pytest
 import xarray as xr
 from omegaconf import OmegaConf
 
-from estimators.bets.examples import bet_study
-from estimators.comparison.examples import comparison_study
-from estimators.errors import InputError
-from estimators.guesses.examples import guess_study
-from experiments import accuracy, bet_perplexity, bundle, guess_bounds, human_loss, perplexity, pseudonymous
-from experiments.harness.bundle import latex_table, zip_folder
-from experiments.harness.bundle_checks import check_bundle, like_an_id, without_texts
-from experiments.harness.csv_tables import read_guarded_csv
-from experiments.harness.figures import new_figure
-from experiments.harness.pseudonyms import settings_with_pseudonyms
-from experiments.harness.result import ExperimentResult
-from inference.manifest import MANIFEST
+from shannon_game import accuracy, bet_perplexity, bundle, guess_bounds, human_loss, perplexity, pseudonymous
+from shannon_game.estimators.bets.examples import bet_study
+from shannon_game.estimators.comparison.examples import comparison_study
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.guesses.examples import guess_study
+from shannon_game.experiments.harness.bundle import latex_table, zip_folder
+from shannon_game.experiments.harness.bundle_checks import check_bundle, like_an_id, without_texts
+from shannon_game.experiments.harness.csv_tables import read_guarded_csv
+from shannon_game.experiments.harness.figures import new_figure
+from shannon_game.experiments.harness.pseudonyms import settings_with_pseudonyms
+from shannon_game.experiments.harness.result import ExperimentResult
+from shannon_game.inference.manifest import MANIFEST
 from tests.experiments.command import run
 
 NASTY = """\\ { } $ & # ^ _ % ~ < > | " ` [x] -- ?` 50% \\input{a} ünï"""

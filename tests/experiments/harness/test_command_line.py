@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from hydra.errors import MissingConfigException
 
-from estimators.errors import InputError
-from experiments.harness import command_line
-from experiments.harness.command_line import one_line, readable, search_path
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.harness import command_line
+from shannon_game.experiments.harness.command_line import one_line, readable, search_path
 from tests.experiments.command import config
 
 NAMES = [

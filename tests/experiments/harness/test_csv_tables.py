@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from experiments.harness.csv_tables import csv_text, guarded, read_guarded_csv, unguarded, write_csv
-from experiments.studies.table_file import read_table
+from shannon_game.experiments.harness.csv_tables import csv_text, guarded, read_guarded_csv, unguarded, write_csv
+from shannon_game.experiments.studies.table_file import read_table
 
 FORMULAS = ("=1+1", "=cmd|' /C calc'!A0", "+x", "-1+1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "\uff1d1", "'quoted", "''=")
 CELLS = st.sampled_from((*FORMULAS, "-1.5", "a\rb", '"', "")) | st.text(

@@ -13,28 +13,28 @@ import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimators.bets.examples import bet_study
-from estimators.cloze import cloze_items
-from estimators.cloze.examples import cloze_study
-from estimators.comparison import comparison_items
-from estimators.comparison.examples import comparison_study
-from estimators.documents.examples import documents_study
-from estimators.errors import InputError
-from estimators.guesses.examples import guess_study
-from estimators.rankings import score_study
-from estimators.rankings.examples import ranking_study
-from experiments import explore, perplexity
-from experiments.bets.explore import bet_exploration
-from experiments.cloze.explore import cloze_exploration
-from experiments.comparison.explore import comparison_exploration
-from experiments.guesses.explore import guess_exploration
-from experiments.harness import explore as explore_module
-from experiments.harness.exploration import BETTER, best_of, posterior_tables
-from experiments.harness.explore import MAX_ITEMS, _safe_json, check_explorer, explorer_page
-from experiments.harness.registry import EXTRAS
-from experiments.harness.result import ExperimentResult
-from experiments.rankings.explore import ranking_exploration
-from inference.posterior.arviz_adapter import from_groups
+from shannon_game import explore, perplexity
+from shannon_game.estimators.bets.examples import bet_study
+from shannon_game.estimators.cloze import cloze_items
+from shannon_game.estimators.cloze.examples import cloze_study
+from shannon_game.estimators.comparison import comparison_items
+from shannon_game.estimators.comparison.examples import comparison_study
+from shannon_game.estimators.documents.examples import documents_study
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.guesses.examples import guess_study
+from shannon_game.estimators.rankings import score_study
+from shannon_game.estimators.rankings.examples import ranking_study
+from shannon_game.experiments.bets.explore import bet_exploration
+from shannon_game.experiments.cloze.explore import cloze_exploration
+from shannon_game.experiments.comparison.explore import comparison_exploration
+from shannon_game.experiments.guesses.explore import guess_exploration
+from shannon_game.experiments.harness import explore as explore_module
+from shannon_game.experiments.harness.exploration import BETTER, best_of, posterior_tables
+from shannon_game.experiments.harness.explore import MAX_ITEMS, _safe_json, check_explorer, explorer_page
+from shannon_game.experiments.harness.registry import EXTRAS
+from shannon_game.experiments.harness.result import ExperimentResult
+from shannon_game.experiments.rankings.explore import ranking_exploration
+from shannon_game.inference.posterior.arviz_adapter import from_groups
 
 HOSTILE = [
     "</script><script>window.broken = 1</script>",

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from experiments import cloze_simulated, explore, perplexity, simulated
+from shannon_game import cloze_simulated, explore, perplexity, simulated
 
 pytestmark = pytest.mark.slow
 HOSTILE = "</script><script>window.broken = 1</script><img src=x onerror='window.broken = 1'>"

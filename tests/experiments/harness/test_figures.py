@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.harness import marks
-from experiments.harness.figures import Series, forest, legible, new_figure
-from experiments.harness.tables import short_names
+from shannon_game.experiments.harness import marks
+from shannon_game.experiments.harness.figures import Series, forest, legible, new_figure
+from shannon_game.experiments.harness.tables import short_names
 
 ROWS = pd.DataFrame(
     {

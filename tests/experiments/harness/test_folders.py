@@ -11,8 +11,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from estimators.errors import InputError
-from experiments.harness import folders
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.harness import folders
 from tests.experiments.command import TINY, break_experiment, command, environment, files, run
 from tests.same import assert_same_table
 
@@ -50,7 +50,7 @@ def test_any_path_can_be_an_override(text: str) -> None:
 
 @pytest.mark.subprocess
 def test_a_folder_belongs_to_the_process_that_lives(tmp_path: Path) -> None:
-    hold = "import sys, time; from pathlib import Path; from experiments.harness.folders import take\n"
+    hold = "import sys, time; from pathlib import Path; from shannon_game.experiments.harness.folders import take\n"
     hold += "take(Path(sys.argv[1])); print('taken', flush=True); time.sleep(600)"
     owner = subprocess.Popen(
         [sys.executable, "-c", hold, str(tmp_path)], stdout=subprocess.PIPE, text=True, env=environment()

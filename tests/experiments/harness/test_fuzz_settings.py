@@ -16,11 +16,11 @@ from hydra import compose, initialize_config_module
 from hydra.errors import HydraException
 from omegaconf.errors import OmegaConfBaseException
 
-from estimators.errors import InputError
-from experiments.harness.command_line import check_arguments, one_line
-from experiments.harness.job import SHARED, Job, before, prepare
-from experiments.harness.registry import entry_of, load_target
-from inference.settings import Settings
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.harness.command_line import check_arguments, one_line
+from shannon_game.experiments.harness.job import SHARED, Job, before, prepare
+from shannon_game.experiments.harness.registry import entry_of, load_target
+from shannon_game.inference.settings import Settings
 from tests.experiments.command import TINY
 from tests.experiments.studies.hostile.tables import KINDS, PAIRS, written
 from tests.experiments.studies.hostile.test_hostile_inputs import in_time

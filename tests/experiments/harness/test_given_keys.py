@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from omegaconf import OmegaConf
 
-from estimators.errors import InputError
-from experiments import run as command
-from experiments.harness.given_keys import hide_keys, refuse_keys
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments import run as command
+from shannon_game.experiments.harness.given_keys import hide_keys, refuse_keys
 from tests.experiments.command import run
 
 KEY = "sk-proj-0123456789abcdef"

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from experiments.harness.help import command_help
-from experiments.harness.registry import EXTRAS
+from shannon_game.experiments.harness.help import command_help
+from shannon_game.experiments.harness.registry import EXTRAS
 from tests.experiments.command import ROOT, environment
 
 
@@ -24,7 +24,7 @@ def test_the_help_is_the_one_that_hydra_prints() -> None:
 def test_the_help_imports_no_library_of_tables_or_figures() -> None:
     code = (
         "import sys; sys.argv = ['shannon-game', '--help']\n"
-        "from experiments.run import main\n"
+        "from shannon_game.experiments.run import main\n"
         "try:\n    main()\nexcept SystemExit:\n    pass\n"
         "heavy = {'pandas', 'xarray', 'matplotlib', 'scipy', 'h5netcdf', 'rich.table', 'torch', 'pymc'}\n"
         "print('found:', *sorted(heavy & set(sys.modules)))"
@@ -48,9 +48,9 @@ def test_help_of_every_experiment_and_study_prints_without_any_extra() -> None:
         "sys.meta_path[:] = map(Without, sys.meta_path)\n"
         "from importlib.resources import files\n"
         "from omegaconf import OmegaConf\n"
-        "from experiments.harness.help import experiment_help\n"
-        "from experiments.harness.stand_ins import import_for_settings\n"
-        "from inference.settings import setting_lines\n"
+        "from shannon_game.experiments.harness.help import experiment_help\n"
+        "from shannon_game.experiments.harness.stand_ins import import_for_settings\n"
+        "from shannon_game.inference.settings import setting_lines\n"
         "for group in ('exp', 'study'):\n"
         "    for file in files('conf').joinpath(group).iterdir():\n"
         "        if not file.name.endswith('.yaml'):\n            continue\n"
@@ -60,7 +60,7 @@ def test_help_of_every_experiment_and_study_prints_without_any_extra() -> None:
         "        assert function.__doc__, file.name\n"
         "print(experiment_help('human_loss'))\n"
         "sys.argv = ['shannon-game', 'human_loss']\n"
-        "from experiments.run import main\n"
+        "from shannon_game.experiments.run import main\n"
         "print(main())"
     )
     command = [sys.executable, "-c", code]

@@ -11,11 +11,11 @@ import pytest
 from hydra import compose, initialize_config_module
 from omegaconf import OmegaConf
 
-from estimators.errors import InputError
-from experiments import perplexity, simulated
-from experiments.harness.help import experiment_help
-from experiments.harness.registry import _OWN, EXTRAS, KINDS, Entry, entry_of, load_target
-from experiments.harness.result import ExperimentResult
+from shannon_game import perplexity, simulated
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.harness.help import experiment_help
+from shannon_game.experiments.harness.registry import _OWN, EXTRAS, KINDS, Entry, entry_of, load_target
+from shannon_game.experiments.harness.result import ExperimentResult
 from tests.experiments.command import ROOT, TINY, prepared, run, run_experiment
 
 
@@ -68,7 +68,7 @@ def test_every_yaml_registers_a_loader(name: str) -> None:
         (["n=0"], "n: is 0, should be a whole number, 1 or larger or null"),
         (["+data={root: x}"], "command line, data: does nothing: perplexity reads of the run's settings seed"),
         (["experiment._target_=nowhere.f"], "_target_: is 'nowhere.f', which cannot be imported"),
-        (["experiment._target_=experiments.run.main"], "which is no function with settings"),
+        (["experiment._target_=shannon_game.experiments.run.main"], "which is no function with settings"),
         (["experiment._target_=null"], "experiment 'perplexity', _target_: has no _target_"),
         (["experiment.kind=clozes"], "unknown kind 'clozes'; did you mean 'cloze'?"),
         (["+experiment.extra=bays"], "unknown extra 'bays'; did you mean 'bayes'?"),

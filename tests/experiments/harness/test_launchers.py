@@ -36,7 +36,7 @@ from hydra.experimental.callback import Callback
 
 class Break(Callback):
     def on_job_start(self, config, **kwargs):
-        import experiments.comparison.perplexity as module
+        import shannon_game.experiments.comparison.perplexity as module
 
         # a worker may do several jobs: mend what an earlier one broke
         real = getattr(module, "real", module.perplexity)

@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 from markdown_it import MarkdownIt
 
-from experiments import perplexity
-from experiments.harness.outputs import save_figures
-from experiments.harness.tables import markdown_plain, markdown_table, print_table
+from shannon_game import perplexity
+from shannon_game.experiments.harness.outputs import save_figures
+from shannon_game.experiments.harness.tables import markdown_plain, markdown_table, print_table
 from tests.estimators.comparison.comparison_studies import small_study
 
 HOSTILE = [r"$\frac{1$", "[/red]", "$x$", "a|b", "*b*", "_c_ d_e", "![x](y)", "<img src=x>", "`d", "&amp;", "~~s~~"]

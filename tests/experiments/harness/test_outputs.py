@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from matplotlib.figure import Figure
 from omegaconf import OmegaConf
 
-from estimators.errors import InputError
-from estimators.layout import add_note
-from experiments.harness.outputs import (
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import add_note
+from shannon_game.experiments.harness.outputs import (
     ExperimentResult,
     JobStatus,
     begin,
@@ -30,8 +30,8 @@ from experiments.harness.outputs import (
     write_outputs,
     write_status,
 )
-from experiments.harness.tables import cell_text, print_table, table_variables
-from inference.manifest import scratch
+from shannon_game.experiments.harness.tables import cell_text, print_table, table_variables
+from shannon_game.inference.manifest import scratch
 
 
 @pytest.fixture
@@ -188,7 +188,7 @@ def test_a_result_whose_place_is_taken_goes_beside_it(tmp_path):
 
 def test_a_kill_between_two_results_leaves_no_status_that_is_untrue(tmp_path, monkeypatch):
     run_in(tmp_path, {"a.csv": "1", "b.csv": "1"})
-    monkeypatch.setattr("inference.manifest.remove", lambda *_: 1 / 0)
+    monkeypatch.setattr("shannon_game.inference.manifest.remove", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         run_in(tmp_path, {"a.csv": "2"})
     monkeypatch.undo()

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from omegaconf import DictConfig, OmegaConf
 
-from estimators.code_identity import code_hash
-from experiments.harness import outputs
-from experiments.harness.folders import release, take
-from experiments.harness.outputs import JobStatus, job_code, write_status
-from experiments.harness.resume import (
+from shannon_game.estimators.code_identity import code_hash
+from shannon_game.experiments.harness import outputs
+from shannon_game.experiments.harness.folders import release, take
+from shannon_game.experiments.harness.outputs import JobStatus, job_code, write_status
+from shannon_game.experiments.harness.resume import (
     JobIdentity,
     clear_work,
     content_hash,
@@ -195,7 +195,7 @@ def test_a_sweep_does_again_what_no_longer_fits(tmp_path: Path) -> None:
     assert sweep("resume=true") == [f"job {job}: done again: {reason}" for job in (0, 1)]
     assert (folder / "0/table.csv").read_text() != first
 
-    patch = "import estimators.code_identity as module\nmodule.code_hash = lambda *names: 'f' * 64"
+    patch = "import shannon_game.estimators.code_identity as module\nmodule.code_hash = lambda *names: 'f' * 64"
     assert sweep("resume=true", patch=patch) == [f"job {job}: done again: the code has changed since" for job in (0, 1)]
     status = json.loads((folder / "0/status.json").read_text())
     assert status["code_hash"] == "f" * 64

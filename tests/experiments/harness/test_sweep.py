@@ -12,11 +12,11 @@ import time
 import pytest
 from hydra.utils import get_object
 
-from experiments.comparison.sample_size import bias_by_kl_figure
-from experiments.harness.figures import new_figure
-from experiments.harness.outputs import JobStatus, write_status
-from experiments.harness.sweep import collect, refusal, summary_table, swept_settings, write_summary
-from inference.manifest import claim
+from shannon_game.experiments.comparison.sample_size import bias_by_kl_figure
+from shannon_game.experiments.harness.figures import new_figure
+from shannon_game.experiments.harness.outputs import JobStatus, write_status
+from shannon_game.experiments.harness.sweep import collect, refusal, summary_table, swept_settings, write_summary
+from shannon_game.inference.manifest import claim
 from tests.experiments.command import TINY, break_experiment, command, config, environment, run
 from tests.same import assert_same_table
 

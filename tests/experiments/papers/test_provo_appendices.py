@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from estimators.errors import InputError
-from experiments import provo
-from experiments.papers.provo.appendix_figures import appendix_figures, training_losses
-from experiments.papers.provo.calibration import appendix_calibration
+from shannon_game import provo
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.papers.provo.appendix_figures import appendix_figures, training_losses
+from shannon_game.experiments.papers.provo.calibration import appendix_calibration
 from tests.experiments.studies.cloze import tiny_provo
 
 ORACLE = "Additional_Experiments/Appendix_A/uncertainty_results/cal_metrics_oracle.json"

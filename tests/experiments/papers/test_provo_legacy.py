@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from estimators.errors import InputError
-from experiments import cloze_simulated
-from experiments.papers.provo.ard import ard_legacy
-from experiments.papers.provo.quirks import legacy_columns
-from models.cloze.ard_columns import PREDICTORS
+from shannon_game import cloze_simulated
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.papers.provo.ard import ard_legacy
+from shannon_game.experiments.papers.provo.quirks import legacy_columns
+from shannon_game.models.cloze.ard_columns import PREDICTORS
 from tests.experiments.command import prepared, run_experiment
 from tests.experiments.studies.cloze import tiny_provo
 from tests.oracles.ard import paper_rows

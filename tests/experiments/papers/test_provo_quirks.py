@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from estimators.cloze import (
+from shannon_game.estimators.cloze import (
     SplitHalves,
     WordCounts,
     count_words,
@@ -19,11 +19,11 @@ from estimators.cloze import (
     tvd_between_split_halves,
     tvd_to_split_halves,
 )
-from estimators.cloze.simulation import ClozeSimulation
-from estimators.cloze.split_halves import split_half_top_words
-from estimators.cloze.words import FAILED
-from estimators.errors import InputError
-from experiments.papers.provo.quirks import (
+from shannon_game.estimators.cloze.simulation import ClozeSimulation
+from shannon_game.estimators.cloze.split_halves import split_half_top_words
+from shannon_game.estimators.cloze.words import FAILED
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.papers.provo.quirks import (
     PUBLISHED,
     PUBLISHED_RAW,
     improved_legacy,

@@ -9,12 +9,19 @@ from pathlib import Path
 import pytest
 from omegaconf import OmegaConf
 
-from estimators.errors import InputError
-from estimators.layout import notes
-from experiments.papers.published import COLUMNS, published
-from experiments.papers.published_study import EXPLAINED, NOT_REPRODUCIBLE, REPRODUCED, judge, number_of, parse_select
-from experiments.papers.ranks_published import read_published
-from experiments.papers.reproduce.parts import ADDED, DATA, DISPLAYS, PAPERS, PARTS
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import notes
+from shannon_game.experiments.papers.published import COLUMNS, published
+from shannon_game.experiments.papers.published_study import (
+    EXPLAINED,
+    NOT_REPRODUCIBLE,
+    REPRODUCED,
+    judge,
+    number_of,
+    parse_select,
+)
+from shannon_game.experiments.papers.ranks_published import read_published
+from shannon_game.experiments.papers.reproduce.parts import ADDED, DATA, DISPLAYS, PAPERS, PARTS
 from tests.experiments.command import ROOT, config
 
 

@@ -11,8 +11,8 @@ import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimators.errors import InputError
-from experiments.papers.published_study import (
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.papers.published_study import (
     DIFFERS,
     EXPLAINED,
     NO_VALUE,

@@ -17,12 +17,12 @@ import pytest
 from hydra import compose, initialize_config_module
 from omegaconf import DictConfig
 
-from estimators.errors import InputError
-from experiments.harness.command_line import quoted
-from experiments.harness.job import load_study, prepare
-from experiments.harness.outputs import write_outputs
-from experiments.harness.result import ExperimentResult
-from experiments.papers.published_study import (
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.harness.command_line import quoted
+from shannon_game.experiments.harness.job import load_study, prepare
+from shannon_game.experiments.harness.outputs import write_outputs
+from shannon_game.experiments.harness.result import ExperimentResult
+from shannon_game.experiments.papers.published_study import (
     DATA_MISSING,
     DIFFERS,
     EXPLAINED,
@@ -34,9 +34,9 @@ from experiments.papers.published_study import (
     VERDICTS,
     WITHIN_TOLERANCE,
 )
-from experiments.papers.reproduce.experiment import TABLE_COLUMNS, ReproduceSettings, value_of
-from experiments.papers.reproduce.parts import PAPERS, PARTS
-from experiments.papers.reproduce.run import data_root, plan
+from shannon_game.experiments.papers.reproduce.experiment import TABLE_COLUMNS, ReproduceSettings, value_of
+from shannon_game.experiments.papers.reproduce.parts import PAPERS, PARTS
+from shannon_game.experiments.papers.reproduce.run import data_root, plan
 from tests.experiments.command import ROOT, command, environment, run
 from tests.experiments.harness.test_html_page import Page, fetched
 from tests.experiments.studies.cloze import tiny_provo

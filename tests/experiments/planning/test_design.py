@@ -9,16 +9,16 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from estimators.comparison import token_pool
-from estimators.errors import InputError
-from experiments import design, designed_simulated, question_worth, simulated
-from experiments.harness.outputs import write_outputs
-from experiments.planning.games import Outcome, equation_5
-from experiments.planning.pilot import pilot_populations
-from experiments.planning.points import DesignPoint, design_points, n_people, people_minutes
-from experiments.planning.replicates import fresh_studies, keeps_promise, summarise
-from experiments.planning.settings import GAMES, Costs, DesignSettings
-from experiments.planning.worlds import N_TRIED, draw_worlds, guessed_ranks, study_contexts
+from shannon_game import design, designed_simulated, question_worth, simulated
+from shannon_game.estimators.comparison import token_pool
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.harness.outputs import write_outputs
+from shannon_game.experiments.planning.games import Outcome, equation_5
+from shannon_game.experiments.planning.pilot import pilot_populations
+from shannon_game.experiments.planning.points import DesignPoint, design_points, n_people, people_minutes
+from shannon_game.experiments.planning.replicates import fresh_studies, keeps_promise, summarise
+from shannon_game.experiments.planning.settings import GAMES, Costs, DesignSettings
+from shannon_game.experiments.planning.worlds import N_TRIED, draw_worlds, guessed_ranks, study_contexts
 from tests.experiments.command import config, prepared, run_experiment
 
 ONE = {"n_draws": 1, "n_answers": 1, "n_comparisons": 1}

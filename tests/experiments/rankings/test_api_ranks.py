@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from estimators.errors import InputError
-from experiments.harness.outputs import write_outputs
-from experiments.harness.result import ExperimentResult
-from experiments.rankings.api_ranks import _joined, _whole
-from experiments.studies.rankings.table import ranking_table
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.harness.outputs import write_outputs
+from shannon_game.experiments.harness.result import ExperimentResult
+from shannon_game.experiments.rankings.api_ranks import _joined, _whole
+from shannon_game.experiments.studies.rankings.table import ranking_table
 from tests.experiments.command import config, prepared
 from tests.inference.api.fake_server import KEY, FakeEndpoint, never, ranking, serving
 

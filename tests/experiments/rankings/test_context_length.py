@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from estimators.errors import InputError
-from estimators.rankings.scores import average_score
-from experiments.harness.outputs import write_outputs
-from experiments.harness.result import ExperimentResult
-from experiments.rankings.context_length import places
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.rankings.scores import average_score
+from shannon_game.experiments.harness.outputs import write_outputs
+from shannon_game.experiments.harness.result import ExperimentResult
+from shannon_game.experiments.rankings.context_length import places
 from tests.experiments.command import config, prepared, run_experiment
 from tests.experiments.tiny_language_models import named, write_models, write_texts
 from tests.inference.lm import exact_word_models

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from estimators.errors import InputError
-from estimators.rankings import guess_bounds
-from estimators.rankings.examples import ranking_study
-from experiments import rank_bounds
-from experiments.harness.outputs import write_outputs
-from experiments.rankings.rank_bounds import RANK_BOUND_COLUMNS
+from shannon_game import rank_bounds
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.rankings import guess_bounds
+from shannon_game.estimators.rankings.examples import ranking_study
+from shannon_game.experiments.harness.outputs import write_outputs
+from shannon_game.experiments.rankings.rank_bounds import RANK_BOUND_COLUMNS
 from tests.experiments.command import config, prepared
 from tests.experiments.studies.rankings import tiny_ranks
 

@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from estimators.errors import InputError
-from estimators.rankings import paired_separation
-from estimators.rankings.examples import ranking_study
-from experiments import rank_perplexity, rank_scores
-from experiments.harness.outputs import write_outputs
-from experiments.rankings.rank_scores.experiment import EASY_COLUMNS, SEPARATION_COLUMNS, easy_tokens
+from shannon_game import rank_perplexity, rank_scores
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.rankings import paired_separation
+from shannon_game.estimators.rankings.examples import ranking_study
+from shannon_game.experiments.harness.outputs import write_outputs
+from shannon_game.experiments.rankings.rank_scores.experiment import EASY_COLUMNS, SEPARATION_COLUMNS, easy_tokens
 from tests.experiments.command import config, prepared
 from tests.experiments.studies.rankings import tiny_ranks
 

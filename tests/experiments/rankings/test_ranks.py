@@ -9,16 +9,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from estimators.errors import InputError
-from estimators.rankings import score_study
-from experiments.harness.job import Job
-from experiments.harness.outputs import write_outputs
-from experiments.harness.result import ExperimentResult
-from experiments.papers.ranks_published import compare_with_published
-from experiments.rankings.rank_recovery import TruthSettings, _program, simulate_ranks
-from experiments.rankings.ranks.experiment import ranks
-from experiments.rankings.windows import scores_by_window
-from models.rankings.slopes import rank_data
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.rankings import score_study
+from shannon_game.experiments.harness.job import Job
+from shannon_game.experiments.harness.outputs import write_outputs
+from shannon_game.experiments.harness.result import ExperimentResult
+from shannon_game.experiments.papers.ranks_published import compare_with_published
+from shannon_game.experiments.rankings.rank_recovery import TruthSettings, _program, simulate_ranks
+from shannon_game.experiments.rankings.ranks.experiment import ranks
+from shannon_game.experiments.rankings.windows import scores_by_window
+from shannon_game.models.rankings.slopes import rank_data
 from tests.experiments.command import config, prepared, run_experiment
 from tests.experiments.studies.rankings import tiny_ranks
 

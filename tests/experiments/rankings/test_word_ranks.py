@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from estimators.errors import InputError
-from experiments import rules, written
-from experiments.harness.outputs import write_outputs
-from experiments.rankings.word_ranks import EVERYTHING
-from inference.lm import ModelSettings, encode, load_language_model, word_log_probs
+from shannon_game import rules, written
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.harness.outputs import write_outputs
+from shannon_game.experiments.rankings.word_ranks import EVERYTHING
+from shannon_game.inference.lm import ModelSettings, encode, load_language_model, word_log_probs
 from tests.experiments.command import config, prepared
 from tests.experiments.tiny_language_models import named, write_models, write_texts
 

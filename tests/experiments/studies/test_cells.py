@@ -12,10 +12,7 @@ import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimators.comparison.examples import comparison_study as example
-from estimators.errors import InputError
-from estimators.layout import notes
-from experiments import (
+from shannon_game import (
     bet_study,
     bet_table,
     cloze_simulated,
@@ -28,8 +25,11 @@ from experiments import (
     ranking_study,
     ranking_table,
 )
-from experiments.studies.cells import folded, read_numbers
-from experiments.studies.parsing import objects
+from shannon_game.estimators.comparison.examples import comparison_study as example
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import notes
+from shannon_game.experiments.studies.cells import folded, read_numbers
+from shannon_game.experiments.studies.parsing import objects
 
 CANDIDATES = pd.DataFrame(
     {

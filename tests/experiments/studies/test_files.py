@@ -17,10 +17,10 @@ from pathlib import Path
 
 import pytest
 
-from estimators.errors import InputError
-from experiments.studies import files
-from experiments.studies.downloads import fetch_archive
-from experiments.studies.files import (
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.studies import files
+from shannon_game.experiments.studies.downloads import fetch_archive
+from shannon_game.experiments.studies.files import (
     ArchiveFiles,
     FolderFiles,
     MissingFilesError,

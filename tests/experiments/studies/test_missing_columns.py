@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from estimators.errors import InputError
-from experiments import bet_study, cloze_study, comparison_study, guess_study, ranking_study
+from shannon_game import bet_study, cloze_study, comparison_study, guess_study, ranking_study
+from shannon_game.estimators.errors import InputError
 
 PAIRS = {
     "item": ["q"], "draw": [1], "context": ["a"], "target": ["b"], "candidate": ["c"],

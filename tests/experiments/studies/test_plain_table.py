@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from estimators.errors import InputError
-from experiments.studies.plain_table import Table, specification, table_of
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.studies.plain_table import Table, specification, table_of
 
 SPEC = specification(id="who", text="word", whole="n", number_or_empty="x", logprob_or_empty="lp")
 NAMES = {"who": "worker", "word": "said", "n": "n", "x": "x", "lp": "lp"}

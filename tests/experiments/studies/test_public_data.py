@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from estimators.errors import InputError
-from experiments.harness.resume import job_identity
-from experiments.papers.reproduce.run import data_root
-from experiments.studies.comparison.lm_game import lm_game
-from experiments.studies.public_data import VARIABLE, with_public_folders
-from experiments.studies.rankings.rank_perplexity import rank_perplexity
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.harness.resume import job_identity
+from shannon_game.experiments.papers.reproduce.run import data_root
+from shannon_game.experiments.studies.comparison.lm_game import lm_game
+from shannon_game.experiments.studies.public_data import VARIABLE, with_public_folders
+from shannon_game.experiments.studies.rankings.rank_perplexity import rank_perplexity
 from tests.experiments.command import config
 from tests.experiments.studies.comparison.tiny_lm_game import CONFIG, RESPONSES, contents, write_folder
 

@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from estimators.layout import notes
-from experiments.studies.cloze.table import cloze_study, cloze_table
-from experiments.studies.plain_table import table_of
-from experiments.studies.survey_export import without_survey_headers
+from shannon_game.estimators.layout import notes
+from shannon_game.experiments.studies.cloze.table import cloze_study, cloze_table
+from shannon_game.experiments.studies.plain_table import table_of
+from shannon_game.experiments.studies.survey_export import without_survey_headers
 
 NAMES = ["StartDate", "Status", "Finished", "ResponseId", "DistributionChannel", "1_Q17", "2_Q17"]
 QUESTIONS = ["Start Date", "Response Type", "Finished", "Response ID", "Distribution Channel", "The cat", "A, dog"]

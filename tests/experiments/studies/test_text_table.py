@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from estimators.errors import InputError
-from experiments.studies import text_table
-from experiments.studies.plain_table import MOST_COLUMNS, Table, table_of
-from experiments.studies.table_file import read_table
-from experiments.studies.table_settings import TableFile
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.studies import text_table
+from shannon_game.experiments.studies.plain_table import MOST_COLUMNS, Table, table_of
+from shannon_game.experiments.studies.table_file import read_table
+from shannon_game.experiments.studies.table_settings import TableFile
 
 ROWS = "who,said,n\nann,dog,1\nbo,cat,2\nce,cow,3\n"
 

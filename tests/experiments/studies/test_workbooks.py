@@ -8,8 +8,8 @@ from collections.abc import Callable
 
 import pytest
 
-from estimators.errors import InputError
-from experiments.studies.workbooks import read_sheet
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.studies.workbooks import read_sheet
 from tests.experiments.studies.rankings.tiny_ranks import workbook
 
 SHEET = "xl/worksheets/sheet1.xml"

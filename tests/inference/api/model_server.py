@@ -1,7 +1,7 @@
 """An OpenAI-style endpoint over a real causal language model: plain transformers, one question at a time.
 
-Nothing of ``inference.lm`` computes its answers: what comes through it is compared with what the engine says. Run it
-with SmolLM2 by ``python -m tests.inference.api.model_server PORT``.
+Nothing of ``shannon_game.inference.lm`` computes its answers: what comes through it is compared with what the engine
+says. Run it with SmolLM2 by ``python -m tests.inference.api.model_server PORT``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from inference.lm.language_model import LanguageModel
+from shannon_game.inference.lm.language_model import LanguageModel
 from tests.inference.api.fake_server import FakeEndpoint, handler, never
 
 
@@ -96,8 +96,8 @@ def listed_plain(positions: list[tuple[str, list[tuple[str, float]]]]) -> dict[s
 
 def main() -> None:
     """Serve SmolLM2 on this machine until the process ends."""
-    from inference.lm.loading import load_language_model
-    from inference.lm.settings import ModelSettings
+    from shannon_game.inference.lm.loading import load_language_model
+    from shannon_game.inference.lm.settings import ModelSettings
 
     torch.set_num_threads(1)
     model = load_language_model(ModelSettings(name="smollm2", source="smollm2", bos="<|endoftext|>", device="cpu"))

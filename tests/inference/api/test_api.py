@@ -21,16 +21,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimators.errors import InputError
-from estimators.layout import notes
-from estimators.rankings import score_study
-from inference.api.calls import call_for, positions_of, tokens_paid
-from inference.api.connection import seconds_of
-from inference.api.keys import key_of
-from inference.api.scoring import TextWindow, estimate_cost, score_windows
-from inference.api.settings import ApiSettings
-from inference.api.store import AnswerStore, BudgetSpentError
-from inference.settings import Settings, settings_from
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import notes
+from shannon_game.estimators.rankings import score_study
+from shannon_game.inference.api.calls import call_for, positions_of, tokens_paid
+from shannon_game.inference.api.connection import seconds_of
+from shannon_game.inference.api.keys import key_of
+from shannon_game.inference.api.scoring import TextWindow, estimate_cost, score_windows
+from shannon_game.inference.api.settings import ApiSettings
+from shannon_game.inference.api.store import AnswerStore, BudgetSpentError
+from shannon_game.inference.settings import Settings, settings_from
 from tests.inference.api.fake_server import FAULTS, KEY, FakeEndpoint, completion, never, ranking, serving, three_in_ten
 
 ROOT = Path(__file__).parents[3]
@@ -140,7 +140,7 @@ def test_faults_lose_no_call_and_double_none(tmp_path: Path) -> None:
 RUN = """
 import sys
 from pathlib import Path
-from inference.api.scoring import score_windows
+from shannon_game.inference.api.scoring import score_windows
 from tests.inference.api.test_api import settings, windows
 study = score_windows(windows(20, 10), settings(sys.argv[1]), Path(sys.argv[2]))
 print(study.sizes["token"])

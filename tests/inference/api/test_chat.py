@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from estimators.errors import InputError
-from inference.api.calls import UnusableAnswerError, WrongAnswerError
-from inference.api.chat import ChatAnswer, ChatQuestion, answer_reader, ask_questions, chat_call
-from inference.api.client import UnusableCallError
-from inference.api.store import BudgetSpentError
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.api.calls import UnusableAnswerError, WrongAnswerError
+from shannon_game.inference.api.chat import ChatAnswer, ChatQuestion, answer_reader, ask_questions, chat_call
+from shannon_game.inference.api.client import UnusableCallError
+from shannon_game.inference.api.store import BudgetSpentError
 from tests.inference.api.fake_server import KEY, never, serving, three_in_ten
 from tests.inference.api.talking_server import TalkingEndpoint
 from tests.inference.api.test_api import settings

@@ -20,13 +20,13 @@ from urllib.parse import quote
 
 import pytest
 
-from estimators.errors import InputError
-from inference.api.calls import Position, call_for, positions_of
-from inference.api.client import ApiClient
-from inference.api.keys import holds_key
-from inference.api.scoring import TextWindow, score_windows
-from inference.api.settings import ApiSettings
-from inference.api.store import AnswerStore
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.api.calls import Position, call_for, positions_of
+from shannon_game.inference.api.client import ApiClient
+from shannon_game.inference.api.keys import holds_key
+from shannon_game.inference.api.scoring import TextWindow, score_windows
+from shannon_game.inference.api.settings import ApiSettings
+from shannon_game.inference.api.store import AnswerStore
 from tests.inference.api.hostile_server import (
     HUNG,
     KEY,

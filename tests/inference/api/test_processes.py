@@ -14,10 +14,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from inference.api import store as answer_store
-from inference.api.client import StoppedError
-from inference.api.scoring import score_windows
-from inference.api.store import AnswerStore, BudgetSpentError
+from shannon_game.inference.api import store as answer_store
+from shannon_game.inference.api.client import StoppedError
+from shannon_game.inference.api.scoring import score_windows
+from shannon_game.inference.api.store import AnswerStore, BudgetSpentError
 from tests.inference.api.fake_server import KEY, FakeEndpoint, never, serving
 from tests.inference.api.test_api import ROOT, settings, windows
 
@@ -28,7 +28,7 @@ RUN = f"""
 import sys
 from pathlib import Path
 from types import SimpleNamespace
-from inference.api.scoring import score_windows
+from shannon_game.inference.api.scoring import score_windows
 from tests.inference.api.test_api import settings, windows
 chosen = settings(sys.argv[1], concurrency={AT_ONCE}, timeout_s=float(sys.argv[3]), budget_usd=float(sys.argv[4]))
 study = score_windows(windows({WINDOWS}, {TOKENS}), chosen, Path(sys.argv[2]))

@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from estimators.rankings.ranks import rank_at, ranks_among
-from estimators.rankings.study import match_in_study
-from inference.api.scoring import TextWindow, score_windows
-from inference.api.settings import ApiSettings
+from shannon_game.estimators.rankings.ranks import rank_at, ranks_among
+from shannon_game.estimators.rankings.study import match_in_study
+from shannon_game.inference.api.scoring import TextWindow, score_windows
+from shannon_game.inference.api.settings import ApiSettings
 
 pytestmark = pytest.mark.slow
 
@@ -67,10 +67,10 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def test_the_same_ranks_through_the_server_and_directly(url: str, tmp_path: Path) -> None:
     """What differs is explained by 4-bit arithmetic: two tokens change places only where they are about as probable."""
-    from inference.lm.language_model import encode, token_strings
-    from inference.lm.loading import load_language_model
-    from inference.lm.settings import ModelSettings
-    from inference.lm.windows import score_windows as score_directly
+    from shannon_game.inference.lm.language_model import encode, token_strings
+    from shannon_game.inference.lm.loading import load_language_model
+    from shannon_game.inference.lm.settings import ModelSettings
+    from shannon_game.inference.lm.windows import score_windows as score_directly
 
     model = load_language_model(ModelSettings(name="smollm2", source="smollm2", bos="none", device="cpu"))
     ids = encode(model, [TEXT])[0]

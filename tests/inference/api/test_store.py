@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from estimators.errors import InputError
-from estimators.layout import notes
-from inference.api.calls import call_for
-from inference.api.scoring import score_windows
-from inference.api.store import AnswerStore
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import notes
+from shannon_game.inference.api.calls import call_for
+from shannon_game.inference.api.scoring import score_windows
+from shannon_game.inference.api.store import AnswerStore
 from tests.inference.api.hostile_server import KEY, Say, answer, hostile, says, then
 from tests.inference.api.test_hostile import asked, settings, windows
 

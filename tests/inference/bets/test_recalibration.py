@@ -7,18 +7,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from estimators import bets
-from estimators.errors import InputError
-from inference.bets.examples import recalibration_posterior
-from inference.bets.recalibration import held_out_losses, recalibrated_losses
-from inference.bets.sbc import recalibration_sbc, small_recalibration_design
-from inference.posterior.arviz_adapter import group
-from inference.posterior.predictive import complete
-from inference.posterior.sampling import sample
-from inference.posterior.sbc import JOINT_LOG_LIKELIHOOD, run_sbc
-from inference.posterior.sbc_bands import judge_ranks
-from models.bets.recalibration import recalibration_model
-from models.bets.recalibration_data import recalibration_data
+from shannon_game.estimators import bets
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.bets.examples import recalibration_posterior
+from shannon_game.inference.bets.recalibration import held_out_losses, recalibrated_losses
+from shannon_game.inference.bets.sbc import recalibration_sbc, small_recalibration_design
+from shannon_game.inference.posterior.arviz_adapter import group
+from shannon_game.inference.posterior.predictive import complete
+from shannon_game.inference.posterior.sampling import sample
+from shannon_game.inference.posterior.sbc import JOINT_LOG_LIKELIHOOD, run_sbc
+from shannon_game.inference.posterior.sbc_bands import judge_ranks
+from shannon_game.models.bets.recalibration import recalibration_model
+from shannon_game.models.bets.recalibration_data import recalibration_data
 
 
 def test_the_design_is_a_model() -> None:

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from estimators.errors import InputError
-from inference.cloze.ard import (
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.cloze.ard import (
     average_effects,
     comparable,
     draw_targets,
@@ -19,12 +19,12 @@ from inference.cloze.ard import (
     row_log_likelihood,
     sklearn_ard,
 )
-from inference.cloze.ard_sbc import ard_sbc, interval_coverage
-from inference.posterior.arviz_adapter import ess_bulk, group
-from inference.posterior.sampling import sample
-from models.cloze.ard import ard_model
-from models.cloze.ard_data import ard_data
-from models.cloze.ard_priors import FixedScales
+from shannon_game.inference.cloze.ard_sbc import ard_sbc, interval_coverage
+from shannon_game.inference.posterior.arviz_adapter import ess_bulk, group
+from shannon_game.inference.posterior.sampling import sample
+from shannon_game.models.cloze.ard import ard_model
+from shannon_game.models.cloze.ard_data import ard_data
+from shannon_game.models.cloze.ard_priors import FixedScales
 from tests.models.cloze.test_ard import log_densities, some_data, values_of
 
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from estimators.cloze.distances import total_variation
-from estimators.cloze.distributions import WordCounts, relative_frequencies
-from estimators.cloze.simulation import ClozeSimulation, simulate_cloze_study
-from estimators.cloze.study_words import study_words
-from estimators.cloze.words import WORD_RULES
-from inference.cloze.tvd import TvdPosterior, tvd_posterior
-from inference.posterior.arviz_adapter import from_groups, group
-from inference.posterior.sampling import sample, written_model
-from models.cloze.tvd import word_pair_data, word_pair_model
-from models.cloze.word_pair_density import word_pair_density
+from shannon_game.estimators.cloze.distances import total_variation
+from shannon_game.estimators.cloze.distributions import WordCounts, relative_frequencies
+from shannon_game.estimators.cloze.simulation import ClozeSimulation, simulate_cloze_study
+from shannon_game.estimators.cloze.study_words import study_words
+from shannon_game.estimators.cloze.words import WORD_RULES
+from shannon_game.inference.cloze.tvd import TvdPosterior, tvd_posterior
+from shannon_game.inference.posterior.arviz_adapter import from_groups, group
+from shannon_game.inference.posterior.sampling import sample, written_model
+from shannon_game.models.cloze.tvd import word_pair_data, word_pair_model
+from shannon_game.models.cloze.word_pair_density import word_pair_density
 from tests.truth import FAR, distance, smallest_ess
 
 
@@ -74,7 +74,7 @@ def test_coverage(n: int, n_items: int, seed_offset: int) -> None:
 
 def test_distances_are_those_of_the_distributions_drawn() -> None:
     """Counts of a million from two known distributions leave nothing to guess: the draws are at their TVD."""
-    from estimators.cloze.distributions import count_words
+    from shannon_game.estimators.cloze.distributions import count_words
 
     p, q = np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.3, 0.5])
     counts = [count_words([0, 0, 0], range(3), (share * 1e6).astype(int), n_contexts=1) for share in (p, q)]

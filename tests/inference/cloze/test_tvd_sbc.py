@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from estimators.errors import InputError
-from inference.cloze.tvd_sbc import draw_word_pairs, word_pair_sbc
-from inference.posterior.sbc import SbcSettings, run_sbc
-from inference.posterior.sbc_bands import judge_ranks
-from models.cloze.tvd import WordPairPriors
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.cloze.tvd_sbc import draw_word_pairs, word_pair_sbc
+from shannon_game.inference.posterior.sbc import SbcSettings, run_sbc
+from shannon_game.inference.posterior.sbc_bands import judge_ranks
+from shannon_game.models.cloze.tvd import WordPairPriors
 from tests.models.cloze.test_tvd import values_of
 
 

@@ -8,19 +8,19 @@ import pytest
 import xarray as xr
 from scipy.special import expit, logit
 
-from estimators.comparison import round_reports
-from estimators.errors import InputError
-from inference.comparison.calibration_curves import (
+from shannon_game.estimators.comparison import round_reports
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.comparison.calibration_curves import (
     outcome_log_likelihood,
     predicted_reports,
     reliability_curves,
     report_shares,
 )
-from inference.posterior.arviz_adapter import group
-from inference.posterior.sampling import sample
-from models.comparison.calibration import calibration_model
-from models.comparison.calibration_data import ReportData, binary_outcomes, binary_reports
-from models.comparison.report_process import report_model
+from shannon_game.inference.posterior.arviz_adapter import group
+from shannon_game.inference.posterior.sampling import sample
+from shannon_game.models.comparison.calibration import calibration_model
+from shannon_game.models.comparison.calibration_data import ReportData, binary_outcomes, binary_reports
+from shannon_game.models.comparison.report_process import report_model
 from tests.oracles.calibration import outcome_log_likelihood as reference
 from tests.truth import FAR, distance
 

@@ -9,15 +9,21 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from estimators.comparison import ParticipantPopulation, rounding_scheme
-from estimators.comparison.examples import comparison_study
-from estimators.comparison.simulation.settings import SimulationSettings
-from estimators.comparison.simulation.study import simulate_comparison_study
-from estimators.errors import InputError
-from inference.comparison.participant_fit import Anchor, ParticipantFit, design_matrix, fit_participants, top1_weights
-from inference.comparison.participant_gap import loss_gap
-from inference.posterior.arviz_adapter import group
-from models.comparison.participant_data import participant_data, with_reports
+from shannon_game.estimators.comparison import ParticipantPopulation, rounding_scheme
+from shannon_game.estimators.comparison.examples import comparison_study
+from shannon_game.estimators.comparison.simulation.settings import SimulationSettings
+from shannon_game.estimators.comparison.simulation.study import simulate_comparison_study
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.comparison.participant_fit import (
+    Anchor,
+    ParticipantFit,
+    design_matrix,
+    fit_participants,
+    top1_weights,
+)
+from shannon_game.inference.comparison.participant_gap import loss_gap
+from shannon_game.inference.posterior.arviz_adapter import group
+from shannon_game.models.comparison.participant_data import participant_data, with_reports
 from tests.models.comparison.participant_studies import believers
 
 FAR = 3.5

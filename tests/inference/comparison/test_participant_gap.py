@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from estimators.errors import InputError
-from inference.comparison.participant_gap import (
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.comparison.participant_gap import (
     OBJECTIVES,
     SharedBelief,
     loss_gap,
@@ -18,7 +18,7 @@ from inference.comparison.participant_gap import (
     tail_share,
     top1_rate,
 )
-from models.comparison.participant_data import ParticipantData
+from shannon_game.models.comparison.participant_data import ParticipantData
 from tests.models.comparison.participant_studies import by_hand
 from tests.oracles.participants import label_loss
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy.special import logsumexp
 
-from estimators.comparison import QuestionDesign
+from shannon_game.estimators.comparison import QuestionDesign
 from tests.benchmarks.participant_sbc import LAW, N_RANKED, Sizes, judged, log_ratios, ranked, world
 
 TINY = Sizes(12, 200, QuestionDesign(n_participants=12))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from estimators.comparison import ParticipantPopulation
-from estimators.comparison.examples import comparison_study
-from estimators.errors import InputError
-from inference.comparison.participant_fit import Anchor, ParticipantFit, fit_participants
-from inference.comparison.participant_sensitivity import leave_one_out, scaled_priors, unusual_participants
-from models.comparison.participant_data import participant_data, with_reports, without_participants
-from models.comparison.participants import ParticipantPriors
+from shannon_game.estimators.comparison import ParticipantPopulation
+from shannon_game.estimators.comparison.examples import comparison_study
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.comparison.participant_fit import Anchor, ParticipantFit, fit_participants
+from shannon_game.inference.comparison.participant_sensitivity import leave_one_out, scaled_priors, unusual_participants
+from shannon_game.models.comparison.participant_data import participant_data, with_reports, without_participants
+from shannon_game.models.comparison.participants import ParticipantPriors
 from tests.models.comparison.participant_studies import believers
 
 

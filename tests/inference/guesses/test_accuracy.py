@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from estimators.errors import InputError
-from estimators.guesses import with_model_answers
-from inference.guesses.accuracy import (
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.guesses import with_model_answers
+from shannon_game.inference.guesses.accuracy import (
     beats_every,
     best_participant,
     fitted_probability,
@@ -21,13 +21,13 @@ from inference.guesses.accuracy import (
     predicted_hits,
     stored_accuracy_draws,
 )
-from inference.guesses.sbc import accuracy_sbc, small_accuracy_design
-from inference.posterior.arviz_adapter import InferenceData, group
-from inference.posterior.sampling import sample
-from inference.posterior.sbc import run_sbc
-from inference.posterior.sbc_bands import judge_ranks
-from models.guesses.accuracy import accuracy_model
-from models.guesses.accuracy_data import AccuracyData, accuracy_data, practice_amount
+from shannon_game.inference.guesses.sbc import accuracy_sbc, small_accuracy_design
+from shannon_game.inference.posterior.arviz_adapter import InferenceData, group
+from shannon_game.inference.posterior.sampling import sample
+from shannon_game.inference.posterior.sbc import run_sbc
+from shannon_game.inference.posterior.sbc_bands import judge_ranks
+from shannon_game.models.guesses.accuracy import accuracy_model
+from shannon_game.models.guesses.accuracy_data import AccuracyData, accuracy_data, practice_amount
 from tests.estimators.guesses.guess_studies import guess_study
 from tests.oracles.accuracy import simulated_study
 from tests.same import assert_same

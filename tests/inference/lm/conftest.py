@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("torch", reason="language models need the extra lm")
 pytest.importorskip("transformers", reason="language models need the extra lm")
 
-from inference.lm.language_model import LanguageModel
+from shannon_game.inference.lm.language_model import LanguageModel
 from tests.inference.lm import tiny_models
 
 EAGER = ("gemma2", "bloom", "gpt_neo", "gptj", "xglm", "mamba")

@@ -7,8 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from inference.lm.alignment import character_places, shared_places, token_places
-from inference.lm.language_model import encode
+from shannon_game.inference.lm.alignment import character_places, shared_places, token_places
+from shannon_game.inference.lm.language_model import encode
 from tests.inference.lm import tiny_models
 
 pytestmark = pytest.mark.torch

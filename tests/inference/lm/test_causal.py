@@ -11,11 +11,11 @@ import pytest
 import torch
 import transformers as t
 
-from estimators.errors import InputError
-from inference.lm.generation import generate
-from inference.lm.language_model import LanguageModel
-from inference.lm.next_token import next_token_distributions
-from inference.lm.probes import check_causal
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.lm.generation import generate
+from shannon_game.inference.lm.language_model import LanguageModel
+from shannon_game.inference.lm.next_token import next_token_distributions
+from shannon_game.inference.lm.probes import check_causal
 from tests.inference.lm import tiny_models
 
 pytestmark = pytest.mark.torch

@@ -9,12 +9,12 @@ import pytest
 import torch
 from scipy.stats import chi2
 
-from estimators.errors import InputError
-from inference.lm import decoding as module
-from inference.lm.decoding import Decoding, decoded_probabilities
-from inference.lm.vocabulary import BOUNDARIES
-from inference.lm.word_samples import sample_words
-from inference.lm.words import word_log_probs
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.lm import decoding as module
+from shannon_game.inference.lm.decoding import Decoding, decoded_probabilities
+from shannon_game.inference.lm.vocabulary import BOUNDARIES
+from shannon_game.inference.lm.word_samples import sample_words
+from shannon_game.inference.lm.words import word_log_probs
 from tests.inference.lm import tiny_models
 from tests.inference.lm.test_words import BYTES, CONTEXTS, LONGEST, MERGES, PIECES, WORDS
 from tests.oracles import language_model as reference

@@ -1,4 +1,4 @@
-"""The examples in the docstrings of ``inference.lm`` run as they stand, in a folder that holds a model."""
+"""The examples in the docstrings of ``shannon_game.inference.lm`` run as they stand, in a folder that holds a model."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from inference import lm
+from shannon_game.inference import lm
 from tests.public_names import public_functions, run_example
 
 FUNCTIONS = public_functions(lm)

@@ -7,9 +7,9 @@ import torch
 import transformers
 import yaml
 
-from experiments.harness.language_models import SMOLLM2
-from inference.lm.loading import DOCUMENT_SEPARATORS
-from inference.lm.settings import ModelSettings
+from shannon_game.experiments.harness.language_models import SMOLLM2
+from shannon_game.inference.lm.loading import DOCUMENT_SEPARATORS
+from shannon_game.inference.lm.settings import ModelSettings
 from tests.experiments.command import ROOT
 from tests.inference.lm.conftest import EAGER
 from tests.inference.lm.family_sizes import SIZES

@@ -12,12 +12,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from estimators.errors import InputError
-from inference.lm import forward, rows
-from inference.lm.batching import cut_batches, run_batches
-from inference.lm.forward import plant_trees, reduce_last, with_bos
-from inference.lm.next_token import next_token_distributions
-from inference.lm.shared_states import SharedStates, sharing
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.lm import forward, rows
+from shannon_game.inference.lm.batching import cut_batches, run_batches
+from shannon_game.inference.lm.forward import plant_trees, reduce_last, with_bos
+from shannon_game.inference.lm.next_token import next_token_distributions
+from shannon_game.inference.lm.shared_states import SharedStates, sharing
 from tests.inference.lm import tiny_models
 from tests.oracles import language_model as reference
 
@@ -149,7 +149,7 @@ def test_memory_is_bounded_by_the_budget_whatever_the_input(model_of, monkeypatc
 
 
 def test_a_block_of_logits_is_cut_at_its_budget(model_of):
-    from inference.lm.scoring import score_documents
+    from shannon_game.inference.lm.scoring import score_documents
 
     model = model_of("llama", tokens_per_batch=4096, logits_mib=1)
     rows = []
@@ -170,7 +170,7 @@ def test_a_batch_that_does_not_fit_is_halved_and_those_after_it_stay_small(branc
     sequences = with_bos(model, tiny_models.contexts(60, model.vocab_size, longest=30))
     reference, _ = after(model, sequences, branching=branching)
     seen, refused = sizes_seen(model, monkeypatch, most=100)
-    with caplog.at_level(logging.WARNING, logger="inference.lm.batching"):
+    with caplog.at_level(logging.WARNING, logger="shannon_game.inference.lm.batching"):
         found, times = after(model, sequences, branching=branching)
     assert (times == 1).all()
     np.testing.assert_allclose(found, reference, atol=1e-4, rtol=0)

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from estimators.errors import InputError
-from inference.lm.continuations import continuation_log_probs
-from inference.lm.generation import generate, option_log_probs
-from inference.lm.language_model import encode
-from inference.lm.prompting import end_tokens, option_tokens, prompt_tokens
-from inference.lm.words import word_tokens
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.lm.continuations import continuation_log_probs
+from shannon_game.inference.lm.generation import generate, option_log_probs
+from shannon_game.inference.lm.language_model import encode
+from shannon_game.inference.lm.prompting import end_tokens, option_tokens, prompt_tokens
+from shannon_game.inference.lm.words import word_tokens
 from tests.inference.lm import tiny_models
 from tests.oracles import language_model as oracle
 

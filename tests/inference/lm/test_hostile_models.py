@@ -16,13 +16,13 @@ import numpy as np
 import pytest
 from safetensors import SafetensorError
 
-from estimators.errors import InputError
-from inference.lm.language_model import LanguageModel, encode
-from inference.lm.loading import load_language_model
-from inference.lm.next_token import next_token_distributions
-from inference.lm.settings import ModelSettings
-from inference.lm.vocabulary import vocabulary
-from inference.manifest import MANIFEST
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.lm.language_model import LanguageModel, encode
+from shannon_game.inference.lm.loading import load_language_model
+from shannon_game.inference.lm.next_token import next_token_distributions
+from shannon_game.inference.lm.settings import ModelSettings
+from shannon_game.inference.lm.vocabulary import vocabulary
+from shannon_game.inference.manifest import MANIFEST
 from tests.inference.lm import tiny_models
 
 pytestmark = pytest.mark.torch

@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 import torch
 
-from estimators import errors
-from estimators.errors import InputError
-from inference.lm import loading
-from inference.lm.language_model import LanguageModel, encode, model_record
-from inference.lm.loading import load_language_model
-from inference.lm.next_token import next_token_distributions
-from inference.lm.scoring import score_documents
-from inference.lm.settings import ModelSettings
+from shannon_game.estimators import errors
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.lm import loading
+from shannon_game.inference.lm.language_model import LanguageModel, encode, model_record
+from shannon_game.inference.lm.loading import load_language_model
+from shannon_game.inference.lm.next_token import next_token_distributions
+from shannon_game.inference.lm.scoring import score_documents
+from shannon_game.inference.lm.settings import ModelSettings
 from tests.inference.lm import tiny_models
 from tests.inference.lm.conftest import EAGER
 from tests.oracles import language_model as reference
@@ -320,9 +320,9 @@ def test_without_the_package_the_message_says_how_to_get_it(monkeypatch):
 OFFLINE = """
 import sys
 from pathlib import Path
-from estimators import InputError
-from inference.lm.loading import load_language_model
-from inference.lm.settings import ModelSettings
+from shannon_game.estimators import InputError
+from shannon_game.inference.lm.loading import load_language_model
+from shannon_game.inference.lm.settings import ModelSettings
 
 def attempt(path, revision):
     settings = ModelSettings(name="m", source="hub", path=path, revision=revision, device="cpu", bos="tokenizer")

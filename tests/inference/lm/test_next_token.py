@@ -9,8 +9,8 @@ import pytest
 import torch
 from scipy import stats
 
-from estimators.errors import InputError
-from inference.lm.next_token import context_rng, next_token_distributions
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.lm.next_token import context_rng, next_token_distributions
 from tests.inference.lm import tiny_models
 from tests.oracles import language_model as reference
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from estimators.errors import InputError
-from inference.lm.scoring import score_documents
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.lm.scoring import score_documents
 from tests.inference.lm import tiny_models
 from tests.oracles import language_model as reference
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from estimators.errors import InputError
-from inference.lm.settings import ModelSettings
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.lm.settings import ModelSettings
 
 FOLDER = {"name": "a", "source": "folder", "path": "somewhere"}
 

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from inference.lm.language_model import encode, token_strings
-from inference.lm.loading import load_language_model
-from inference.lm.next_token import next_token_distributions
-from inference.lm.scoring import score_documents
-from inference.lm.settings import ModelSettings
-from inference.lm.word_samples import sample_words
-from inference.lm.words import word_log_probs
+from shannon_game.inference.lm.language_model import encode, token_strings
+from shannon_game.inference.lm.loading import load_language_model
+from shannon_game.inference.lm.next_token import next_token_distributions
+from shannon_game.inference.lm.scoring import score_documents
+from shannon_game.inference.lm.settings import ModelSettings
+from shannon_game.inference.lm.word_samples import sample_words
+from shannon_game.inference.lm.words import word_log_probs
 from tests.conftest import DATA
 from tests.oracles import language_model as reference
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from estimators.errors import InputError
-from inference.lm.language_model import encode
-from inference.lm.top1 import play_top1
-from inference.lm.vocabulary import vocabulary
-from inference.lm.words import word_tokens
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.lm.language_model import encode
+from shannon_game.inference.lm.top1 import play_top1
+from shannon_game.inference.lm.vocabulary import vocabulary
+from shannon_game.inference.lm.words import word_tokens
 from tests.inference.lm.tiny_models import TEXTS
 from tests.oracles import language_model as reference
 

@@ -14,13 +14,19 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
-from estimators.errors import InputError
-from inference.lm.answer_labels import LabelledContext, answer_loss, collate_answers, set_trainable
-from inference.lm.language_model import LanguageModel, encode
-from inference.lm.minimal_model import ShapeSettings, collate_blocks, make_model, make_tokenizer, token_blocks
-from inference.lm.training import Examples, TrainedModel, train_model
-from inference.lm.training_settings import TrainingSettings, example_order
-from inference.manifest import seal
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.lm.answer_labels import LabelledContext, answer_loss, collate_answers, set_trainable
+from shannon_game.inference.lm.language_model import LanguageModel, encode
+from shannon_game.inference.lm.minimal_model import (
+    ShapeSettings,
+    collate_blocks,
+    make_model,
+    make_tokenizer,
+    token_blocks,
+)
+from shannon_game.inference.lm.training import Examples, TrainedModel, train_model
+from shannon_game.inference.lm.training_settings import TrainingSettings, example_order
+from shannon_game.inference.manifest import seal
 from tests.experiments.command import environment
 from tests.inference.lm import tiny_models
 from tests.oracles.training import train_plainly
@@ -265,7 +271,7 @@ def test_what_trains(model: LanguageModel) -> None:
 
 @pytest.mark.subprocess
 def test_two_processes_do_not_train_in_one_folder(tmp_path: Path, tokenizer: Any, blocks: list[Any]) -> None:
-    hold = "import sys; from pathlib import Path; from inference.own_folder import own\n"
+    hold = "import sys; from pathlib import Path; from shannon_game.inference.own_folder import own\n"
     hold += "with own(Path(sys.argv[1])):\n    print('mine', flush=True)\n    sys.stdin.read()"
     folder = tmp_path / "run"
     folder.mkdir()

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimators.errors import InputError
-from inference.lm.answer_labels import LABELS, label_shares
-from inference.lm.minimal_model import ShapeSettings
-from inference.lm.training import last_checkpoint, training_key
-from inference.lm.training_settings import TrainingSettings, example_order
-from inference.manifest import SCRATCH, seal
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.lm.answer_labels import LABELS, label_shares
+from shannon_game.inference.lm.minimal_model import ShapeSettings
+from shannon_game.inference.lm.training import last_checkpoint, training_key
+from shannon_game.inference.lm.training_settings import TrainingSettings, example_order
+from shannon_game.inference.manifest import SCRATCH, seal
 
 
 @given(st.integers(1, 30), st.integers(0, 100), st.integers(0, 2**31))

@@ -9,9 +9,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from estimators.errors import InputError
-from inference.lm.language_model import encode, token_strings
-from inference.lm.vocabulary import vocabulary
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.lm.language_model import encode, token_strings
+from shannon_game.inference.lm.vocabulary import vocabulary
 from tests.inference.lm import tiny_models
 
 pytestmark = pytest.mark.torch
@@ -62,7 +62,7 @@ def test_tokens_are_sorted_by_what_they_do_to_words(family, boundary, model_of):
 def test_byte_level_table_is_the_tokenizers_own():
     from tokenizers import pre_tokenizers
 
-    from inference.lm.vocabulary import _byte_level_table
+    from shannon_game.inference.lm.vocabulary import _byte_level_table
 
     table = _byte_level_table()
     assert set(table) == set(pre_tokenizers.ByteLevel.alphabet())

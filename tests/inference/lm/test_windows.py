@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from estimators.errors import InputError
-from inference.lm.windows import score_windows
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.lm.windows import score_windows
 from tests.oracles import language_model as reference
 
 FAMILIES = ("gpt2", "llama", "gemma2", "bloom")

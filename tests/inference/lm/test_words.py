@@ -7,11 +7,11 @@ import itertools
 import numpy as np
 import pytest
 
-from estimators.errors import InputError
-from inference.lm.language_model import encode
-from inference.lm.vocabulary import BOUNDARIES, vocabulary
-from inference.lm.word_samples import sample_words
-from inference.lm.words import can_write, word_log_probs, word_tokens
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.lm.language_model import encode
+from shannon_game.inference.lm.vocabulary import BOUNDARIES, vocabulary
+from shannon_game.inference.lm.word_samples import sample_words
+from shannon_game.inference.lm.words import can_write, word_log_probs, word_tokens
 from tests.inference.lm import tiny_models
 from tests.oracles import language_model as reference
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from inference.lm.language_model import LanguageModel
-from inference.lm.loading import load_language_model
-from inference.lm.settings import ModelSettings
+from shannon_game.inference.lm.language_model import LanguageModel
+from shannon_game.inference.lm.loading import load_language_model
+from shannon_game.inference.lm.settings import ModelSettings
 
 TEXTS = [
     "The old clock in the hall struck nine, and nobody moved.",

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from estimators import InputError
-from inference.posterior.arviz_adapter import (
+from shannon_game.estimators import InputError
+from shannon_game.inference.posterior.arviz_adapter import (
     InferenceData,
     add_groups,
     diagnostics,
@@ -137,7 +137,7 @@ def test_both_generations_give_the_same_numbers() -> None:
     assert p_loo == pytest.approx(7.462, abs=0.01)
 
 
-IMPORTED_FIRST = ("inference.posterior.sampling", "models.comparison.participants")
+IMPORTED_FIRST = ("shannon_game.inference.posterior.sampling", "shannon_game.models.comparison.participants")
 
 
 @pytest.mark.subprocess

@@ -12,17 +12,16 @@ import pytensor
 import pytest
 from scipy.stats import binom
 
-import inference
-import models
-from estimators.cloze.examples import cloze_study
-from estimators.cloze.study_words import study_words
-from estimators.cloze.words import WORD_RULES
-from estimators.comparison.examples import comparison_study
-from estimators.guesses.examples import guess_study
-from estimators.rankings.examples import ranking_study
-from inference.posterior.arviz_adapter import group, group_names
-from inference.posterior.predictive import log_likelihood
-from models.rankings.slopes import log_category_probability
+from shannon_game import inference, models
+from shannon_game.estimators.cloze.examples import cloze_study
+from shannon_game.estimators.cloze.study_words import study_words
+from shannon_game.estimators.cloze.words import WORD_RULES
+from shannon_game.estimators.comparison.examples import comparison_study
+from shannon_game.estimators.guesses.examples import guess_study
+from shannon_game.estimators.rankings.examples import ranking_study
+from shannon_game.inference.posterior.arviz_adapter import group, group_names
+from shannon_game.inference.posterior.predictive import log_likelihood
+from shannon_game.models.rankings.slopes import log_category_probability
 from tests.oracles import calibration, word_pairs
 from tests.oracles.ard import ordered_beta
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from inference.posterior.arviz_adapter import from_groups, group
-from inference.posterior.convergence import check_convergence, judge
-from inference.posterior.thresholds import GateThresholds
+from shannon_game.inference.posterior.arviz_adapter import from_groups, group
+from shannon_game.inference.posterior.convergence import check_convergence, judge
+from shannon_game.inference.posterior.thresholds import GateThresholds
 
 GOOD = {"r_hat_max": 1.005, "ess_bulk_min": 900.0, "ess_tail_min": 800.0, "n_divergent": 0, "bfmi_min": 0.8}
 

@@ -7,8 +7,8 @@ import pymc as pm
 import pytest
 from scipy.special import gamma
 
-from inference.posterior.arviz_adapter import ess_bulk, group
-from inference.posterior.gaussian import Program, Spread, fit_gaussian, nearby_mode, posterior_of, walk
+from shannon_game.inference.posterior.arviz_adapter import ess_bulk, group
+from shannon_game.inference.posterior.gaussian import Program, Spread, fit_gaussian, nearby_mode, posterior_of, walk
 
 pytestmark = pytest.mark.mcmc
 X = np.array([[1.0, 0.2, -1.0], [1.0, 1.3, 0.4], [1.0, -0.7, 2.0], [1.0, 0.1, 0.3]])

@@ -6,7 +6,7 @@ import numpy as np
 import pymc as pm
 import pytest
 
-from inference.posterior.gaussian import Program, Spread, fit_gaussian
+from shannon_game.inference.posterior.gaussian import Program, Spread, fit_gaussian
 
 N, NOISE, PRIOR_SD = 40, 1.5, 0.3
 Y = np.random.default_rng(3).normal(0, np.hypot(0.5, NOISE), N)

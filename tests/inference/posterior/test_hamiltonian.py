@@ -21,13 +21,13 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.stats import kstest
 
-from estimators.errors import InputError
-from inference import progress
-from inference.examples import normal_model
-from inference.posterior.arviz_adapter import diagnostics, ess_bulk, group_names
-from inference.posterior.hamiltonian import Chain, _program, chain
-from inference.posterior.sampling import CompiledModel, sample, written_model
-from models.density import WrittenDensity
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference import progress
+from shannon_game.inference.examples import normal_model
+from shannon_game.inference.posterior.arviz_adapter import diagnostics, ess_bulk, group_names
+from shannon_game.inference.posterior.hamiltonian import Chain, _program, chain
+from shannon_game.inference.posterior.sampling import CompiledModel, sample, written_model
+from shannon_game.models.density import WrittenDensity
 
 FloatArray = NDArray[np.float64]
 
@@ -119,7 +119,7 @@ def test_an_edge_is_counted_and_never_crossed(seed_offset: int) -> None:
 
 @compiled
 def small_density(x: Any, gradient: Any, answers: Any) -> float:
-    """That of :func:`inference.examples.normal_model`: the mean, and the logarithm of the spread."""
+    """That of :func:`shannon_game.inference.examples.normal_model`: the mean, and the logarithm of the spread."""
     mean, spread = x[0], exp(x[1])
     off = answers - mean
     gradient[0] = -mean + off.sum() / spread**2

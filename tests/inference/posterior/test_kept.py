@@ -22,14 +22,14 @@ from pytensor.compile.builders import OpFromGraph
 from pytensor.compile.ops import wrap_py
 from pytensor.graph.op import Op
 
-from estimators.cloze.examples import two_samples
-from inference.examples import normal_model, stand_in_posterior
-from inference.posterior import kept as module
-from inference.posterior import storage
-from inference.posterior.arviz_adapter import InferenceData, group
-from inference.posterior.kept import keep_fits, kept
-from models import word_pair_data, word_pair_model
-from models.cloze.word_pair_density import word_pair_density
+from shannon_game.estimators.cloze.examples import two_samples
+from shannon_game.inference.examples import normal_model, stand_in_posterior
+from shannon_game.inference.posterior import kept as module
+from shannon_game.inference.posterior import storage
+from shannon_game.inference.posterior.arviz_adapter import InferenceData, group
+from shannon_game.inference.posterior.kept import keep_fits, kept
+from shannon_game.models import word_pair_data, word_pair_model
+from shannon_game.models.cloze.word_pair_density import word_pair_density
 
 SETTINGS = {"draws": 5, "seed": 1}
 TWO = {"two": ["a", "b"]}

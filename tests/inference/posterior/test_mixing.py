@@ -7,8 +7,8 @@ import pytest
 import xarray as xr
 from numpy.typing import NDArray
 
-from estimators import InputError
-from inference.posterior.mixing import mixing
+from shannon_game.estimators import InputError
+from shannon_game.inference.posterior.mixing import mixing
 
 az = pytest.importorskip("arviz", reason="what the numbers are compared with")
 

@@ -9,9 +9,9 @@ import pytest
 import xarray as xr
 from scipy.stats import multivariate_normal, norm
 
-from estimators.errors import InputError
-from inference.posterior.arviz_adapter import from_groups, group
-from inference.posterior.model_comparison import K_BAD, LooByGroup, compare, comparison_table, loo_by
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.posterior.arviz_adapter import from_groups, group
+from shannon_game.inference.posterior.model_comparison import K_BAD, LooByGroup, compare, comparison_table, loo_by
 
 DRAWS = ("chain", "draw")
 N_GROUPS = 12

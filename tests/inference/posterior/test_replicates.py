@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from estimators.errors import InputError
-from inference.posterior import replicates
-from inference.posterior.replicates import Row, Task, run_replicates
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.posterior import replicates
+from shannon_game.inference.posterior.replicates import Row, Task, run_replicates
 
 
 def square(task: Task, calls: Path) -> list[Row]:

@@ -18,15 +18,15 @@ import pytest
 import xarray as xr
 from scipy.stats import norm
 
-from estimators import errors
-from estimators.errors import InputError
-from inference import progress
-from inference.examples import normal_model
-from inference.posterior.arviz_adapter import from_groups, group, group_names
-from inference.posterior.item_draws import thinned
-from inference.posterior.predictive import complete, log_likelihood, prior_simulator
-from inference.posterior.sampling import SAMPLERS, compile_model, sample, whole_or_not_at_all
-from inference.posterior.storage import load_posterior, save_posterior
+from shannon_game.estimators import errors
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference import progress
+from shannon_game.inference.examples import normal_model
+from shannon_game.inference.posterior.arviz_adapter import from_groups, group, group_names
+from shannon_game.inference.posterior.item_draws import thinned
+from shannon_game.inference.posterior.predictive import complete, log_likelihood, prior_simulator
+from shannon_game.inference.posterior.sampling import SAMPLERS, compile_model, sample, whole_or_not_at_all
+from shannon_game.inference.posterior.storage import load_posterior, save_posterior
 from tests.experiments.command import ROOT
 from tests.same import assert_same
 
@@ -207,8 +207,8 @@ def test_an_interrupt_is_not_swallowed() -> None:
 
 
 DRAWS_OF_REPORTS = """
-from inference.posterior.sampling import sample
-from models.comparison.report_process import report_model
+from shannon_game.inference.posterior.sampling import sample
+from shannon_game.models.comparison.report_process import report_model
 from tests.inference.comparison.test_calibration_curves import people
 posterior = sample(report_model(people(1)[0]), draws=50, tune=100, chains=1, seed=3, progress=False).posterior
 print(*[float(posterior[name].sum()) for name in sorted(posterior.data_vars)])
@@ -232,7 +232,7 @@ def test_draws_depend_neither_on_what_is_compiled_already_nor_on_the_processor(t
 
 ENDLESS = """
 import pymc as pm
-from inference.posterior.sampling import sample
+from shannon_game.inference.posterior.sampling import sample
 with pm.Model() as model:
     pm.Normal("x", shape=50)
 print("start", flush=True)

@@ -8,9 +8,16 @@ import numpy as np
 import pymc as pm
 import pytest
 
-from estimators.errors import InputError
-from inference.posterior.sbc import JOINT_LOG_LIKELIHOOD, SbcModel, SbcSettings, rank_of_truth, run_sbc, sbc_rows
-from inference.posterior.sbc_bands import ecdf_band, ecdf_counts, judge_ranks
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.posterior.sbc import (
+    JOINT_LOG_LIKELIHOOD,
+    SbcModel,
+    SbcSettings,
+    rank_of_truth,
+    run_sbc,
+    sbc_rows,
+)
+from shannon_game.inference.posterior.sbc_bands import ecdf_band, ecdf_counts, judge_ranks
 
 N_ROWS = 5
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from estimators.errors import InputError
-from estimators.rankings import average_score
-from inference.rankings.slopes import (
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.rankings import average_score
+from shannon_game.inference.rankings.slopes import (
     RankDraws,
     expected_scores,
     power_to_tell_apart,
@@ -17,7 +17,7 @@ from inference.rankings.slopes import (
     score_slopes,
     share_best,
 )
-from models.rankings.slopes import RankData, log_category_probability
+from shannon_game.models.rankings.slopes import RankData, log_category_probability
 
 BASELINE = np.array([0.3, 0.1, 0.1, 0.1, 0.4])
 SCORE = average_score([np.inf, 4, 3, 2, 1], 4)

@@ -23,13 +23,20 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 
-from estimators.errors import InputError
-from inference.lm.stored import compute_stored
-from inference.store import files as store_files
-from inference.store import keys as store_keys
-from inference.store.files import PARTIAL, ragged
-from inference.store.keys import Shard, canonical_json, context_seed, operation_key, parse_shard, result_key
-from inference.store.store import Store, open_store
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.lm.stored import compute_stored
+from shannon_game.inference.store import files as store_files
+from shannon_game.inference.store import keys as store_keys
+from shannon_game.inference.store.files import PARTIAL, ragged
+from shannon_game.inference.store.keys import (
+    Shard,
+    canonical_json,
+    context_seed,
+    operation_key,
+    parse_shard,
+    result_key,
+)
+from shannon_game.inference.store.store import Store, open_store
 
 ROOT = Path(__file__).parents[3]
 OPERATION = operation_key("square", model={"weights": "abc", "temperature": 1.0}, parameters={"seed": 3})
@@ -538,8 +545,8 @@ def test_a_duplicate_reads_the_same_in_every_process(tmp_path: Path) -> None:
 WORKER = """
 import sys, time
 from pathlib import Path
-from inference.store.store import open_store
-from inference.lm.stored import compute_stored
+from shannon_game.inference.store.store import open_store
+from shannon_game.inference.lm.stored import compute_stored
 from tests.inference.store.test_store import OPERATION, numbers, square
 
 def slow(items):

@@ -6,13 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from estimators.errors import InputError
-from inference.text.prompts import PERCENTS, PromptSettings, option_question, percent_question, word_question
-from inference.text.reading import read_percent, read_word
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.text.prompts import (
+    PERCENTS,
+    PromptSettings,
+    option_question,
+    percent_question,
+    word_question,
+)
+from shannon_game.inference.text.reading import read_percent, read_word
 
 
 def test_the_values_are_those_of_the_page() -> None:
-    from experiments.collect.games import comparison
+    from shannon_game.experiments.collect.games import comparison
 
     assert comparison.PERCENTS == PERCENTS
     text = PromptSettings().percent

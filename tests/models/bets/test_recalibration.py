@@ -7,16 +7,16 @@ import math
 import numpy as np
 import pytest
 
-from estimators import bets
-from estimators.bets.examples import bet_study
-from estimators.errors import InputError
-from inference.bets.recalibration import recalibrated_losses
-from inference.examples import stand_in_posterior
-from inference.posterior.arviz_adapter import group
-from inference.posterior.predictive import log_likelihood
-from models.bets.recalibration import recalibration_model
-from models.bets.recalibration_data import RecalibrationData, recalibration_data
-from models.bets.recalibration_priors import RecalibrationPriors
+from shannon_game.estimators import bets
+from shannon_game.estimators.bets.examples import bet_study
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.bets.recalibration import recalibrated_losses
+from shannon_game.inference.examples import stand_in_posterior
+from shannon_game.inference.posterior.arviz_adapter import group
+from shannon_game.inference.posterior.predictive import log_likelihood
+from shannon_game.models.bets.recalibration import recalibration_model
+from shannon_game.models.bets.recalibration_data import RecalibrationData, recalibration_data
+from shannon_game.models.bets.recalibration_priors import RecalibrationPriors
 from tests.oracles import bets as reference
 
 SMALL = bets.BetSimulation(n_items=6, n_participants=3, n_answers=5, n_named=3, vocab_size=20)

@@ -9,12 +9,12 @@ import pymc as pm
 import pytest
 import xarray as xr
 
-from estimators.cloze.simulation import ClozeSimulation, simulate_cloze_study
-from estimators.errors import InputError
-from models.cloze.ard import ard_model
-from models.cloze.ard_columns import DESIGNS, clean_columns, measured_error
-from models.cloze.ard_data import ArdData, Measured, ard_data, recording_limits
-from models.cloze.ard_priors import ArdPriors, FixedScales
+from shannon_game.estimators.cloze.simulation import ClozeSimulation, simulate_cloze_study
+from shannon_game.estimators.errors import InputError
+from shannon_game.models.cloze.ard import ard_model
+from shannon_game.models.cloze.ard_columns import DESIGNS, clean_columns, measured_error
+from shannon_game.models.cloze.ard_data import ArdData, Measured, ard_data, recording_limits
+from shannon_game.models.cloze.ard_priors import ArdPriors, FixedScales
 from tests.oracles.ard import censored_logit_normal, measured_and_true, ordered_beta
 
 PREDICTORS = ("human_entropy", "model_entropy", "oracle_tvd", "word_num")

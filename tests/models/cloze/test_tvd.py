@@ -9,9 +9,9 @@ import pymc as pm
 import pytest
 from pytensor.compile.mode import Mode
 
-from estimators.cloze.distributions import WordCounts, count_words
-from estimators.errors import InputError
-from models.cloze.tvd import (
+from shannon_game.estimators.cloze.distributions import WordCounts, count_words
+from shannon_game.estimators.errors import InputError
+from shannon_game.models.cloze.tvd import (
     PARAMETERS,
     WordPairPriors,
     set_word_pairs,

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from models.cloze.tvd import WordPairPriors, set_word_pairs, word_pair_data, word_pair_model
-from models.cloze.word_pair_density import word_pair_density
+from shannon_game.models.cloze.tvd import WordPairPriors, set_word_pairs, word_pair_data, word_pair_model
+from shannon_game.models.cloze.word_pair_density import word_pair_density
 from tests.models.cloze.test_tvd import OTHER, PLAIN, TWO, contexts, values_of
 
 PRIORS = WordPairPriors(population_df=4.0, population_scale=0.7, equal_alpha=0.4, equal_beta=1.5, unseen=0.5)
@@ -74,8 +74,8 @@ def test_density_and_gradient_are_those_of_the_model(pooled: bool, counts: Any) 
 
 @pytest.mark.mcmc
 def test_equal_distributions_are_probable_where_the_counts_are_alike() -> None:
-    from inference.posterior.arviz_adapter import group
-    from inference.posterior.sampling import sample, written_model
+    from shannon_game.inference.posterior.arviz_adapter import group
+    from shannon_game.inference.posterior.sampling import sample, written_model
 
     def probability(second: list[int]) -> float:
         data = word_pair_data(*contexts(([60, 25, 10, 5], second)))

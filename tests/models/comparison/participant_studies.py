@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from estimators.comparison import ParticipantPopulation, QuestionDesign, simulate_designed_study
-from estimators.comparison.rounding import rounding_scheme
-from models.comparison.participant_data import ParticipantData, report_box_edges, with_reports
+from shannon_game.estimators.comparison import ParticipantPopulation, QuestionDesign, simulate_designed_study
+from shannon_game.estimators.comparison.rounding import rounding_scheme
+from shannon_game.models.comparison.participant_data import ParticipantData, report_box_edges, with_reports
 
 Row = tuple[int, int, int]
 

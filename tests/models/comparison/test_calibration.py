@@ -9,20 +9,20 @@ import pymc as pm
 import pytest
 from scipy.special import expit, logit
 
-from estimators.comparison import response_positions, round_reports, same_token
-from estimators.comparison.rounding import RoundingScheme
-from estimators.comparison.simulation.settings import ParticipantPopulation, SimulationSettings
-from estimators.comparison.simulation.study import simulate_comparison_study
-from estimators.errors import InputError
-from models.comparison.calibration import CalibrationPriors, calibration_model, curve_features, set_weights
-from models.comparison.calibration_data import (
+from shannon_game.estimators.comparison import response_positions, round_reports, same_token
+from shannon_game.estimators.comparison.rounding import RoundingScheme
+from shannon_game.estimators.comparison.simulation.settings import ParticipantPopulation, SimulationSettings
+from shannon_game.estimators.comparison.simulation.study import simulate_comparison_study
+from shannon_game.estimators.errors import InputError
+from shannon_game.models.comparison.calibration import CalibrationPriors, calibration_model, curve_features, set_weights
+from shannon_game.models.comparison.calibration_data import (
     binary_outcomes,
     binary_reports,
     favoured_outcomes,
     reports_on_truth,
     with_reports,
 )
-from models.comparison.report_process import ReportPriors, draw_reports, report_model
+from shannon_game.models.comparison.report_process import ReportPriors, draw_reports, report_model
 from tests.estimators.comparison.comparison_studies import small_study
 from tests.oracles.calibration import outcome_log_likelihood, report_log_likelihood
 

@@ -10,9 +10,9 @@ import pytensor.tensor as pt
 import pytest
 from scipy.special import ndtr
 
-from models.comparison.latent_words import LatentWords, draw_words
-from models.comparison.participant_data import ParticipantData
-from models.comparison.participants import Grid, _Table, _unanswered, words_of
+from shannon_game.models.comparison.latent_words import LatentWords, draw_words
+from shannon_game.models.comparison.participant_data import ParticipantData
+from shannon_game.models.comparison.participants import Grid, _Table, _unanswered, words_of
 from tests.models.comparison.participant_studies import by_hand
 from tests.oracles.participants import item_posterior, tabulated_cdf
 

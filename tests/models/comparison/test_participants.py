@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from estimators.comparison.examples import comparison_study, designed_study
-from estimators.errors import InputError
-from inference.posterior.gaussian import Program
-from models.comparison.participant_data import participant_data, with_rows
-from models.comparison.participants import Grid, ParticipantPriors, participant_model, set_windows
+from shannon_game.estimators.comparison.examples import comparison_study, designed_study
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.posterior.gaussian import Program
+from shannon_game.models.comparison.participant_data import participant_data, with_rows
+from shannon_game.models.comparison.participants import Grid, ParticipantPriors, participant_model, set_windows
 from tests.estimators.comparison.comparison_studies import study_with_answers
 
 

@@ -5,12 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from estimators.errors import InputError
-from estimators.guesses import validate_guess_study, with_model_answers
-from inference.posterior.predictive import log_likelihood
-from models.guesses.accuracy import accuracy_model
-from models.guesses.accuracy_data import AccuracyData, accuracy_data, context_band, context_band_names, practice_amount
-from models.guesses.accuracy_priors import AccuracyPriors
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.guesses import validate_guess_study, with_model_answers
+from shannon_game.inference.posterior.predictive import log_likelihood
+from shannon_game.models.guesses.accuracy import accuracy_model
+from shannon_game.models.guesses.accuracy_data import (
+    AccuracyData,
+    accuracy_data,
+    context_band,
+    context_band_names,
+    practice_amount,
+)
+from shannon_game.models.guesses.accuracy_priors import AccuracyPriors
 from tests.estimators.guesses.guess_studies import guess_study
 from tests.oracles import accuracy as reference
 

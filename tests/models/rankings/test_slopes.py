@@ -6,9 +6,9 @@ import xarray as xr
 from scipy.special import expit
 from scipy.stats import multinomial
 
-from estimators.errors import InputError
-from models.rankings.slope_priors import RankPriors
-from models.rankings.slopes import log_category_probability, rank_data, rank_slope_model, set_counts
+from shannon_game.estimators.errors import InputError
+from shannon_game.models.rankings.slope_priors import RankPriors
+from shannon_game.models.rankings.slopes import log_category_probability, rank_data, rank_slope_model, set_counts
 
 
 def study(lengths=(4, 8), models=("a", "b"), texts=("t", "u"), n=5) -> xr.Dataset:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import xarray as xr
 
-from experiments.collect.demo import collect_demo
-from experiments.collect.games.registry import GAMES
-from experiments.collect.settings import CollectSettings
+from shannon_game.experiments.collect.demo import collect_demo
+from shannon_game.experiments.collect.games.registry import GAMES
+from shannon_game.experiments.collect.settings import CollectSettings
 from tests.experiments.collect.browser.people import SIZES, How, Person, Site, chromium, open_browser, serving
 
 if TYPE_CHECKING:

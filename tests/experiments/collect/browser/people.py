@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import uvicorn
 import xarray as xr
 
-from experiments.collect.database import Database, open_database
-from experiments.collect.server import app
-from experiments.collect.settings import CollectSettings
+from shannon_game.experiments.collect.database import Database, open_database
+from shannon_game.experiments.collect.server import app
+from shannon_game.experiments.collect.settings import CollectSettings
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page, Playwright

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from experiments.collect.admin_pages import PASSWORD
-from experiments.collect.demo import collect_demo
-from experiments.collect.games.registry import GAMES
-from experiments.collect.strings import _LANGUAGES as LANGUAGES
-from experiments.collect.strings import read_strings
+from shannon_game.experiments.collect.admin_pages import PASSWORD
+from shannon_game.experiments.collect.demo import collect_demo
+from shannon_game.experiments.collect.games.registry import GAMES
+from shannon_game.experiments.collect.strings import _LANGUAGES as LANGUAGES
+from shannon_game.experiments.collect.strings import read_strings
 from tests.experiments.collect.browser.people import SIZES, Person, Site
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def test_pages_of_a_language_from_right_to_left(
     english = (LANGUAGES / "en.yaml").read_text(encoding="utf-8")
     (tmp_path / "en.yaml").write_text(english, encoding="utf-8")
     (tmp_path / "ar.yaml").write_text(english.replace("direction: ltr", "direction: rtl"), encoding="utf-8")
-    monkeypatch.setattr("experiments.collect.strings._LANGUAGES", tmp_path)
+    monkeypatch.setattr("shannon_game.experiments.collect.strings._LANGUAGES", tmp_path)
     read_strings.cache_clear()
     try:
         here = site(languages=("ar",), text_language="en", training_rounds=0, attention_share=0, n_questions=1)

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 from sqlalchemy import select
 
-from experiments.collect.games.registry import GAMES
-from experiments.collect.tables import Answer, Assignment, Question, Session
+from shannon_game.experiments.collect.games.registry import GAMES
+from shannon_game.experiments.collect.tables import Answer, Assignment, Question, Session
 from tests.experiments.collect.browser.people import HANDS, SIZES, How, Person, Site
 
 pytestmark = [pytest.mark.slow, pytest.mark.subprocess]

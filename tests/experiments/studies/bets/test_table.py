@@ -10,12 +10,12 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from estimators.bets import bet_losses
-from estimators.errors import InputError
-from estimators.layout import notes
-from experiments.harness.job import load_study
-from experiments.studies.bets.simulated import bets_simulated
-from experiments.studies.bets.table import bet_study, bet_table
+from shannon_game.estimators.bets import bet_losses
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import notes
+from shannon_game.experiments.harness.job import load_study
+from shannon_game.experiments.studies.bets.simulated import bets_simulated
+from shannon_game.experiments.studies.bets.table import bet_study, bet_table
 from tests.experiments.command import config
 
 TABLE = """\

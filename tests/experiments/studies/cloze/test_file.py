@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from estimators.errors import InputError
-from estimators.layout import add_note, notes
-from experiments import cloze_file, cloze_simulated, tvd
-from experiments.studies.cloze.file import save_cloze_study
-from experiments.studies.comparison.file import save_comparison_study
+from shannon_game import cloze_file, cloze_simulated, tvd
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import add_note, notes
+from shannon_game.experiments.studies.cloze.file import save_cloze_study
+from shannon_game.experiments.studies.comparison.file import save_comparison_study
 from tests.estimators.comparison.comparison_studies import small_study
 from tests.experiments.studies.comparison.test_file import STRANGE, objects, same
 

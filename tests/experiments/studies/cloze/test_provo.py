@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from estimators.cloze.study_words import study_words
-from estimators.cloze.words import WORD_RULES, normalise_words
-from estimators.errors import InputError
-from estimators.layout import notes
-from experiments import provo
-from experiments.papers.provo.quirks import PUBLISHED_RAW
-from experiments.papers.provo.results import legacy_results, published_table, stored_comparison
+from shannon_game import provo
+from shannon_game.estimators.cloze.study_words import study_words
+from shannon_game.estimators.cloze.words import WORD_RULES, normalise_words
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import notes
+from shannon_game.experiments.papers.provo.quirks import PUBLISHED_RAW
+from shannon_game.experiments.papers.provo.results import legacy_results, published_table, stored_comparison
 from tests.experiments.studies.cloze import tiny_provo
 
 

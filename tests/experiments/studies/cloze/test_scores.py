@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from estimators.errors import InputError
-from estimators.layout import notes
-from experiments import cloze_study
-from experiments.cloze.settings import PlayerSettings, chosen_models
+from shannon_game import cloze_study
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import notes
+from shannon_game.experiments.cloze.settings import PlayerSettings, chosen_models
 
 ANSWERS = pd.DataFrame(
     {

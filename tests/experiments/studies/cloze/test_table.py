@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from estimators.cloze.study_words import study_words
-from estimators.cloze.words import WORD_RULES
-from estimators.errors import InputError
-from estimators.layout import notes
-from experiments import cloze_study, cloze_table
+from shannon_game import cloze_study, cloze_table
+from shannon_game.estimators.cloze.study_words import study_words
+from shannon_game.estimators.cloze.words import WORD_RULES
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import notes
 
 TRIALS = {"context": "sentence", "response": "answer", "participant": "who", "target": "word"}
 COUNTS = {"context_id": "id", "context": "text", "response": "resp", "count": "n"}

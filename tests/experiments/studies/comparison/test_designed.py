@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from estimators.comparison import QuestionDesign
-from estimators.comparison.simulation.settings import ParticipantPopulation
-from estimators.errors import InputError
-from experiments.harness.job import load_study
-from experiments.studies.comparison.designed import DesignedSettings, designed_simulated
+from shannon_game.estimators.comparison import QuestionDesign
+from shannon_game.estimators.comparison.simulation.settings import ParticipantPopulation
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.harness.job import load_study
+from shannon_game.experiments.studies.comparison.designed import DesignedSettings, designed_simulated
 from tests.experiments.command import config
 from tests.same import assert_same_study
 

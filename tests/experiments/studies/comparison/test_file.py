@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from estimators.comparison import validate_comparison_study
-from estimators.errors import InputError
-from estimators.layout import add_note, notes
-from experiments.harness.job import load_study
-from experiments.studies.comparison.file import comparison_file, save_comparison_study
-from experiments.studies.comparison.lm_game import lm_game
-from experiments.studies.comparison.lm_game_write import write_lm_game
+from shannon_game.estimators.comparison import validate_comparison_study
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import add_note, notes
+from shannon_game.experiments.harness.job import load_study
+from shannon_game.experiments.studies.comparison.file import comparison_file, save_comparison_study
+from shannon_game.experiments.studies.comparison.lm_game import lm_game
+from shannon_game.experiments.studies.comparison.lm_game_write import write_lm_game
 from tests.estimators.comparison.comparison_studies import small_study
 from tests.experiments.command import config
 from tests.experiments.studies.comparison.tiny_lm_game import CONFIG, write_folder

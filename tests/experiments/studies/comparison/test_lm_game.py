@@ -19,14 +19,14 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from estimators.comparison import response_positions, same_token, validate_comparison_study
-from estimators.errors import InputError
-from estimators.layout import notes
-from experiments.harness.job import load_study
-from experiments.studies.comparison.lm_game import lm_game
-from experiments.studies.comparison.lm_game_settings import LmGameSettings
-from experiments.studies.files import read_manifest, write_manifest
-from experiments.studies.lm_game_archive import MANIFEST, make_manifest
+from shannon_game.estimators.comparison import response_positions, same_token, validate_comparison_study
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import notes
+from shannon_game.experiments.harness.job import load_study
+from shannon_game.experiments.studies.comparison.lm_game import lm_game
+from shannon_game.experiments.studies.comparison.lm_game_settings import LmGameSettings
+from shannon_game.experiments.studies.files import read_manifest, write_manifest
+from shannon_game.experiments.studies.lm_game_archive import MANIFEST, make_manifest
 from tests.experiments.command import config
 from tests.experiments.studies.comparison.tiny_lm_game import (
     ANNA,
@@ -642,7 +642,7 @@ def test_a_cached_study_is_the_same_whatever_the_filters(tmp_path: Path, monkeyp
     root, cache_dir = write_folder(tmp_path / "root"), tmp_path / "cache"
     assert cached(root, cache_dir).identical(tiny(root))
     expected = {name: tiny(root, participants=name) for name in ("paper", "complete", "all")}
-    monkeypatch.setattr("experiments.studies.comparison.lm_game.parse", None)
+    monkeypatch.setattr("shannon_game.experiments.studies.comparison.lm_game.parse", None)
     for name, study in expected.items():
         assert cached(root, cache_dir, participants=name).identical(study)
     assert len(list(cache_dir.iterdir())) == 1

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from estimators.comparison import is_word_token, response_positions
-from estimators.comparison.simulation.settings import ParticipantPopulation, SimulationSettings
-from estimators.comparison.simulation.study import simulate_comparison_study, simulate_items
-from estimators.errors import InputError
-from estimators.layout import notes
-from experiments.harness.job import load_study
-from experiments.studies.comparison import simulated_items
-from experiments.studies.comparison.simulated import SimulatedSettings, simulated
-from experiments.studies.comparison.simulated_items import kept_items, write_items
+from shannon_game.estimators.comparison import is_word_token, response_positions
+from shannon_game.estimators.comparison.simulation.settings import ParticipantPopulation, SimulationSettings
+from shannon_game.estimators.comparison.simulation.study import simulate_comparison_study, simulate_items
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import notes
+from shannon_game.experiments.harness.job import load_study
+from shannon_game.experiments.studies.comparison import simulated_items
+from shannon_game.experiments.studies.comparison.simulated import SimulatedSettings, simulated
+from shannon_game.experiments.studies.comparison.simulated_items import kept_items, write_items
 from tests.experiments.command import config
 from tests.same import assert_same_study
 

@@ -10,13 +10,13 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from estimators.comparison import SimulationSettings, estimate_perplexity, simulate_comparison_study
-from estimators.errors import InputError
-from estimators.layout import notes
-from experiments import perplexity
-from experiments.harness.job import load_study
-from experiments.studies.comparison.table import comparison_study, comparison_table
-from experiments.studies.comparison.table_write import write_comparison_tables
+from shannon_game import perplexity
+from shannon_game.estimators.comparison import SimulationSettings, estimate_perplexity, simulate_comparison_study
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import notes
+from shannon_game.experiments.harness.job import load_study
+from shannon_game.experiments.studies.comparison.table import comparison_study, comparison_table
+from shannon_game.experiments.studies.comparison.table_write import write_comparison_tables
 from tests.experiments.command import config
 
 SETTINGS = SimulationSettings(n_items=6, n_reference_items=9, n_participants=4, n_candidates=5, vocab_size=80)

@@ -10,11 +10,11 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from estimators.comparison import estimate_perplexity
-from estimators.errors import InputError
-from estimators.layout import notes
-from experiments.studies.comparison.table import comparison_study, comparison_table
-from experiments.studies.comparison.table_write import write_comparison_tables
+from shannon_game.estimators.comparison import estimate_perplexity
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import notes
+from shannon_game.experiments.studies.comparison.table import comparison_study, comparison_table
+from shannon_game.experiments.studies.comparison.table_write import write_comparison_tables
 from tests.estimators.comparison.comparison_studies import answered_study, put, study_with_answers
 
 Frames = dict[str, pd.DataFrame]

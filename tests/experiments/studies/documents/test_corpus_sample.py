@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from estimators.errors import InputError
-from estimators.layout import notes
-from experiments import corpus_sample
-from experiments.studies.documents.corpus_sample import CorpusSampleSettings
+from shannon_game import corpus_sample
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import notes
+from shannon_game.experiments.studies.documents.corpus_sample import CorpusSampleSettings
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")

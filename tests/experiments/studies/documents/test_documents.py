@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 import xarray as xr
 
-from estimators.documents import document_tokens
-from estimators.errors import InputError
-from estimators.layout import notes
-from experiments.harness.job import load_study
-from experiments.studies.documents.lm_game_documents import lm_game_documents
-from experiments.studies.documents.texts import texts
-from experiments.studies.files import read_manifest
-from experiments.studies.lm_game_archive import MANIFEST
+from shannon_game.estimators.documents import document_tokens
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import notes
+from shannon_game.experiments.harness.job import load_study
+from shannon_game.experiments.studies.documents.lm_game_documents import lm_game_documents
+from shannon_game.experiments.studies.documents.texts import texts
+from shannon_game.experiments.studies.files import read_manifest
+from shannon_game.experiments.studies.lm_game_archive import MANIFEST
 from tests.experiments.command import config
 
 

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from estimators.errors import InputError
-from estimators.guesses import enough_answers, pooled_accuracy
-from estimators.guesses.study import guess_contexts
-from estimators.layout import notes
-from experiments.harness.job import load_study
-from experiments.studies.files import write_manifest
-from experiments.studies.guesses.lm_game_top1 import LmGameTop1Settings, lm_game_top1
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.guesses import enough_answers, pooled_accuracy
+from shannon_game.estimators.guesses.study import guess_contexts
+from shannon_game.estimators.layout import notes
+from shannon_game.experiments.harness.job import load_study
+from shannon_game.experiments.studies.files import write_manifest
+from shannon_game.experiments.studies.guesses.lm_game_top1 import LmGameTop1Settings, lm_game_top1
 from tests.experiments.command import config
 from tests.experiments.studies.guesses.tiny_top1 import RESPONSES, contents, write_folder
 

@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from estimators.errors import InputError
-from estimators.layout import notes
-from experiments.harness.job import load_study
-from experiments.studies.guesses.table import guess_study, guess_table
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import notes
+from shannon_game.experiments.harness.job import load_study
+from shannon_game.experiments.studies.guesses.table import guess_study, guess_table
 from tests.experiments.command import config
 
 TABLE = """\

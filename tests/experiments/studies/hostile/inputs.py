@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 import xarray as xr
 
-from experiments import (
+from shannon_game import (
     bet_table,
     cloze_file,
     cloze_simulated,
@@ -29,9 +29,9 @@ from experiments import (
     ranking_table,
     texts,
 )
-from experiments.papers.published import COLUMNS
-from experiments.studies.cloze.file import save_cloze_study
-from experiments.studies.comparison.file import save_comparison_study
+from shannon_game.experiments.papers.published import COLUMNS
+from shannon_game.experiments.studies.cloze.file import save_cloze_study
+from shannon_game.experiments.studies.comparison.file import save_comparison_study
 from tests.estimators.comparison.comparison_studies import small_study
 from tests.experiments.studies.cloze import tiny_provo
 from tests.experiments.studies.comparison import tiny_lm_game

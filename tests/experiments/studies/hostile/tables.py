@@ -18,8 +18,8 @@ from typing import Any
 import pandas as pd
 import xarray as xr
 
-import experiments as ex
-from estimators.cloze import normalise_words
+from shannon_game import experiments as ex
+from shannon_game.estimators.cloze import normalise_words
 
 Rows = list[list[str]]
 """A table, its header first."""

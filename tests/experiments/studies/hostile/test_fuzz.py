@@ -10,8 +10,8 @@ from zlib import crc32
 import pytest
 import xarray as xr
 
-from estimators.errors import InputError
-from estimators.layout import notes
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import notes
 from tests.experiments.studies.hostile.fuzz import CHANGES, READ, REFUSE, Change, Changed
 from tests.experiments.studies.hostile.tables import KINDS, Kind, frame, written
 from tests.experiments.studies.hostile.test_hostile_inputs import in_time

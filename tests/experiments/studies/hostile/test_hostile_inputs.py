@@ -14,8 +14,8 @@ from types import FrameType
 import pytest
 import xarray as xr
 
-from estimators.errors import InputError
-from estimators.layout import notes
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import notes
 from tests.experiments.studies.hostile.attacks import ATTACKS, REFUSED, SAME, TOLD, Attack
 from tests.experiments.studies.hostile.inputs import INPUTS
 

@@ -17,14 +17,14 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from estimators.errors import InputError
-from estimators.layout import notes
-from estimators.rankings.study import conditioned_on_other_text, score_study
-from experiments.harness.job import load_study
-from experiments.papers.ranks_published import as_printed, read_published
-from experiments.studies.rankings.rank_perplexity import rank_perplexity
-from experiments.studies.rankings.rank_perplexity_workbooks import ARCHIVES
-from experiments.studies.rankings.table import ranking_study, ranking_table, write_ranking_table
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import notes
+from shannon_game.estimators.rankings.study import conditioned_on_other_text, score_study
+from shannon_game.experiments.harness.job import load_study
+from shannon_game.experiments.papers.ranks_published import as_printed, read_published
+from shannon_game.experiments.studies.rankings.rank_perplexity import rank_perplexity
+from shannon_game.experiments.studies.rankings.rank_perplexity_workbooks import ARCHIVES
+from shannon_game.experiments.studies.rankings.table import ranking_study, ranking_table, write_ranking_table
 from tests.experiments.command import config
 from tests.experiments.studies.rankings import tiny_ranks
 from tests.oracles.rank_perplexity import perplexity
