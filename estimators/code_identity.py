@@ -18,13 +18,19 @@ from typing import Any
 
 from shannon_game.estimators.errors import InputError
 
-PACKAGES = ("estimators", "models", "inference", "experiments")
+PACKAGES = tuple(f"shannon_game.{name}" for name in ("estimators", "models", "inference", "experiments"))
 """The packages of this distribution that hold code."""
 
 # tables inside a package decide numbers too: published values, hashes of the files that a download must match
 _SUFFIXES = (".py", ".csv", ".npz")
 _UNKNOWN = "not installed"
 _SAMPLERS = ("numpy", "scipy", "numba", "pytensor", "pymc", "nutpie", "jax", "numpyro", "blackjax", "arviz", "xarray")
+
+
+def own_packages(module: str) -> tuple[str, ...]:
+    """Which of :data:`PACKAGES` a module is in: all for ``shannon_game`` itself, none for somebody else's module."""
+    inside = tuple(package for package in PACKAGES if f"{module}.".startswith(f"{package}."))
+    return inside or (PACKAGES if module.partition(".")[0] == "shannon_game" else ())
 
 
 @cache
@@ -106,7 +112,9 @@ def _place(name: str) -> Path:
         file = Path(str(module.__file__))
         return file.parent if hasattr(module, "__path__") else file
     parent, _, _ = name.rpartition(".")
-    spec = PathFinder.find_spec(name, [str(_place(parent))] if parent else None)
+    # a checkout's packages lie beside the folder of their parent
+    within = getattr(sys.modules.get(parent), "__path__", None)
+    spec = PathFinder.find_spec(name, list(within or [str(_place(parent))]) if parent else None)
     if spec is None or spec.origin is None:
         raise InputError(f"{name!r} is no package or module with a file here", field="names")
     return Path(spec.origin).parent if spec.submodule_search_locations is not None else Path(spec.origin)

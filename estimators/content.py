@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from shannon_game.estimators.code_identity import PACKAGES, code_hash
+from shannon_game.estimators.code_identity import code_hash, own_packages
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(...), type(NotImplemented))
 # what these give, or read, stands in no code
@@ -120,12 +120,12 @@ class Reader:
             module, name = value.__name__, ""
         if not isinstance(module, str) or not isinstance(name, str) or not _is_fixed(module):
             return None
-        found, top = sys.modules.get(module), module.partition(".")[0]
+        found, own = sys.modules.get(module), own_packages(module)
         for part in filter(None, name.split(".")):
             found = getattr(found, part, None)
-        if found is not value or (self._into_own and top in PACKAGES and name):
+        if found is not value or (self._into_own and own and name):
             return None
-        return f"{module}:{name}:{code_hash(top) if top in PACKAGES and not self._into_own else ''}"
+        return f"{module}:{name}:{code_hash(*own) if own and not self._into_own else ''}"
 
     def _array(self, array: Any) -> Sequence[str | bytes]:
         if isinstance(array, np.ma.MaskedArray):
@@ -211,7 +211,7 @@ def _globals(code: CodeType) -> list[str]:
 def _is_fixed(module: str) -> bool:
     """Whether a module's code follows from the versions that are installed, or from this project's own hash."""
     top = module.partition(".")[0]
-    if top in PACKAGES or top in sys.stdlib_module_names:
+    if own_packages(module) or top in sys.stdlib_module_names:
         return True
     file = getattr(sys.modules.get(top), "__file__", None)
     paths = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}

@@ -12,16 +12,8 @@ folder a kind of study, the loaders (``studies``), what repeats the papers (``pa
 (``models``), samplers and language models (``inference``). Nothing imports this package.
 """
 
-import sys
-from pathlib import Path
-
 import lazy_loader as lazy
 
-_ROOT = str(Path(__file__).resolve().parents[1])
-if sys.argv[0] == "-m" and Path(sys.path[0]).resolve() == Path.cwd() != Path(_ROOT):
-    # `python -m` looks into the working folder first, where a folder called conf, models or estimators would stand for
-    # ours; after ours, the folder still holds the user's own experiments
-    sys.path.extend([_ROOT, sys.path.pop(0)])
-
-# names are imported when they are used: a loader of tables should not cost the imports of a sampler
-__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)
+# Names are imported when they are used: a loader of tables should not cost the imports of a sampler. The package's name
+# is written out, as `python -m experiments.run` in a checkout imports this file as `experiments`.
+__getattr__, __dir__, __all__ = lazy.attach_stub("shannon_game.experiments", __file__)

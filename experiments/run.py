@@ -329,7 +329,7 @@ def _shown(folder: Path) -> Path:
     return folder.relative_to(here) if folder.is_relative_to(here) else folder
 
 
-@hydra.main(version_base="1.3", config_path="pkg://conf", config_name="config")
+@hydra.main(version_base="1.3", config_path="pkg://shannon_game.conf", config_name="config")
 def _hydra_main(cfg: DictConfig) -> int:
     return run_job(cfg)
 

@@ -18,7 +18,7 @@ def public_names(package: str, file: str, extra: str) -> tuple[Callable[[str], o
             return load(name)
         except ModuleNotFoundError as problem:
             top = (problem.name or "").partition(".")[0]
-            if top in {"", "estimators", "models", "inference"}:
+            if top in {"", "shannon_game"}:
                 raise
             raise InputError(how_to_install(top, extra), source=f"{package}.{name}") from problem
 

@@ -75,7 +75,7 @@ def validate_bet_study(study: Dataset) -> Dataset:
     Traceback (most recent call last):
         ...
     shannon_game.estimators.errors.InputError: bet study 'bets', other_stake: is 0.0 at response 0 (6 such); stakes should sum to 1
-    """
+    """  # noqa: E501 - the whole message
     source = BETS.check(study)
     answer = study["bet_response"].values
     n_answers = study.sizes["response"]

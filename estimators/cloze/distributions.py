@@ -1,4 +1,6 @@
-"""Distributions of next words over many contexts; :mod:`shannon_game.estimators.cloze.distances` says how far apart two of them are.
+"""Distributions of next words over many contexts.
+
+:mod:`shannon_game.estimators.cloze.distances` says how far apart two of them are.
 
 Contexts have different numbers of words, so everything is ragged: one row per context and word, no context-by-word
 table. Every function is vectorised over contexts.

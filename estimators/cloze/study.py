@@ -105,7 +105,7 @@ def validate_cloze_study(study: Dataset) -> Dataset:
     Traceback (most recent call last):
         ...
     shannon_game.estimators.errors.InputError: cloze study 'cloze_simulated', (text_id, word_num): ('1', 0) is there twice
-    """
+    """  # noqa: E501 - the whole message
     source = CLOZE.check(study)
     keys = Counter(zip(study["text_id"].values.tolist(), study["word_num"].values.tolist(), strict=True))
     twice = next((key for key, number in keys.items() if number > 1), None)

@@ -48,7 +48,7 @@ def validate_documents_study(study: Dataset) -> Dataset:
     Traceback (most recent call last):
         ...
     shannon_game.estimators.errors.InputError: documents study 'small', split: is missing; the study needs it with dims ('document',)
-    """
+    """  # noqa: E501 - the whole message
     source = DOCUMENTS.check(study)
     for name in ("document", "text", "split"):
         for document, value in zip(study["document"].values.tolist(), study[name].values.tolist(), strict=True):

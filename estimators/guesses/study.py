@@ -99,7 +99,7 @@ def validate_guess_study(study: Dataset) -> Dataset:
     Traceback (most recent call last):
         ...
     shannon_game.estimators.errors.InputError: guess study 'simulated guesses', correct: has dtype float64, should be bool
-    """
+    """  # noqa: E501 - the whole message
     source = GUESSES.check(study)
     _check_positions(study, source)
     _check_numbers_before(study, source)

@@ -95,7 +95,7 @@ def validate_ranking_study(study: Dataset) -> Dataset:
     Traceback (most recent call last):
         ...
     shannon_game.estimators.errors.InputError: ranking study 'simulated', position: is -1 at token 0 (12 such); should be 0 or more
-    """
+    """  # noqa: E501 - the whole message
     source = RANKINGS.check(study)
     seen: dict[tuple[Any, ...], int] = {}
     for row, key in enumerate(zip(*(study[name].values.tolist() for name in _KEY), strict=True)):

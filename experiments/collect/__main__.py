@@ -1,4 +1,7 @@
-"""``python -m shannon_game.experiments.collect export|public|forget``: what a collection holds, beside the server or after it."""
+"""``python -m shannon_game.experiments.collect export|public|forget``.
+
+What a collection holds, beside the server or after it.
+"""
 
 from __future__ import annotations
 

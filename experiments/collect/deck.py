@@ -17,7 +17,9 @@ __all__ = ["Card", "Deck", "load_deck"]
 
 @dataclass(frozen=True, eq=False)
 class Card:
-    """What never changes of a question; :class:`~shannon_game.experiments.collect.tables.Question` says what the fields are.
+    """What never changes of a question.
+
+    :class:`~shannon_game.experiments.collect.tables.Question` says what the fields are.
 
     Parameters
     ----------

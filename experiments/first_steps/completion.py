@@ -94,14 +94,16 @@ def names() -> dict[str, list[str]]:
     (True, True)
     """
     groups = sorted(
-        folder.name for folder in files("conf").iterdir() if folder.is_dir() and folder.name != "__pycache__"
+        folder.name
+        for folder in files("shannon_game.conf").iterdir()
+        if folder.is_dir() and folder.name != "__pycache__"
     )
     groups.remove("exp")
     return {f"{'+' if group == 'exp' else ''}{group}=": _options(group) for group in ("exp", *groups)}
 
 
 def _options(group: str) -> list[str]:
-    found = (file.name for file in files("conf").joinpath(group).iterdir())
+    found = (file.name for file in files("shannon_game.conf").joinpath(group).iterdir())
     return sorted(name.removesuffix(".yaml") for name in found if name.endswith(".yaml"))
 
 
@@ -142,7 +144,7 @@ def settings(name: str) -> list[str]:
     known = _options("exp")
     if name not in known:
         raise unknown_choice("experiment", name, known, source="--completion settings")
-    text = files("conf").joinpath("exp", f"{name}.yaml").read_text(encoding="utf-8")
+    text = files("shannon_game.conf").joinpath("exp", f"{name}.yaml").read_text(encoding="utf-8")
     target = str(OmegaConf.select(OmegaConf.create(text), "experiment._target_"))
     of_class, _ = import_for_settings(target)
     lines = setting_lines(of_class.settings_class, lambda key: before(key, of_class.settings_class))

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("shannon-game")
 
 CONVERGENCE_COLUMNS = ("r_hat_max", "ess_bulk_min", "ess_tail_min", "n_divergent", "bfmi_min", "converged")
-"""Columns of every table with a posterior in it; see :class:`~shannon_game.inference.posterior.convergence.Convergence`."""
+"""Columns of every table with a posterior in it; see :class:`~shannon_game.inference.Convergence`."""
 
 
 FITS = "fits"

@@ -111,7 +111,7 @@ def search_path(arguments: Sequence[str], more: Iterable[str]) -> list[str]:
 
 def _names_of(group: str) -> list[str]:
     """Names of a group of our own settings."""
-    folder = files("conf") / group
+    folder = files("shannon_game.conf") / group
     return sorted(file.name.removesuffix(".yaml") for file in folder.iterdir()) if group and folder.is_dir() else []
 
 
@@ -148,7 +148,7 @@ def one_line(error: BaseException, settings: Sequence[str]) -> str:  # noqa: PLR
 
 def no_experiment() -> InputError:
     """Build the error for a command without an experiment: it lists those that there are."""
-    names = sorted(entry.name.removesuffix(".yaml") for entry in (files("conf") / "exp").iterdir())
+    names = sorted(entry.name.removesuffix(".yaml") for entry in (files("shannon_game.conf") / "exp").iterdir())
     return InputError(f"no experiment was asked for; add +exp=NAME, with NAME one of: {', '.join(names)}")
 
 
@@ -160,7 +160,7 @@ def _say_and_leave(text: str) -> None:
 def _long_form(arguments: Sequence[str]) -> list[str]:
     """Read ``shannon-game collect`` as ``shannon-game +exp=collect``: a first word that names an experiment."""
     first = arguments[0] if arguments else ""
-    if first.isidentifier() and files("conf").joinpath("exp", f"{first}.yaml").is_file():
+    if first.isidentifier() and files("shannon_game.conf").joinpath("exp", f"{first}.yaml").is_file():
         return [f"+exp={first}", *arguments[1:]]
     return list(arguments)
 

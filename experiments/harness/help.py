@@ -25,7 +25,7 @@ def command_help() -> str:
     """Help of the command as Hydra prints it, without its composing a config: that takes longer than all the rest."""
     import yaml  # noqa: PLC0415 - few runs show help
 
-    conf = files("conf")
+    conf = files("shannon_game.conf")
     # the loader in C where there is one; it reads a file of ours
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     template: str = yaml.load(conf.joinpath("config.yaml").read_bytes(), loader)["hydra"]["help"]["template"]
@@ -45,7 +45,7 @@ def experiment_help(name: str, search_path: Sequence[str] = (), *, width: int = 
     from rich.console import Console  # noqa: PLC0415 - every run imports this module, few show help
     from rich.table import Table  # noqa: PLC0415
 
-    with initialize_config_module("conf", version_base="1.3"):
+    with initialize_config_module("shannon_game.conf", version_base="1.3"):
         cfg = compose("config", overrides=[f"+exp={name}", *search_path])
     entry = entry_of(cfg.experiment, what="experiment")
     try:

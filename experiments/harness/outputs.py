@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from omegaconf import DictConfig, OmegaConf
 
-from shannon_game.estimators.code_identity import PACKAGES, code_hash, package_version
+from shannon_game.estimators.code_identity import PACKAGES, code_hash, own_packages, package_version
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import notes
 from shannon_game.experiments.harness.csv_tables import write_csv
@@ -86,9 +86,7 @@ def config_hash(cfg: DictConfig) -> str:
 def job_code(cfg: DictConfig) -> str:
     """SHA-256 of the code that a job runs: all packages, and the modules of every ``_target_`` that is not theirs."""
     modules = {target.rpartition(".")[0] for target in _targets(OmegaConf.to_container(cfg))}
-    return code_hash(
-        *PACKAGES, *(name for name in modules if name.partition(".")[0] not in PACKAGES and find_spec(name))
-    )
+    return code_hash(*PACKAGES, *(name for name in modules if not own_packages(name) and find_spec(name)))
 
 
 def _targets(value: Any) -> Iterator[str]:

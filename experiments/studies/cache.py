@@ -26,7 +26,10 @@ def through_cache(path: Path, key: str, make: Callable[[], xr.Dataset]) -> tuple
     A file that is damaged, or a folder that cannot be written to, costs time and is noted.
     """
     notes = []
-    made_by = [code_hash("estimators", "shannon_game.experiments.studies"), *map(package_version, ("numpy", "pandas"))]
+    made_by = [
+        code_hash("shannon_game.estimators", "shannon_game.experiments.studies"),
+        *map(package_version, ("numpy", "pandas")),
+    ]
     key = content_digest([key, made_by])
     try:
         found = read_study(path, kind=_KIND) if path.is_file() else None

@@ -192,7 +192,7 @@ def row_log_likelihood(posterior: xr.Dataset, data: ArdData, likelihood: str) ->
 
 
 def loo_of_targets(posterior: xr.Dataset, data: ArdData, likelihood: str) -> LooByGroup:
-    """Leave out one item's targets at a time, its predictors staying as measured; see :func:`shannon_game.inference.loo_by`.
+    """Leave out one item's targets at a time, its predictors as measured (:func:`shannon_game.inference.loo_by`).
 
     Examples
     --------

@@ -85,7 +85,7 @@ def _key(model: pm.Model, settings: Mapping[str, Any], *, by_model: bool = True)
     said = {
         "settings": dict(settings),
         "versions": environment(),
-        "code": code_hash("estimators", "models", "inference"),
+        "code": code_hash("shannon_game.estimators", "shannon_game.models", "shannon_game.inference"),
         "model": [model.name, list(model.named_vars), free],
         "terms": [[one.name for one in some] for some in (model.observed_RVs, model.deterministics, model.potentials)],
         "dims": [list(model.named_vars_to_dims.items()), list(model.coords.items())],

@@ -30,7 +30,7 @@ log = logging.getLogger("shannon-game")
 
 _FORMAT = "shannon-game replicates 1"
 # besides these, the module of the work itself; figures and tables live elsewhere and decide no row
-_CODE = ("estimators", "models", "inference")
+_CODE = ("shannon_game.estimators", "shannon_game.models", "shannon_game.inference")
 _MADE_BY = ("code", "packages")
 
 

@@ -23,7 +23,7 @@ MIXES: tuple[str, ...] = get_args(Mix)
 
 @dataclass(frozen=True, eq=False)
 class RecalibrationData:
-    """Bets for :func:`shannon_game.models.bets.recalibration.recalibration_model`: A answers of U participants in C cells.
+    """Bets for :func:`shannon_game.models.recalibration_model`: A answers of U participants in C cells.
 
     Cell 0 is anything else, then come the words named, then padding.
 

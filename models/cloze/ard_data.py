@@ -1,4 +1,4 @@
-"""Rows of the regression of a distance on properties of its context: what :func:`shannon_game.models.cloze.ard.ard_model` takes."""
+"""Rows of the regression of a distance on properties of its context, for :func:`shannon_game.models.ard_model`."""
 
 from __future__ import annotations
 

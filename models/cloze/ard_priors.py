@@ -9,7 +9,7 @@ from shannon_game.models.priors import check_priors
 
 @dataclass(frozen=True)
 class ArdPriors:
-    """Priors of :func:`shannon_game.models.cloze.ard.ard_model`, on log-odds; a Gaussian likelihood takes a quarter of every length.
+    """Priors of ``ard_model``, on log-odds; a Gaussian likelihood takes a quarter of every length.
 
     Attributes
     ----------

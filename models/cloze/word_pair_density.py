@@ -38,7 +38,7 @@ _OF_CONTEXTS = ("log_u", "log_u_equal", "log_odds_equal")
 def word_pair_density(
     data: WordPairData, *, pooled: bool = True, priors: WordPairPriors | None = None
 ) -> WrittenDensity:
-    """Log-density of :func:`~shannon_game.models.cloze.tvd.word_pair_model`, for the counts that the model's data have."""
+    """Log-density of :func:`~shannon_game.models.word_pair_model`, for the counts that the model's data have."""
     p = priors or WordPairPriors()
     mean, sd = p.vectors()
     n, n_contexts = len(PARAMETERS), data.n_contexts

@@ -259,7 +259,7 @@ def log_odds(  # noqa: PLR0917
 def word_pair_log_density(  # noqa: PLR0917
     x: FloatArray, g: FloatArray, rows: Any, starts: Any, answers: FloatArray, nodes: Any, priors: Any
 ) -> float:
-    """Log-density of all contexts and of their population; `x` is as :mod:`shannon_game.models.cloze.word_pair_density` lays out."""
+    """Log-density of all contexts and of their population; ``word_pair_density`` lays out `x`."""
     n, n_contexts = 6, answers.shape[1]
     g[:] = 0.0
     first = 2 * n + 1 if priors.pooled else 0

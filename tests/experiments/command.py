@@ -32,14 +32,14 @@ FEW_DIVERGENT = "experiment.gate.divergent=16"
 
 def config(*overrides: str) -> DictConfig:
     """The composed config, as the command has it."""
-    with initialize_config_module("conf", version_base="1.3"):
+    with initialize_config_module("shannon_game.conf", version_base="1.3"):
         return compose("config", overrides=list(overrides))
 
 
 def prepared(*overrides: str) -> Job:
     """Experiment, settings and study of a command line."""
     # an error about a wrong kind of study lists the right ones, which only Hydra knows
-    with initialize_config_module("conf", version_base="1.3"):
+    with initialize_config_module("shannon_game.conf", version_base="1.3"):
         return prepare(compose("config", overrides=list(overrides)), overrides)
 
 

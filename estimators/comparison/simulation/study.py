@@ -154,7 +154,7 @@ def participant_names(n: int) -> NDArray[np.str_]:
 _NOT_OF_ITEMS = ("n_items", "n_participants", "rounding", "store_reference", "participants")
 
 ITEM_SETTINGS = tuple(each.name for each in fields(SimulationSettings) if each.name not in _NOT_OF_ITEMS)
-"""The fields of :class:`~shannon_game.estimators.comparison.simulation.settings.SimulationSettings` that decide the items."""
+"""The fields of ``SimulationSettings`` that decide the items."""
 
 
 @dataclass(frozen=True)

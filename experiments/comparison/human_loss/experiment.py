@@ -49,7 +49,7 @@ HUMAN_LOSS_COLUMNS = (
     *("tail_factor", *(f"top1_model_{end}" for end in _ENDS)),
     *CONVERGENCE_COLUMNS,
 )
-"""Columns after those of :data:`~shannon_game.experiments.comparison.estimates.TABLE_COLUMNS`, before ``tail_factor_MODEL``.
+"""Columns after those of ``TABLE_COLUMNS``, before ``tail_factor_MODEL``.
 
 ``gap_*``: the shared belief's, over all items, with the discrepancy of the model's form and of items without any
 report or answer; ``informed_gap_*``: over the others. ``one_by_one_most_*``: the mean gap of people one by one if all

@@ -144,7 +144,7 @@ def _is_done(one: Planned) -> bool:
         return False
     # inside the command Hydra is set up already; in a test or a notebook it is not
     started = GlobalHydra.instance().is_initialized()
-    with nullcontext() if started else initialize_config_module("conf", version_base="1.3"):
+    with nullcontext() if started else initialize_config_module("shannon_game.conf", version_base="1.3"):
         cfg: DictConfig = compose("config", overrides=list(one.overrides))
     return done_before(one.folder, job_identity(cfg))[0]
 

@@ -33,7 +33,7 @@ __all__ = ["DesignedSettings", "designed_simulated"]
 _SOURCE = "study designed_simulated"
 
 Design = settings_of(QuestionDesign, "Design", base=Settings)
-"""What people are asked; the fields of :class:`~shannon_game.estimators.comparison.simulation.settings.QuestionDesign`."""
+"""What people are asked; the fields of ``QuestionDesign``."""
 
 
 class DesignedSettings(Seeded):

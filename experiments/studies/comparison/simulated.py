@@ -29,7 +29,7 @@ class _Items(Settings):
 
 
 Population = settings_of(ParticipantPopulation, "Population", base=Settings)
-"""How participants differ; the fields of :class:`~shannon_game.estimators.comparison.simulation.settings.ParticipantPopulation`."""
+"""How participants differ; the fields of ``ParticipantPopulation``."""
 
 SimulatedSettings = settings_of(SimulationSettings, "SimulatedSettings", base=_Items, participants=Population)
 """The fields of :class:`~shannon_game.estimators.comparison.simulation.settings.SimulationSettings`, and ``items``."""

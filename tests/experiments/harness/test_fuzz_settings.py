@@ -147,7 +147,7 @@ LISTS = (
 
 def composed(arguments: tuple[str, ...]) -> Job:
     overrides = check_arguments(list(arguments))
-    with initialize_config_module("conf", version_base="1.3"):
+    with initialize_config_module("shannon_game.conf", version_base="1.3"):
         return prepare(compose("config", overrides=overrides), overrides)
 
 
@@ -174,7 +174,7 @@ def leaves(cls: type[Settings], prefix: str) -> list[tuple[str, tuple[str, ...]]
 @lru_cache
 def settings_of(name: str) -> list[tuple[str, tuple[str, ...]]]:
     found = []
-    with initialize_config_module("conf", version_base="1.3"):
+    with initialize_config_module("shannon_game.conf", version_base="1.3"):
         cfg = compose("config", overrides=[f"+exp={name.split(maxsplit=1)[0]}", *COMMANDS[name]])
         for what in ("experiment", "study"):
             cls = load_target(entry_of(cfg[what], what=what), what=what).settings_class

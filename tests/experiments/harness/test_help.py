@@ -52,7 +52,7 @@ def test_help_of_every_experiment_and_study_prints_without_any_extra() -> None:
         "from shannon_game.experiments.harness.stand_ins import import_for_settings\n"
         "from shannon_game.inference.settings import setting_lines\n"
         "for group in ('exp', 'study'):\n"
-        "    for file in files('conf').joinpath(group).iterdir():\n"
+        "    for file in files('shannon_game.conf').joinpath(group).iterdir():\n"
         "        if not file.name.endswith('.yaml'):\n            continue\n"
         "        node = OmegaConf.create(file.read_text())\n"
         "        function, missing = import_for_settings((node.get('experiment') or node)['_target_'])\n"

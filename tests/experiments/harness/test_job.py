@@ -30,7 +30,7 @@ def test_both_doors_give_the_same() -> None:
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "conf/exp").glob("*.yaml")))
 def test_every_yaml_registers_an_experiment_and_repeats_no_default(name: str) -> None:
-    with initialize_config_module("conf", version_base="1.3"):
+    with initialize_config_module("shannon_game.conf", version_base="1.3"):
         node = compose("config", overrides=[f"+exp={name}"]).experiment
     # what another key gives is no copy of a default
     values = OmegaConf.to_container(node, resolve=False)

@@ -46,7 +46,7 @@ WANTED = ["accuracy", "improve", "distributions", "tvd_sample_size", "ranks"]
 
 
 def config(*overrides: str) -> DictConfig:
-    with initialize_config_module("conf", version_base="1.3"):
+    with initialize_config_module("shannon_game.conf", version_base="1.3"):
         return compose("config", overrides=["+exp=reproduce", "output.dpi=30", *overrides])
 
 
@@ -248,7 +248,7 @@ def test_any_folder_name_reaches_the_part(tmp_path: Path) -> None:
         data = {"root": root, "lm_game": None, "provo": None, "rank_perplexity": None}
         (one,) = plan([PARTS["improve"]], data=data, wanted=["improve"], folder=tmp_path)
         assert one.problem == ""
-        with initialize_config_module("conf", version_base="1.3"):
+        with initialize_config_module("shannon_game.conf", version_base="1.3"):
             assert compose("config", overrides=list(one.overrides)).study.root == str(folder.parent), name
     assert quoted("/a/b-c_1.2") == "/a/b-c_1.2"
 

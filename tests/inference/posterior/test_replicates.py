@@ -162,7 +162,7 @@ def no_space(opened: Callable[..., Any]) -> Callable[..., Any]:
 @pytest.fixture
 def other_code(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is run next is of other code than what was run before."""
-    monkeypatch.setattr(replicates, "_CODE", ("estimators",))
+    monkeypatch.setattr(replicates, "_CODE", ("shannon_game.estimators",))
 
 
 def test_refuses_rows_of_other_code(tmp_path: Path, request: pytest.FixtureRequest) -> None:
