@@ -28,10 +28,11 @@ def install(session: nox.Session, extras: str) -> None:
 
 @nox.session(python=PYTHON)
 def lint(session: nox.Session) -> None:
-    """Style and formatting: ruff."""
-    session.install("-c", "constraints.txt", "ruff")
+    """Style, formatting and the direction of imports: ruff, import-linter."""
+    session.install("-c", "constraints.txt", "ruff", "import-linter")
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
+    session.run("lint-imports")
 
 
 @nox.session(python=PYTHON)
@@ -59,14 +60,14 @@ def tests(session: nox.Session) -> None:
 @nox.session(python=PYTHON)
 def slow(session: nox.Session) -> None:
     """The slow tests: minutes each."""
-    install(session, "test,joblib,slurm,ray")
+    install(session, "test,sweeps")
     session.run("pytest", "-m", "slow", *session.posargs)
 
 
 @nox.session(python=PYTHON)
 def docs(session: nox.Session) -> None:
     """Pages and API reference; a warning is an error."""
-    install(session, "docs")
+    install(session, "dev")
     session.run("python", "-m", "sphinx", "-W", "--keep-going", "docs", "docs/_build/html")
 
 

@@ -1,6 +1,6 @@
 """Take the pictures of docs/collect.md: a person plays the demonstration in a real browser.
 
-``python docs/collect_screenshots.py``, from the repository's root; needs the extra ``collect-test`` and chromium.
+``python docs/collect_screenshots.py``, from the repository's root; needs the extra ``dev`` and chromium.
 """
 
 from __future__ import annotations

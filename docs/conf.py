@@ -55,9 +55,11 @@ def write_reference() -> None:
     REFERENCE.mkdir(exist_ok=True)
     wanted: dict[str, str] = {}
     for package in PACKAGES:
-        inside = sorted(module.name for module in pkgutil.walk_packages([str(ROOT / package)], f"{package}."))
-        folders = {package, *(name for name in inside if (ROOT / name.replace(".", "/")).is_dir())}
-        for name in (package, *inside):
+        top = f"shannon_game.{package}"
+        found = list(pkgutil.walk_packages([str(ROOT / package)], f"{top}."))
+        inside = sorted(module.name for module in found)
+        folders = {top, *(module.name for module in found if module.ispkg)}
+        for name in (top, *inside):
             text = f"{name}\n{'=' * len(name)}\n\n.. automodule:: {name}\n"
             if name in folders:
                 # what a package offers is documented where it is written
@@ -78,7 +80,7 @@ def write_reference() -> None:
 def add_reference(_app: object, name: str, source: list[str]) -> None:
     """Add the reference to the contents of the site, where it is built."""
     if name == root_doc and not ONLY_PAGES:
-        names = "\n".join(f"reference/{package}" for package in PACKAGES)
+        names = "\n".join(f"reference/shannon_game.{package}" for package in PACKAGES)
         source[0] += "\n\n```{toctree}\n:hidden:\n:caption: Python\n\n" + names + "\n```\n"
 
 

@@ -107,7 +107,7 @@ class OutputSettings(Settings):
     html: bool = False
     """Also write the report as one HTML file with the figures inside."""
     explore: bool = False
-    """Also write explore.html: every item of the study, to search, sort and filter (extra explore)."""
+    """Also write explore.html: every item of the study, to search, sort and filter (extra data)."""
     bundle: bool = False
     """Also write the folder bundle, and bundle.zip, for a repository: methods, settings, versions, figures as PDF and
     SVG, tables as CSV and LaTeX, checks of anonymity and licence."""

@@ -19,7 +19,7 @@ from shannon_game.estimators.cloze import (
     tvd_to_split_halves,
     tvd_with_baseline,
 )
-from shannon_game.estimators.errors import InputError, require_packages
+from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.cloze.figures import colours, label
 from shannon_game.experiments.cloze.settings import (
     ClozeSettings,
@@ -99,7 +99,6 @@ def tvd_sample_size(study: xr.Dataset, settings: TvdSampleSizeSettings) -> Exper
     0          5  0.61     0.43
     1         20  0.48     0.43
     """
-    require_packages(("scipy",), "cloze", source="this experiment")
     found = {name: _distances(study, settings, name) for name in large_enough(study, settings)}
     doubts = answer_warnings(words_of(settings, study, []))
     return replace(size_result(study, settings, found), warnings=doubts)

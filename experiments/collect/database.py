@@ -106,7 +106,7 @@ def open_database(url: str, *, field: str = "database", new: bool = True) -> Dat
         problem = f"is {url!r}, should be sqlite:///FILE or postgresql+psycopg://USER:PASSWORD@HOST/NAME"
         raise InputError(problem, field=field) from error
     except (NoSuchModuleError, ModuleNotFoundError) as error:
-        problem = how_to_install(f"the driver of {make_url(url).drivername}", "collect-postgres")
+        problem = how_to_install(f"the driver of {make_url(url).drivername}", "collect")
         raise InputError(problem, field=field) from error
     if is_sqlite(engine):
         event.listen(engine, "connect", _configure_sqlite)

@@ -180,14 +180,14 @@ PARTS = (
         "probability that people give it, and 1 if they share no word. Samples of people differ too: the other half of "
         "the people is the distance to compare with.",
         "from shannon_game import cloze_simulated, tvd\ntvd(cloze_simulated()).table",
-        "cloze",
+        "data",
         _tvd,
     ),
     Part(
         "How often is the first guess right?",
         "Each person guesses every word of a story. Bars are 95% intervals over people and words.",
         "from shannon_game import accuracy, guess_study\naccuracy(guess_study(guesses), posterior=False).table",
-        "cloze",
+        "data",
         _accuracy,
     ),
     Part(
@@ -195,7 +195,7 @@ PARTS = (
         "People guess until they are right, as in Shannon's experiment of 1951. The numbers of guesses bound the "
         "entropy of a word from below and above.",
         "from shannon_game import guess_bounds, guess_study\nguess_bounds(guess_study(guesses), vocab_size=1000).table",
-        "cloze",
+        "data",
         _bounds,
     ),
     Part(

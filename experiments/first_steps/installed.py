@@ -18,20 +18,13 @@ _OLDEST = (3, 11)
 
 PURPOSES = {
     "bayes": "posteriors: human_loss, ard, accuracy, calibration, ...",
-    "cloze": "studies of next words: tvd, ard, distributions, ...",
-    "lm": "language models on this machine: corpus, build_study, tvd_exact, ...",
+    "data": "stored answers: Parquet, workbooks, baselines (tvd, ard, ranks, ...), output.explore=true",
+    "lm": "language models on this machine: corpus, build_study, tvd_exact, corpus_sample, ...",
     "words": "words of languages without spaces, and lemmas: word rules of cloze studies",
-    "ranks": "ranks of language models: ranks, rank_bounds, ...",
     "api": "language models behind an endpoint: model=api",
     "collect": "games in a browser: collect",
-    "collect-postgres": "collect with PostgreSQL",
-    "datasets": "random documents of data sets: corpus_sample",
-    "explore": "a page that shows every item of a study: output.explore=true",
     "samplers": "sampler=numpyro, sampler=blackjax",
-    "smollm2": "a small language model that is installed like a package: model=smollm2",
-    "joblib": "sweeps on several cores: hydra/launcher=joblib",
-    "slurm": "sweeps on a Slurm cluster: hydra/launcher=submitit_slurm",
-    "ray": "sweeps on a Ray cluster: hydra/launcher=ray",
+    "sweeps": "sweeps on several cores, a Slurm cluster, a Ray cluster: hydra/launcher=joblib, submitit_slurm, ray",
 }
 """Extra that a user may want -> what it is for."""
 

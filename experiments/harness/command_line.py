@@ -35,7 +35,7 @@ OWN_COMMANDS: Mapping[str, tuple[str, str]] = {
 """First words that are no experiment -> module and function; each is imported when it is called."""
 
 _SEARCH_PATH = "hydra.searchpath="
-_LAUNCHER_EXTRAS = {"joblib": "joblib", "submitit_local": "slurm", "submitit_slurm": "slurm", "ray": "ray"}
+_LAUNCHERS = {"joblib", "submitit_local", "submitit_slurm", "ray"}
 _BEFORE_QUOTE = re.compile(r"(\\+)('|$)")
 # of a list or a mapping: what stands in quotes, or between signs
 _PIECE = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|[^'",:{}\[\]]+""")
@@ -121,9 +121,8 @@ def one_line(error: BaseException, settings: Sequence[str]) -> str:  # noqa: PLR
         group, _, option = error.missing_cfg_file.rpartition("/")
         # of a list of names Hydra does not say what there is
         options = error.options or _names_of(group)
-        extra = _LAUNCHER_EXTRAS.get(option) if group == "hydra/launcher" else None
-        if extra is not None:
-            return how_to_install(f"launcher {option!r}", extra)
+        if group == "hydra/launcher" and option in _LAUNCHERS:
+            return how_to_install(f"launcher {option!r}", "sweeps")
         if options:
             return str(unknown_choice("experiment" if group == "exp" else group, option, options))
     text = " ".join(str(error).split())

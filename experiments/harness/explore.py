@@ -20,7 +20,6 @@ from hydra.utils import get_object
 from shannon_game.estimators.errors import InputError, require_packages
 from shannon_game.experiments.harness.exploration import BETTER, Exploration
 from shannon_game.experiments.harness.figures import player_colours, player_label
-from shannon_game.experiments.harness.registry import EXTRAS
 from shannon_game.inference.disk import refuse_other, write_whole
 from shannon_game.inference.progress import counted
 
@@ -43,6 +42,8 @@ EXPLORERS: Mapping[str, tuple[str, str, str]] = {
 MAX_ITEMS = 5000
 """Items of one page; a browser on a phone cannot hold many more."""
 
+# what draws Vega-Lite into the page
+_NEEDED = ("vl_convert",)
 _TEMPLATE = Path(__file__).with_name("explore_page.html")
 _SIGNIFICANT = 5
 # what could end the script that holds the data, or begin a comment in it; JSON reads the escapes as the characters
@@ -51,7 +52,7 @@ _UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", 
 
 def check_explorer(study: xr.Dataset | None = None) -> None:
     """Refuse to begin a run whose explorer could not be written."""
-    require_packages(EXTRAS["explore"], "explore", source="output.explore")
+    require_packages(_NEEDED, "data", source="output.explore")
     if study is not None:
         _kind_of(study)
 
@@ -90,7 +91,7 @@ def explore(study: xr.Dataset, result: ExperimentResult | None, path: str | Path
     Raises
     ------
     InputError
-        If the extra ``explore`` is not installed, the study has no items, or the file is another one.
+        If the extra ``data`` is not installed, the study has no items, or the file is another one.
 
     Examples
     --------

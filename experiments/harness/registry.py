@@ -35,11 +35,9 @@ KINDS: Mapping[str, str] = {
 EXTRAS: Mapping[str, tuple[str, ...]] = {
     "api": ("httpx", "tenacity"),
     "bayes": ("arviz", "joblib", "nutpie", "pymc"),
-    "cloze": ("pyarrow", "sklearn"),
     "collect": ("alembic", "httpx", "itsdangerous", "jinja2", "sqlalchemy", "starlette", "uvicorn"),
-    "explore": ("vl_convert",),
+    "data": ("pyarrow", "python_calamine", "sklearn"),
     "lm": ("accelerate", "gguf", "pyarrow", "torch", "transformers"),
-    "ranks": ("pyarrow", "python_calamine"),
     "words": ("icu", "simplemma"),
 }
 """Extra of the project -> modules that it brings."""

@@ -46,7 +46,7 @@ def read_table(
 
 
 def _parquet(path: Path) -> pd.DataFrame:
-    require_packages(("pyarrow",), "cloze", source=path, field="parquet")
+    require_packages(("pyarrow",), "data", source=path, field="parquet")
     import pyarrow as pa  # noqa: PLC0415 - an optional extra that only parquet needs
     import pyarrow.parquet as pq  # noqa: PLC0415
 

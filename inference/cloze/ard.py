@@ -68,7 +68,7 @@ def sklearn_ard(x: ArrayLike, target: ArrayLike) -> SklearnArd:
     >>> inference.sklearn_ard(x, 0.5 + 0.2 * x[:, 0]).coefficient.round(2).tolist()
     [0.2, 0.0]
     """
-    require_packages(("sklearn",), "cloze")
+    require_packages(("sklearn",), "data")
     from sklearn.linear_model import ARDRegression  # noqa: PLC0415 - an extra, and slow to import
 
     found = ARDRegression().fit(np.asarray(x, dtype=float), np.asarray(target, dtype=float))

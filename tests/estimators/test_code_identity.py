@@ -73,8 +73,12 @@ def test_scopes_hold_what_they_name(package: Path) -> None:
 
 @pytest.mark.subprocess
 def test_a_copy_elsewhere_has_the_same_hash_and_a_changed_one_its_own(tmp_path: Path) -> None:
+    (tmp_path / "shannon_game").mkdir()
+    shutil.copy(ROOT / "shannon_game/__init__.py", tmp_path / "shannon_game")
     for package in PACKAGES:
-        shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
+        name = package.removeprefix("shannon_game.")
+        there = ROOT / "shannon_game" / name
+        shutil.copytree(there, tmp_path / "shannon_game" / name, ignore=shutil.ignore_patterns("__pycache__"))
 
     def found() -> str:
         code = f"from shannon_game.estimators.code_identity import code_hash; print(code_hash(*{PACKAGES}))"
@@ -84,13 +88,13 @@ def test_a_copy_elsewhere_has_the_same_hash_and_a_changed_one_its_own(tmp_path: 
         return done.stdout.strip()
 
     assert found() == code_hash(*PACKAGES)
-    with (tmp_path / "models/__init__.py").open("a") as file:
+    with (tmp_path / "shannon_game/models/__init__.py").open("a") as file:
         file.write("# not committed\n")
     assert found() != code_hash(*PACKAGES)
 
 
 def test_names_without_a_file_are_refused() -> None:
-    for names in ((), ("no_such_package",), ("estimators.no_such_module",)):
+    for names in ((), ("no_such_package",), ("shannon_game.estimators.no_such_module",)):
         with pytest.raises(InputError, match="names"):
             code_hash(*names)
 
@@ -106,8 +110,8 @@ def second(x: int) -> int:
 def test_functions_are_known_by_their_source_and_by_their_module() -> None:
     assert source_hash(first) != source_hash(second)
     assert source_hash(partial(partial(first), 1)) == source_hash(first)
-    assert work_hash(first, "estimators") == work_hash(partial(second, 1), "estimators")
-    assert work_hash(first, "estimators") != work_hash(first, "models")
+    assert work_hash(first, "shannon_game.estimators") == work_hash(partial(second, 1), "shannon_game.estimators")
+    assert work_hash(first, "shannon_game.estimators") != work_hash(first, "shannon_game.models")
     typed_in: dict[str, object] = {}
     exec("def third(): pass", typed_in)
     with pytest.raises(InputError, match="no source"):

@@ -132,7 +132,6 @@ def players_tvd(
     study: xr.Dataset, words: StudyWords, settings: OracleSettings
 ) -> tuple[list[PlayerTvd], tuple[str, ...]]:
     """Distances of half of the people and of every model to people, and why a model that has too few is left out."""
-    require_packages(("scipy",), "cloze", source="this experiment")
     usable = int((words.answers().totals > 1).sum())
     if usable < 2:
         raise InputError(

@@ -181,7 +181,7 @@ def _parquet(settings: CorpusSampleSettings) -> _Rows:
 
 def _dataset(settings: CorpusSampleSettings) -> _Rows:
     name = str(settings.dataset)
-    require_packages(("datasets",), "datasets", source=f"data set {name!r}")
+    require_packages(("datasets",), "lm", source=f"data set {name!r}")
     import datasets  # noqa: PLC0415
 
     folder = Path(name).expanduser()

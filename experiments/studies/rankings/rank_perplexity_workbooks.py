@@ -78,7 +78,7 @@ class Workbook:
 
 def read_workbooks(archive: Archive, content: bytes, path: Path) -> Iterator[Workbook]:
     """Read every workbook of one archive, checked as a whole before its first member is read."""
-    require_packages(("python_calamine",), "ranks", source="study rank_perplexity", field="workbooks")
+    require_packages(("python_calamine",), "data", source="study rank_perplexity", field="workbooks")
     try:
         outer = zipfile.ZipFile(io.BytesIO(content))
     except zipfile.BadZipFile as error:

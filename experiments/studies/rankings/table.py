@@ -243,7 +243,7 @@ def write_ranking_table(study: xr.Dataset, path: Path) -> None:
         columns["token_id"] = study["ranked_id"].to_numpy()[owner, at]
     table = pd.DataFrame(columns)
     if path.suffix == ".parquet":
-        require_packages(("pyarrow",), "ranks", source=path, field="Parquet")
+        require_packages(("pyarrow",), "data", source=path, field="Parquet")
         table.to_parquet(path, index=False)
     elif path.name.endswith((".csv", ".csv.gz")):
         write_csv(table, path, marked=True)

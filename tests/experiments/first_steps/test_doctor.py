@@ -21,7 +21,7 @@ from shannon_game.experiments.harness.registry import EXTRAS
 from tests.experiments.command import ROOT, environment
 
 REQUIRES = ["numpy>=1.26", "gone>=2", "old<2", "pymc>=5; extra == 'bayes'", "absent; extra == 'lm'",
-            "shannon-game[lm]; extra == 'smollm2'",
+            "shannon-game[lm]; extra == 'sweeps'",
             "old>=3; extra == 'api'", "future; python_version < '3'"]  # fmt: skip
 VERSIONS = {"shannon-game": "1.2", "numpy": "2.0", "old": "2.5", "pymc": "5.28"}
 
@@ -53,7 +53,7 @@ def test_extras_are_complete_absent_or_wrong() -> None:
     found = {each.name: each for each in installed.extras()}
     assert found["bayes"].value.startswith("installed: ")
     assert found["lm"].value.startswith("not installed (absent)")
-    assert found["smollm2"].value.startswith("not installed (absent)")
+    assert found["sweeps"].value.startswith("not installed (absent)")
     assert "'.[lm]'" in found["lm"].cure
     assert {name for name, each in found.items() if each.problem} == {"api"}
     assert found["api"].problem == "old is 2.5, should be >=3"

@@ -95,7 +95,7 @@ def test_the_users_folders_stand_beside_those_of_packages(
 
 def test_a_launcher_that_is_not_installed_names_its_extra() -> None:
     for option, says in (
-        ("submitit_slurm", r"launcher 'submitit_slurm' not installed.*\.\[slurm\]"),
+        ("submitit_slurm", r"launcher 'submitit_slurm' not installed.*\.\[sweeps\]"),
         ("slurmm", "choose one of"),
     ):
         error = MissingConfigException("not there", f"hydra/launcher/{option}", ["basic"])

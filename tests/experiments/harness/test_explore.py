@@ -31,7 +31,6 @@ from shannon_game.experiments.guesses.explore import guess_exploration
 from shannon_game.experiments.harness import explore as explore_module
 from shannon_game.experiments.harness.exploration import BETTER, best_of, posterior_tables
 from shannon_game.experiments.harness.explore import MAX_ITEMS, _safe_json, check_explorer, explorer_page
-from shannon_game.experiments.harness.registry import EXTRAS
 from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.experiments.rankings.explore import ranking_exploration
 from shannon_game.inference.posterior.arviz_adapter import from_groups
@@ -234,8 +233,8 @@ def test_nobody_alone_is_better():
 def test_refused_before_the_run(monkeypatch):
     with pytest.raises(InputError, match="needs a study with items: comparison, cloze"):
         check_explorer(documents_study())
-    monkeypatch.setitem(EXTRAS, "explore", ("a_package_that_is_not_here",))  # type: ignore[arg-type]
-    with pytest.raises(InputError, match=r"output.explore: a_package_that_is_not_here not installed.*\[explore\]"):
+    monkeypatch.setattr(explore_module, "_NEEDED", ("a_package_that_is_not_here",))
+    with pytest.raises(InputError, match=r"output.explore: a_package_that_is_not_here not installed.*\[data\]"):
         check_explorer()
 
 

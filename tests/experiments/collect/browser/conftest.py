@@ -23,7 +23,7 @@ SMALL: dict[str, Any] = {"n_questions": 3, "training_rounds": 1, "attention_shar
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    api = pytest.importorskip("playwright.sync_api", reason="needs the extra collect-test")
+    api = pytest.importorskip("playwright.sync_api", reason="needs the extra dev")
     if chromium() is None:
         pytest.skip("needs chromium")
     with api.sync_playwright() as playwright:
