@@ -32,7 +32,8 @@ def lint(session: nox.Session) -> None:
     session.install("-c", "constraints.txt", "ruff", "import-linter")
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
-    session.run("lint-imports")
+    with session.chdir(".ci/tree"):
+        session.run("lint-imports", "--config", "../../pyproject.toml", "--no-cache")
 
 
 @nox.session(python=PYTHON)

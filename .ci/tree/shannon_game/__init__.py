@@ -1,0 +1,1 @@
+../../../shannon_game/__init__.py

@@ -1,0 +1,1 @@
+../../../shannon_game/__main__.py
