@@ -12,7 +12,7 @@ from shannon_game.experiments.studies.collected.answers import Collected, read_c
 from shannon_game.experiments.studies.collected.loader import collected_study
 from shannon_game.experiments.studies.collected.settings import CollectedSettings
 from shannon_game.experiments.studies.comparison.lm_game_write import write_lm_game
-from shannon_game.experiments.studies.guesses.lm_game_top1_parse import N_DOCUMENTS, RESPONSE_FILE, document_file
+from shannon_game.experiments.studies.guesses.lm_game_top1 import N_DOCUMENTS, RESPONSE_FILE, document_file
 from shannon_game.inference.disk import write_whole
 from shannon_game.inference.manifest import replaced
 

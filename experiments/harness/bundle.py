@@ -20,6 +20,7 @@ from shannon_game.estimators.errors import InputError, printable
 from shannon_game.experiments.harness.bundle_checks import Check, check_bundle, checks_page, without_texts
 from shannon_game.experiments.harness.csv_tables import csv_text, is_formula, write_csv
 from shannon_game.experiments.harness.pseudonyms import PEOPLE_SETTINGS, people_of
+from shannon_game.experiments.harness.report import fill
 from shannon_game.experiments.harness.tables import (
     cell_text,
     is_number,
@@ -27,7 +28,6 @@ from shannon_game.experiments.harness.tables import (
     markdown_table,
     split_constants,
 )
-from shannon_game.experiments.harness.templates import fill
 from shannon_game.inference.manifest import MANIFEST, replaced
 from shannon_game.inference.progress import counted
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.harness.registry import leaves
 from shannon_game.inference.api.keys import is_variable, may_hold_key
 
 __all__ = ["hide_keys", "refuse_keys"]
@@ -41,12 +42,13 @@ def refuse_keys(overrides: Iterable[str]) -> None:
 def hide_keys(cfg: DictConfig, folder: Path) -> None:
     """Refuse a key in a YAML file of settings, and take it out of the copies that Hydra made."""
     plain: Any = OmegaConf.to_container(cfg)
-    found = [
-        (name, value)
-        for group, its in plain.items()
-        for name, value in _leaves(its, group)
-        if _is_key(name, value, of_model=group == "models")
-    ]
+    found = []
+    for name, given in leaves(plain):
+        own, value = next((part for part in reversed(name.split(".")) if not part.isdigit()), ""), str(given)
+        # an interpolation stands in Hydra's files as it is
+        readable = isinstance(given, str | int) and not value.startswith("${")
+        if readable and _is_key(own, value, of_model=name.startswith("models.")):
+            found.append((own, value))
     if not found:
         return
     for path in filter(Path.is_file, _of_hydra(folder)):
@@ -67,18 +69,6 @@ def _of_hydra(folder: Path) -> Iterator[Path]:
             yield Path(hydra.sweep.dir, "multirun.yaml")
     if inner is not None:
         yield from (folder / inner / f"{name}.yaml" for name in ("config", "hydra", "overrides"))
-
-
-def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from _leaves(inner, str(key))
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _leaves(inner, name)
-    # an interpolation, which Hydra's files have as it stands
-    elif isinstance(value, str | int) and not str(value).startswith("${"):
-        yield name, str(value)
 
 
 def _is_key(name: str, value: str, *, of_model: bool) -> bool:

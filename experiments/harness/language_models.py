@@ -28,11 +28,14 @@ SMOLLM2 = ModelSettings(name="smollm2", source="smollm2", bos="<|endoftext|>")
 S = TypeVar("S", bound=Settings)
 
 
-def _keys_are_names(given: Any) -> Any:
-    """A model that has no name goes by its key."""
+def keys_are_names(given: Any) -> Any:
+    """A model that runs and has no name goes by its key; one behind an endpoint always does."""
     if not isinstance(given, Mapping):
         return given
-    return {key: {"name": key, **its} if isinstance(its, Mapping) else its for key, its in given.items()}
+    return {
+        key: {"name": key, **its} if isinstance(its, Mapping) and its.get("source") != "api" else its
+        for key, its in given.items()
+    }
 
 
 def by_name(models: Mapping[str, S]) -> dict[str, S]:
@@ -53,7 +56,7 @@ def _a_model_or_a_name(given: Any) -> Any:
     return its if its.get("source") is not None else its.get("name")
 
 
-LiveModels = Annotated[Mapping[str, ModelSettings], BeforeValidator(_keys_are_names), AfterValidator(by_name)]
+LiveModels = Annotated[Mapping[str, ModelSettings], BeforeValidator(keys_are_names), AfterValidator(by_name)]
 Generator = Annotated[ModelSettings | str | None, BeforeValidator(_a_model_or_a_name)]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from importlib.util import find_spec
@@ -17,6 +17,7 @@ from shannon_game.estimators.code_identity import PACKAGES, code_hash, own_packa
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import notes
 from shannon_game.experiments.harness.csv_tables import write_csv
+from shannon_game.experiments.harness.registry import leaves
 from shannon_game.experiments.harness.report import report
 from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.inference.disk import make_room, write_whole
@@ -85,16 +86,9 @@ def config_hash(cfg: DictConfig) -> str:
 
 def job_code(cfg: DictConfig) -> str:
     """SHA-256 of the code that a job runs: all packages, and the modules of every ``_target_`` that is not theirs."""
-    modules = {target.rpartition(".")[0] for target in _targets(OmegaConf.to_container(cfg))}
+    found = ((name, value) for name, value in leaves(OmegaConf.to_container(cfg)) if isinstance(value, str))
+    modules = {value.rpartition(".")[0] for name, value in found if name.rpartition(".")[2] == "_target_"} - {""}
     return code_hash(*PACKAGES, *(name for name in modules if not own_packages(name) and find_spec(name)))
-
-
-def _targets(value: Any) -> Iterator[str]:
-    if isinstance(value, Mapping):
-        own = value.get("_target_")
-        yield from [own] if isinstance(own, str) and "." in own else []
-        for inner in value.values():
-            yield from _targets(inner)
 
 
 def _decisive(cfg: DictConfig) -> dict[str, Any]:

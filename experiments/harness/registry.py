@@ -7,7 +7,7 @@ of study that it takes or gives, ``extra`` what has to be installed. Hydra finds
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from importlib.metadata import entry_points
 from typing import Any, NamedTuple
 
@@ -18,7 +18,18 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 
 from shannon_game.estimators.errors import InputError, require_packages, unknown_choice
 
-__all__ = ["EXTRAS", "KINDS", "Entry", "entry_of", "given_to", "installed_configs", "known", "load_target", "to_plain"]
+__all__ = [
+    "EXTRAS",
+    "KINDS",
+    "Entry",
+    "entry_of",
+    "given_to",
+    "installed_configs",
+    "known",
+    "leaves",
+    "load_target",
+    "to_plain",
+]
 
 KINDS: Mapping[str, str] = {
     "comparison": "shannon_game.estimators.comparison.validate_comparison_study",
@@ -91,6 +102,15 @@ def to_plain(cfg: DictConfig, name: str) -> Any:
     """One node of the config as plain Python, its interpolations resolved."""
     node = cfg[name]
     return OmegaConf.to_container(node, resolve=True, throw_on_missing=True) if OmegaConf.is_config(node) else node
+
+
+def leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Every value of nested settings, with its full name."""
+    if isinstance(value, Mapping | list):
+        for key, inner in value.items() if isinstance(value, Mapping) else enumerate(value):
+            yield from leaves(inner, f"{name}.{key}" if name else str(key))
+    else:
+        yield name, value
 
 
 def load_target(entry: Entry, *, what: str) -> Callable[..., Any]:

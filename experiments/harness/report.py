@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from omegaconf import DictConfig, OmegaConf
 
 from shannon_game.estimators.code_identity import package_version
 from shannon_game.estimators.layout import notes
 from shannon_game.experiments.harness.result import ExperimentResult, table_sections
-from shannon_game.experiments.harness.templates import fill
+from shannon_game.experiments.harness.tables import markdown_plain
 from shannon_game.inference.progress import counted
 from shannon_game.inference.settings import Settings
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["report", "warnings_of"]
+__all__ = ["fill", "report", "warnings_of"]
 
 _PACKAGES = ("shannon-game", "numpy", "xarray", "pandas", "h5netcdf", "matplotlib", "hydra-core")
 
@@ -67,3 +68,14 @@ def warnings_of(study: xr.Dataset, result: ExperimentResult) -> tuple[str, ...]:
         if entry["level"] == "warning"
     ]
     return (*noted, *result.warnings)
+
+
+def fill(name: str, **values: Any) -> str:
+    """Fill in the template ``NAME.jinja`` beside this module; its filter ``plain`` escapes text for Markdown."""
+    from jinja2 import Environment  # noqa: PLC0415 - a job that was done before needs none
+
+    # no HTML: what is Markdown is escaped as such
+    environment = Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
+    environment.filters["plain"] = markdown_plain
+    text = Path(__file__).with_name(f"{name}.jinja").read_text(encoding="utf-8")
+    return environment.from_string(text).render(values)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import html
+import inspect
 import io
 import re
 from collections.abc import Callable, Mapping
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure
 
-__all__ = ["Experiment", "ExperimentResult", "Loader", "experiment", "loader"]
+__all__ = ["Experiment", "ExperimentResult", "Loader", "experiment", "loader", "with_sections"]
 
 S = TypeVar("S", bound=Settings)
 
@@ -195,8 +196,33 @@ def _lacking(study: xr.Dataset, error: KeyError) -> str | None:
     return name if name in NAMES and name not in {*study.variables, *study.dims, *study.attrs} else None
 
 
+_OF_LOADER = """\
+Parameters
+----------
+settings : {}, optional
+    Or its fields by name.
+
+Returns
+-------
+xarray.Dataset
+    A study of its kind (``shannon_game.experiments.harness.registry.KINDS`` names the validators). Its notes count what
+    was left out, repaired or kept in spite of doubts; ``attrs["data_sha256"]`` identifies the data.
+
+Raises
+------
+InputError
+    For a setting that is wrong, and data that are missing or cannot be used; names the place.
+"""
+
+
+def with_sections(function: Callable[..., object], sections: str) -> str:
+    """Docstring of a function with more sections, before its examples."""
+    head, title, examples = inspect.cleandoc(function.__doc__ or "").partition("Examples\n--------\n")
+    return f"{head.rstrip()}\n\n{sections}\n{title}{examples}"
+
+
 def loader(settings_class: type[S]) -> Callable[[Callable[[S], xr.Dataset]], Loader[S]]:
-    """Do for a loader, ``function(settings) -> study``, what :func:`experiment` does."""
+    """Do for a loader, ``function(settings) -> study``, what :func:`experiment` does, and complete its docstring."""
 
     def decorate(function: Callable[[S], xr.Dataset]) -> Loader[S]:
         @wraps(function)
@@ -204,6 +230,8 @@ def loader(settings_class: type[S]) -> Callable[[Callable[[S], xr.Dataset]], Loa
             return function(_settings(settings_class, settings, changes))
 
         call.settings_class = settings_class  # type: ignore[attr-defined]
+        if "Parameters\n    ---" not in (function.__doc__ or ""):
+            call.__doc__ = with_sections(function, _OF_LOADER.format(settings_class.__name__))
         return call  # type: ignore[return-value]
 
     return decorate

@@ -13,13 +13,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
 from shannon_game.estimators.code_identity import sampler_versions
 from shannon_game.experiments.harness.folders import is_taken
 from shannon_game.experiments.harness.outputs import broken_output, config_hash, job_code, read_result, read_status
+from shannon_game.experiments.harness.registry import leaves
 from shannon_game.experiments.harness.replication import PARTS, REPLICATES
 from shannon_game.inference.manifest import FITS, remove_scratch
 
@@ -27,7 +27,7 @@ __all__ = ["JobIdentity", "clear_work", "content_hash", "done_before", "fits_fol
 
 # settings below these keys name what a job reads; what it writes or keeps for later is no data
 _READ = ("study", "data", "models", "generator")
-_NOT_READ = ("name", "cache_dir")
+_NOT_READ = {"name", "cache_dir"}
 # reading a larger file takes longer than a change with size and time of change both kept is worth
 _SMALL_BYTES = 2**20
 # a folder with one of these is what a run or a sweep left
@@ -54,7 +54,9 @@ def job_identity(cfg: DictConfig) -> JobIdentity:
     for key in _READ:
         node = OmegaConf.select(cfg, key)
         settings = OmegaConf.to_container(node, resolve=True) if OmegaConf.is_config(node) else node
-        for setting, text in _texts(key, settings):
+        for setting, text in leaves(settings, key):
+            if not isinstance(text, str) or not text or not _NOT_READ.isdisjoint(setting.split(".")):
+                continue
             try:
                 digest = content_hash(Path(text).expanduser())
             except (OSError, RuntimeError):
@@ -144,16 +146,3 @@ def _files(folder: Path) -> Iterator[Path]:
         seen.add(own)
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         yield from (here / name for name in names if not name.startswith(".") and (here / name).is_file())
-
-
-def _texts(key: str, value: Any) -> Iterator[tuple[str, str]]:
-    """Every string below a setting that may be a path, with its full name."""
-    if isinstance(value, Mapping):
-        for name, inner in value.items():
-            if name not in _NOT_READ:
-                yield from _texts(f"{key}.{name}", inner)
-    elif isinstance(value, list):
-        for position, inner in enumerate(value):
-            yield from _texts(f"{key}.{position}", inner)
-    elif isinstance(value, str) and value:
-        yield key, value

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.harness.language_models import StoreSettings, Work, by_name, open_work
+from shannon_game.experiments.harness.language_models import StoreSettings, Work, by_name, keys_are_names, open_work
 from shannon_game.inference.api.chat import ChatAnswer, ChatQuestion, ask_questions
 from shannon_game.inference.api.client import UnusableCallError
 from shannon_game.inference.api.settings import ApiSettings
@@ -32,18 +32,8 @@ FloatArray = NDArray[np.float64]
 _Compute = Callable[[list[tuple[Question, str]]], Mapping[str, NDArray[Any]]]
 
 
-def _named(given: Any) -> Any:
-    """A model that runs and has no name goes by its key; one behind an endpoint always does."""
-    if not isinstance(given, Mapping):
-        return given
-    return {
-        key: {"name": key, **its} if isinstance(its, Mapping) and its.get("source") != "api" else its
-        for key, its in given.items()
-    }
-
-
 _Either = Annotated[ModelSettings | ApiSettings, Field(discriminator="source")]
-TextModels = Annotated[Mapping[str, _Either], BeforeValidator(_named), AfterValidator(by_name)]
+TextModels = Annotated[Mapping[str, _Either], BeforeValidator(keys_are_names), AfterValidator(by_name)]
 """Models that answer in text, by name."""
 
 

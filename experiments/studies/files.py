@@ -7,7 +7,6 @@ extracted, and an archive is checked as a whole before its first member is read.
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
 import os
 import re
@@ -27,7 +26,6 @@ __all__ = [
     "ArchiveFiles",
     "Files",
     "FolderFiles",
-    "LayeredFiles",
     "MissingFilesError",
     "check_hash",
     "checked_members",
@@ -35,7 +33,6 @@ __all__ = [
     "read_bytes",
     "read_manifest",
     "regular_file",
-    "write_manifest",
 ]
 
 FILE_LIMIT_BYTES = 4 * 2**30
@@ -98,11 +95,6 @@ class FolderFiles:
 
     root: Path
 
-    @property
-    def label(self) -> str:
-        """The folder or archive, for messages."""
-        return str(self.root)
-
     def where(self, name: str) -> str:
         """The place of one file, for messages."""
         return str(self.root / name)
@@ -116,7 +108,7 @@ class FolderFiles:
             except MissingFilesError:
                 missing.append(name)
         if missing:
-            raise _missing(missing, len(names), self.label)
+            raise _missing(missing, len(names), self.root)
         return lines
 
     def read(self, names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
@@ -143,11 +135,6 @@ class ArchiveFiles:
 
     path: Path
 
-    @property
-    def label(self) -> str:
-        """See :class:`FolderFiles`, also for the methods."""
-        return str(self.path)
-
     def where(self, name: str) -> str:
         """Place."""
         return f"{self.path}, member {name}"
@@ -167,7 +154,7 @@ class ArchiveFiles:
             places = {name: prefixes[name.split("/")[0]] + name for name in names}
             missing = [name for name, place in places.items() if place not in members]
             if missing:
-                raise _missing(missing, len(names), self.label)
+                raise _missing(missing, len(names), self.path)
             for name, place in places.items():
                 try:
                     content = archive.read(members[place])
@@ -192,59 +179,47 @@ class ArchiveFiles:
 
 
 @dataclass(frozen=True)
-class LayeredFiles:
-    """Each top folder from a place of its own."""
+class Files:
+    """What a loader may do with a study's files, wherever they are: each top folder has a place of its own."""
 
-    root: Path
+    label: str
     layers: Mapping[str, FolderFiles | ArchiveFiles]
 
-    @property
-    def label(self) -> str:
-        """See :class:`FolderFiles`, also for the methods."""
-        return str(self.root)
+    def layer(self, name: str) -> FolderFiles | ArchiveFiles:
+        """Place of a top folder, or of the one that a name begins with."""
+        return self.layers[name.split("/", maxsplit=1)[0]]
 
     def where(self, name: str) -> str:
-        """Place."""
-        return self._layer(name).where(name)
+        """See :class:`FolderFiles`, also for the methods below."""
+        return self.layer(name).where(name)
 
     def stamps(self, names: Sequence[str]) -> list[str]:
         """Size and times."""
-        return [line for layer, part in self._groups(names) for line in layer.stamps(part)]
+        return [line for layer, part in self._parts(names) for line in layer.stamps(part)]
 
     def read(self, names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
         """Contents."""
-        for layer, part in self._groups(names):
+        for layer, part in self._parts(names):
             yield from layer.read(part)
 
-    def listed(self, folder: str) -> list[str]:
-        """Names."""
-        return self._layer(folder).listed(folder)
-
-    def _layer(self, name: str) -> FolderFiles | ArchiveFiles:
-        return self.layers[name.split("/", maxsplit=1)[0]]
-
-    def _groups(self, names: Sequence[str]) -> list[tuple[FolderFiles | ArchiveFiles, list[str]]]:
-        groups: dict[str, list[str]] = {}
+    def _parts(self, names: Sequence[str]) -> list[tuple[FolderFiles | ArchiveFiles, list[str]]]:
+        parts: dict[FolderFiles | ArchiveFiles, list[str]] = {}
         for name in names:
-            groups.setdefault(name.split("/")[0], []).append(name)
-        return [(self.layers[folder], part) for folder, part in groups.items()]
-
-
-Files = FolderFiles | ArchiveFiles | LayeredFiles
-"""What a loader may do with a study's files, wherever they are."""
+            parts.setdefault(self.layer(name), []).append(name)
+        return list(parts.items())
 
 
 def open_files(root: Path, folders: Sequence[str], *, archive: str = "data.zip") -> Files:
     """View a study's folder, a folder with some of it in an archive, or an archive that holds it all."""
     try:
         if root.is_file():
-            return ArchiveFiles(root)
+            return Files(str(root), dict.fromkeys(folders, ArchiveFiles(root)))
         layers = {folder: _layer(root, folder, folders, archive) for folder in folders} if root.is_dir() else {}
     except OSError as error:
         raise _unreadable(error, root) from error
     if not root.is_dir():
         raise InputError(f"there is no such folder or zip archive; it should hold {_list(folders)}", source=root)
-    return LayeredFiles(root, layers)
+    return Files(str(root), layers)
 
 
 def _layer(root: Path, folder: str, folders: Sequence[str], archive: str) -> FolderFiles | ArchiveFiles:
@@ -273,12 +248,6 @@ def read_manifest(path: Path) -> dict[str, str]:
         if len(row) != 2 or not re.fullmatch(r"[0-9a-f]{64}", row[1]):
             raise InputError(f"line {line} is {','.join(row)!r}, should be NAME,SHA256 in lower-case hex", source=path)
     return dict(rows[1:])
-
-
-def write_manifest(root: Path, names: Iterable[str], path: Path) -> None:
-    """Write the manifest of the named files below `root`, sorted by name."""
-    lines = [f"{name},{hashlib.sha256((root / name).read_bytes()).hexdigest()}\n" for name in sorted(names)]
-    path.write_text("name,sha256\n" + "".join(lines), encoding="utf-8", newline="")
 
 
 def check_hash(name: str, digest: str, manifest: Mapping[str, str], *, source: str) -> None:
@@ -348,7 +317,7 @@ def _prefix(folder: str, members: Iterable[str], path: Path) -> str:
     return shallow[0]
 
 
-def _missing(missing: Sequence[str], wanted: int, label: str) -> MissingFilesError:
+def _missing(missing: Sequence[str], wanted: int, label: Path) -> MissingFilesError:
     problem = f"{len(missing)} of the {wanted} files needed are missing: {some_of(missing)}"
     return MissingFilesError(problem, source=label)
 

@@ -2,42 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.studies.parsing import Note, some_of
 
-__all__ = ["Kept", "first_of_key"]
+__all__ = ["Kept"]
 
 
 @dataclass
 class Kept:
-    """Positions of the rows that the filters have left, what the rows are (``"answers"``), and what was noted."""
+    """Rows that the filters have left, with ``row_id`` and ``participant``; what they are (``"answers"``); notes."""
 
-    at: NDArray[np.intp]
+    rows: pd.DataFrame
     of: str
     source: str
     notes: list[Note] = field(default_factory=list)
 
-    def keep(self, mask: NDArray[np.bool_], what: str, setting: str | None = None) -> None:
+    def keep(self, mask: pd.Series[bool] | NDArray[np.bool_], what: str, setting: str | None = None) -> None:
         """Keep the rows, of those left, where `mask` holds, and note how many went."""
         dropped = int((~mask).sum())
-        if mask.size and not mask.any():
+        if mask.size and dropped == mask.size:
             raise InputError(
                 f"leaves no {self.of}: all {mask.size} that were left are {what}", source=self.source, field=setting
             )
-        self.at = self.at[mask]
+        self.rows = self.rows[mask]
         if dropped:
             self.notes.append(Note(f"{self.of} left out{f' ({setting})' if setting else ''}: {what}", dropped))
 
-    def exclude(self, names: Sequence[str], people: NDArray[Any], known: Sequence[str] = ()) -> None:
-        """Leave out participants by name."""
-        present = list(dict.fromkeys(map(str, people.tolist())))
+    def exclude(self, names: Sequence[str], people: Sequence[str], known: Sequence[str] = ()) -> None:
+        """Leave out participants by name; `people` are all that there are."""
+        present = list(dict.fromkeys(people))
         for name in names:
             if name not in present and name not in known:
                 raise InputError(
@@ -45,44 +46,23 @@ class Kept:
                     source=self.source,
                     field="exclude_participants",
                 )
-        mask = ~np.isin(people[self.at].astype(str), names)
-        self.keep(mask, f"by the {len(set(names))} excluded participants", "exclude_participants")
+        text = f"by the {len(set(names))} excluded participants"
+        self.keep(~self.rows["participant"].isin(names), text, "exclude_participants")
 
-    def keep_repeats(
-        self,
-        keys: NDArray[np.int64],
-        how: str,
-        *,
-        row_id: NDArray[np.int64],
-        said: Callable[[int], str],
-        kept: str,
-        left_out: str,
-    ) -> None:
-        """Do with rows of one key what the setting ``repeats`` says."""
-        first = first_of_key(keys)
-        again = ~first
+    def keep_repeats(self, by: list[str], how: Any, *, said: str, kept: str, left_out: str) -> None:
+        """Do with rows that agree in some columns what the setting ``repeats`` says; `said` is filled by a row."""
+        again = self.rows.duplicated(by)
         if not again.any():
             return
         if how == "error":
-            row = int(self.at[again][0])
+            row = self.rows[again].iloc[0]
             raise InputError(
-                f"{said(row)} more than once ({int(again.sum())} such {self.of}, this one has row_id {row_id[row]}); "
-                "study.repeats=first, last or keep says what to do",
+                f"{said.format(**row)} more than once ({int(again.sum())} such {self.of}, this one has row_id "
+                f"{row['row_id']}); study.repeats=first, last or keep says what to do",
                 source=self.source,
                 field="repeats",
             )
         if how == "keep":
             self.notes.append(Note(kept, int(again.sum())))
-            return
-        self.keep(
-            first if how == "first" else first_of_key(keys[::-1])[::-1],
-            f"{left_out}; the {how} one counts",
-            f"repeats={how}",
-        )
-
-
-def first_of_key(keys: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Mark the first row of every key."""
-    first = np.zeros(len(keys), dtype=bool)
-    first[np.unique(keys, axis=0, return_index=True)[1]] = True
-    return first
+        else:
+            self.keep(~self.rows.duplicated(by, keep=how), f"{left_out}; the {how} one counts", f"repeats={how}")

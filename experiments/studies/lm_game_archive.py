@@ -24,7 +24,6 @@ from shannon_game.experiments.studies.files import (
     check_hash,
     open_files,
     read_manifest,
-    write_manifest,
 )
 from shannon_game.experiments.studies.parsing import Note, Text, checked, parse_json
 from shannon_game.experiments.studies.public_data import Address, Commit, PublicSettings, public_folder
@@ -38,12 +37,11 @@ __all__ = [
     "GameFiles",
     "GameSettings",
     "Span",
-    "make_manifest",
     "parse_document",
 ]
 
 MANIFEST = Path(__file__).with_name("lm_game_manifest.csv")
-"""SHA-256 of the published files, see :func:`make_manifest`."""
+"""SHA-256 of the published questions, documents, answers and stored accuracies."""
 
 QUESTION_FOLDER = "multi_comparisons"
 DOCUMENT_FOLDER = "docs"
@@ -104,11 +102,11 @@ class GameFiles:
             )
 
         def check(archive: ArchiveFiles) -> None:
-            for _ in cls(settings, archive, manifest).read(names):
+            for _ in cls(settings, _everything_in(archive), manifest).read(names):
                 pass
 
         path = settings.cache_folder / f"lm-game-analysis-{settings.commit}.zip"
-        return cls(settings, fetch_archive(settings.address, path, check), manifest)
+        return cls(settings, _everything_in(fetch_archive(settings.address, path, check)), manifest)
 
     @property
     def verify(self) -> bool:
@@ -147,20 +145,10 @@ class GameFiles:
         return found
 
 
+def _everything_in(archive: ArchiveFiles) -> Files:
+    return Files(str(archive.path), dict.fromkeys((QUESTION_FOLDER, DOCUMENT_FOLDER, RESULT_FOLDER), archive))
+
+
 def parse_document(content: bytes, source: str) -> list[str]:
     """Read the token strings of one document; InputError names the file and the place of what is no token."""
     return checked(_TOKENS.validate_python, parse_json(content, source), source)
-
-
-def make_manifest(root: Path, path: Path = MANIFEST) -> None:
-    """Write the manifest of hashes from a folder with the published files, after a change of the pinned commit.
-
-    It lists the questions, the documents, the two files of answers and the stored accuracies.
-    """
-    patterns = (
-        f"{QUESTION_FOLDER}/doc*.json",
-        f"{DOCUMENT_FOLDER}/doc*.json",
-        f"{RESULT_FOLDER}/res_*_anonym.json",
-        f"{RESULT_FOLDER}/model_perfs*.json",
-    )
-    write_manifest(root, [file.relative_to(root).as_posix() for each in patterns for file in root.glob(each)], path)

@@ -85,8 +85,8 @@ def utf8(content: bytes, source: object, field: object = None) -> str:
     return text
 
 
-def parse_json(content: bytes | str, source: object, field: object = None, *, nan: bool = False) -> Any:
-    """Parse JSON as the standard has it: UTF-8, every key of an object once, no number that is none."""
+def parse_json(content: bytes | str, source: object, field: object = None, *, nan: str | None = None) -> Any:
+    """Parse JSON as the standard has it: UTF-8, every key once, no number that is none (`nan` stands for a NaN)."""
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
@@ -96,9 +96,9 @@ def parse_json(content: bytes | str, source: object, field: object = None, *, na
             raise InputError("is there twice in one object; which of the two holds is not known", **place(twice))
         return found
 
-    def constant(name: str) -> float:
-        if nan and name == "NaN":
-            return math.nan
+    def constant(name: str) -> str:
+        if nan is not None and name == "NaN":
+            return nan
         before = _CONSTANT.search(text)
         raise InputError(f"holds {name}, which is no number of JSON", **place(before[1] if before else None))
 
@@ -137,13 +137,12 @@ def checked(read: Callable[[Any], T], data: Any, source: object, columns: Sequen
     except ValidationError as error:
         found = error.errors(include_url=False)[0]
     place, field = list(found["loc"]), None
-    if place and isinstance(place[0], str):
-        field, at = place[0], "".join(f"[{part}]" for part in place[1:] if isinstance(part, int))
-    elif columns and place:
+    at = "".join(f"[{part}]" for part in place if isinstance(part, int))
+    if columns and place:
         field = columns[int(place[1])] if len(place) > 1 and int(place[1]) < len(columns) else None
         at = f"in row {place[0]}"
-    else:
-        at = "".join(f"[{part}]" for part in place)
+    elif names := [str(part) for part in place if isinstance(part, str) and part != "[key]"]:
+        field = ", ".join(names)
     where = f" {at if at.startswith('in') else f'at {at}'}" if at else ""
     said = "is missing" if found["type"] == "missing" else f"is {shown(found['input'])}"
     should = found["msg"].removeprefix("Input ")

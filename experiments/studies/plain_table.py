@@ -18,6 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.harness.result import with_sections
 from shannon_game.experiments.studies.cells import fold_names, folded, other_lead, read_numbers, without_lead
 from shannon_game.experiments.studies.parsing import Note, objects, shown, some_of, whole_characters
 
@@ -51,6 +52,12 @@ _SETTING = re.compile(r"'?study\.(\w+)((?:\.\w+)*)=(\{[^}]*\}|\[[^]]*\]|\w+)'?")
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f]")
 # float32 rounds a probability of nearly 1 to a hair above
 _LOG_SLACK = 1e-5
+_RAISES = """\
+Raises
+------
+InputError
+    For a missing column or a bad cell; names column and row, and lists the columns that there are.
+"""
 P = ParamSpec("P")
 
 
@@ -441,7 +448,7 @@ def cell_text(value: Any) -> str:
 
 
 def in_notebook(function: Callable[P, xr.Dataset]) -> Callable[P, xr.Dataset]:
-    """Let the errors of a function of DataFrames say ``missing='drop'`` for ``study.missing=drop``."""
+    """Let the errors of a function of DataFrames say ``missing='drop'`` for ``study.missing=drop``; document it."""
 
     @wraps(function)
     def call(*args: P.args, **settings: P.kwargs) -> xr.Dataset:
@@ -450,6 +457,7 @@ def in_notebook(function: Callable[P, xr.Dataset]) -> Callable[P, xr.Dataset]:
         except InputError as error:
             raise InputError(_SETTING.sub(_argument, str(error)).replace("study.", "")) from None
 
+    call.__doc__ = with_sections(function, _RAISES)
     return call
 
 

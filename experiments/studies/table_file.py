@@ -15,8 +15,7 @@ from shannon_game.experiments.studies.files import regular_file
 from shannon_game.experiments.studies.parsing import objects
 from shannon_game.experiments.studies.plain_table import Table, check_header, finished
 from shannon_game.experiments.studies.survey_export import without_survey_headers
-from shannon_game.experiments.studies.table_settings import TableFile
-from shannon_game.experiments.studies.text_table import read_text
+from shannon_game.experiments.studies.text_table import TableFile, read_text
 
 __all__ = ["read_table"]
 

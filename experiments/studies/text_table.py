@@ -10,17 +10,19 @@ import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import AfterValidator, BeforeValidator
 
-from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.experiments.studies.files import read_bytes, regular_file
 from shannon_game.experiments.studies.parsing import Note
 from shannon_game.experiments.studies.plain_table import check_header, header_names
-from shannon_game.experiments.studies.table_settings import SEPARATORS, TableFile
+from shannon_game.inference.settings import Settings
 
-__all__ = ["TextColumns", "read_text"]
+__all__ = ["CellTexts", "TableFile", "TextColumns", "known_encoding", "read_text", "text_columns"]
 
 _MOST_CHARACTERS = 2**24
 _BLANK_LINES = 10_000
@@ -28,6 +30,59 @@ _UNPACKED_BYTES = 2**28
 _UNPACKED_TIMES = 200
 _CELLS_SHARED = 10**6
 _SWALLOWED = "a quoted field goes over several lines, each of which looks like a row of the table"
+
+
+SEPARATORS = {"comma": ",", "tab": "\t", "semicolon": ";", "pipe": "|"}
+"""Separators by name."""
+
+
+def _separator(name: str) -> str:
+    if name not in ("auto", *SEPARATORS) and len(name) != 1:
+        raise unknown_choice("separator", name, ("auto", *SEPARATORS, "a single character"))
+    return SEPARATORS.get(name, name)
+
+
+def known_encoding(name: str) -> str:
+    """Python also calls zlib and rot13 encodings, and one that fails on everything."""
+    try:
+        known = codecs.lookup(name)._is_text_encoding and "a,\n".encode(name).decode(name) == "a,\n"
+    except (LookupError, ValueError):
+        known = False
+    if not known:
+        right = "an encoding of text that Python knows, such as utf-8, utf-16, cp1252, latin-1 or mac-roman"
+        raise InputError(f"is {name!r}, should be {right}")
+    return name
+
+
+def _encoding(name: str) -> str:
+    return name if name == "auto" else known_encoding(name)
+
+
+def _as_written(given: object) -> object:
+    """A command line reads -99 as a number, and a cell is a text."""
+    if not isinstance(given, tuple | list):
+        return given
+    return tuple(str(each) if isinstance(each, int | float) and not isinstance(each, bool) else each for each in given)
+
+
+CellTexts = Annotated[tuple[str, ...], BeforeValidator(_as_written)]
+"""Texts of cells; numbers stand for themselves."""
+
+
+class TableFile(Settings):
+    """How a table stands in its file; Parquet files need none of it."""
+
+    separator: Annotated[str, AfterValidator(_separator)] = "auto"
+    """auto takes the one that gives the columns; or comma, tab, semicolon, pipe, or a character."""
+    encoding: Annotated[str, AfterValidator(_encoding)] = "auto"
+    """auto is UTF-8 (or UTF-16 with its mark), else Windows-1252 with a warning; or the name of an encoding."""
+    quoting: Literal["auto", "standard", "none"] = "auto"
+    """What quotation marks around a field do: standard lets it hold separators and line breaks; auto is the same, and
+    refuses fields that swallow whole rows; none takes them for characters like others."""
+    decimal: Literal["auto", "point", "comma"] = "auto"
+    """What stands in a decimal number; auto also takes a comma (counted) in a column where no cell has a point."""
+    empty: CellTexts = ()
+    """Texts that stand for an empty cell, such as [NA, -99]."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +97,11 @@ class TextColumns:
 def read_text(path: Path, how: TableFile, wanted: Sequence[str]) -> TextColumns:
     """Read a delimited file, also packed (``.gz``); `wanted` are columns that tell which separator is right."""
     text, notes = _decoded(_content(path), path, how.encoding)
+    return text_columns(text, path, how, wanted, notes)
+
+
+def text_columns(text: str, path: Path, how: TableFile, wanted: Sequence[str], notes: list[Note]) -> TextColumns:
+    """Split a text into columns."""
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
         hint = "UTF-16 has them: study.encoding=utf-16 reads it" if line == 1 else "no table of text has them"

@@ -10,14 +10,13 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 import xarray as xr
-import yaml
 
 import shannon_game.experiments.run
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.harness.command_line import check_arguments
 from shannon_game.experiments.harness.outputs import JobStatus, write_status
-from shannon_game.experiments.run import _check_settings, _end, _judged
-from tests.experiments.command import ROOT, TINY, break_experiment, config, files, prepared, run
+from shannon_game.experiments.run import _end, _judged
+from tests.experiments.command import ROOT, TINY, break_experiment, files, run
 
 EXPERIMENTS = sorted(path.stem for path in (ROOT / "conf/exp").glob("*.yaml"))
 
@@ -94,33 +93,6 @@ def test_a_mistake_in_the_command_is_one_line_and_leaves_nothing(tmp_path, argum
     for text in says:
         assert text in done.stderr
     assert files(tmp_path) == []
-
-
-@pytest.mark.subprocess
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (("players=[bob]",), ["'bob'", "human, lm-weak, lm-medium, lm-strong"]),
-        (("rounding=custom",), ["rounding.values"]),
-        (("output.dpx=3",), ["output: unknown setting 'dpx'; did you mean 'dpi'?"]),
-        (("n=0",), ["n: is 0, should be a whole number, 1 or larger or null"]),
-        (("study.n_itms=3",), ["study: unknown setting 'n_itms'; did you mean 'n_items'?"]),
-        (("study.participants={slop: 1}",), ["study.participants: unknown setting 'slop'; did you mean 'slope'?"]),
-    ],
-    ids=["unknown player", "mandatory setting", "unknown output", "bad number", "unknown setting", "unknown key"],
-)
-def test_a_mistake_that_the_job_finds_is_one_line_and_a_failed_status(tmp_path, arguments, says):
-    done = run(tmp_path, "+exp=perplexity", *TINY, *arguments, "hydra.run.dir=here")
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert done.stderr.startswith("error: ")
-    assert done.stderr.count("\n") == 1
-    assert files(tmp_path / "here") == ["run.log", "status.json"]
-    status = json.loads((tmp_path / "here/status.json").read_text())
-    assert status["status"] == "failed"
-    for text in says:
-        assert text in done.stderr
-        assert text in status["error"]
 
 
 @pytest.mark.subprocess
@@ -203,14 +175,6 @@ def test_an_interrupted_run_says_so(tmp_path):
     assert files(tmp_path / "here") == ["run.log", "status.json"]
 
 
-@pytest.mark.subprocess
-def test_help_lists_experiments_groups_and_exit_codes(tmp_path):
-    done = run(tmp_path, "--help")
-    assert done.returncode == 0
-    for text in (*EXPERIMENTS, "study:", "estimator:", "rounding:", "generator:", "Exit codes"):
-        assert text in done.stdout
-
-
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -229,73 +193,6 @@ def test_a_sweep_is_never_mixed_up(tmp_path, monkeypatch, arguments, says):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match=says):
         check_arguments(arguments)
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["-m", "+exp=perplexity", "sweep=third"],
-        ["-m", "+exp=perplexity", "sweep=first", "resume=true"],
-        ["+exp=perplexity", "resume=false"],
-        ["--help", "seed=1"],
-        ["--cfg", "job"],
-        ["perplexity", "-m", "seed=1,2", "n=3"],
-    ],
-)
-def test_good_arguments_pass(tmp_path, monkeypatch, arguments):
-    (tmp_path / "multirun/perplexity/first").mkdir(parents=True)
-    (tmp_path / "multirun/perplexity/first/multirun.yaml").touch()
-    monkeypatch.chdir(tmp_path)
-    check_arguments(arguments)
-
-
-def test_settings_stand_on_both_sides_of_a_flag():
-    assert check_arguments(["perplexity", "-m", "seed=1,2"]) == ["-m", "+exp=perplexity", "seed=1,2"]
-    given = ["+exp=perplexity", "--config-dir", "mine", "n=3"]
-    assert check_arguments(given) == ["--config-dir", "mine", "+exp=perplexity", "n=3"]
-
-
-def test_a_sweep_and_a_player_may_be_called_by_a_number():
-    _check_settings(config("+exp=perplexity", "sweep=2024"))
-    assert prepared("+exp=perplexity", *TINY, "players=[1]").settings.players == ("1",)
-
-
-@pytest.mark.parametrize("group", ["estimator", "rounding"])
-def test_an_option_is_called_as_its_file(group):
-    for path in (ROOT / "conf" / group).glob("*.yaml"):
-        assert yaml.safe_load(path.read_text())["name"] == path.stem
-
-
-def test_a_refused_sweep_does_not_take_its_name(tmp_path, monkeypatch):
-    """Hydra leaves a multirun.yaml where it refuses an option of a sweep."""
-    folder = tmp_path / "multirun/perplexity/mine"
-    folder.mkdir(parents=True)
-    (folder / "multirun.yaml").touch()
-    monkeypatch.chdir(tmp_path)
-    check_arguments(["-m", "+exp=perplexity", "seed=0,1", "sweep=mine"])
-
-
-def test_an_experiment_without_its_plus_sign(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match=r"added with a plus sign: \+exp=perplexity"):
-        check_arguments(["exp=perplexity"])
-
-
-@pytest.mark.subprocess
-def test_a_place_that_cannot_be_written_to(tmp_path):
-    (tmp_path / "file").touch()
-    done = run(tmp_path, "+exp=perplexity", *TINY, "hydra.run.dir=file/below")
-    assert done.returncode == 2
-    assert done.stderr.startswith("error: cannot write the outputs")
-    assert len(done.stderr.splitlines()) == 1
-    assert not list(tmp_path.glob("**/table.csv"))
-
-
-@pytest.mark.subprocess
-def test_a_setting_without_a_value(tmp_path):
-    done = run(tmp_path, "+exp=perplexity", *TINY, "rounding=custom", "hydra.run.dir=here")
-    assert done.returncode == 2
-    assert "error: rounding.values has no value yet; add rounding.values=..." in done.stderr
 
 
 FAILED_GATE = """

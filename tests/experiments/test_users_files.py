@@ -18,37 +18,14 @@ from shannon_game.experiments.studies.comparison.lm_game_write import write_lm_g
 from shannon_game.inference.manifest import SCRATCH
 from tests.experiments.command import TINY, command, environment, run
 
-NAMES = (
-    *(
-        "table.csv",
-        "results.nc",
-        "report.md",
-        "notes.csv",
-        "items.csv",
-        "study.nc",
-        "status.json",
-        "run.log",
-        "own.txt",
-    ),
-    *("figures/own.svg", "figures/perplexity.png", "model/weights.bin", "tables/t.csv", "studies/s.nc", ".running"),
-    *(
-        ".hydra/config.yaml",
-        ".hydra/overrides.yaml",
-        "replicates.jsonl",
-        "parts/perplexity/status.json",
-        ".fits/a/b.nc",
-    ),
-    *("bundle/manuscript.tex", "bundle.zip", "README.md", "METHODS.md", "multirun.yaml", "summary.csv", "0/table.csv"),
-    *("0/run.log", "0/.hydra/config.yaml", "demo.html", "pay.csv", "answers_comparison.csv", "collect.sqlite"),
-    *(
-        "multi_comparisons/doc0.json",
-        "checkpoints/checkpoint-1/state.json",
-        "api_answers.db",
-        ".partial/x",
-        "own.txt",
-        ".fits/a/b.nc",
-    ),
-)
+THEIRS = """
+table.csv results.nc report.md notes.csv items.csv study.nc status.json run.log own.txt figures/own.svg bundle.zip
+figures/perplexity.png model/weights.bin tables/t.csv studies/s.nc .running .hydra/config.yaml .hydra/overrides.yaml
+replicates.jsonl parts/perplexity/status.json .fits/a/b.nc bundle/manuscript.tex README.md METHODS.md multirun.yaml
+summary.csv 0/table.csv 0/run.log 0/.hydra/config.yaml demo.html pay.csv answers_comparison.csv collect.sqlite
+multi_comparisons/doc0.json api_answers.db checkpoints/checkpoint-1/state.json .partial/x
+"""
+NAMES = THEIRS.split()
 INTO = "hydra.run.dir=mine"
 REPLICATED = ("+exp=recovery", *TINY, "players=[lm-weak]", "experiment.n_studies=1", "experiment.n_items=5")
 COMMANDS = (

@@ -25,20 +25,7 @@ BetsSimulatedSettings = settings_of(BetSimulation, "BetsSimulatedSettings", base
 def bets_simulated(settings: Any) -> xr.Dataset:
     """Simulate a bet study whose losses are known.
 
-    Parameters
-    ----------
-    settings : BetsSimulatedSettings, optional
-        Or its fields by name.
-
-    Returns
-    -------
-    xarray.Dataset
-        See :func:`shannon_game.estimators.bets.simulate_bet_study`.
-
-    Raises
-    ------
-    InputError
-        If a value is wrong.
+    See :func:`shannon_game.estimators.bets.simulate_bet_study`.
 
     Examples
     --------

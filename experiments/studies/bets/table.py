@@ -21,7 +21,7 @@ from shannon_game.experiments.studies.parsing import Note, add_notes, shown
 from shannon_game.experiments.studies.plain_table import Groups, Table, in_notebook, specification, table_of
 from shannon_game.experiments.studies.scales import check_scale
 from shannon_game.experiments.studies.table_file import read_table
-from shannon_game.experiments.studies.table_settings import TableFile
+from shannon_game.experiments.studies.text_table import TableFile
 from shannon_game.inference.settings import Positive, Settings, UserPath
 
 __all__ = ["BetTableSettings", "bet_study", "bet_table"]
@@ -105,20 +105,7 @@ class BetTableSettings(BetLayout, TableFile):
 def bet_table(settings: BetTableSettings) -> xr.Dataset:
     """Load a table of bets as a bet study.
 
-    Parameters
-    ----------
-    settings : BetTableSettings, optional
-        Or its fields by name.
-
-    Returns
-    -------
-    xarray.Dataset
-        See :func:`bet_study`.
-
-    Raises
-    ------
-    InputError
-        For a table that cannot be read, a missing column, or a bad cell; names file, column, row.
+    See :func:`bet_study`.
 
     Examples
     --------
@@ -131,18 +118,7 @@ def bet_table(settings: BetTableSettings) -> xr.Dataset:
 
 
 @in_notebook
-def bet_study(
-    bets: pd.DataFrame,
-    *,
-    columns: Mapping[str, str | None] | BetColumns | None = None,
-    total: float = 100.0,
-    models: Mapping[str, Mapping[str, str]] | None = None,
-    generator: str | None = None,
-    match: Literal["exact", "folded"] = "exact",
-    extremes: float | None = None,
-    missing: Literal["error", "drop"] = "error",
-    name: str = "bet study",
-) -> xr.Dataset:
+def bet_study(bets: pd.DataFrame, *, name: str = "bet study", **settings: Any) -> xr.Dataset:
     """Make a bet study of a DataFrame; the columns may have other names, see `columns`.
 
     Parameters
@@ -150,45 +126,28 @@ def bet_study(
     bets : pandas.DataFrame
         One row a word that was bet on: ``participant``, ``item``, ``target``, ``word`` and ``stake``. An answer is all
         rows of one participant and item.
-    columns : mapping of str to str, optional
-        Column of the DataFrame by the name above: ``{"participant": "worker"}``. Two more may be named: ``other``,
-        what lies on anything else, and ``context``.
-    total, models, generator, match, extremes, missing
-        See :class:`~shannon_game.experiments.studies.bets.table.BetLayout`.
     name : str, optional
         Of the study.
+    **settings
+        Fields of :class:`~shannon_game.experiments.studies.bets.table.BetLayout`: ``columns``, ``total``, ``models``,
+        ``generator``, ``match``, ``extremes``, ``missing``. ``columns={"participant": "worker"}`` says that a column
+        has another name.
 
     Returns
     -------
     xarray.Dataset
         Passes :func:`shannon_game.estimators.bets.validate_bet_study`; ``table_row`` (bet) is the row's number, from 1.
 
-    Raises
-    ------
-    InputError
-        For a missing column or a bad cell; names column and row, and lists the columns that there are.
-
     Examples
     --------
     >>> import pandas as pd
     >>> from shannon_game import bet_study
-    >>> bets = pd.DataFrame(
-    ...     {
-    ...         "participant": ["ann", "ann", "bo"],
-    ...         "item": ["q1", "q1", "q1"],
-    ...         "target": ["cat", "cat", "cat"],
-    ...         "word": ["cat", "dog", "cow"],
-    ...         "stake": [50, 20, 60],
-    ...     }
-    ... )
+    >>> rows = [["ann", "q1", "cat", "cat", 50], ["ann", "q1", "cat", "dog", 20], ["bo", "q1", "cat", "cow", 60]]
+    >>> bets = pd.DataFrame(rows, columns=["participant", "item", "target", "word", "stake"])
     >>> bet_study(bets)["other_stake"].values.tolist()
     [0.3, 0.4]
     """
-    given: dict[str, Any] = {"total": float(total), "generator": generator, "match": match, "missing": missing}
-    given |= {"extremes": None if extremes is None else float(extremes)}
-    given |= {key: value for key, value in (("columns", columns), ("models", models)) if value is not None}
-    table = table_of(bets, "bets", of="bet", needed=_NEEDED)
-    return _study_of(table, BetLayout(**given), name=name)
+    return _study_of(table_of(bets, "bets", of="bet", needed=_NEEDED), BetLayout(**settings), name=name)
 
 
 def _study_of(table: Table, settings: BetLayout, *, name: str) -> xr.Dataset:

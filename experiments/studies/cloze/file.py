@@ -33,21 +33,7 @@ def save_cloze_study(study: xr.Dataset, path: Path | str) -> Path:
 def cloze_file(settings: ClozeFileSettings) -> xr.Dataset:
     """Load a cloze study from a netCDF file.
 
-    Parameters
-    ----------
-    settings : ClozeFileSettings, optional
-        Or its fields by name.
-
-    Returns
-    -------
-    xarray.Dataset
-        Passes :func:`shannon_game.estimators.cloze.study.validate_cloze_study`. ``attrs["data_sha256"]`` is the file's
-        hash; ``attrs["name"]`` the study's own name, or the file's where it has none.
-
-    Raises
-    ------
-    InputError
-        If the file is missing, damaged or no netCDF, or the study in it is not valid.
+    ``attrs["name"]`` is the study's own name, or the file's where it has none.
 
     Examples
     --------

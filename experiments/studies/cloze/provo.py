@@ -56,24 +56,10 @@ class ProvoSettings(CachedSettings):
 def provo(settings: ProvoSettings) -> xr.Dataset:
     r"""Load the Provo next-word answers, with the models' words and the published results where they are there.
 
-    Parameters
-    ----------
-    settings : ProvoSettings
-        Or its fields by name.
-
-    Returns
-    -------
-    xarray.Dataset
-        Passes :func:`shannon_game.estimators.cloze.study.validate_cloze_study`. Items are in the order of (passage,
-        word). Models: ``gpt2``, ``gpt2-ft`` (fine-tuned), ``gpt2-t0.5`` (temperature 0.5), ``bloom``, ``chatgpt``,
-        ``chatgpt-2`` (a second round of 40), ``chatgpt-diverse`` (asked for 40 different words at once); none of them
-        with the table of norms, which holds people's answers only. ``attrs["published"]`` is JSON of the single
-        published numbers, ``attrs["data_sha256"]`` identifies the files.
-
-    Raises
-    ------
-    InputError
-        For missing or malformed files; names the file and the place in it.
+    Items are in the order of (passage, word). Models: ``gpt2``, ``gpt2-ft`` (fine-tuned), ``gpt2-t0.5``
+    (temperature 0.5), ``bloom``, ``chatgpt``, ``chatgpt-2`` (a second round of 40), ``chatgpt-diverse`` (asked for
+    40 different words at once); none of them with the table of norms, which holds people's answers only.
+    ``attrs["published"]`` is JSON of the single published numbers.
 
     Examples
     --------

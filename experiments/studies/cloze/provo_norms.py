@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
-from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
-from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.studies.cloze.rows import ClozeRows, Parsed
-from shannon_game.experiments.studies.parsing import Note, shown, some_of
+from shannon_game.experiments.studies.cloze.rows import Parsed
+from shannon_game.experiments.studies.parsing import Note, objects
+from shannon_game.experiments.studies.plain_table import Table, finished, specification
+from shannon_game.experiments.studies.text_table import TableFile, text_columns
 
 __all__ = ["NORMS_FILE", "parse_norms"]
 
 NORMS_FILE = "Provo_Corpus-Predictability_Norms.csv"
 _OFF_TOTAL = "contexts whose counts do not sum to Total_Response_Count; the counts are used"
-_COLUMNS = ("Text_ID", "Text", "Word_Number", "Word", "Response", "Response_Count")
+_SPEC = specification(
+    id="Text_ID",
+    text_or_empty="Text Word Response",
+    whole="Word_Number Response_Count",
+    whole_or_empty="Total_Response_Count",
+)
 
 
 def parse_norms(content: bytes, where: str) -> Parsed:
@@ -27,86 +32,57 @@ def parse_norms(content: bytes, where: str) -> Parsed:
     Response_Count; Total_Response_Count, where it is there, has to be the sum of the counts or the difference is
     noted. The context is the first Word_Number - 1 space-separated tokens of the passage.
     """
+    table = _table(content, where)
+    of = table.groups("Text_ID", "Word_Number", what="context")
+    number = table["Word_Number"][of.first].astype(np.int32)
+    tokens = [re.split(" +", text.strip()) for text in table["Text"][of.first].tolist()]
+    length = np.array(list(map(len, tokens)))[of.of_row]
+    beyond = (table["Word_Number"] < 2) | (table["Word_Number"] > length + 1)
+    table.wrong(beyond, "Word_Number", "the number of a word of the passage after its first")
+    words = [word.strip() for word in table["Word"][of.first].tolist()]
+    printed = [own[at - 1] if at <= len(own) else "" for own, at in zip(tokens, number.tolist(), strict=True)]
+    same = [_letters(word) == _letters(own) for word, own in zip(words, printed, strict=True)]
+    said, texts = pd.factorize(table["Response"])
+    count = table["Response_Count"].astype(np.int32)
+    off = 0
+    if "Total_Response_Count" in table:
+        total = pd.Series(table["Total_Response_Count"]).groupby(of.of_row).last().dropna()
+        off = int((total != np.bincount(of.of_row, weights=count)[total.index]).sum())
+    blank = sum(not text.strip() for text in table["Response"].tolist())
+    target = "contexts where Word is not the token of Text at Word_Number; Word is taken as the target"
+    counted = (
+        Note("blank answers, kept as blank strings that no analysis counts as a word", blank),
+        Note(_OFF_TOTAL, off, "warning"),
+        Note(target, same.count(False), "warning"),
+    )
+    text_id = table["Text_ID"][of.first]
+    notes = [*table.notes, Note(f"contexts, from {len(set(text_id.tolist()))} passages", len(of))]
+    arrays = {
+        "item": np.arange(len(of)),
+        "text_id": text_id,
+        "word_num": number,
+        "context": objects([" ".join(own[: at - 1]) for own, at in zip(tokens, number.tolist(), strict=True)]),
+        "target_word": objects([own if right else word for word, own, right in zip(words, printed, same, strict=True)]),
+        "response_item": of.of_row.astype(np.int32),
+        "response_word": said.astype(np.int32),
+        "response_count": count,
+        "word_text": objects(list(texts)),
+    }
+    return Parsed(arrays, {}, [*notes, *(note for note in counted if note.count)])
+
+
+def _table(content: bytes, where: str) -> Table:
     notes: list[Note] = []
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         text = content.decode("cp1252", "replace")
         notes.append(Note("the table is not UTF-8; read as Windows-1252", 1))
-    if "\0" in text:
-        raise InputError(f"has {text.count(chr(0)):,} NUL bytes, which no table has; it is damaged", source=where)
-    rows = ClozeRows()
-    items: dict[tuple[str, int], int] = {}
-    totals: dict[int, int] = {}
-    sums: dict[int, int] = {}
-    blank = mismatched = 0
-    for line, row in _rows(text, where):
-        key = (row["Text_ID"].strip(), _whole(row["Word_Number"], where, line, "Word_Number"))
-        tokens = re.split(" +", row["Text"].strip())
-        if key not in items:
-            if not 2 <= key[1] <= len(tokens) + 1:
-                problem = f"line {line}: is {key[1]}, but the passage has {len(tokens)} words"
-                raise InputError(problem, source=where, field="Word_Number")
-            items[key] = len(items)
-            word = row["Word"].strip()
-            printed = tokens[key[1] - 1] if key[1] <= len(tokens) else ""
-            same = re.sub(r"\W", "", word).lower() == re.sub(r"\W", "", printed).lower()
-            mismatched += not same
-            for name, value in zip(
-                ("text_id", "word_num", "context", "target_word"),
-                (*key, " ".join(tokens[: key[1] - 1]), printed if same else word),
-                strict=True,
-            ):
-                rows.column(name).append(value)
-        item = items[key]
-        answer = row["Response"]
-        blank += not answer.strip()
-        count = _whole(row["Response_Count"], where, line, "Response_Count")
-        sums[item] = sums.get(item, 0) + count
-        if row.get("Total_Response_Count"):
-            totals[item] = _whole(row["Total_Response_Count"], where, line, "Total_Response_Count")
-        for name, value in zip(
-            ("response_item", "response_word", "response_count"), (item, rows.word(answer), count), strict=True
-        ):
-            rows.column(name).append(value)
-    if not items:
-        raise InputError("holds no row", source=where)
-    notes.append(Note(f"contexts, from {len({text_id for text_id, _ in items})} passages", len(items)))
-    if blank:
-        notes.append(Note("blank answers, kept as blank strings that no analysis counts as a word", blank))
-    off = sum(sums[item] != total for item, total in totals.items())
-    if off:
-        notes.append(Note(_OFF_TOTAL, off, "warning"))
-    if mismatched:
-        text = "contexts where Word is not the token of Text at Word_Number; Word is taken as the target"
-        notes.append(Note(text, mismatched, "warning"))
-    arrays = rows.arrays()
-    arrays["item"] = np.arange(len(items))
-    return Parsed(arrays, {}, notes)
+    found = text_columns(text, Path(where), TableFile(separator="comma"), (), notes)
+    cells = pd.DataFrame({name: objects(column) for name, column in found.columns.items()}, dtype=object)
+    table = finished(Table(cells, where, "", found.lines, "line", notes=found.notes), of="answer", once=False)
+    return table.named({name: name for name in _SPEC}, _SPEC, optional=["Total_Response_Count"])
 
 
-def _rows(text: str, where: str) -> Iterator[tuple[int, dict[str, str]]]:
-    """Line and cells of every row."""
-    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
-    try:
-        names = list(reader.fieldnames or ())
-        wrong = [name for name in _COLUMNS if names.count(name) != 1]
-        if wrong:
-            problem = "there is more than one column" if wrong[0] in names else "has no column"
-            raise InputError(f"{problem} {', '.join(wrong)}; found: {some_of(names, 20)}", source=where)
-        for row in reader:
-            if None in row or None in row.values():
-                extra = len(row.get(None, ()))
-                cells = len(names) + extra - list(row.values()).count(None)
-                problem = f"line {reader.line_num}: has {cells} cells, the header has {len(names)}"
-                raise InputError(problem, source=where)
-            yield reader.line_num, row
-    except csv.Error as error:
-        raise InputError(f"line {reader.line_num + 1}: {error}", source=where) from None
-
-
-def _whole(value: str, where: str, line: int, column: str) -> int:
-    found = re.fullmatch(r"\s*(\d{1,9})(?:\.0*)?\s*", value, re.ASCII)
-    if found is None:
-        raise InputError(f"line {line}: is {shown(value)}, should be a whole number", source=where, field=column)
-    return int(found[1])
+def _letters(word: str) -> str:
+    return re.sub(r"\W", "", word).lower()

@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from itertools import pairwise
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import BaseModel, Field, Strict, TypeAdapter
 
 from shannon_game.estimators.cloze.study import SAMPLES
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.studies.cloze.rows import ClozeRows, Parsed
-from shannon_game.experiments.studies.parsing import Note, is_number, is_whole, parse_json, shown
+from shannon_game.experiments.studies.parsing import Note, Real, Text, checked, is_number, parse_json, shown
 
 __all__ = ["HUMAN_FILES", "MODEL_FILES", "RESULT_FILES", "SOURCES", "TRAINING_FILES", "parse"]
 
@@ -37,17 +35,75 @@ TRAINING_FILES = "TVD/*/fine_tuning/training_stats/*.json"
 SOURCES = (SAMPLES, "nucleus 0.7", "nucleus 0.8", "nucleus 0.9", "greedy", "human", "corpus")
 
 _TEMPERATURE = "gpt2-t0.5"
-_CHATGPT = {"chatgpt": "unbiased_temp_1", "chatgpt-2": "unbiased_temp_2", "chatgpt-diverse": "diverse"}
 _SOURCE = {name: position for position, name in enumerate(SOURCES)}
-_NUMBER = re.compile(r"0|[1-9]\d{0,8}", re.ASCII)
-_MOST = 2**31 - 1  # of a count: a study holds them in 32 bits
-# a float32 softmax can round to a hair above one
-_LOGPROB_SLACK = 1e-5
-# what the files call a source
-_KEY = {SAMPLES: "ancestral_samples", "corpus": "original"}
 # in passages 3, 13 and 36 the stored lists drop one context and repeat another: the code that made them counted a
 # lone dash token as a word in passage 36, and lost a context each in the other two; (drop, repeat, before which)
 _GPT2_ORDER = {"3": (45, 58, None), "13": (19, 53, None), "36": (39, 25, 26)}
+
+# a study holds counts in 32 bits
+_Count = Annotated[int, Strict(), Field(ge=0, le=2**31 - 1)]
+_Digits = Annotated[Text, Field(pattern="^(?:0|[1-9][0-9]{0,8})$")]
+_Filled = Annotated[Text, Field(min_length=1)]
+
+
+class _Scored(BaseModel):
+    """A word with its log-probability; a float32 softmax can round to a hair above one."""
+
+    pred: Text
+    cond_log_prob: Annotated[Real, Field(le=1e-5)]
+
+
+class _Drawn(_Scored):
+    count: _Count
+
+
+class _Original(_Scored):
+    pred: _Filled
+
+
+class _Context(BaseModel):
+    text: _Filled
+
+
+class _Nucleus(BaseModel):
+    by_p: dict[str, list[_Drawn]] = Field(alias="top-p")
+
+
+class _Entry(BaseModel):
+    """What people said and a model drew in one context."""
+
+    context: _Context
+    original: _Original
+    human: list[_Drawn]
+    ancestral_samples: list[_Drawn]
+    greedy: _Scored | None = None
+    nucleus_samples: _Nucleus | None = None
+
+
+class _Key(BaseModel):
+    text_id: _Count | _Digits
+    word_num: _Count | _Digits
+
+
+class _Rounds(BaseModel):
+    chatgpt: list[Text] = Field(alias="unbiased_temp_1")
+    again: list[Text] = Field(alias="unbiased_temp_2")
+
+
+class _Diverse(BaseModel):
+    words: list[Text] = Field(alias="diverse")
+
+
+class _Epoch(BaseModel):
+    training: Real = Field(alias="Training Loss")
+    held_out: Real = Field(alias="Valid. Loss")
+
+
+_PASSAGES = TypeAdapter(dict[_Digits, dict[_Digits, _Entry]])
+_BLOOM = TypeAdapter(list[tuple[Text, _Key, list[Text], Any]])
+# the raw "diverse" is one numbered list, already cut into words beside it
+_CHATGPT = TypeAdapter(list[tuple[Text, _Key, _Rounds, _Diverse]])
+_EPOCHS = TypeAdapter(list[_Epoch])
 
 
 @dataclass
@@ -62,6 +118,21 @@ class _Reading:
     n_entries: int = 0
     redirected: list[str] = field(default_factory=list)
     blank: int = 0
+
+    def append(self, **values: Any) -> None:
+        for name, value in values.items():
+            self.rows.column(name).append(value)
+
+    def item(self, key: tuple[str, int], entry: _Entry) -> None:
+        """Add a context and what people said there."""
+        item = self.items[key] = len(self.items)
+        context = entry.context.text
+        self.by_context.setdefault((key[0], _without_dashes(context)), []).append(item)
+        self.append(text_id=key[0], word_num=key[1], context=context, target_word=entry.original.pred)
+        for one in entry.human:
+            self.blank += not one.pred
+            # the blank answers have count 0 in these files and 1 in those of GPT-2
+            self.append(response_item=item, response_word=self.rows.word(one.pred), response_count=one.count or 1)
 
     def item_of(self, text_id: str, word_num: int, context: str, where: str) -> int:
         """Find the item of a file's own key; where another text stands at that key, that of the same context."""
@@ -81,10 +152,19 @@ class _Reading:
         return same[0]
 
     def entry(self, item: int, model: str) -> int:
-        self.rows.column("entry_item").append(item)
-        self.rows.column("entry_model").append(self.models.setdefault(model, len(self.models)))
+        self.append(entry_item=item, entry_model=self.models.setdefault(model, len(self.models)))
         self.n_entries += 1
         return self.n_entries - 1
+
+    def samples(
+        self, entry: int, source: str, words: Sequence[int], counts: Sequence[int], logprobs: Sequence[float]
+    ) -> None:
+        column = self.rows.column
+        column("sample_entry").extend([entry] * len(words))
+        column("sample_source").extend([_SOURCE[source]] * len(words))
+        column("sample_word").extend(words)
+        column("sample_count").extend(counts)
+        column("sample_logprob").extend(logprobs)
 
 
 def parse(files: Mapping[str, bytes]) -> Parsed:
@@ -93,16 +173,25 @@ def parse(files: Mapping[str, bytes]) -> Parsed:
     temperature = _passages(files, "TVD/GPT2_Temp/Generations/Paragraphs_temp-")
     if not temperature:
         raise InputError(f"there is no file {HUMAN_FILES}, which holds the human answers", source="study=provo")
-    _read_items(reading, temperature)
+    for key, entry, _ in temperature:
+        reading.item(key, entry)
     gpt2 = _passages(files, "TVD/GPT2/Generations/Paragraphs-")
     fine_tuned = _passages(files, "TVD/GPT2_FT/Generations/Paragraphs-")
     for model, passages in (("gpt2", gpt2), ("gpt2-ft", fine_tuned), (_TEMPERATURE, temperature)):
-        _each(passages, partial(_read_entry, reading, model))
-    bloom, chatgpt = (files.get(MODEL_FILES[name]) for name in ("bloom", "chatgpt"))
-    if bloom is not None:
-        _read_bloom(reading, parse_json(bloom, MODEL_FILES["bloom"]))
-    if chatgpt is not None:
-        _read_chatgpt(reading, parse_json(chatgpt, MODEL_FILES["chatgpt"]))
+        for key, entry, name in passages:
+            _read_entry(reading, model, key, entry, name)
+    bloom, chatgpt = MODEL_FILES["bloom"], MODEL_FILES["chatgpt"]
+    if bloom in files:
+        for context, at, words, _ in checked(_BLOOM.validate_python, parse_json(files[bloom], bloom), bloom):
+            position = reading.entry(reading.item_of(str(at.text_id), int(at.word_num), context, bloom), "bloom")
+            _read_words(reading, position, words)
+    if chatgpt in files:
+        queries = checked(_CHATGPT.validate_python, parse_json(files[chatgpt], chatgpt), chatgpt)
+        for model in ("chatgpt", "chatgpt-2", "chatgpt-diverse"):
+            for context, at, rounds, diverse in queries:
+                words = {"chatgpt": rounds.chatgpt, "chatgpt-2": rounds.again}.get(model, diverse.words)
+                position = reading.entry(reading.item_of(str(at.text_id), int(at.word_num), context, chatgpt), model)
+                _read_words(reading, position, words)
     _read_results(reading, files)
     _read_training(reading, files)
     arrays = reading.rows.arrays()
@@ -117,209 +206,46 @@ def parse(files: Mapping[str, bytes]) -> Parsed:
     return Parsed(arrays, reading.published, [*_notes(reading), *reading.notes])
 
 
-_Passages = list[tuple[str, str, dict[str, Any]]]
-
-
-def _passages(files: Mapping[str, bytes], prefix: str) -> _Passages:
-    """(passage, file, its entries by word number), in the order of the passages' numbers."""
-    found: _Passages = []
-    for name, content in files.items():
-        if name.startswith(prefix):
-            # a blank answer is a bare NaN in these files
-            loaded = parse_json(content, name, nan=True)
-            if not isinstance(loaded, dict):
-                raise InputError(f"holds a {type(loaded).__name__}, should be an object of passages", source=name)
-            found += [(passage, name, entries) for passage, entries in loaded.items()]
-    for passage, name, entries in found:
-        if not (_NUMBER.fullmatch(passage) and isinstance(entries, dict)):
-            raise InputError(f"{passage!r} should be a passage's number, with an object", source=name)
-    found.sort(key=lambda triple: int(triple[0]))
-    for before, after in pairwise(found):
-        if before[0] == after[0]:
-            raise InputError(f"passage {after[0]} is in {before[1]} too; leave one", source=after[1])
-    return found
-
-
-def _each(passages: _Passages, read: Callable[[tuple[str, int], Any, str], None]) -> None:
-    for passage, name, entries in passages:
-        for word, entry in entries.items():
-            with _place(name, f"passage {passage}, word {word}"):
-                read((passage, _whole_text(word, "key")), entry, name)
-
-
-@contextmanager
-def _place(name: str, entry: str) -> Iterator[None]:
-    """Say in which entry of which file something is wrong."""
-    try:
-        yield
-    except _WrongError as error:
-        raise InputError(error.problem, source=name, field=f"{entry}, {error.field}") from None
-    except InputError:
-        raise
-    except KeyError as error:
-        raise InputError("is missing", source=name, field=f"{entry}, {error.args[0]}") from None
-    except (TypeError, ValueError, IndexError, AttributeError) as error:
-        problem = f"is not as the layout says ({type(error).__name__}: {error})"
-        raise InputError(problem, source=name, field=entry) from error
-
-
-class _WrongError(Exception):
-    """A value of an entry is wrong."""
-
-    def __init__(self, value: object, wanted: str, field: str) -> None:
-        super().__init__(field)
-        self.problem, self.field = f"is {shown(value)}, should be {wanted}", field
-
-
-def _whole_text(value: object, field: str) -> int:
-    """A number that is written as text, as in the files, or as a number."""
-    if not (is_whole(value, 0, _MOST) or (isinstance(value, str) and _NUMBER.fullmatch(value))):
-        raise _WrongError(value, "a whole number", field)
-    return int(value)  # type: ignore[call-overload, no-any-return]
-
-
-def _string(value: Any, field: str) -> str:
-    if not isinstance(value, str):
-        raise _WrongError(value, "a string", field)
-    return value
-
-
-def _list(value: Any, field: str) -> list[Any]:
-    if not isinstance(value, list):
-        raise _WrongError(value, "a list", field)
-    return value
-
-
-def _texts(answers: Sequence[Mapping[str, Any]], field: str) -> list[str]:
-    """Words as they stand; a bare NaN, which is a blank answer, is ""."""
-    found = [answer["pred"] for answer in answers]
-    # the files hold half a million answers: a whole list is looked at before any one of it
-    if {str}.issuperset(map(type, found)):
-        return found
-    return ["" if isinstance(one, float) and math.isnan(one) else _string(one, f"{field}, pred") for one in found]
-
-
-def _counts(answers: Sequence[Mapping[str, Any]], field: str) -> list[int]:
-    found = [answer["count"] for answer in answers]
-    if {int}.issuperset(map(type, found)) and min(found, default=0) >= 0 and max(found, default=0) <= _MOST:
-        return found
-    wrong = next(value for value in found if not is_whole(value, 0, _MOST))
-    raise _WrongError(wrong, f"a whole number of at most {_MOST:,}", f"{field}, count")
-
-
-def _logprobs(answers: Sequence[Mapping[str, Any]], field: str) -> list[float]:
-    found = [answer["cond_log_prob"] for answer in answers]
-    if {float}.issuperset(map(type, found)) and math.isfinite(sum(found)) and max(found, default=0) <= _LOGPROB_SLACK:
-        return found
-    for value in found:
-        if not (is_number(value) and value <= _LOGPROB_SLACK):
-            raise _WrongError(value, "a log-probability: a finite number of at most 0", f"{field}, cond_log_prob")
-    return found
+def _passages(files: Mapping[str, bytes], prefix: str) -> list[tuple[tuple[str, int], _Entry, str]]:
+    """Passage and word, entry, and file, in the order of the passages' numbers; a blank answer is a bare NaN there."""
+    found: dict[str, tuple[str, dict[str, _Entry]]] = {}
+    for name in (name for name in files if name.startswith(prefix)):
+        passages = checked(_PASSAGES.validate_python, parse_json(files[name], name, nan=""), name)
+        for passage, entries in passages.items():
+            if passage in found:
+                raise InputError(f"passage {passage} is in {found[passage][0]} too; leave one", source=name)
+            found[passage] = name, entries
+    return [
+        ((passage, int(word)), entry, name)
+        for passage, (name, entries) in sorted(found.items(), key=lambda one: int(one[0]))
+        for word, entry in entries.items()
+    ]
 
 
 def _without_dashes(context: str) -> str:
     return " ".join(token for token in context.split(" ") if re.search(r"\w", token) and token != "\u00d1")
 
 
-def _read_items(reading: _Reading, passages: _Passages) -> None:
-    rows = reading.rows
-    columns = [rows.column(name) for name in ("text_id", "word_num", "context", "target_word")]
-    responses = [rows.column(name) for name in ("response_item", "response_word", "response_count")]
-
-    def read(key: tuple[str, int], entry: Any, name: str) -> None:  # noqa: ARG001
-        context = _string(entry["context"]["text"], "context, text")
-        target = _string(entry["original"]["pred"], "original, pred")
-        item = len(reading.items)
-        reading.items[key] = item
-        reading.by_context.setdefault((key[0], _without_dashes(context)), []).append(item)
-        for column, value in zip(columns, (*key, context, target), strict=True):
-            column.append(value)
-        human = _list(entry["human"], "human")
-        for text, count in zip(_texts(human, "human"), _counts(human, "human"), strict=True):
-            reading.blank += not text
-            # the blank answers have count 0 in these files and 1 in those of GPT-2
-            for column, value in zip(responses, (item, rows.word(text), count or 1), strict=True):
-                column.append(value)
-
-    _each(passages, read)
-
-
-def _read_entry(reading: _Reading, model: str, of: tuple[str, int], entry: Any, name: str) -> None:
-    context = _string(entry["context"]["text"], "context, text")
-    position = reading.entry(reading.item_of(*of, context, name), model)
-    lists: list[tuple[str, Sequence[Mapping[str, Any]]]] = [
-        ("corpus", [entry["original"]]),
-        ("human", entry["human"]),
-        (SAMPLES, entry["ancestral_samples"]),
-    ]
-    if "greedy" in entry:
-        lists.append(("greedy", [entry["greedy"]]))
-    if "nucleus_samples" in entry:
-        lists += [(f"nucleus {p}", words) for p, words in entry["nucleus_samples"]["top-p"].items()]
-    word = reading.rows.word
-    entries, words, sources, counts, logprobs = _sample_columns(reading)
-    for source, preds in lists:
-        scored_only = source in ("corpus", "human", "greedy")
-        entries.extend([position] * len(preds))
-        sources.extend([_SOURCE[source]] * len(preds))
-        key = _KEY.get(source, source)
-        words.extend(map(word, _texts(_list(preds, key), key)))
-        counts.extend([0] * len(preds) if scored_only else _counts(preds, key))
-        logprobs.extend(_logprobs(preds, key))
-
-
-def _sample_columns(reading: _Reading) -> tuple[list[Any], list[Any], list[Any], list[Any], list[Any]]:
-    column = reading.rows.column
-    return (
-        column("sample_entry"),
-        column("sample_word"),
-        column("sample_source"),
-        column("sample_count"),
-        column("sample_logprob"),
+def _read_entry(reading: _Reading, model: str, key: tuple[str, int], entry: _Entry, name: str) -> None:
+    position = reading.entry(reading.item_of(*key, entry.context.text, name), model)
+    scored: list[tuple[str, Sequence[_Scored]]] = [("corpus", [entry.original]), ("human", entry.human)]
+    drawn = (
+        [(f"nucleus {p}", words) for p, words in entry.nucleus_samples.by_p.items()] if entry.nucleus_samples else []
     )
+    if entry.greedy is not None:
+        scored.append(("greedy", [entry.greedy]))
+    for source, answers in (*scored[:2], (SAMPLES, entry.ancestral_samples), *scored[2:], *drawn):
+        words = [reading.rows.word(one.pred) for one in answers]
+        counts = [0 if source in ("corpus", "human") or not isinstance(one, _Drawn) else one.count for one in answers]
+        reading.samples(position, source, words, counts, [one.cond_log_prob for one in answers])
 
 
-def _read_bloom(reading: _Reading, content: Any) -> None:
-    name = MODEL_FILES["bloom"]
-
-    def read(query: Any) -> None:
-        _read_words(reading, "bloom", query, query[2], name)
-
-    _each_query(content, name, read)
-
-
-def _read_chatgpt(reading: _Reading, content: Any) -> None:
-    name = MODEL_FILES["chatgpt"]
-
-    def read(model: str, key: str, query: Any) -> None:
-        # the raw "diverse" is one numbered list, already cut into words beside it
-        _read_words(reading, model, query, query[3 if key == "diverse" else 2][key], name)
-
-    for model, key in _CHATGPT.items():
-        _each_query(content, name, partial(read, model, key))
-
-
-def _each_query(content: Any, name: str, read: Callable[[Any], None]) -> None:
-    if not isinstance(content, list):
-        raise InputError(f"holds a {type(content).__name__}, should be a list of queries", source=name)
-    for number, query in enumerate(content):
-        with _place(name, f"query {number}"):
-            read(query)
-
-
-def _read_words(reading: _Reading, model: str, query: Any, strings: Any, name: str) -> None:
-    key = (str(_whole_text(query[1]["text_id"], "text_id")), _whole_text(query[1]["word_num"], "word_num"))
-    position = reading.entry(reading.item_of(*key, _string(query[0], "context"), name), model)
+def _read_words(reading: _Reading, position: int, words: Sequence[str]) -> None:
     counts: dict[int, int] = {}
-    for text in _list(strings, "words"):
-        code = reading.rows.word(_string(text, "words"))
+    for text in words:
+        code = reading.rows.word(text)
         counts[code] = counts.get(code, 0) + 1
-    entries, words, sources, drawn, logprobs = _sample_columns(reading)
-    entries.extend([position] * len(counts))
-    words.extend(counts)
-    sources.extend([_SOURCE[SAMPLES]] * len(counts))
-    drawn.extend(counts.values())
-    logprobs.extend([math.nan] * len(counts))
+    reading.samples(position, SAMPLES, list(counts), list(counts.values()), [math.nan] * len(counts))
 
 
 # ------------------------------------------------------------------------------------------------- results
@@ -353,25 +279,17 @@ def _read_results(reading: _Reading, files: Mapping[str, bytes]) -> None:
 def _read_training(reading: _Reading, files: Mapping[str, bytes]) -> None:
     """Keep ``training_stats_.../EPOCH/Training Loss`` and ``.../Valid. Loss`` among the single numbers."""
     for name, content in files.items():
-        if "/training_stats/" not in name:
-            continue
-        epochs = parse_json(content, name)
-        if not isinstance(epochs, list):
-            raise InputError(f"holds {shown(epochs)}, should hold a list of epochs", source=name)
-        for number, epoch in enumerate(epochs, start=1):
-            for key in ("Training Loss", "Valid. Loss"):
-                loss = epoch.get(key) if isinstance(epoch, dict) else None
-                if not isinstance(loss, int | float) or not is_number(loss):
-                    raise InputError(
-                        f"is {shown(loss)}, should be a number", source=name, field=f"epoch {number}, {key}"
-                    )
-                reading.published[f"{name.rpartition('/')[2].removesuffix('.json')}/{number}/{key}"] = float(loss)
+        if "/training_stats/" in name:
+            stem = name.rpartition("/")[2].removesuffix(".json")
+            for number, epoch in enumerate(checked(_EPOCHS.validate_python, parse_json(content, name), name), start=1):
+                its = epoch.model_dump(by_alias=True)
+                reading.published.update({f"{stem}/{number}/{key}": loss for key, loss in its.items()})
 
 
-def _lists(content: Any, path: str, name: str, deepest: int = 9) -> list[tuple[str, Any]]:
+def _lists(content: Any, path: str, name: str) -> list[tuple[str, Any]]:
     """Lists of numbers and single numbers inside a result file, with their path."""
-    if isinstance(content, dict) and deepest:
-        return [found for key, value in content.items() for found in _lists(value, f"{path}/{key}", name, deepest - 1)]
+    if isinstance(content, dict):
+        return [found for key, value in content.items() for found in _lists(value, f"{path}/{key}", name)]
     wrong = [value for value in (content if isinstance(content, list) else [content]) if not is_number(value)]
     if wrong or content == []:
         problem = f"holds {shown((wrong or [content])[0])}, should hold numbers or lists of numbers"

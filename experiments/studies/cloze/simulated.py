@@ -28,21 +28,8 @@ ClozeSimulatedSettings = settings_of(ClozeSimulation, "ClozeSimulatedSettings", 
 def cloze_simulated(settings: Any) -> xr.Dataset:
     """Simulate a cloze study whose total variation distances are known.
 
-    Parameters
-    ----------
-    settings : ClozeSimulatedSettings, optional
-        Or its fields by name.
-
-    Returns
-    -------
-    xarray.Dataset
-        See :func:`~shannon_game.estimators.cloze.simulation.simulate_cloze_study`; :func:`simulation_of` gives its
-        settings back.
-
-    Raises
-    ------
-    InputError
-        If a value is wrong.
+    See :func:`~shannon_game.estimators.cloze.simulation.simulate_cloze_study`; :func:`simulation_of` gives its settings
+    back.
 
     Examples
     --------

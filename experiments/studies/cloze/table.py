@@ -20,7 +20,7 @@ from shannon_game.experiments.studies.parsing import Note
 from shannon_game.experiments.studies.plain_table import Table, in_notebook, table_of
 from shannon_game.experiments.studies.survey_export import without_survey_headers
 from shannon_game.experiments.studies.table_file import read_table
-from shannon_game.experiments.studies.table_settings import TableFile
+from shannon_game.experiments.studies.text_table import TableFile
 from shannon_game.inference.settings import UserPath
 
 __all__ = ["ClozeTableSettings", "cloze_study", "cloze_table"]
@@ -41,21 +41,8 @@ def cloze_table(settings: ClozeTableSettings) -> xr.Dataset:
     order. Contexts are told apart by ``context_id`` where that column is given (or by ``text_id`` and ``word_num``),
     else by their text: two contexts with the same text and different ids stay two.
 
-    Parameters
-    ----------
-    settings : ClozeTableSettings
-        Or its fields by name.
-
-    Returns
-    -------
-    xarray.Dataset
-        Passes :func:`shannon_game.estimators.cloze.study.validate_cloze_study`. With proportions and ``n_answers`` the
-        counts are the rounded products; with proportions only there are no counts, and analyses that need them say so.
-
-    Raises
-    ------
-    InputError
-        For an unreadable table, columns that are not there, and values that cannot be; names the line.
+    With proportions and ``n_answers`` the counts are the rounded products; with proportions only there are no
+    counts, and analyses that need them say so.
 
     Examples
     --------
@@ -95,11 +82,6 @@ def cloze_study(answers: pd.DataFrame, *, name: str = "table", **settings: Any) 
     -------
     xarray.Dataset
         Passes :func:`shannon_game.estimators.cloze.study.validate_cloze_study`.
-
-    Raises
-    ------
-    InputError
-        For columns that are not there, and values that cannot be; names the row.
 
     Examples
     --------

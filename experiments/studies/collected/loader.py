@@ -7,11 +7,9 @@ import xarray as xr
 from shannon_game.experiments.collect.settings import GameName
 from shannon_game.experiments.harness.result import loader
 from shannon_game.experiments.studies.collected.answers import read_collection
-from shannon_game.experiments.studies.collected.bets import collected_bets
-from shannon_game.experiments.studies.collected.cloze import collected_words
 from shannon_game.experiments.studies.collected.comparison import collected_comparisons
-from shannon_game.experiments.studies.collected.guesses import collected_guesses
 from shannon_game.experiments.studies.collected.settings import CollectedSettings
+from shannon_game.experiments.studies.collected.words import collected_bets, collected_guesses, collected_words
 from shannon_game.experiments.studies.parsing import Note, add_notes
 from shannon_game.inference.progress import counted
 
@@ -31,22 +29,9 @@ KIND_OF_GAME: dict[GameName, str] = {
 def collected_study(settings: CollectedSettings) -> xr.Dataset:
     """Load the answers of one game from the database of ``+exp=collect``.
 
-    Parameters
-    ----------
-    settings : CollectedSettings, optional
-        Or its fields by name.
-
-    Returns
-    -------
-    xarray.Dataset
-        A study of the game's kind (:data:`KIND_OF_GAME`), which the attribute ``kind`` names. Participants are
-        pseudonyms. Answers of training rounds, attention checks, pilots and people who withdrew are left out, and
-        counted in the notes.
-
-    Raises
-    ------
-    InputError
-        If the database cannot be opened, holds no such answers, or the rules leave none; names what is missing.
+    A study of the game's kind (:data:`KIND_OF_GAME`), which the attribute ``kind`` names. Participants are
+    pseudonyms. Answers of training rounds, attention checks, pilots and people who withdrew are left out, and
+    counted in the notes.
 
     Examples
     --------

@@ -71,21 +71,8 @@ class DesignedSettings(Seeded):
 def designed_simulated(settings: DesignedSettings) -> xr.Dataset:
     """Simulate a comparison study of a given design, in which people also answer freely, and whose truth is known.
 
-    Parameters
-    ----------
-    settings : DesignedSettings, optional
-        Or its fields by name.
-
-    Returns
-    -------
-    xarray.Dataset
-        See :func:`shannon_game.estimators.comparison.simulate_designed_study`; with the three language models of
-        :func:`shannon_game.estimators.comparison.simulate_comparison_study`, of which one drew the candidates.
-
-    Raises
-    ------
-    InputError
-        If a value is wrong; names the field.
+    See :func:`shannon_game.estimators.comparison.simulate_designed_study`; with the three language models of
+    :func:`shannon_game.estimators.comparison.simulate_comparison_study`, of which one drew the candidates.
 
     Examples
     --------

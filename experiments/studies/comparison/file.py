@@ -34,21 +34,7 @@ def save_comparison_study(study: xr.Dataset, path: Path | str) -> Path:
 def comparison_file(settings: ComparisonFileSettings) -> xr.Dataset:
     """Load a comparison study from a netCDF file.
 
-    Parameters
-    ----------
-    settings : ComparisonFileSettings, optional
-        Or its fields by name.
-
-    Returns
-    -------
-    xarray.Dataset
-        Passes :func:`shannon_game.estimators.comparison.study.validate_comparison_study`. ``attrs["data_sha256"]`` is
-        the file's hash; ``attrs["name"]`` the study's own name, or the file's where it has none.
-
-    Raises
-    ------
-    InputError
-        If the file is missing, damaged or no netCDF, or the study in it is not valid.
+    ``attrs["name"]`` is the study's own name, or the file's where it has none.
 
     Examples
     --------

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass, fields
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 from pydantic import BaseModel, Field, TypeAdapter
 
 from shannon_game.estimators.errors import InputError
@@ -25,6 +23,7 @@ from shannon_game.experiments.studies.parsing import (
     Real,
     Text,
     Whole,
+    add_notes,
     checked,
     objects,
     parse_json,
@@ -32,7 +31,7 @@ from shannon_game.experiments.studies.parsing import (
     whole_characters,
 )
 
-__all__ = ["RESPONSE_FILE", "Parsed", "from_cached", "parse", "question_file", "to_cached"]
+__all__ = ["RESPONSE_FILE", "parse", "question_file"]
 
 RESPONSE_FILE = f"{RESULT_FOLDER}/res_loss_anonym.json"
 
@@ -41,39 +40,6 @@ _ROW_FIELDS = ("row_id", "user", "guess", "question_id", "sample_index")
 _PROBABILITY_TOLERANCE = 1e-4
 # a float32 softmax can round to a hair above one
 _LOGPROB_SLACK = 1e-6
-
-_VALUES = ("generator_names", "generator_index", "data_sha256")
-
-
-@dataclass(frozen=True)
-class Parsed:
-    """Questions and answers as they are in the files.
-
-    Letters: N questions, K candidates a question, M models, R answers. Strings are kept once, in
-    ``vocabulary`` and ``participants``; arrays hold their positions. Log-probabilities in nats.
-    """
-
-    item: NDArray[np.int64]  # (N,)
-    context: NDArray[np.object_]  # (N,)
-    vocabulary: NDArray[np.object_]
-    target_code: NDArray[np.int64]  # (N,)
-    candidate_code: NDArray[np.int32]  # (N, K)
-    target_logprob: NDArray[np.float64]  # (M, N)
-    candidate_logprob: NDArray[np.float64]  # (M, N, K)
-    generator_names: tuple[str, ...]  # (M,) as in the files
-    generator_index: int
-    row_id: NDArray[np.int64]  # (R,)
-    participants: NDArray[np.object_]
-    participant_code: NDArray[np.int64]  # (R,)
-    guess: NDArray[np.float64]  # (R,), percent
-    response_item: NDArray[np.int64]  # (R,)
-    response_candidate: NDArray[np.int64]  # (R,)
-    data_sha256: str
-    notes: tuple[Note, ...]
-
-
-_ARRAYS = tuple(one.name for one in fields(Parsed) if one.name not in (*_VALUES, "notes"))
-
 
 _Names = Annotated[list[Text], Field(min_length=1)]
 _LogProb = Annotated[Real, Field(le=_LOGPROB_SLACK)]
@@ -108,8 +74,11 @@ def question_file(item: int) -> str:
     return f"{QUESTION_FOLDER}/doc{item}.json"
 
 
-def parse(game: GameFiles, items: Sequence[int], *, answers: bool = True) -> Parsed:
-    """Read and check the questions and all answers."""
+def parse(game: GameFiles, items: Sequence[int], *, answers: bool = True) -> xr.Dataset:
+    """Read and check the questions (along ``item``) and all answers (along ``row``), as they are in the files.
+
+    Strings of tokens are kept once, in ``vocabulary``; the codes are their positions.
+    """
     questions: list[_Question] = []
     vocabulary: dict[str, int] = {}
     rows: list[tuple[int, int | str, float, int, int]] = []
@@ -132,33 +101,40 @@ def parse(game: GameFiles, items: Sequence[int], *, answers: bool = True) -> Par
         raise InputError("no questions were asked for", source=game.files.label)
     codes = [[vocabulary.setdefault(token, len(vocabulary)) for token in one.generated_token_strs] for one in questions]
     targets = [vocabulary.setdefault(one.correct_token_str, len(vocabulary)) for one in questions]
-    participants: dict[str, int] = {}
-    row_id, user, guess, item, candidate = zip(*rows, strict=True) if rows else ((),) * 5
-    people = [participants.setdefault(str(who), len(participants)) for who in user]
+    row_id, user, guess, asked, shown_index = zip(*rows, strict=True) if rows else ((),) * 5
     # two strings that are one thereby stay two in the codes
     texts = [*(one.input_str for one in questions), *vocabulary]
     whole = objects(list(map(whole_characters, texts)))
     repaired = sum(text != new for text, new in zip(texts, whole, strict=True))
     odd = [name for name, question in zip(item_of, questions, strict=True) if not question.probabilities_agree()]
-    return Parsed(
-        item=np.array(items, dtype=np.int64),
-        context=whole[: len(questions)],
-        vocabulary=whole[len(questions) :],
-        target_code=np.array(targets, dtype=np.int64),
-        candidate_code=np.array(codes, dtype=np.int32),
-        target_logprob=np.stack([np.array(one.correct_logprobs) for one in questions], axis=1),
-        candidate_logprob=np.stack([np.array(one.generated_logprobss) for one in questions], axis=1),
-        generator_names=tuple(questions[0].generator_names),
-        generator_index=questions[0].generator_index,
-        row_id=np.array(row_id, dtype=np.int64),
-        participants=objects(list(participants)),
-        participant_code=np.array(people, dtype=np.int64),
-        guess=np.array(guess, dtype=np.float64),
-        response_item=np.array(item, dtype=np.int64),
-        response_candidate=np.array(candidate, dtype=np.int64),
-        data_sha256=game.sha256,
-        notes=(*game.notes(), *_notes(odd, len(row_id) - len(set(row_id)), repaired)),
+    first = questions[0]
+    parsed = xr.Dataset(
+        {
+            "context": ("item", whole[: len(questions)]),
+            "vocabulary": ("word", whole[len(questions) :]),
+            "target_code": ("item", np.array(targets, dtype=np.int64)),
+            "candidate_code": (("item", "candidate"), np.array(codes, dtype=np.int32)),
+            "target_logprob": (("model", "item"), np.array([one.correct_logprobs for one in questions]).T),
+            "candidate_logprob": (
+                ("model", "item", "candidate"),
+                np.stack([np.array(one.generated_logprobss) for one in questions], axis=1),
+            ),
+            "participant": ("row", objects(list(map(str, user)))),
+            "guess": ("row", np.array(guess, dtype=np.float64)),
+            **{
+                name: ("row", np.array(values, dtype=np.int64))
+                for name, values in (("row_id", row_id), ("question", asked), ("sample_index", shown_index))
+            },
+        },
+        coords={"item": np.array(items, dtype=np.int64)},
+        attrs={
+            "generator_names": json.dumps(first.generator_names),
+            "generator_index": first.generator_index,
+            "files_sha256": game.sha256,
+        },
     )
+    add_notes(parsed, (*game.notes(), *_notes(odd, len(row_id) - len(set(row_id)), repaired)))
+    return parsed
 
 
 def _check(question: _Question, item: int, first: _Question, first_source: str, source: str) -> None:
@@ -212,19 +188,3 @@ def _notes(disagreeing: Sequence[str], repeated: int, repaired: int) -> list[Not
         text = f"rows of {RESPONSE_FILE} with a row_id that was there before; kept"
         found.append(Note(text, repeated, "warning"))
     return found
-
-
-def to_cached(parsed: Parsed) -> xr.Dataset:
-    """Lay out parsed data for the cache."""
-    values = {name: getattr(parsed, name) for name in _VALUES} | {"notes": [astuple(note) for note in parsed.notes]}
-    arrays = {name: getattr(parsed, name) for name in _ARRAYS}
-    variables = {name: (tuple(f"{name}_{axis}" for axis in range(array.ndim)), array) for name, array in arrays.items()}
-    return xr.Dataset(variables, attrs={"values": json.dumps(values)})
-
-
-def from_cached(cached: xr.Dataset) -> Parsed:
-    """Undo :func:`to_cached`."""
-    values: dict[str, Any] = json.loads(cached.attrs["values"])
-    values |= {"generator_names": tuple(values["generator_names"])}
-    values |= {"notes": tuple(Note(text, count, level) for text, count, level in values["notes"])}
-    return Parsed(**values | {name: cached[name].to_numpy() for name in _ARRAYS})

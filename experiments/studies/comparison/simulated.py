@@ -39,22 +39,9 @@ SimulatedSettings = settings_of(SimulationSettings, "SimulatedSettings", base=_I
 def simulated(settings: Any) -> xr.Dataset:
     """Simulate a comparison study whose truth is known.
 
-    Parameters
-    ----------
-    settings : SimulatedSettings, optional
-        Or its fields by name.
-
-    Returns
-    -------
-    xarray.Dataset
-        See :func:`~shannon_game.estimators.comparison.simulation.study.simulate_comparison_study`. With
-        ``items=word_tokens`` only the items whose target is a word token are selected, and answers to the others are
-        dropped; the reference loss stays the one of all items.
-
-    Raises
-    ------
-    InputError
-        If a value is wrong, or no asked item is left by the filter.
+    See :func:`~shannon_game.estimators.comparison.simulation.study.simulate_comparison_study`. With
+    ``items=word_tokens`` only the items whose target is a word token are selected, and answers to the others are
+    dropped; the reference loss stays the one of all items.
 
     Examples
     --------

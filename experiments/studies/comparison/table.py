@@ -27,7 +27,7 @@ from shannon_game.experiments.studies.comparison.table_columns import Comparison
 from shannon_game.experiments.studies.parsing import add_notes, shown
 from shannon_game.experiments.studies.plain_table import Table, in_notebook, specification, table_of
 from shannon_game.experiments.studies.table_file import read_table
-from shannon_game.experiments.studies.table_settings import TableFile
+from shannon_game.experiments.studies.text_table import TableFile
 from shannon_game.inference.settings import UserPath
 
 __all__ = ["ComparisonTableSettings", "comparison_study", "comparison_table"]
@@ -68,20 +68,7 @@ class ComparisonTableSettings(ComparisonLayout, TableFile):
 def comparison_table(settings: ComparisonTableSettings) -> xr.Dataset:
     """Load a comparison study from two tables.
 
-    Parameters
-    ----------
-    settings : ComparisonTableSettings, optional
-        Or its fields by name.
-
-    Returns
-    -------
-    xarray.Dataset
-        See :func:`comparison_study`.
-
-    Raises
-    ------
-    InputError
-        For a table that cannot be read, a missing column, or a bad cell; names file, column, row.
+    See :func:`comparison_study`.
 
     Examples
     --------
@@ -112,8 +99,6 @@ def comparison_study(
     *,
     generator: str,
     free_answers: pd.DataFrame | None = None,
-    percent: bool = False,
-    columns: Mapping[str, Any] | ComparisonColumns | None = None,
     name: str = "comparison study",
     **settings: Any,
 ) -> xr.Dataset:
@@ -139,15 +124,12 @@ def comparison_study(
     free_answers : pandas.DataFrame, optional
         One row a free answer: ``item``, ``participant``, ``answer`` (a token, as the candidates write it), and
         ``batch`` if there were several.
-    percent : bool, optional
-        Reports are percentages.
-    columns : mapping of str to str, optional
-        Column of the DataFrames by the name above: ``{"participant": "worker"}``; what the answers alone call
-        otherwise: ``{"answers": {"item": "question"}}``.
     name : str, optional
         Of the study.
     **settings
-        ``extremes``, ``missing``: see :class:`ComparisonTableSettings`.
+        ``columns``, ``percent``, ``extremes``, ``missing``: see :class:`ComparisonTableSettings`.
+        ``columns={"participant": "worker"}`` says that a column has another name, and
+        ``{"answers": {"item": "question"}}`` that it has in the answers alone.
 
     Returns
     -------
@@ -157,41 +139,22 @@ def comparison_study(
         those that nobody answered are nothing else. An answer on a candidate that is the target's very string counts as
         ``automatic``: it says nothing of a belief.
 
-    Raises
-    ------
-    InputError
-        For a missing column or a bad cell; names column and row, and lists the columns that there are.
-
     Examples
     --------
     >>> import pandas as pd
     >>> from shannon_game import comparison_study, perplexity
-    >>> candidates = pd.DataFrame(
-    ...     {
-    ...         "item": ["q1", "q1", "q2", "q2"],
-    ...         "draw": [1, 2, 1, 2],
-    ...         "context": ["The cat", "The cat", "A dog", "A dog"],
-    ...         "target": [" sat", " sat", " ran", " ran"],
-    ...         "candidate": [" is", " sat", " and", " was"],
-    ...         "target_logprob_gpt2": [-3.0, -3.0, -2.0, -2.0],
-    ...         "candidate_logprob_gpt2": [-1.0, -3.0, -1.5, -1.0],
-    ...     }
-    ... )
-    >>> answers = pd.DataFrame(
-    ...     {
-    ...         "item": ["q1", "q1", "q2", "q2"],
-    ...         "draw": [1, 1, 1, 2],
-    ...         "participant": ["ann", "bo", "ann", "bo"],
-    ...         "report": [0.7, 0.6, 0.5, 0.8],
-    ...     }
-    ... )
+    >>> asked = [["q1", 1, " sat", " is", -3.0, -1.0], ["q1", 2, " sat", " sat", -3.0, -3.0]]
+    >>> asked += [["q2", 1, " ran", " and", -2.0, -1.5], ["q2", 2, " ran", " was", -2.0, -1.0]]
+    >>> columns = ["item", "draw", "target", "candidate", "target_logprob_gpt2", "candidate_logprob_gpt2"]
+    >>> candidates = pd.DataFrame(asked, columns=columns).assign(context=["The cat", "The cat", "A dog", "A dog"])
+    >>> said = [["q1", 1, "ann", 0.7], ["q1", 1, "bo", 0.6], ["q2", 1, "ann", 0.5], ["q2", 2, "bo", 0.8]]
+    >>> answers = pd.DataFrame(said, columns=["item", "draw", "participant", "report"])
     >>> study = comparison_study(answers, candidates, generator="gpt2")
     >>> result = perplexity(study, players="human", rounding="none")
     >>> round(result.table["perplexity"].item(), 3)
     1.96
     """
-    given: dict[str, Any] = {} if columns is None else {"columns": columns}
-    layout = ComparisonLayout(generator=generator, percent=percent, **given, **settings)
+    layout = ComparisonLayout(generator=generator, **settings)
     asked = table_of(candidates, "candidates", of="candidate", needed=_PAIRS)
     said = None if answers is None else table_of(answers, "answers", of="answer", needed=ANSWERS)
     free = None if free_answers is None else table_of(free_answers, "free_answers", of="answer", needed=FREE_ANSWERS)

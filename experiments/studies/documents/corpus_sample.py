@@ -77,21 +77,7 @@ class _Rows:
 def corpus_sample(settings: CorpusSampleSettings) -> xr.Dataset:
     """Load documents of a large corpus as a documents study.
 
-    Parameters
-    ----------
-    settings : CorpusSampleSettings, optional
-        Or its fields by name.
-
-    Returns
-    -------
-    xarray.Dataset
-        Passes :func:`shannon_game.estimators.documents.study.validate_documents_study`. Documents are named by their
-        row.
-
-    Raises
-    ------
-    InputError
-        If a file or data set cannot be read, or has no such column.
+    Documents are named by their row.
 
     Examples
     --------

@@ -9,7 +9,7 @@ from shannon_game.experiments.harness.result import loader
 from shannon_game.experiments.studies.parsing import add_notes, objects
 from shannon_game.experiments.studies.plain_table import specification
 from shannon_game.experiments.studies.table_file import read_table
-from shannon_game.experiments.studies.table_settings import TableFile
+from shannon_game.experiments.studies.text_table import TableFile
 from shannon_game.inference.settings import Settings, Text, UserPath
 
 __all__ = ["EstimatesSettings", "estimates"]
@@ -46,21 +46,8 @@ class EstimatesSettings(TableFile):
 def estimates(settings: EstimatesSettings) -> xr.Dataset:
     r"""Load a table of estimates.
 
-    Parameters
-    ----------
-    settings : EstimatesSettings, optional
-        Or its fields by name; ``path`` is needed.
-
-    Returns
-    -------
-    xarray.Dataset
-        See :func:`shannon_game.estimators.documents.pooled.validate_estimates_study`; with groups, a source's name has
-        its group.
-
-    Raises
-    ------
-    InputError
-        For a table that cannot be read, a missing column, a bad cell, or a study that is there twice.
+    See :func:`shannon_game.estimators.documents.pooled.validate_estimates_study`; with groups, a source's name has its
+    group.
 
     Examples
     --------

@@ -44,21 +44,7 @@ class LmGameDocumentsSettings(GameSettings):
 def lm_game_documents(settings: LmGameDocumentsSettings) -> xr.Dataset:
     """Load the documents of the top-1 game as a documents study.
 
-    Parameters
-    ----------
-    settings : LmGameDocumentsSettings, optional
-        Or its fields by name.
-
-    Returns
-    -------
-    xarray.Dataset
-        Passes :func:`shannon_game.estimators.documents.study.validate_documents_study`; documents in the order of their
-        numbers.
-
-    Raises
-    ------
-    InputError
-        For missing, malformed or unverifiable files, or a failed download.
+    Documents in the order of their numbers.
 
     Examples
     --------
@@ -87,7 +73,7 @@ def lm_game_documents(settings: LmGameDocumentsSettings) -> xr.Dataset:
 
 def _names(game: GameFiles, settings: LmGameDocumentsSettings) -> tuple[list[str], int]:
     """Names of the documents to read, in the order of their numbers, and how many files are something else."""
-    there = list(game.manifest) if game.verify else game.files.listed(DOCUMENT_FOLDER)
+    there = list(game.manifest) if game.verify else game.files.layer(DOCUMENT_FOLDER).listed(DOCUMENT_FOLDER)
     numbers = {name: int(found[1]) for name in there if (found := _NAME.fullmatch(name))}
     others = 0 if game.verify else len(there) - len(numbers)
     span = settings.documents

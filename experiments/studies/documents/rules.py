@@ -35,16 +35,6 @@ class RulesSettings(Seeded, Settings):
 def rules(settings: RulesSettings) -> xr.Dataset:
     """Simulate texts with rules spread in noise as a documents study; a split a number of noise sentences and control.
 
-    Parameters
-    ----------
-    settings : RulesSettings, optional
-        Or its fields by name.
-
-    Returns
-    -------
-    xarray.Dataset
-        Passes :func:`shannon_game.estimators.documents.study.validate_documents_study`.
-
     Examples
     --------
     >>> from shannon_game import rules

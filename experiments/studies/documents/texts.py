@@ -15,6 +15,7 @@ from shannon_game.experiments.harness.result import loader
 from shannon_game.experiments.studies.documents.tokens import ALL, Document, documents_study
 from shannon_game.experiments.studies.files import read_bytes
 from shannon_game.experiments.studies.parsing import parse_json, shown
+from shannon_game.experiments.studies.text_table import known_encoding
 from shannon_game.inference.settings import Settings, UserPath
 
 if TYPE_CHECKING:
@@ -31,15 +32,6 @@ _MARKS = {
 }
 
 
-def _known_encoding(value: str) -> str:
-    try:
-        "a".encode(value)
-    except (LookupError, UnicodeError, ValueError):
-        problem = f"is {value!r}, which is no encoding of text; utf-8, utf-16, cp1252, latin-1 are some"
-        raise InputError(problem) from None
-    return value
-
-
 FieldName = Annotated[str, Field(min_length=1)]
 """Name of a field of JSON lines."""
 
@@ -49,7 +41,7 @@ class TextsSettings(Settings):
 
     path: UserPath
     """Folder of .txt files (subfolders are splits), one .txt file, or JSON lines (.jsonl, .ndjson)."""
-    encoding: Annotated[str, AfterValidator(_known_encoding)] = "utf-8"
+    encoding: Annotated[str, AfterValidator(known_encoding)] = "utf-8"
     """Encoding of the files; a file in another one is refused."""
     newlines: Literal["unify", "keep"] = "unify"
     """Line ends of Windows and old Macs: unify makes them \\n (counted); keep leaves them to the model."""
@@ -69,22 +61,6 @@ def texts(settings: TextsSettings) -> xr.Dataset:
 
     A folder gives one document a ``.txt`` file at any depth, named by its path in the folder; the first subfolder on
     that path is its split. JSON lines (``.jsonl``, ``.ndjson``) give one document a line.
-
-    Parameters
-    ----------
-    settings : TextsSettings, optional
-        Or its fields by name.
-
-    Returns
-    -------
-    xarray.Dataset
-        Passes :func:`shannon_game.estimators.documents.study.validate_documents_study`.
-
-    Raises
-    ------
-    InputError
-        For a file that is missing, in another encoding, or not text; names the file (and line), the field and the
-        value.
 
     Examples
     --------

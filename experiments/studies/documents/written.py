@@ -49,21 +49,7 @@ def written(settings: WrittenSettings) -> xr.Dataset:
     Beginnings are left out of both. A pair is as long as the shorter of the two, in whole words; pairs in which the
     model wrote no word are left out and counted.
 
-    Parameters
-    ----------
-    settings : WrittenSettings, optional
-        Or its fields by name; ``path`` is needed.
-
-    Returns
-    -------
-    xarray.Dataset
-        Passes :func:`shannon_game.estimators.documents.study.validate_documents_study`; splits ``people`` and the
-        writer's name.
-
-    Raises
-    ------
-    InputError
-        If no text is longer than its beginning, or the model wrote nothing.
+    Splits ``people`` and the writer's name.
 
     Examples
     --------

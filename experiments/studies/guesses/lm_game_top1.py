@@ -7,12 +7,14 @@ token strings of one document, ``results_raw/res_accuracy_anonym.json`` holds ev
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Literal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any, Literal
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
+from pydantic import Field, TypeAdapter
 
 from shannon_game.estimators.documents.tokens import is_visible_token
 from shannon_game.estimators.errors import InputError
@@ -20,21 +22,48 @@ from shannon_game.estimators.guesses.study import is_word_position, prior_guesse
 from shannon_game.experiments.harness.result import loader
 from shannon_game.experiments.studies.files import MissingFilesError
 from shannon_game.experiments.studies.filters import Kept
-from shannon_game.experiments.studies.guesses.lm_game_top1_parse import (
-    N_DOCUMENTS,
-    RESPONSE_FILE,
-    Rows,
-    document_exists,
-    parse_rows,
-    read_documents,
-    read_stored,
+from shannon_game.experiments.studies.lm_game_archive import (
+    DOCUMENT_FOLDER,
+    RESULT_FOLDER,
+    GameFiles,
+    GameSettings,
+    parse_document,
 )
-from shannon_game.experiments.studies.lm_game_archive import DOCUMENT_FOLDER, RESULT_FOLDER, GameFiles, GameSettings
-from shannon_game.experiments.studies.parsing import Note, add_notes
+from shannon_game.experiments.studies.parsing import (
+    Name,
+    Note,
+    Real,
+    Text,
+    Whole,
+    add_notes,
+    checked,
+    objects,
+    parse_json,
+    whole_characters,
+)
 from shannon_game.inference.progress import counted
-from shannon_game.inference.settings import Names, Text
+from shannon_game.inference.settings import Names
+from shannon_game.inference.settings import Text as FilledText
 
-__all__ = ["TESTERS", "LmGameTop1Settings", "lm_game_top1"]
+__all__ = ["N_DOCUMENTS", "RESPONSE_FILE", "TESTERS", "LmGameTop1Settings", "document_file", "lm_game_top1"]
+
+RESPONSE_FILE = f"{RESULT_FOLDER}/res_accuracy_anonym.json"
+
+_ROW_FIELDS = ("row_id", "user", "guess", "answer", "guessed_token_idx", "doc_id")
+N_DOCUMENTS = 10_000  # the site's first training rounds had other texts, with numbers from here on
+_ROWS = TypeAdapter(list[tuple[Whole, Name, Text, Any, Whole, Whole]])
+_ACCURACIES = TypeAdapter(dict[str, Annotated[Real, Field(ge=0, le=1)]])
+_SAMPLED = 1000  # guesses on which the authors' script asked each language model
+# file -> which tokens it is of, and on how many guesses (0: unknown; those shares are of no round number)
+_STORED: Mapping[str, tuple[str, int]] = {
+    "model_perfs.json": ("visible", _SAMPLED),
+    "model_perfs_origin.json": ("visible", 0),
+    "model_perfs_new_new_orig.json": ("visible", _SAMPLED),
+    "model_perfs_new_new_new_orig.json": ("visible", _SAMPLED),
+    "model_perfs_new.json": ("word", _SAMPLED),
+    "model_perfs_new_new.json": ("word", _SAMPLED),
+    "model_perfs_new_new_new.json": ("word", _SAMPLED),
+}
 
 TESTERS = ("-6247052403041399844", "7513247084907933005", "3056584949900737159")
 """Participants who tested the site, left out by the authors."""
@@ -52,7 +81,7 @@ class LmGameTop1Settings(GameSettings):
     """Names (hashes) of participants to leave out; by default those who tested the site."""
     anonymous: Literal["drop", "keep"] = "drop"
     """The guesses under the one name that everybody shared who gave none; keep takes them as one participant, anon."""
-    anonymous_name: Text = "1812031566398576187"
+    anonymous_name: FilledText = "1812031566398576187"
     """That name (hash)."""
     items: Literal["all", "visible", "word_tokens"] = "visible"
     """Guesses that count, by their target.
@@ -72,22 +101,8 @@ def lm_game_top1(settings: LmGameTop1Settings) -> xr.Dataset:
     ``exclude_participants``; documents and positions that do not exist; ``anonymous``; ``items``; ``repeats``. The
     order of ``row_id`` is the order in time; ``n_before`` counts a participant's guesses before any of these steps.
 
-    Parameters
-    ----------
-    settings : LmGameTop1Settings, optional
-        Or its fields by name.
-
-    Returns
-    -------
-    xarray.Dataset
-        Passes :func:`shannon_game.estimators.guesses.study.validate_guess_study`, with targets, guesses, whole texts,
-        and the accuracies of language models that the files hold; ``row_id`` (response) is the row's own number.
-
-    Raises
-    ------
-    InputError
-        For missing, malformed or unverifiable files, a failed download, and a filter that leaves nothing; names the
-        file, the field and the value.
+    The study has targets, guesses, whole texts, and the accuracies of language models that the files hold; ``row_id``
+    (response) is the row's own number.
 
     Examples
     --------
@@ -99,13 +114,13 @@ def lm_game_top1(settings: LmGameTop1Settings) -> xr.Dataset:
     game = GameFiles.open(settings, (DOCUMENT_FOLDER, RESULT_FOLDER), [RESPONSE_FILE])
     try:
         [(_, content)] = game.read([RESPONSE_FILE])
-        rows, row_notes = parse_rows(content, game.where(RESPONSE_FILE))
-        documents = read_documents(game, np.unique(rows.document[document_exists(rows)]).tolist())
+        rows, row_notes = _read_rows(content, game.where(RESPONSE_FILE))
+        documents = _read_documents(game, sorted(set(rows["document"][_exists(rows)])))
     except MissingFilesError as error:
         raise InputError(f"{error}; the public archive {settings.address} has them all") from None
-    stored, missing = read_stored(game)
+    stored, missing = _read_stored(game)
     kept = _filtered(rows, documents, settings)
-    study = _study(rows, documents, kept.at, settings).assign_attrs(data_sha256=game.sha256).assign(stored)
+    study = _study(kept.rows, documents, settings).assign_attrs(data_sha256=game.sha256).assign(stored)
     if settings.items == "visible":
         study.attrs["n_unseen"] = sum(note.count for note in kept.notes if _UNSEEN in note.text)
     missing_notes = [Note("files of stored accuracies that are not there: " + ", ".join(missing), len(missing))]
@@ -116,92 +131,147 @@ def lm_game_top1(settings: LmGameTop1Settings) -> xr.Dataset:
     return validate_guess_study(study)
 
 
-def _filtered(rows: Rows, documents: Mapping[int, list[str]], settings: LmGameTop1Settings) -> Kept:
-    kept = Kept(np.arange(rows.row_id.size), "guesses", "study lm_game_top1")
-    kept.exclude(settings.exclude_participants, rows.participant, known=TESTERS)
-    known = document_exists(rows)
-    kept.keep(known[kept.at], f"on documents that do not exist (doc_id from 0 to {N_DOCUMENTS - 1})")
-    length = np.array([len(documents[n]) for n in rows.document[kept.at].tolist()])
-    position = rows.position[kept.at]
+def document_file(number: int) -> str:
+    """Name of one document's file."""
+    return f"{DOCUMENT_FOLDER}/doc{number}.json"
+
+
+def _read_documents(game: GameFiles, numbers: Sequence[int]) -> dict[int, list[str]]:
+    documents = {}
+    for number, (name, content) in zip(numbers, game.read([document_file(number) for number in numbers]), strict=True):
+        tokens = parse_document(content, game.where(name))
+        if not tokens:
+            raise InputError("is empty, should be a list of the document's tokens", source=game.where(name))
+        # half of a surrogate pair becomes U+FFFD, as any other part of a character
+        documents[number] = [whole_characters(token) for token in tokens]
+    return documents
+
+
+def _read_rows(content: bytes, source: str) -> tuple[pd.DataFrame, list[Note]]:
+    """Guesses of everybody in the order of ``row_id``, that in which they were given, and what is to be noted."""
+    data = checked(_ROWS.validate_python, parse_json(content, source), source, _ROW_FIELDS)
+    if not data:
+        raise InputError(f"is an empty list, should hold [{', '.join(_ROW_FIELDS)}]", source=source)
+    columns = ["row_id", "participant", "guess", "ignored", "position", "document"]
+    rows = pd.DataFrame(data, columns=columns).drop(columns="ignored")
+    rows = rows.sort_values("row_id", kind="stable", ignore_index=True).assign(
+        participant=lambda found: found["participant"].map(str),
+        guess=lambda found: objects(list(map(whole_characters, found["guess"]))),
+        token=lambda found: found["position"],
+        position=lambda found: found["position"] - 1,
+    )
+    rows["n_before"] = prior_guesses(rows["participant"].to_numpy(dtype=str))
+    notes = [Note("guesses in the file, by everybody who tried", len(rows))]
+    repeated = int(rows.duplicated("row_id").sum())
+    if repeated:
+        text = "rows with a row_id that was there before; kept, but which came first is not known"
+        notes.append(Note(text, repeated, "warning"))
+    return rows, notes
+
+
+def _read_stored(game: GameFiles) -> tuple[dict[str, Any], list[str]]:
+    """Variables of the accuracies that the files hold, and the files that are not there."""
+    entries: list[tuple[str, float, str, int, str]] = []
+    missing = []
+    for name, (tokens, n) in _STORED.items():
+        path = f"{RESULT_FOLDER}/{name}"
+        try:
+            [(_, content)] = game.read([path])
+        except MissingFilesError:
+            missing.append(name)
+            continue
+        source = game.where(path)
+        data = checked(_ACCURACIES.validate_python, parse_json(content, source), source)
+        entries += [(model, accuracy, tokens, n, name) for model, accuracy in data.items()]
+    if not entries:
+        return {}, missing
+    model, accuracy, of, count, source_of = zip(*entries, strict=True)
+    return {
+        "stored_model": ("stored", np.array(model, dtype=object)),
+        "stored_accuracy": ("stored", np.array(accuracy)),
+        "stored_tokens": ("stored", np.array(of, dtype=object)),
+        "stored_n": ("stored", np.array(count, dtype=np.int64)),
+        "stored_source": ("stored", np.array(source_of, dtype=object)),
+    }, missing
+
+
+def _exists(rows: pd.DataFrame) -> pd.Series[bool]:
+    """Which guesses are on documents that exist, by their number."""
+    return rows["document"].between(0, N_DOCUMENTS - 1)
+
+
+def _filtered(rows: pd.DataFrame, documents: Mapping[int, list[str]], settings: LmGameTop1Settings) -> Kept:
+    kept = Kept(rows, "guesses", "study lm_game_top1")
+    kept.exclude(settings.exclude_participants, rows["participant"].tolist(), known=TESTERS)
+    kept.keep(_exists(kept.rows), f"on documents that do not exist (doc_id from 0 to {N_DOCUMENTS - 1})")
+    length = kept.rows["document"].map({number: len(tokens) for number, tokens in documents.items()})
+    position = kept.rows["position"]
     kept.keep((position >= 0) & (position < length), "at positions outside their document (guessed_token_idx)")
-    anonymous = rows.participant[kept.at] == settings.anonymous_name
+    anonymous = kept.rows["participant"] == settings.anonymous_name
     if settings.anonymous == "drop":
         kept.keep(~anonymous, "under the name that people shared who gave none", "anonymous=drop")
     elif anonymous.any():
         text = "guesses under the name that people shared who gave none; they count as one participant (anonymous=keep)"
         kept.notes.append(Note(text, int(anonymous.sum()), "warning"))
     if settings.items != "all":
-        visible = np.array([is_visible_token(_token(documents, rows, at)) for at in kept.at])
-        kept.keep(visible, _UNSEEN, "items")
+        kept.keep(_at(kept.rows, lambda own, at: is_visible_token(own[at]), documents), _UNSEEN, "items")
     if settings.items == "word_tokens":
-        words = np.array([_is_word(documents, rows, at) for at in kept.at])
+        words = _at(kept.rows, lambda own, at: is_word_position(own[at], _next(own, at)), documents)
         kept.keep(words, "of tokens that are no whole word", "items=word_tokens")
-    _keep_repeats(kept, rows, settings)
-    return kept
-
-
-def _token(documents: Mapping[int, list[str]], rows: Rows, at: int) -> str:
-    return documents[int(rows.document[at])][int(rows.position[at])]
-
-
-def _is_word(documents: Mapping[int, list[str]], rows: Rows, at: int) -> bool:
-    tokens, position = documents[int(rows.document[at])], int(rows.position[at])
-    return is_word_position(tokens[position], tokens[position + 1] if position + 1 < len(tokens) else None)
-
-
-def _keep_repeats(kept: Kept, rows: Rows, settings: LmGameTop1Settings) -> None:
-    person = np.unique(rows.participant, return_inverse=True)[1]
-
-    def said(row: int) -> str:
-        return (
-            f"participant {rows.participant[row]} guessed at token {rows.position[row] + 1} of document "
-            f"{rows.document[row]}"
-        )
-
     kept.keep_repeats(
-        np.stack([person, rows.document, rows.position], axis=1)[kept.at],
+        ["participant", "document", "position"],
         settings.repeats,
-        row_id=rows.row_id,
-        said=said,
+        said="participant {participant} guessed at token {token} of document {document}",
         kept="guesses at a place at which the participant had guessed before, and had been shown the token; kept",
         left_out="of a participant at the same place",
     )
+    return kept
 
 
-def _study(
-    rows: Rows, documents: Mapping[int, list[str]], taken: NDArray[np.intp], settings: LmGameTop1Settings
-) -> xr.Dataset:
-    place = np.stack([rows.document[taken], rows.position[taken]], axis=1)
-    items, response_item = np.unique(place, axis=0, return_inverse=True)
+def _at(
+    rows: pd.DataFrame, of: Callable[[list[str], int], bool], documents: Mapping[int, list[str]]
+) -> NDArray[np.bool_]:
+    places = zip(rows["document"], rows["position"], strict=True)
+    return np.array([of(documents[number], at) for number, at in places], dtype=bool)
+
+
+def _next(tokens: list[str], at: int) -> str | None:
+    return tokens[at + 1] if at + 1 < len(tokens) else None
+
+
+def _study(rows: pd.DataFrame, documents: Mapping[int, list[str]], settings: LmGameTop1Settings) -> xr.Dataset:
+    items, response_item = np.unique(rows[["document", "position"]].to_numpy(), axis=0, return_inverse=True)
+    places = items.tolist()
     numbers = np.unique(items[:, 0]).tolist()
-    lengths = {n: np.cumsum([0, *map(len, documents[n])]) for n in numbers}
-    targets = [documents[n][at] for n, at in items.tolist()]
-    following = [documents[n][at + 1] if at + 1 < len(documents[n]) else None for n, at in items.tolist()]
-    names = rows.participant.astype(object)
+    starts = {number: np.cumsum([0, *map(len, documents[number])]) for number in numbers}
+    target = objects([documents[number][at] for number, at in places])
+    names = rows["participant"].to_numpy(dtype=object)
     if settings.anonymous == "keep":
-        names[names == settings.anonymous_name] = "anon"
+        names = np.where(names == settings.anonymous_name, "anon", names)
+    guess, of_item = rows["guess"].to_numpy(dtype=object), response_item.ravel().astype(np.int64)
+    words = [is_word_position(documents[number][at], _next(documents[number], at)) for number, at in places]
     return xr.Dataset(
         {
-            "text": ("document", np.array(["".join(documents[n]) for n in numbers], dtype=object)),
+            "text": ("document", objects(["".join(documents[number]) for number in numbers])),
             "item_document": ("item", items[:, 0].astype(str).astype(object)),
             "item_position": ("item", items[:, 1]),
-            "target_token": ("item", np.array(targets, dtype=object)),
-            "target_start": ("item", np.array([lengths[n][at] for n, at in items.tolist()], dtype=np.int64)),
-            "word_token": ("item", np.array(list(map(is_word_position, targets, following)), dtype=bool)),
-            "participant": ("response", names[taken]),
-            "response_item": ("response", response_item.ravel().astype(np.int64)),
-            "guess": ("response", rows.guess[taken]),
-            "correct": ("response", rows.guess[taken] == np.array(targets, dtype=object)[response_item.ravel()]),
-            "n_before": ("response", prior_guesses(rows.participant)[taken]),
-            "row_id": ("response", rows.row_id[taken]),
+            "target_token": ("item", target),
+            "target_start": ("item", np.array([starts[number][at] for number, at in places], dtype=np.int64)),
+            "word_token": ("item", np.array(words, dtype=bool)),
+            "participant": ("response", names),
+            "response_item": ("response", of_item),
+            "guess": ("response", guess),
+            "correct": ("response", guess == target[of_item]),
+            "n_before": ("response", rows["n_before"].to_numpy()),
+            "row_id": ("response", rows["row_id"].to_numpy()),
         },
-        coords={"document": np.array(list(map(str, numbers)), dtype=object), "item": np.arange(len(items))},
+        coords={"document": objects(list(map(str, numbers))), "item": np.arange(len(items))},
         attrs={"name": "lm_game_top1", "tokens": "word" if settings.items == "word_tokens" else settings.items},
     )
 
 
 def _kept_notes(study: xr.Dataset, settings: LmGameTop1Settings) -> list[Note]:
-    names = study["participant"].values.tolist()
+    names = study["participant"].to_numpy().tolist()
     people = len(set(names))
     nameless = names.count(_HASH_OF_NO_NAME)
     notes = []

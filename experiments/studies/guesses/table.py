@@ -20,7 +20,7 @@ from shannon_game.experiments.studies.cells import bare, same_words
 from shannon_game.experiments.studies.parsing import Note, add_notes, shown
 from shannon_game.experiments.studies.plain_table import Table, in_notebook, specification, table_of
 from shannon_game.experiments.studies.table_file import read_table
-from shannon_game.experiments.studies.table_settings import TableFile
+from shannon_game.experiments.studies.text_table import TableFile
 from shannon_game.inference.settings import Settings, UserPath
 
 __all__ = ["REPEATED", "GuessTableSettings", "guess_study", "guess_table"]
@@ -95,20 +95,7 @@ class GuessTableSettings(GuessLayout, TableFile):
 def guess_table(settings: GuessTableSettings) -> xr.Dataset:
     """Load a table of guesses as a guess study.
 
-    Parameters
-    ----------
-    settings : GuessTableSettings, optional
-        Or its fields by name.
-
-    Returns
-    -------
-    xarray.Dataset
-        See :func:`guess_study`.
-
-    Raises
-    ------
-    InputError
-        For a table that cannot be read, a missing column, or a bad cell; names file, column, row.
+    See :func:`guess_study`.
 
     Examples
     --------
@@ -121,16 +108,7 @@ def guess_table(settings: GuessTableSettings) -> xr.Dataset:
 
 
 @in_notebook
-def guess_study(
-    guesses: pd.DataFrame,
-    *,
-    columns: Mapping[str, str | None] | GuessColumns | None = None,
-    models: Mapping[str, Mapping[str, str]] | None = None,
-    match: Literal["exact", "folded"] = "exact",
-    words: Literal["all", "spaced"] = "all",
-    missing: Literal["error", "drop"] = "error",
-    name: str = "guess study",
-) -> xr.Dataset:
+def guess_study(guesses: pd.DataFrame, *, name: str = "guess study", **settings: Any) -> xr.Dataset:
     """Make a guess study of a DataFrame; the columns may have other names, see `columns`.
 
     Parameters
@@ -138,21 +116,12 @@ def guess_study(
     guesses : pandas.DataFrame
         One row a guess, in the order in which each participant guessed: ``participant``, ``document``, ``position``
         (words or tokens before the target, 0 for the first of the document), ``target`` and ``guess``.
-    columns : mapping of str to str, optional
-        Column of the DataFrame by the name above: ``{"participant": "worker"}``. Two more may be named: ``correct``
-        (1 or 0, true or false, yes or no), which ``target`` and ``guess`` may then lack; and ``order``, a number that
-        says when it was guessed.
-    models : mapping, optional
-        Language models that played the same items: ``{NAME: {"hit": COLUMN, "surprisal_nats": COLUMN}}``; either may be
-        left out, and an empty cell is an item that was not asked.
-    match : {"exact", "folded"}, optional
-        When guess and target are the same; folded leaves outer spaces and letter case out.
-    words : {"all", "spaced"}, optional
-        Which targets are words; spaced are a space and letters only, as tokens of language models are.
-    missing : {"error", "drop"}, optional
-        What to do with empty cells; drop leaves the rows out, counted.
     name : str, optional
         Of the study.
+    **settings
+        Fields of :class:`~shannon_game.experiments.studies.guesses.table.GuessLayout`: ``columns``, ``models``,
+        ``match``, ``words``, ``missing``. ``columns={"participant": "worker"}`` says that a column has another name.
+        With one of right and wrong (``correct``), ``target`` and ``guess`` may lack.
 
     Returns
     -------
@@ -160,33 +129,18 @@ def guess_study(
         Passes :func:`shannon_game.estimators.guesses.study.validate_guess_study`; ``table_row`` (response) is the row's
         number in the table, from 1.
 
-    Raises
-    ------
-    InputError
-        For a missing column or a bad cell; names column and row, and lists the columns that there are.
-
     Examples
     --------
     >>> import pandas as pd
     >>> from shannon_game import guess_study
-    >>> guesses = pd.DataFrame(
-    ...     {
-    ...         "participant": ["ann", "ann", "bo", "bo"],
-    ...         "document": ["a", "a", "a", "a"],
-    ...         "position": [1, 2, 1, 2],
-    ...         "target": ["cat", "sat", "cat", "sat"],
-    ...         "guess": ["cat", "ran", "cat", "sat"],
-    ...     }
-    ... )
+    >>> rows = [["ann", "a", 1, "cat", "cat"], ["ann", "a", 2, "sat", "ran"], ["bo", "a", 1, "cat", "cat"]]
+    >>> guesses = pd.DataFrame(rows, columns=["participant", "document", "position", "target", "guess"])
     >>> study = guess_study(guesses)
-    >>> float(study["correct"].mean())
-    0.75
+    >>> study["correct"].values.tolist()
+    [True, False, True]
     """
-    given: dict[str, Any] = {"match": match, "words": words, "missing": missing}
-    given |= {key: value for key, value in (("columns", columns), ("models", models)) if value is not None}
-    settings = GuessLayout(**given)
     table = table_of(guesses, "guesses", of="guess", needed=(*_NEEDED, "target", "guess"))
-    return _study_of(table, settings, name=name)
+    return _study_of(table, GuessLayout(**settings), name=name)
 
 
 def _study_of(table: Table, settings: GuessLayout, *, name: str) -> xr.Dataset:

@@ -62,23 +62,6 @@ def rank_perplexity(settings: RankPerplexitySettings) -> xr.Dataset:
     ``stored_linear``, ``stored_reciprocal``, ``stored_exponential_01``, ``stored_exponential_03`` and
     ``stored_perplexity`` (of the whole window), to compare with.
 
-    Parameters
-    ----------
-    settings : RankPerplexitySettings, optional
-        Or its fields by name.
-
-    Returns
-    -------
-    xarray.Dataset
-        Passes :func:`shannon_game.estimators.rankings.study.validate_ranking_study`. ``attrs["data_sha256"]``
-        identifies the archives.
-
-    Raises
-    ------
-    InputError
-        For missing, damaged or malformed files, or a failed download; names the file, the row, the column and the
-        value.
-
     Examples
     --------
     >>> from shannon_game import rank_perplexity

@@ -41,7 +41,7 @@ from shannon_game.experiments.harness.result import loader
 from shannon_game.experiments.studies.parsing import add_notes, shown
 from shannon_game.experiments.studies.plain_table import Groups, Table, in_notebook, specification, table_of
 from shannon_game.experiments.studies.table_file import read_table
-from shannon_game.experiments.studies.table_settings import TableFile
+from shannon_game.experiments.studies.text_table import TableFile
 from shannon_game.inference.settings import UserPath
 
 if TYPE_CHECKING:
@@ -79,20 +79,7 @@ class RankingTableSettings(TableFile):
 def ranking_table(settings: RankingTableSettings) -> xr.Dataset:
     """Load a table of ranked tokens (see the module for its columns) as a ranking study.
 
-    Parameters
-    ----------
-    settings : RankingTableSettings, optional
-        Or its fields by name.
-
-    Returns
-    -------
-    xarray.Dataset
-        See :func:`ranking_study`.
-
-    Raises
-    ------
-    InputError
-        For a file that is missing or not such a table; names the column and the row.
+    See :func:`ranking_study`.
 
     Examples
     --------
@@ -120,11 +107,6 @@ def ranking_study(ranks: pd.DataFrame, *, name: str = "ranking study") -> xr.Dat
     -------
     xarray.Dataset
         Passes :func:`shannon_game.estimators.rankings.study.validate_ranking_study`. Rows may stand in any order.
-
-    Raises
-    ------
-    InputError
-        For a missing column or a bad cell; names column and row, and lists the columns that there are.
 
     Examples
     --------

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
 import pytest
-from hydra.errors import MissingConfigException
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.harness import command_line
-from shannon_game.experiments.harness.command_line import one_line, readable, search_path
+from shannon_game.experiments.harness.command_line import readable
 from tests.experiments.command import config
 
 NAMES = [
@@ -39,10 +34,6 @@ def test_letters_of_every_language_stand_in_a_mapping(value: str) -> None:
     assert (columns.participant, columns.report) == ("Prüfling", "Antwort (getippt)")
 
 
-def test_letters_of_every_language_stand_in_a_list() -> None:
-    assert readable("players=[größer, lm]", multirun=False) == "players=['größer', lm]"
-
-
 @pytest.mark.parametrize(
     "text",
     ["seed=1", "players=[a,b]", "n=1,2", "study={a: 1}", "study=' (a'", "~study", "a=${b}", "+exp=x", "a=",
@@ -51,10 +42,6 @@ def test_letters_of_every_language_stand_in_a_list() -> None:
 @pytest.mark.parametrize("multirun", [True, False])
 def test_what_hydra_reads_is_left_to_it(text: str, multirun: bool) -> None:
     assert readable(text, multirun=multirun) == text
-
-
-def test_in_a_sweep_a_comma_stands_between_values() -> None:
-    assert readable("seed=1, 2", multirun=True) == "seed=1, 2"
 
 
 @pytest.mark.parametrize(
@@ -72,38 +59,3 @@ def test_what_cannot_be_read_is_said(text: str, says: str) -> None:
     with pytest.raises(InputError, match=says) as error:
         readable(text, multirun=False)
     assert "hydra.cc" not in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "more", "expected"),
-    [
-        (["+exp=x"], [], []),
-        (["+exp=x"], ["pkg://theirs.conf"], ["pkg://theirs.conf"]),
-        (["hydra.searchpath=[file:///own]"], ["pkg://theirs.conf"], ["file:///own", "pkg://theirs.conf"]),
-        (["hydra.searchpath=file:///own"], ["file:///a b, c"], ["file:///own", "file:///a b, c"]),
-    ],
-)
-def test_the_users_folders_stand_beside_those_of_packages(
-    arguments: list[str], more: list[str], expected: list[str], tmp_path: Path
-) -> None:
-    found = search_path(arguments, more)
-    assert len(found) == (expected != [])
-    assert search_path(found, []) == found
-    parser = command_line.OverridesParser.create()
-    assert [each for text in found for each in parser.parse_override(text).value()] == expected
-
-
-def test_a_launcher_that_is_not_installed_names_its_extra() -> None:
-    for option, says in (
-        ("submitit_slurm", r"launcher 'submitit_slurm' not installed.*\.\[sweeps\]"),
-        ("slurmm", "choose one of"),
-    ):
-        error = MissingConfigException("not there", f"hydra/launcher/{option}", ["basic"])
-        assert re.search(says, one_line(error, []))
-
-
-def test_a_name_in_a_list_that_does_not_exist_is_looked_for_among_ours() -> None:
-    # of a list Hydra names no options
-    said = one_line(MissingConfigException("not there", "model/smolm2", []), [])
-    assert said.startswith("unknown model 'smolm2'; did you mean 'smollm2'?")
-    assert one_line(MissingConfigException("not there", "nowhere/x", []), []) == "not there"

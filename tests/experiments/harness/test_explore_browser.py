@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from shannon_game import cloze_simulated, explore, perplexity, simulated
+from shannon_game import cloze_simulated, explore
 
 pytestmark = pytest.mark.slow
 HOSTILE = "</script><script>window.broken = 1</script><img src=x onerror='window.broken = 1'>"
@@ -45,51 +45,6 @@ def opened(browser, request):
     yield open_page
     for context in contexts:
         context.close()
-
-
-def test_a_thousand_items_open_and_can_be_searched(opened, tmp_path):
-    study = simulated(n_items=200, n_reference_items=1000)
-    path = explore(study, perplexity(study), tmp_path / "explore.html")
-    page, wrong = opened(path)
-    assert wrong == []
-    # at first those that people answered, from the lowest probability they gave the target; the first one is open
-    assert page.locator("#count").inner_text() == "200 of 1000 items, here 1 to 50"
-    assert page.locator("#list th[aria-sort=ascending]").inner_text().startswith("people: mean probability")
-    assert page.locator("#item-name").inner_text() == f"Item {page.locator('#list tbody th').first.inner_text()}"
-    assert page.locator("#search").bounding_box()["y"] < 900 / 2
-    page.locator("#clear").press("Enter")
-    assert page.locator("#count").inner_text() == "1000 items, here 1 to 50"
-    # by the keyboard alone: search, sort, open
-    page.locator("#search").focus()
-    word = str(study["target_token"].to_numpy()[0]).strip()
-    page.keyboard.type(word)
-    page.wait_for_function("document.getElementById('count').innerText.includes(' of 1000')")
-    page.locator("#clear").press("Enter")
-    heading = page.locator("#list th[aria-sort]").nth(3)
-    heading.locator("button").press("Enter")
-    assert page.locator("#list th[aria-sort]").nth(3).get_attribute("aria-sort") == "descending"
-    values = [float(text) for text in page.locator("#list tbody tr td:nth-child(4)").all_inner_texts()]
-    assert values == sorted(values, reverse=True)
-    second = page.locator("#list tbody tr").nth(1).locator("th button")
-    name = second.inner_text()
-    second.press("Enter")
-    assert page.locator("#item-name").inner_text() == f"Item {name}"
-    assert page.evaluate("document.activeElement.id") == "item"
-    # a point of the overview opens its item
-    page.locator("#chart").scroll_into_view_if_needed()
-    item, x, y = page.evaluate(
-        """() => {
-            const chart = document.getElementById('chart');
-            const [view, box] = [chart.view, chart.querySelector('canvas').getBoundingClientRect()];
-            // the point farthest to the right, which no other covers
-            const point = view.data('points').reduce((one, other) => (other.x > one.x ? other : one));
-            const left = view.origin()[0] + view.padding().left;
-            const top = view.origin()[1] + view.padding().top;
-            return [point.item, box.x + left + view.scale('x')(point.x), box.y + top + view.scale('y')(point.y)];
-        }"""
-    )
-    page.mouse.click(x, y)
-    assert page.locator("#item-name").inner_text() == f"Item {item}"
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

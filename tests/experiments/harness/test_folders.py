@@ -23,31 +23,6 @@ def _given_back() -> Iterator[None]:
     folders.release()
 
 
-def test_what_is_taken_is_marked_and_given_back(tmp_path: Path) -> None:
-    folders.take(tmp_path)
-    folders.take(tmp_path)
-    assert folders.is_taken(tmp_path)
-    assert "process" in (tmp_path / folders.LOCK).read_text()
-    folders.release()
-    assert not folders.is_taken(tmp_path)
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_mark_without_an_owner_is_none(tmp_path: Path) -> None:
-    (tmp_path / folders.LOCK).write_text("process 1 on nowhere\n")
-    assert not folders.is_taken(tmp_path)
-    folders.take(tmp_path)
-    assert folders.is_taken(tmp_path)
-
-
-@pytest.mark.parametrize("text", ["/a/b-c_1.2", "/a b/c'd", "/a\\", "/a, b", "/{a}"])
-def test_any_path_can_be_an_override(text: str) -> None:
-    from hydra.core.override_parser.overrides_parser import OverridesParser
-
-    (override,) = OverridesParser.create().parse_overrides([f"x={folders.quoted(text)}"])
-    assert override.value() == text
-
-
 @pytest.mark.subprocess
 def test_a_folder_belongs_to_the_process_that_lives(tmp_path: Path) -> None:
     hold = "import sys, time; from pathlib import Path; from shannon_game.experiments.harness.folders import take\n"

@@ -43,106 +43,17 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "groups": (),
     "pool of a table": ("study=estimates", "study.path=estimates.csv"),
 }
-FITTED = (
-    "human_loss",
-    "calibration",
-    "recovery",
-    "sbc",
-    "extrapolation",
-    "design",
-    "collect",
-)
+FITTED = ("human_loss", "calibration", "recovery", "sbc", "extrapolation", "design", "collect")
 """Prepared and not run: they take minutes."""
 COMMANDS |= dict.fromkeys(FITTED, ())
-VALUES = (
-    *(
-        "-1",
-        "0",
-        "1.5",
-        "-0.0",
-        "1e20",
-        "1e-320",
-        "99999999999999999999",
-        "-9223372036854775809",
-        "nan",
-        "-inf",
-        "null",
-    ),
-    *(
-        "true",
-        "[]",
-        "[[1]]",
-        "[null]",
-        "[nan]",
-        "[1,1]",
-        "[-1,0]",
-        "[a,b]",
-        "{}",
-        "{a:1}",
-        "{1:{2:3}}",
-        "''",
-        "' '",
-        "two",
-    ),
-    *(
-        "é😀",
-        "'a b'",
-        "a/../b",
-        "nowhere.csv",
-        "${oc.env:HOME}",
-        "${seed}",
-        "${nothing}",
-        "'${'",
-        "x" * 300,
-        "0x10",
-        "1_000",
-    ),
-    *(
-        "[1,two,3.5]",
-        "all",
-        "auto",
-        "[all]",
-        "2026-11-23",
-        "1:30",
-        "'\\x00'",
-        "[0.5,0.1]",
-        "[1e308,1e308]",
-        "human",
-        "[human]",
-    ),
-)
-NUMBERS = (
-    "0",
-    "1",
-    "2",
-    "3",
-    "7",
-    "0.001",
-    "0.1",
-    "0.5",
-    "0.9",
-    "0.999",
-    "1.0",
-    "1.5",
-    "100",
-    "-1",
-    "-0.5",
-    "1e-300",
-    "1e300",
-)
-LISTS = (
-    "[1]",
-    "[2,1]",
-    "[1,2,3]",
-    "[0.1,0.9]",
-    "[0.9,0.1]",
-    "[1,1]",
-    "[0,1]",
-    "[human]",
-    "[lm-weak,human]",
-    "[a]",
-    "[]",
-)
+PLAIN = """
+-1 0 1.5 -0.0 1e20 1e-320 99999999999999999999 -9223372036854775809 nan -inf null 0x10 1_000 2026-11-23 true [] [[1]]
+[null] [nan] [1,1] [-1,0] [a,b] {} {a:1} {1:{2:3}} '' two [1,two,3.5] [0.5,0.1] [1e308,1e308] é😀 a/../b nowhere.csv
+${oc.env:HOME} ${seed} ${nothing} '${' all auto [all] 1:30 '\\x00' human [human]
+"""
+VALUES = (*PLAIN.split(), "' '", "'a b'", "x" * 300)
+NUMBERS = ("0", "1", "2", "3", "7", "0.001", "0.1", "0.5", "0.9", "0.999", "1.0", "1.5", "100", "-1", "1e-300", "1e300")
+LISTS = ("[1]", "[2,1]", "[1,2,3]", "[0.1,0.9]", "[0.9,0.1]", "[0,1]", "[human]", "[lm-weak,human]", "[a]", "[]")
 
 
 def composed(arguments: tuple[str, ...]) -> Job:

@@ -7,31 +7,8 @@ import sys
 
 import pytest
 
-from shannon_game.experiments.harness.help import command_help
 from shannon_game.experiments.harness.registry import EXTRAS
 from tests.experiments.command import ROOT, environment
-
-
-@pytest.mark.subprocess
-def test_the_help_is_the_one_that_hydra_prints() -> None:
-    # with another setting the command leaves it to Hydra
-    command = [sys.executable, "-m", "experiments.run", "--help", "seed=1"]
-    done = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True, check=True)
-    assert done.stdout.split() == command_help().split()
-
-
-@pytest.mark.subprocess
-def test_the_help_imports_no_library_of_tables_or_figures() -> None:
-    code = (
-        "import sys; sys.argv = ['shannon-game', '--help']\n"
-        "from shannon_game.experiments.run import main\n"
-        "try:\n    main()\nexcept SystemExit:\n    pass\n"
-        "heavy = {'pandas', 'xarray', 'matplotlib', 'scipy', 'h5netcdf', 'rich.table', 'torch', 'pymc'}\n"
-        "print('found:', *sorted(heavy & set(sys.modules)))"
-    )
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1] == "found:", done.stderr
 
 
 @pytest.mark.subprocess

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -13,9 +11,7 @@ from omegaconf import OmegaConf
 
 from shannon_game import perplexity, simulated
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.harness.help import experiment_help
-from shannon_game.experiments.harness.registry import _OWN, EXTRAS, KINDS, Entry, entry_of, load_target
-from shannon_game.experiments.harness.result import ExperimentResult
+from shannon_game.experiments.harness.registry import _OWN, KINDS, Entry, entry_of, load_target
 from tests.experiments.command import ROOT, TINY, prepared, run, run_experiment
 
 
@@ -80,44 +76,6 @@ def test_what_is_wrong_is_said_before_anything_runs(overrides: list[str], messag
     assert message in str(error.value)
 
 
-def test_an_extra_is_checked_before_the_import(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(EXTRAS, "bayes", ("a_package_that_is_not_here",))  # type: ignore[arg-type]
-    with pytest.raises(InputError, match=r"experiment 'x': a_package_that_is_not_here not installed; .*\[bayes\]"):
-        load_target(Entry("x", "nowhere.f", "comparison", ("bayes",)), what="experiment")
-
-
-def test_settings_that_are_no_settings_are_refused() -> None:
-    study = simulated(n_items=4, n_reference_items=10, vocab_size=100, n_candidates=4)
-    with pytest.raises(InputError, match="settings: is a dict, should be PerplexitySettings"):
-        perplexity(study, {"n": 3})  # type: ignore[arg-type]
-    with pytest.raises(
-        InputError, match=r"perplexity, study: is a list, should be an xarray\.Dataset; comparison_study,"
-    ):
-        perplexity([1, 2])  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="this result has no posterior"):
-        _ = perplexity(study).posterior
-
-
-def test_a_result_shows_itself() -> None:
-    result = run_experiment("+exp=perplexity", *TINY)
-    assert isinstance(result, ExperimentResult)
-    assert "8 rows; figures: perplexity" in repr(result)
-    page = result._repr_html_()
-    assert page.count("<img") == 1
-    assert "<table" in page
-    assert "## Table" in result.report
-    doubtful = replace(result, warnings=("a < b & c: <script>",))
-    assert "<li>a &lt; b &amp; c: &lt;script&gt;</li>" in doubtful._repr_html_()
-    # people once: their reports are on the grid already
-    assert list(result.summary()["player"]) == list(result.table["player"].drop(1))
-
-
-def test_help_of_an_experiment_in_a_folder_of_the_user(tmp_path: Path) -> None:
-    (tmp_path / "exp").mkdir()
-    (tmp_path / "exp/own.yaml").write_text((ROOT / "conf/exp/perplexity.yaml").read_text(encoding="utf-8"))
-    assert "+exp=own takes" in experiment_help("own", [f"hydra.searchpath=['file://{tmp_path}']"])
-
-
 @pytest.mark.subprocess
 def test_the_working_folder_may_have_folders_of_our_names(tmp_path: Path) -> None:
     """A user's own conf, estimators or models do not stand for ours; their own modules are found all the same."""
@@ -144,16 +102,3 @@ def test_an_installed_package_brings_experiments(tmp_path: Path) -> None:
     done = run(tmp_path, "+exp=perplexity", "estimator=theirs", *TINY, patch=patch)
     assert done.returncode == 0, done.stderr
     assert "psis" in done.stdout
-
-
-@pytest.mark.subprocess
-def test_the_version_is_ours(tmp_path: Path) -> None:
-    done = run(tmp_path, "--version")
-    assert done.stdout.startswith("shannon-game ")
-
-
-def test_the_help_names_every_experiment() -> None:
-    text = (ROOT / "conf" / "config.yaml").read_text(encoding="utf-8")
-    listed = text[text.index("exp        the experiment") : text.index("study      the data")]
-    names = {path.stem for path in (ROOT / "conf" / "exp").glob("*.yaml")}
-    assert names - set(re.findall(r"[a-z]\w+", listed)) == set()

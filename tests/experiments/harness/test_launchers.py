@@ -8,26 +8,19 @@ from __future__ import annotations
 import csv
 import json
 import os
-import secrets
 import shutil
 import subprocess
-import sys
-import tempfile
-import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from tests.experiments.command import ROOT, TINY, command
-from tests.experiments.launchers import HEAD, LAUNCHERS, need
+from tests.experiments.launchers import LAUNCHERS, need
 from tests.same import assert_same_table
 
 pytestmark = pytest.mark.slow
 
-WORKER = "127.0.0.3"
-PORT = 6399
 
 # Hydra calls this in the process that runs the job, so it breaks jobs wherever they run.
 BREAKER = """
@@ -49,22 +42,6 @@ class Break(Callback):
 
         broken.settings_class = real.settings_class
         module.perplexity = broken
-"""
-
-# Ray's log lines do not tell where a job ran: on one machine, every node forwards all of them.
-WITNESS = """
-from pathlib import Path
-
-import ray
-from hydra.experimental.callback import Callback
-
-
-class Witness(Callback):
-    def __init__(self, folder):
-        self.folder = Path(folder)
-
-    def on_job_start(self, config, **kwargs):
-        (self.folder / str(config.hydra.job.num)).write_text(ray.get_runtime_context().get_node_id())
 """
 
 
@@ -148,70 +125,3 @@ def test_failures_stay_in_their_job_and_resume_does_what_is_missing(tmp_path: Pa
     assert job_statuses(folder) == {0: "ok", 1: "ok", 2: "ok", 3: "failed", 4: "failed", 5: "failed"}
     assert (folder / "2/table.csv").stat().st_mtime_ns == before
     assert_same_table(folder / "summary.csv", home / "mended/summary.csv")
-
-
-@contextmanager
-def ray_node(log: Path, env: Mapping[str, str], *arguments: str) -> Iterator[None]:
-    """Ray node of one CPU, in a process of its own and working in the log's folder."""
-    ray = Path(sys.executable).with_name("ray")
-    line = [str(ray), "start", "--block", "--num-cpus=1", "--object-store-memory=80000000", *arguments]
-    with (
-        log.open("w") as file,
-        subprocess.Popen(line, cwd=log.parent, env=env, stdout=file, stderr=subprocess.STDOUT) as process,
-    ):
-        try:
-            deadline = time.monotonic() + 600
-            while "Ray runtime started" not in log.read_text():
-                assert process.poll() is None, log.read_text()
-                assert time.monotonic() < deadline, log.read_text()
-                time.sleep(0.2)
-            yield
-        finally:
-            # with --block it takes what it started with it
-            process.terminate()
-            process.wait(timeout=60)
-
-
-def test_a_ray_cluster_of_two_nodes_that_runs_elsewhere(tmp_path: Path) -> None:
-    need("ray")
-    token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
-    env = environment(tmp_path) | token
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    seen = tmp_path / "seen"
-    seen.mkdir()
-    (tmp_path / "witness.py").write_text(WITNESS)
-    swept = ("rounding=none,coarser", "seed=0,1,2")
-    basic = sweep(tmp_path, "basic", *swept)
-    assert basic.returncode == 0, basic.stderr
-    home = tmp_path / "multirun/perplexity"
-    address = f"{HEAD}:{PORT}"
-    head = ("--head", f"--node-ip-address={HEAD}", f"--port={PORT}", "--include-dashboard=false")
-    with (
-        # Ray notes its last cluster there, for others to join; a socket's path must be short, unlike tmp_path
-        tempfile.TemporaryDirectory(prefix="ray", ignore_cleanup_errors=True) as notes,
-        ray_node(elsewhere / "head.log", env, *head, f"--temp-dir={notes}"),
-        ray_node(elsewhere / "worker.log", env, f"--address={address}", f"--node-ip-address={WORKER}"),
-    ):
-        done = sweep(
-            tmp_path,
-            "cluster",
-            *swept,
-            # the nodes work in another folder
-            f"hydra.sweep.dir={home}/cluster",
-            "hydra/launcher=ray",
-            f"hydra.launcher.ray.init.address={address}",
-            # the launcher's own default is refused by a cluster that runs
-            "+hydra.launcher.ray.init.object_store_memory=null",
-            f"+hydra.launcher.ray.init._node_ip_address={HEAD}",
-            # both nodes get jobs
-            "+hydra.launcher.ray.remote.scheduling_strategy=SPREAD",
-            "+hydra.callbacks.witness._target_=witness.Witness",
-            f"+hydra.callbacks.witness.folder={seen}",
-            env=env,
-        )
-    assert done.returncode == 0, done.stderr
-    assert_same_table(home / "cluster/summary.csv", home / "basic/summary.csv")
-    assert sorted(path.name for path in seen.iterdir()) == list("012345")
-    assert len({path.read_text() for path in seen.iterdir()}) == 2
-    assert sorted(path.name for path in elsewhere.iterdir()) == ["head.log", "worker.log"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from markdown_it import MarkdownIt
 
@@ -47,12 +46,3 @@ def test_a_run_with_models_of_such_names(
 def test_markdown_gives_a_text_back(text: str) -> None:
     rendered = MarkdownIt("commonmark").enable("strikethrough").renderInline(markdown_plain(text))
     assert rendered.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&") == text
-
-
-def test_a_terminal_gets_no_commands(capsys: pytest.CaptureFixture[str]) -> None:
-    print_table(pd.DataFrame({"model\x07": ["\x1b[2J\x1b]0;title\x07", "two\nlines"]}), "t\x1b[2J")
-    said = capsys.readouterr().out
-    assert "\x1b" not in said
-    assert "\x07" not in said
-    assert r"\x1b[2J" in said
-    assert r"two\nlines" in said

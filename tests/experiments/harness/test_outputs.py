@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -27,10 +25,9 @@ from shannon_game.experiments.harness.outputs import (
     finish,
     read_result,
     read_status,
-    write_outputs,
     write_status,
 )
-from shannon_game.experiments.harness.tables import cell_text, print_table, table_variables
+from shannon_game.experiments.harness.tables import cell_text
 from shannon_game.inference.manifest import scratch
 
 
@@ -79,50 +76,6 @@ def status_with(**changes):
         "started": "2026-01-01T00:00:00+00:00",
     }
     return JobStatus(**(fields | changes))
-
-
-def test_write_outputs(tmp_path, cfg, study, result):
-    write_outputs(tmp_path, cfg, study, result, overrides=["seed=1"], timings={"loading": 1.234})
-    assert sorted(path.name for path in tmp_path.iterdir()) == [
-        *("figures", "notes.csv", "report.md", "results.nc", "table.csv")
-    ]
-    assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == ["line.png", "line.svg"]
-    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "table.csv"), result.table, check_dtype=False)
-    report = (tmp_path / "report.md").read_text()
-    for text in (
-        "# perplexity: a small study",
-        "Humans do badly.",
-        "- few answers",
-        "- 2 x rows named twice",
-        "- **warning:** 2 x rows named twice",
-        "- 12,345 x rows read",
-        "What the loader noted (3)",
-        "SHA-256 `0123abcd`",
-        "loading 1.23 s",
-        "twice: 1",
-        f"config hash: `{config_hash(cfg)}`",
-        "| human | 147.92 | 10 |",
-        "| a\\|b |  | 20 |",
-    ):
-        assert text in report
-    with xr.open_dataset(tmp_path / "results.nc", engine="h5netcdf") as dataset:
-        np.testing.assert_array_equal(dataset["gap_nats"], [0.1, 0.2])
-        assert dataset.attrs["data_sha256"] == "0123abcd"
-
-
-def test_further_tables_are_written_and_named(tmp_path, cfg, study, result):
-    items = pd.DataFrame({"item": ["S1", "S2"], "surprisal_nats_lm": [np.inf, np.nan]})
-    write_outputs(tmp_path, cfg, study, replace(result, tables={"items": items, "participants": items[:1]}))
-    assert (tmp_path / "items.csv").read_text() == "item,surprisal_nats_lm\nS1,inf\nS2,\n"
-    assert "Further tables: `items.csv` (2 rows), `participants.csv` (1 row)." in (tmp_path / "report.md").read_text()
-
-
-def test_the_same_result_gives_the_same_figures(tmp_path, cfg, study, result):
-    for name in ("one", "two"):
-        (tmp_path / name).mkdir()
-        write_outputs(tmp_path / name, cfg, study, result)
-    for name in ("figures/line.png", "figures/line.svg", "table.csv"):
-        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
 
 
 def run_in(folder, content, **changes):
@@ -197,12 +150,6 @@ def test_a_kill_between_two_results_leaves_no_status_that_is_untrue(tmp_path, mo
     assert content_of(tmp_path).keys() == {"status.json", "b.csv"}
 
 
-def test_a_folder_of_other_files_is_no_run(tmp_path):
-    (tmp_path / "status.json").write_text("{}")
-    with pytest.raises(InputError):
-        check_run_folder(tmp_path)
-
-
 def test_status_survives_the_round_trip(tmp_path):
     status = status_with(status="failed", seconds=1.5, warnings=("w",), error="one line")
     write_status(tmp_path, status)
@@ -252,33 +199,3 @@ def test_readers_see_at_most_eight_columns_and_the_numbers_of_the_table(some, n_
             low, high = (table[end].map(cell_text) for end in ends)
             assert column.tolist() == [f"{at} [{a}, {b}]" for at, a, b in zip(own, low, high, strict=True)]
     assert (len(shown.columns) == len(names)) or "`result.table` has" in result.report
-
-
-def test_print_table_never_cuts_a_value(capsys):
-    table = pd.DataFrame({"player": ["human"]} | {f"column_number_{i}": [i + 0.125] for i in range(40)})
-    print_table(table, "a title")
-    printed = capsys.readouterr().out
-    assert printed.startswith("a title")
-    for i in range(40):
-        assert f"column_number_{i}" in printed
-        assert f" {i + 0.125:.5g} " in printed
-
-
-def test_columns_of_a_table_become_variables_that_a_file_can_hold(tmp_path: Path) -> None:
-    table = pd.DataFrame(
-        {
-            "player": ["a", None],
-            "n": [1, 2],
-            "loss": [0.5, np.nan],
-            "converged": [True, False],
-            "unknown": [None, None],
-            "left": [0, 0],
-        }
-    )
-    found = xr.Dataset(table_variables(table, "row", but=["left"]))
-    found.to_netcdf(tmp_path / "results.nc", engine="h5netcdf")
-    with xr.open_dataset(tmp_path / "results.nc", engine="h5netcdf") as again:
-        assert list(again) == ["player", "n", "loss", "converged", "unknown"]
-        assert again["player"].to_numpy().tolist() == ["a", ""]
-        assert again["converged"].to_numpy().tolist() == [1, 0]
-        assert np.isnan(again["unknown"]).all()

@@ -15,7 +15,7 @@ from omegaconf import DictConfig, OmegaConf
 from shannon_game.estimators.code_identity import code_hash
 from shannon_game.experiments.harness import outputs
 from shannon_game.experiments.harness.folders import release, take
-from shannon_game.experiments.harness.outputs import JobStatus, job_code, write_status
+from shannon_game.experiments.harness.outputs import JobStatus, write_status
 from shannon_game.experiments.harness.resume import (
     JobIdentity,
     clear_work,
@@ -73,12 +73,6 @@ def test_a_job_that_is_whole_is_done(job: Path, cfg: DictConfig) -> None:
     assert done_before(job, job_identity(cfg)) == (True, "")
 
 
-def test_nothing_to_resume_is_no_reason(tmp_path: Path, job: Path, cfg: DictConfig) -> None:
-    assert done_before(tmp_path, job_identity(cfg)) == (False, "")
-    write_status(job, replace(DONE, status="failed"))
-    assert done_before(job, job_identity(cfg)) == (False, "")
-
-
 @pytest.mark.parametrize("name", ["table.csv", "results.nc", "report.md", "figures/line.png", "posterior_people.nc"])
 @pytest.mark.parametrize("how", [Path.unlink, lambda path: path.write_text("cut")], ids=["missing", "cut off"])
 def test_a_broken_output_is_named(job: Path, cfg: DictConfig, name: str, how: Callable[[Path], object]) -> None:
@@ -111,12 +105,6 @@ def test_other_code_and_other_settings_are_named(job: Path, cfg: DictConfig, mon
     assert done_before(job, job_identity(cfg)) == (False, "the code has changed since")
 
 
-def test_only_what_a_job_reads_is_data(cfg: DictConfig, data: Path) -> None:
-    assert set(job_identity(cfg).data) == {"study.path", "data.root", "models.tiny.path.0"}
-    strange = OmegaConf.merge(cfg, {"study": {"path": "x" * 5000, "columns": {"a": "~no-such-user/x", "b": "a\0b"}}})
-    assert set(job_identity(strange).data) == {"models.tiny.path.0"}
-
-
 def test_content_and_not_place_or_time_decides(data: Path, tmp_path: Path) -> None:
     before = content_hash(data)
     for path in (data / "table.csv", data / "texts"):
@@ -141,17 +129,6 @@ def test_content_and_not_place_or_time_decides(data: Path, tmp_path: Path) -> No
     (tmp_path / "elsewhere/new.txt").write_text("changed")
     assert content_hash(data) != linked
     assert content_hash(data / "no such file") is None
-
-
-def test_the_module_of_an_own_experiment_is_code_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    cfg = OmegaConf.create({"experiment": {"name": "own", "_target_": "own_experiment.run"}})
-    bare = job_code(cfg)
-    monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "own_experiment.py").write_text("def run(study): ...\n")
-    first = job_code(cfg)
-    (tmp_path / "own_experiment.py").write_text("def run(study): return 1\n")
-    code_hash.cache_clear()
-    assert len({bare, first, job_code(cfg)}) == 3
 
 
 @pytest.mark.subprocess
@@ -239,10 +216,3 @@ def test_what_is_not_the_same_run_or_not_stopped_stays(tmp_path: Path, cfg: Dict
     finally:
         release()
     assert (left / "replicates.jsonl").exists()
-
-
-def test_fits_of_other_settings_stay_until_the_run_ends(tmp_path: Path, cfg: DictConfig) -> None:
-    identity = job_identity(cfg)
-    left = stopped(tmp_path / "named", identity)
-    assert fits_folder(left, replace(identity, code_hash="00")) != fits_folder(left, identity)
-    assert (fits_folder(left, identity) / "one.nc").is_file()

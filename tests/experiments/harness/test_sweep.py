@@ -10,14 +10,11 @@ import subprocess
 import time
 
 import pytest
-from hydra.utils import get_object
 
-from shannon_game.experiments.comparison.sample_size import bias_by_kl_figure
-from shannon_game.experiments.harness.figures import new_figure
 from shannon_game.experiments.harness.outputs import JobStatus, write_status
-from shannon_game.experiments.harness.sweep import collect, refusal, summary_table, swept_settings, write_summary
+from shannon_game.experiments.harness.sweep import collect, swept_settings, write_summary
 from shannon_game.inference.manifest import claim
-from tests.experiments.command import TINY, break_experiment, command, config, environment, run
+from tests.experiments.command import TINY, break_experiment, command, environment, run
 from tests.same import assert_same_table
 
 
@@ -39,22 +36,6 @@ def make_job(folder, number, *, status="ok", overrides=(), table="player,perplex
     write_status(job, JobStatus(status, "perplexity", tuple(overrides), "00", "now", 1.0, (), error))
     if status == "ok":
         (job / "table.csv").write_text(table)
-
-
-def test_what_submitit_raised_is_one_line_and_what_we_raised_is_none():
-    def failing(file, message):
-        code = compile(f"raise RuntimeError({message!r})", file, "exec")
-        with pytest.raises(RuntimeError) as raised:
-            exec(code)
-        return refusal(raised.value)
-
-    slurm = "/lib/python3.11/site-packages/submitit/core/core.py"
-    assert failing(slurm, "sbatch: error:\n  no controller") == (
-        "Slurm, by way of submitit: sbatch: error: no controller"
-    )
-    assert failing(slurm, "x" * 1000 + " killed").endswith("xxx killed")
-    assert len(failing(slurm, "x" * 1000)) < 350
-    assert failing("/home/submitit.py", "our own mistake") == ""
 
 
 def test_the_summary_has_every_job(tmp_path):
@@ -86,79 +67,6 @@ def test_the_summary_has_every_job(tmp_path):
     assert "- job 1 failed: no, not that" in text
     assert (tmp_path / "summary.png").stat().st_size > 1000
     assert "<svg" in (tmp_path / "summary.svg").read_text()
-
-
-def test_without_a_plan_the_folders_are_the_jobs(tmp_path):
-    for number in (10, 2):
-        make_job(tmp_path, number, overrides=[f"n={number}"])
-    (tmp_path / "other").mkdir()
-    assert [job.number for job in collect(tmp_path)] == [2, 10]
-
-
-@pytest.mark.parametrize(
-    "swept",
-    [
-        {},
-        {"n": ["1", "10", "100"]},
-        {"rounding": ["none", "coarse"]},
-        {"rounding": ["none", "coarse"], "seed": ["0", "1", "2"]},
-        {"a": ["x", "y"], "b": ["1", "2"], "c": ["u", "v", "w"]},
-    ],
-    ids=len,
-)
-def test_the_figure_takes_any_sweep(tmp_path, swept):
-    combinations = [{}]
-    for key, values in swept.items():
-        combinations = [start | {key: value} for start in combinations for value in values]
-    table = "player,rounding,perplexity,perplexity_lower,perplexity_upper\n"
-    table += "human,none,150,100,200\nhuman,coarse,170,90,250\nlm,none,20,nan,nan\n"
-    for number, settings in enumerate(combinations):
-        make_job(tmp_path, number, overrides=[f"{key}={value}" for key, value in settings.items()], table=table)
-    write_summary(tmp_path, collect(tmp_path, combinations), title="t", dpi=30)
-    drawing = (tmp_path / "summary.svg").read_text()
-    for key in swept:
-        assert f">{key}" in drawing or f" {key}" in drawing
-    for label in ("humans", "lm", "rounding coarse", "perplexity"):
-        assert label in drawing
-
-
-def test_a_sweep_in_which_nothing_worked_still_has_a_summary(tmp_path):
-    make_job(tmp_path, 0, status="failed", error="bad")
-    jobs = collect(tmp_path)
-    assert summary_table(jobs).columns.tolist() == ["job", "status", "error"]
-    write_summary(tmp_path, jobs, title="t")
-    assert sorted(path.name for path in tmp_path.glob("[!.]*")) == ["0", "summary.csv", "summary.md"]
-
-
-@pytest.mark.subprocess
-def test_one_failed_job_does_not_stop_the_others(tmp_path):
-    patch = break_experiment("settings.seed == 1", "RuntimeError('the roof is leaking')")
-    done = run(tmp_path, "-m", "+exp=perplexity", *TINY, "players=[human],[bob]", "seed=0,1", "sweep=s", patch=patch)
-    folder = tmp_path / "multirun/perplexity/s"
-    assert done.returncode == 1
-    # job 3 is broken before the unknown player is found
-    assert statuses(folder) == {0: "ok", 1: "failed", 2: "failed", 3: "failed"}
-    for number in (1, 3):
-        log = (folder / str(number) / "run.log").read_text()
-        assert "Traceback (most recent call last)" in log
-        assert "RuntimeError: the roof is leaking" in log
-    log = (folder / "2/run.log").read_text()
-    assert "unknown player 'bob'" in log
-    assert "Traceback" not in log
-    assert "4 jobs: 3 failed, 1 ok" in done.stdout
-    with (folder / "summary.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert {row["error"] for row in rows if row["job"] == "1"} == {"RuntimeError: the roof is leaking"}
-    assert {(row["sweep.players"], row["sweep.seed"]) for row in rows if row["job"] == "0"} == {("[human]", "0")}
-
-    # the roof is mended: only what failed is done again
-    before = (folder / "0/status.json").stat().st_mtime_ns
-    done = run(tmp_path, "-m", "+exp=perplexity", *TINY, "players=[human],[bob]", "seed=0,1", "sweep=s", "resume=true")
-    assert done.returncode == 1
-    assert statuses(folder) == {0: "ok", 1: "ok", 2: "failed", 3: "failed"}
-    assert (folder / "0/status.json").stat().st_mtime_ns == before
-    assert "job 0: done before, skipped" in done.stderr
-    assert "job 1: done before" not in done.stderr
 
 
 @pytest.mark.subprocess
@@ -210,38 +118,3 @@ def test_a_killed_sweep_goes_on_where_it_was(tmp_path):
     assert resumed.stderr.count("done before, skipped") == len(done_before)
     assert_same_table(folder / "summary.csv", whole / "summary.csv")
     assert len((whole / "summary.csv").read_text().splitlines()) > 24
-
-
-@pytest.mark.subprocess
-def test_the_joblib_launcher_gives_the_same_summary(tmp_path):
-    pytest.importorskip("hydra_plugins.hydra_joblib_launcher")
-    sweep = ("-m", "+exp=perplexity", *TINY, "seed=0,1", "n=2,0")
-    one = run(tmp_path, *sweep, "sweep=one")
-    two = run(tmp_path, *sweep, "sweep=two", "hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
-    assert (one.returncode, two.returncode) == (1, 1)
-    folder = tmp_path / "multirun/perplexity"
-    assert statuses(folder / "two") == {0: "ok", 1: "failed", 2: "ok", 3: "failed"}
-    assert_same_table(folder / "one/summary.csv", folder / "two/summary.csv")
-
-
-def test_a_lost_table_is_a_missing_job(tmp_path):
-    make_job(tmp_path, 0)
-    make_job(tmp_path, 1)
-    (tmp_path / "1" / "table.csv").unlink()
-    assert [job.status for job in collect(tmp_path)] == ["ok", "missing"]
-
-
-def test_an_experiment_can_name_what_draws_its_sweeps(tmp_path):
-    table = "player,n,perplexity\nhuman,10,150\n"
-    make_job(tmp_path, 0, overrides=["n=10"], table=table)
-    make_job(tmp_path, 1, status="failed", error="bad")
-    drawn = []
-
-    def draw(rows, title):
-        drawn.append((rows["perplexity"].tolist(), title))
-        return new_figure(2, 2)
-
-    write_summary(tmp_path, collect(tmp_path), title="t", dpi=30, draw=draw)
-    assert drawn == [([150], "t")]
-    named = config("+exp=sample_size").experiment.sweep_figure
-    assert get_object(named) is bias_by_kl_figure

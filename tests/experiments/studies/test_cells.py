@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable
-from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -14,18 +13,11 @@ from hypothesis import strategies as st
 
 from shannon_game import (
     bet_study,
-    bet_table,
-    cloze_simulated,
     cloze_study,
-    cloze_table,
     comparison_study,
     guess_study,
-    guess_table,
-    perplexity,
     ranking_study,
-    ranking_table,
 )
-from shannon_game.estimators.comparison.examples import comparison_study as example
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import notes
 from shannon_game.experiments.studies.cells import folded, read_numbers
@@ -56,8 +48,7 @@ def with_counts(rows: pd.DataFrame) -> xr.Dataset:
     return cloze_study(rows, columns={name: name for name in rows.columns})
 
 
-Reader = tuple[Callable[[pd.DataFrame], xr.Dataset], pd.DataFrame]
-READERS: dict[str, Reader] = {
+READERS: dict[str, tuple[Any, pd.DataFrame]] = {
     "bets": (
         bet_study,
         pd.DataFrame(
@@ -82,72 +73,7 @@ READERS: dict[str, Reader] = {
             ],
         ),
     ),
-    "cloze": (
-        with_counts,
-        pd.DataFrame(
-            [["Die Tür", "auf", "Jürg", "Ü1"], ["Die Tür", "zu", "bo", "Ü1"], ["Ein", "Haus", "bo", "Ü1"]],
-            columns=["context", "response", "participant", "text_id"],
-        ),
-    ),
-    "counts": (
-        with_counts,
-        pd.DataFrame(
-            [["Ü1", "auf", 3, ""], ["Ü1", "zu", 2, "Jürg"], ["Ü1", "zu", 1, ""]],
-            columns=["context_id", "response", "count", "model"],
-        ),
-    ),
-    "answers": (
-        compared,
-        pd.DataFrame(
-            [["Ü1", "a", "Jürg", 0.4], ["q2", "b", "Jürg", 0.5], ["q2", "b", "bo", 0.5]],
-            columns=["item", "draw", "participant", "report"],
-        ),
-    ),
-    "candidates": (asked, CANDIDATES),
 }
-
-
-@pytest.fixture(params=READERS)
-def reader(request: pytest.FixtureRequest) -> Reader:
-    return READERS[request.param]
-
-
-def test_names_that_look_alike_are_one(reader: Reader) -> None:
-    read, rows = reader
-    changed = rows.copy()
-    names = [name for name in rows.columns if set(rows[name]) & {"Ü1", "Jürg"}]
-    for name in names:
-        cells = changed[name].tolist()
-        spelt = [f"\u200b{unicodedata.normalize('NFD', cells[0])}\u00a0", f"{cells[1]} ", *cells[2:]]
-        changed[name] = pd.Series(spelt, dtype=object)
-    study = read(changed)
-    xr.testing.assert_equal(study, read(rows))
-    noted = [note for note in notes(study) if "without outer or invisible spaces" in note["text"]]
-    assert len(noted) == len(names)
-    assert {note["level"] for note in noted} & {"warning"}
-
-
-def test_a_header_among_the_rows_is_left_out(reader: Reader, tmp_path: Path) -> None:
-    read, rows = reader
-    header = pd.DataFrame([list(rows.columns)], columns=rows.columns)
-    study = read(pd.concat([rows[:1].astype(object), header, rows[1:]]))
-    whole = read(rows)
-    xr.testing.assert_equal(
-        study.drop_vars("table_row", errors="ignore"), whole.drop_vars("table_row", errors="ignore")
-    )
-    assert any("header lines in the middle of the table, left out: row 2" in note["text"] for note in notes(study))
-    turned = pd.DataFrame([list(rows.columns)[::-1]], columns=rows.columns)
-    with pytest.raises(InputError, match="row 2 is a header with the columns in another order"):
-        read(pd.concat([rows[:1].astype(object), turned, rows[1:]]))
-
-
-def test_a_table_that_stands_twice_is_refused(
-    reader: Reader,
-) -> None:
-    read, rows = reader
-    for twice in (pd.concat([rows, rows]), rows.loc[rows.index.repeat(2)]):
-        with pytest.raises(InputError, match=r"every row is there more than once.*pasted or exported twice"):
-            read(twice)
 
 
 def test_counts_and_answers_that_are_there_again() -> None:
@@ -206,32 +132,6 @@ def test_folding_twice_is_folding_once(text: str) -> None:
     assert folded(f"\u00a0{unicodedata.normalize('NFD', text)}\u200b ") == folded(text)
 
 
-def test_a_number_of_thousands_in_every_table(tmp_path: Path) -> None:
-    for load, text in (
-        (cloze_table, "context;response;count\nA;x;1,000\nA;y;5\n"),
-        (bet_table, "participant;item;target;word;stake\na;1;x;x;1,000\na;1;x;y;20\n"),
-        (guess_table, "participant;document;position;target;guess\na;1;1,000;x;x\n"),
-        (
-            ranking_table,
-            "model;text;context_length;window;position;reference_token;rank;token;logprob_nats\nm;t;1,024;w;0;a;1;a;-1\n",
-        ),
-    ):
-        (tmp_path / "t.csv").write_text(text)
-        with pytest.raises(InputError, match=r"is '1,0..' in line 2, which may be 10.. or 1"):
-            load(path=tmp_path / "t.csv")
-
-
-def test_one_byte_of_another_encoding(tmp_path: Path) -> None:
-    path, head = tmp_path / "t.csv", b"participant,document,position,target,guess\n"
-    path.write_bytes(head + "Müller,1,1,x,x\n".encode() + "Jürg,1,2,y,z\n".encode("cp1252"))
-    with pytest.raises(InputError, match="line 3: byte 0xfc is no UTF-8, though other lines are"):
-        guess_table(path=path)
-    path.write_bytes(head + "Müller,1,1,x,x\nJürg,1,2,y,z\n".encode("cp1252"))
-    study = guess_table(path=path)
-    assert study["participant"].to_numpy().tolist() == ["Müller", "Jürg"]
-    assert any("line 2: byte 0xfc" in note["text"] for note in notes(study))
-
-
 def test_a_space_before_the_words_of_one_side() -> None:
     _, guesses = READERS["guesses"]
     spaced = guess_study(guesses.assign(target=" " + guesses["target"]))
@@ -246,14 +146,3 @@ def test_a_space_before_the_words_of_one_side() -> None:
     two = pd.concat([ranks, ranks.assign(position=1)]).assign(token=["a", "b", "a", "b"])
     with pytest.raises(InputError, match=r"token: is 'a' where the same token is ' a' \(2 such"):
         ranking_study(two)
-
-
-def test_a_study_that_lacks_a_variable_and_errors_in_the_words_of_a_notebook() -> None:
-    with pytest.raises(InputError, match=r"^study 'simulated', report: is missing, and perplexity needs it"):
-        perplexity(example().drop_vars("report"))
-    with pytest.raises(InputError, match="is no comparison study"):
-        perplexity(cloze_simulated(n_items=6))
-    with pytest.raises(InputError, match=r"columns=\{'context': COLUMN, 'response': COLUMN\}"):
-        cloze_study(pd.DataFrame({"sentence": ["A"], "said": ["x"]}))
-    with pytest.raises(InputError, match="missing='drop' leaves such rows out"):
-        guess_study(READERS["guesses"][1].assign(guess=""))

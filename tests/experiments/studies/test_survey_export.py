@@ -59,12 +59,6 @@ def test_people_alone_are_participants(name: str, as_file: bool, tmp_path: Path)
     assert found["rows of people who did not finish the survey (Finished)"] == (1, "warning")
 
 
-def test_texts_that_are_piped_in_are_noted() -> None:
-    piped = frame(NAMES, [*QUESTIONS[:-2], "${lm://Field/1} ...", "[Field-1]"], IDS, *ANSWERS)
-    found = said(cloze_study(piped, wide={"items": "*_Q17"}))
-    assert found["questions with a placeholder for a text that Qualtrics puts in"] == (2, "warning")
-
-
 @pytest.mark.parametrize(
     "rows",
     [
@@ -78,11 +72,3 @@ def test_texts_that_are_piped_in_are_noted() -> None:
 def test_other_tables_are_left_alone(rows: pd.DataFrame) -> None:
     table = table_of(rows.reindex(range(max(len(rows), 1)), fill_value=""), "mine", of="row")
     assert without_survey_headers(table) is table
-
-
-def test_the_line_of_a_mistake_counts_the_header_rows(tmp_path: Path) -> None:
-    EXPORTS["three header rows"].assign(ResponseId=["Response ID", "x", "", "R", "R"]).to_csv(
-        tmp_path / "export.csv", index=False
-    )
-    with pytest.raises(ValueError, match="ResponseId: is empty in line 4"):
-        cloze_table(path=tmp_path / "export.csv", wide={"items": "*_Q17"})

@@ -13,10 +13,8 @@ import xarray as xr
 from shannon_game.estimators.bets import bet_losses
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import notes
-from shannon_game.experiments.harness.job import load_study
 from shannon_game.experiments.studies.bets.simulated import bets_simulated
 from shannon_game.experiments.studies.bets.table import bet_study, bet_table
-from tests.experiments.command import config
 
 TABLE = """\
 participant,item,target,word,stake,rest,text,g_target,g_word
@@ -101,11 +99,7 @@ def test_words_may_be_folded(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "text", "part"),
     [
-        ({"columns": {"participant": "who"}}, TABLE, "who: is missing; the table has participant"),
-        ({"columns": {"other": "else"}}, TABLE, "else: is missing"),
-        ({}, TABLE.replace("cat,dog,30", "cat,dog,"), "stake: is empty in line 3 .1 such rows"),
         ({}, TABLE.replace("cat,dog,30", "cat,,30"), "word: is empty in line 3"),
-        ({}, TABLE.replace("cat,dog,30", "cat,dog,many"), "stake: is 'many' in line 3, should be a number"),
         ({}, TABLE.replace("cat,dog,30", "cat,dog,-3"), "stake: is '-3' in line 3, should be 0 or more"),
         ({}, TABLE.replace("cat,dog,30", "cat,dog,80"), "stake: adds up to 130 in the answer that begins in line 2"),
         ({"total": 1}, TABLE, "stake: adds up to 80 .* study.total says what an answer has"),
@@ -117,43 +111,14 @@ def test_words_may_be_folded(tmp_path: Path) -> None:
         ({"models": MODELS}, TABLE.replace("-1.5,-3", "-1.6,-3"), "g_target: is .* in another row"),
         ({"models": MODELS}, TABLE.replace("-1.5,-3", "-1.5,-.1"), "adds up to 1.1.* under model 'g'"),
         ({"models": {"g": {"target": "t", "word": "g_word"}}}, TABLE, "t: is missing; .*model 'g' needs it"),
-        ({"models": {"g": {"target": "g_target"}}}, TABLE, "models.g"),
         ({"models": MODELS, "generator": "h"}, TABLE, "unknown generator 'h'"),
         ({"extremes": 20.0}, TABLE, "extremes: is 20, should be below a tenth of 100"),
         ({"missing": "drop"}, "participant,item,target,word,stake\na,q,x,y,\n", "holds no answer without"),
-        ({}, "participant,item,target,word,stake\n", "holds no bet"),
-        ({}, "", "is empty"),
     ],
 )  # fmt: skip
 def test_mistakes(settings: dict[str, Any], text: str, part: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=part):
         bet_table(**{"path": write(tmp_path, text), **settings})
-
-
-@pytest.mark.parametrize(
-    ("change", "name"),
-    [
-        (lambda text: text.replace(",", ";").replace(".", ","), "bets.csv"),
-        (lambda text: text.replace(",", "\t"), "bets.tsv"),
-    ],
-)
-def test_separators_and_decimal_commas(change: Any, name: str, tmp_path: Path) -> None:
-    study = bet_table(path=write(tmp_path, change(TABLE), name), models=MODELS)
-    xr.testing.assert_identical(study.drop_attrs(), bet_table(path=write(tmp_path), models=MODELS).drop_attrs())
-
-
-def test_a_data_frame_is_the_study_of_its_file(tmp_path: Path) -> None:
-    path = write(tmp_path)
-    frame = pd.read_csv(path, keep_default_na=False, na_values={"stake": "", "g_word": "", "word": ""})
-    ours = bet_study(frame, models=MODELS, name="bets")
-    theirs = bet_table(path=path, models=MODELS)
-    xr.testing.assert_identical(ours.drop_attrs(), theirs.drop_attrs())
-    assert notes(ours) == notes(theirs)
-
-
-def test_it_is_a_study_of_the_command(tmp_path: Path) -> None:
-    cfg = config("study=bet_table", f"study.path={write(tmp_path)}")
-    assert load_study(cfg.study, kind="bet").sizes["response"] == 4
 
 
 def test_the_simulated_study_knows_its_truth() -> None:

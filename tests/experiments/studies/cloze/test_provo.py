@@ -64,65 +64,6 @@ def test_cache_gives_the_same_study_and_notices_a_change(tiny: Path, tmp_path: P
     assert provo(root=copy, cache_dir=tmp_path)["response_count"].to_numpy()[0] == 33
 
 
-def broken(change: str, tmp_path: Path) -> Path:
-    root = tiny_provo.write(tmp_path)
-    human = root / "TVD/GPT2_Temp/Generations/Paragraphs_temp-1-2.json"
-    content = json.loads(human.read_text(encoding="utf-8"))
-    if change == "no json":
-        human.write_text("{", encoding="utf-8")
-        return root
-    if change == "list":
-        content = []
-    elif change == "no pred":
-        del content["1"]["2"]["human"][0]["pred"]
-    elif change == "number":
-        content["1"]["2"]["human"][0]["pred"] = 7
-    elif change == "passage":
-        content["one"] = content.pop("1")
-    elif change == "twice":
-        (human.parent / "Paragraphs_temp-9-9.json").write_text(json.dumps({"1": {}}), encoding="utf-8")
-    human.write_text(json.dumps(content), encoding="utf-8")
-    if change == "bloom context":
-        bloom = root / "TVD/BLOOM/Generations/processed_bloom.json"
-        queries = json.loads(bloom.read_text(encoding="utf-8"))
-        queries[0][0] = "never seen"
-        bloom.write_text(json.dumps(queries), encoding="utf-8")
-    return root
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ("no json", "is not valid JSON"),
-        ("list", "holds a list, should be an object of passages"),
-        ("no pred", "passage 1, word 2, pred: is missing"),
-        ("number", "passage 1, word 2, human, pred: is 7, should be a string"),
-        ("passage", "'one' should be a passage's number"),
-        ("twice", "passage 1 is in .* too; leave one"),
-        ("bloom context", "the context at text 2, word 2 ends in 'never seen', which is 0 of the contexts"),
-    ],
-)
-def test_broken_files(change: str, message: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=message):
-        provo(root=broken(change, tmp_path), cache=False)
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({}, "root: is null; give the folder"),
-        ({"root": "/nowhere at all"}, "there is no such file or folder"),
-        ({"root": ".", "layout": "osf"}, "layout: is 'osf', should be one of auto, repository, norms"),
-        ({"root": ".", "cache": "no"}, "should be true or false"),
-        ({"rooot": "."}, "unknown setting 'rooot'"),
-        ({"root": "tests"}, "which holds the human answers"),
-    ],
-)
-def test_wrong_settings(settings: dict[str, object], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        provo(**settings)
-
-
 NORMS = """Word_Unique_ID,Text_ID,Text,Word_Number,Word,Response,Response_Count,Total_Response_Count,Response_Proportion
 Q1,1,There are now rumblings,2,are,are,16,20,0.8
 Q1,1,There are now rumblings,2,are,None,4,20,0.2
@@ -143,34 +84,6 @@ def test_original_table(encoding: str, tmp_path: Path) -> None:
     assert any("do not sum" in entry["text"] for entry in notes(study))
     with pytest.raises(InputError, match="without legacy in their names work for every cloze study"):
         legacy_results(study)
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("are,16,20", "are,2.7,20", "line 2: is '2.7', should be a whole number"),
-        ("are,16,20", "are,1_6,20", "line 2: is '1_6', should be a whole number"),
-        ("are,16,20", "are,inf,20", "line 2: is 'inf', should be a whole number"),
-        ("are,16,20", "are,3000000000,20", "line 2: is '3000000000', should be a whole number"),
-        ("are,16,20,0.8", "are,16", "line 2: has 7 cells, the header has 9"),
-        ("are,16,20,0.8", "are,16,20,0.8,x", "line 2: has 10 cells, the header has 9"),
-        ("Response_Proportion", "Word", "there is more than one column Word"),
-        ("rumblings", "rumb\0lings", "has 5 NUL bytes"),
-        ("now,NA", 'now,"NA', "line 4: unexpected end of data"),
-    ],
-)
-def test_an_original_table_that_is_damaged(old: str, new: str, message: str, tmp_path: Path) -> None:
-    path = tmp_path / "table.csv"
-    path.write_text(NORMS.replace(old, new), encoding="utf-8")
-    with pytest.raises(InputError, match=rf"table\.csv.*: {message}"):
-        provo(root=path, cache=False)
-
-
-def test_original_table_without_a_column(tmp_path: Path) -> None:
-    path = tmp_path / "table.csv"
-    path.write_text(NORMS.replace("Response_Count,", "Answers,", 1), encoding="utf-8")
-    with pytest.raises(InputError, match="has no column Response_Count; found: Word_Unique_ID"):
-        provo(root=path, cache=False)
 
 
 # ------------------------------------------------------------------------------------------- the real data

@@ -138,16 +138,6 @@ def test_a_model_with_scores_alone_is_no_player(tmp_path: Path) -> None:
         chosen_models(PlayerSettings(players="gpt2"), found)
 
 
-def test_words_of_texts_by_their_number(tmp_path: Path) -> None:
-    words = pd.DataFrame({"text": ["a", "a", "b"], "n": [1, 2, 1], "word": ["It", "was", "A"], "p": [0.5, 0.25, 0.125]})
-    rows = pd.DataFrame({"text": ["a", "b"], "n": [2, 1], "said": ["is", "A"], "word": ["was", "A"]})
-    columns = {"text_id": "text", "word_num": "n", "response": "said", "target": "word"}
-    words.to_csv(tmp_path / "p.csv", index=False)
-    scores = {"path": tmp_path / "p.csv", "scale": "probability", "columns": {"value": "p"}}
-    found = cloze_study(rows, columns=columns, scores={"gpt2": scores})
-    np.testing.assert_allclose(logprobs(found), np.log([0.25, 0.125]))
-
-
 LP = {"scale": "logprob_nats", "columns": {"context_id": "sent_n", "value": "lp"}}
 
 

@@ -15,12 +15,10 @@ import xarray as xr
 from shannon_game.estimators.comparison import validate_comparison_study
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import add_note, notes
-from shannon_game.experiments.harness.job import load_study
 from shannon_game.experiments.studies.comparison.file import comparison_file, save_comparison_study
 from shannon_game.experiments.studies.comparison.lm_game import lm_game
 from shannon_game.experiments.studies.comparison.lm_game_write import write_lm_game
 from tests.estimators.comparison.comparison_studies import small_study
-from tests.experiments.command import config
 from tests.experiments.studies.comparison.tiny_lm_game import CONFIG, write_folder
 
 STRANGE = [" cat", "\x00", "\\", "\\u0041", "\ufffd", "😀", "", "\n\r\t", "\\u0000 \x00", " Zürich", "nan", "None"]
@@ -84,61 +82,6 @@ def test_a_study_comes_back_as_it_was(make: Callable[[], xr.Dataset], tmp_path: 
     assert [entry.name for entry in tmp_path.iterdir()] == ["study.nc"]
 
 
-def test_it_is_a_study_of_the_command(tmp_path: Path) -> None:
-    path = save_comparison_study(small_study(), tmp_path / "study.nc")
-    cfg = config("+exp=perplexity", "study=comparison_file", f"study.path={path}")
-    same(load_study(cfg.study, kind="comparison"), small_study())
-
-
-def test_other_tools_read_the_strings(tmp_path: Path) -> None:
-    path = save_comparison_study(small_study(), tmp_path / "study.nc")
-    with xr.open_dataset(path, engine="h5netcdf") as dataset:
-        assert dataset["target_token"].values.tolist() == small_study()["target_token"].values.tolist()
-        assert dataset.attrs["format"] == "shannon-game comparison study 1"
-
-
-def test_a_file_of_another_program_needs_no_mark_of_ours(tmp_path: Path) -> None:
-    study = small_study()
-    del study.attrs["name"]
-    study.to_netcdf(tmp_path / "mine.nc", engine="h5netcdf")
-    assert load(tmp_path / "mine.nc").attrs["name"] == "mine"
-
-
-def test_files_that_are_no_study_are_named(tmp_path: Path) -> None:
-    path = tmp_path / "study.nc"
-    path.write_bytes(b"not a netCDF file")
-    with pytest.raises(InputError, match=r"study\.nc: cannot be read as netCDF"):
-        load(path)
-    with pytest.raises(InputError):
-        save_comparison_study(small_study(), path)
-    path.unlink()
-    save_comparison_study(small_study(), path)
-    path.write_bytes(path.read_bytes()[:-3000])
-    with pytest.raises(InputError, match=r"study\.nc: cannot be read as netCDF"):
-        load(path)
-    small_study().drop_vars("context").to_netcdf(path, engine="h5netcdf")
-    with pytest.raises(
-        InputError, match=r"study\.nc: holds no comparison study that can be used: .*context: is missing"
-    ):
-        load(path)
-    small_study().assign_attrs(format="shannon-game comparison study 9").to_netcdf(path, engine="h5netcdf")
-    with pytest.raises(InputError, match="format: is 'shannon-game comparison study 9', this version"):
-        load(path)
-    broken = small_study()
-    broken["context"].attrs["string_escape"] = "rot13"
-    broken.to_netcdf(path, engine="h5netcdf")
-    with pytest.raises(InputError, match="string_escape: is 'rot13'"):
-        load(path)
-
-
-@pytest.mark.parametrize("name", ["study.txt", "no/folder/study.nc"])
-def test_wrong_names(name: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"should be a name ending in \.nc in a folder that exists"):
-        save_comparison_study(small_study(), tmp_path / name)
-    with pytest.raises(InputError, match="context: is missing"):
-        save_comparison_study(small_study().drop_vars("context"), tmp_path / "study.nc")
-
-
 # ---------------------------------------------------------------------------------- the layout of the game
 
 GAME = {**CONFIG, "cache": False, "participants": "all"}
@@ -156,39 +99,6 @@ def test_the_games_own_loader_reads_what_was_written(tmp_path: Path) -> None:
     assert second.attrs["generator"] == first.attrs["generator"]
 
 
-def test_the_fields_are_those_of_the_public_files(tmp_path: Path) -> None:
-    public = write_folder(tmp_path / "public")
-    study = lm_game(**{**GAME, "root": str(public)})
-    folder = write_lm_game(study, tmp_path / "written")
-    for item in study["item"].values.tolist():
-        name = f"multi_comparisons/doc{item}.json"
-        ours, theirs = (json.loads((root / name).read_text()) for root in (folder, public))
-        assert set(ours) == set(theirs)
-        assert ours["generator_names"] == ["14M", "gpt2-small", "gpt2-medium"]
-        for field in set(theirs) - {"generator_names", "generation_probs", "input_str"}:
-            assert ours[field] == theirs[field]
-        np.testing.assert_allclose(ours["generation_probs"], theirs["generation_probs"])
-
-
-def test_a_study_without_answers_in_the_games_layout(tmp_path: Path) -> None:
-    study = small_study().isel(response=slice(0))
-    folder = write_lm_game(study, tmp_path / "written")
-    assert not (folder / "results_raw").exists()
-    items = study["item"].values.tolist()
-    span = [min(items), max(items)]
-    settings = {"root": str(folder), "sets": {"built": span}, "reference": span, "cache": False}
-    found = lm_game(**{**settings, "answers": False})
-    assert found.sizes["response"] == 0
-    for name in ("context", "target_token", "candidate_token"):
-        assert found[name].values.tolist() == study[name].values.tolist()
-    np.testing.assert_array_equal(found["candidate_logprob"].values, study["candidate_logprob"].values)
-    assert "answers were not read (answers=false)" in [entry["text"] for entry in notes(found)]
-    with pytest.raises(InputError, match="has no results_raw/"):
-        lm_game(**settings)
-    with pytest.raises(InputError, match="answers: is 'no', should be true or false"):
-        lm_game(**{**settings, "answers": "no"})
-
-
 @pytest.mark.parametrize("report", [*(percent / 100 for percent in range(1, 100)), 1e-9, np.nextafter(1, 0), 1 / 3])
 def test_reports_survive_being_percentages(report: float, tmp_path: Path) -> None:
     study = small_study()
@@ -198,18 +108,6 @@ def test_reports_survive_being_percentages(report: float, tmp_path: Path) -> Non
     (found,) = {row[2] / 100.0 for row in rows}
     # no number divided by 100 gives 1/3; the nearest is one bit off
     assert found == report if report != 1 / 3 else abs(found - report) <= np.spacing(report)
-
-
-def test_what_has_no_place_in_the_layout(tmp_path: Path) -> None:
-    study = small_study()
-    models = study["model"].values.tolist()
-    renamed = study.assign_coords(model=[f"{name}/" if name == "gen" else name for name in models])
-    renamed.attrs["generator"] = "gen/"
-    with pytest.raises(InputError, match="model: is 'gen/'; the layout drops slashes"):
-        write_lm_game(renamed, tmp_path)
-    negative = study.isel(response=slice(0)).assign_coords(item=-1 - np.arange(study.sizes["item"]))
-    with pytest.raises(InputError, match=r"item: is -\d+; the layout numbers its questions from 0"):
-        write_lm_game(negative, tmp_path)
 
 
 @pytest.mark.parametrize(

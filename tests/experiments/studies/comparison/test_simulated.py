@@ -11,26 +11,15 @@ import pytest
 from shannon_game.estimators.comparison import is_word_token, response_positions
 from shannon_game.estimators.comparison.simulation.settings import ParticipantPopulation, SimulationSettings
 from shannon_game.estimators.comparison.simulation.study import simulate_comparison_study, simulate_items
-from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import notes
 from shannon_game.experiments.harness.job import load_study
 from shannon_game.experiments.studies.comparison import simulated_items
-from shannon_game.experiments.studies.comparison.simulated import SimulatedSettings, simulated
+from shannon_game.experiments.studies.comparison.simulated import simulated
 from shannon_game.experiments.studies.comparison.simulated_items import kept_items, write_items
 from tests.experiments.command import config
 from tests.same import assert_same_study
 
 TINY = {"n_items": 12, "n_reference_items": 30, "n_participants": 5, "n_candidates": 40, "vocab_size": 300}
-
-
-def test_every_setting_of_the_simulation_has_its_default() -> None:
-    ours, theirs = SimulatedSettings(), SimulationSettings()
-    assert set(SimulatedSettings.model_fields) == {*vars(theirs), "items"}
-    for name, value in vars(theirs).items():
-        if name == "participants":
-            assert {each: getattr(ours.participants, each) for each in vars(value)} == vars(value)
-        else:
-            assert getattr(ours, name) == value
 
 
 def test_the_items_in_the_package_are_those_that_are_simulated() -> None:
@@ -58,15 +47,6 @@ def test_the_items_in_the_package_are_those_that_are_simulated() -> None:
 )  # fmt: skip
 def test_other_items_are_never_taken_from_the_package(changes: dict[str, Any]) -> None:
     assert kept_items(SimulationSettings(**changes)) is None
-
-
-@pytest.mark.parametrize("changes", [{"n_items": 7}, {"rounding": "none"}, {"n_participants": 3}])
-def test_whoever_is_asked_the_items_are_the_same(changes: dict[str, Any]) -> None:
-    assert kept_items(SimulationSettings(**changes)) is not None
-
-
-def test_without_its_file_the_study_is_simulated(tmp_path: Path) -> None:
-    assert kept_items(SimulationSettings(), tmp_path / "none.npz") is None
 
 
 def test_the_file_holds_what_was_simulated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,34 +79,3 @@ def test_word_tokens_only() -> None:
     assert words["in_reference"].all(), "the reference loss stays the one of all items"
     left_out = {note["text"]: note["count"] for note in notes(words)[-2:]}
     assert list(left_out.values()) == [int((asked & ~is_word).sum()), int((~kept).sum())]
-
-
-def test_a_filter_that_leaves_nothing_is_an_error() -> None:
-    seed = next(
-        seed
-        for seed in range(100)
-        if not is_word_token(str(simulated(**TINY | {"n_items": 1, "seed": seed})["target_token"].values[0]))
-    )
-    with pytest.raises(InputError, match="items: word_tokens leaves none of the 1 asked items"):
-        simulated(**TINY | {"n_items": 1, "seed": seed, "items": "word_tokens"})
-
-
-@pytest.mark.parametrize(
-    ("change", "named"),
-    [
-        ({"n_item": 3}, r"unknown setting 'n_item'; did you mean 'n_items'\? choose one of: items, n_items"),
-        ({"root": "data"}, "unknown setting 'root'"),
-        ({"items": "words"}, "items: is 'words', should be one of all, word_tokens"),
-        ({"participants": {"slope_mean": 1}}, "participants: unknown setting 'slope_mean'; did you mean 'slope_m"),
-        ({"participants": 29}, "participants: is 29, should be a mapping"),
-        ({"participants": {"slope_median": 0}}, "slope_median: is 0"),
-        ({"excess_nats": [1, 2]}, "excess_nats: is .*, should be a mapping"),
-        ({"excess_nats": {"lm-huge": 1}}, "unknown player in excess_nats 'lm-huge'"),
-        ({"n_items": 0}, "n_items: is 0"),
-        ({"generator": "gpt2-small"}, "unknown generator 'gpt2-small'"),
-    ],
-    ids=repr,
-)
-def test_wrong_configs_are_named(change: dict[str, Any], named: str) -> None:
-    with pytest.raises(InputError, match=named):
-        simulated(**TINY | change)

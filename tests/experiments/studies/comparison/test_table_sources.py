@@ -10,7 +10,6 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from shannon_game.estimators.comparison import estimate_perplexity
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import notes
 from shannon_game.experiments.studies.comparison.table import comparison_study, comparison_table
@@ -54,18 +53,6 @@ def test_tables_that_were_written_are_the_study(make: Callable[[], xr.Dataset], 
     kept = study.isel(answer=np.flatnonzero(study["answer_candidate"].to_numpy() > -2))
     for name in ("answer_participant", "answer_candidate", "answer_batch"):
         assert again[name].to_numpy().tolist() == kept[name].to_numpy().tolist()
-
-
-def test_proposals_are_written_and_read(paths: dict[str, Path]) -> None:
-    study = answered_study()
-    source = study["candidate_source"].to_numpy()
-    study = study.assign(
-        candidate_source=(("item", "candidate"), np.where(source == "generator", "proposal", source)),
-        proposal_logprob=study["candidate_logprob"].isel(model=0, drop=True),
-    )
-    given = frames(study, paths)
-    again = comparison_study(given["answers"], given["pairs"], generator="lm")
-    np.testing.assert_allclose(estimate_perplexity(again).gap.gap_nats, estimate_perplexity(study).gap.gap_nats)
 
 
 def test_other_names_and_what_is_left_out(paths: dict[str, Path]) -> None:
@@ -140,8 +127,3 @@ def test_wrong_tables(change: Change, message: str, paths: dict[str, Path]) -> N
     change(given)
     with pytest.raises(InputError, match=message):
         comparison_study(given["answers"], given["pairs"], free_answers=given["free_answers"], generator="lm")
-
-
-def test_free_answers_that_there_are_not(paths: dict[str, Path]) -> None:
-    with pytest.raises(InputError, match="answer: has no free answers to write"):
-        written(answered_study().drop_dims("answer"), paths)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,11 @@ def write_archive(path: Path, data: dict[str, Any] | None = None, *, prefix: str
         for name, content in encode(contents() if data is None else data).items():
             archive.writestr(prefix + name, content)
     return path
+
+
+def write_manifest(root: Path, names: Iterable[str], path: Path) -> None:
+    lines = [f"{name},{hashlib.sha256((root / name).read_bytes()).hexdigest()}\n" for name in sorted(names)]
+    path.write_text("name,sha256\n" + "".join(lines), newline="")
 
 
 def broken(name: str, change: Callable[[Any], Any]) -> dict[str, Any]:

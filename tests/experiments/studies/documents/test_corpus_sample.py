@@ -7,9 +7,6 @@ from pathlib import Path
 import pytest
 
 from shannon_game import corpus_sample
-from shannon_game.estimators.errors import InputError
-from shannon_game.estimators.layout import notes
-from shannon_game.experiments.studies.documents.corpus_sample import CorpusSampleSettings
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -24,13 +21,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "more").mkdir()
     pq.write_table(pa.table({"text": [*TEXTS[70:], None, TEXTS[0]]}), root / "more/b.parquet")
     return root
-
-
-def test_all_documents_in_order(folder: Path) -> None:
-    study = corpus_sample(path=folder)
-    assert study["text"].to_numpy().tolist() == [*TEXTS, TEXTS[0]]
-    assert study["document"].to_numpy().tolist()[-1] == "row 201"
-    assert any("rows without a text" in note["text"] for note in notes(study))
 
 
 def test_some_documents_at_random(folder: Path) -> None:
@@ -75,33 +65,3 @@ def test_a_data_set_gives_the_documents_of_the_files(folder: Path, tmp_path: Pat
     ours = corpus_sample(path=folder, **given)
     theirs = corpus_sample(dataset=str(tmp_path / "saved"), **given)
     assert theirs["text"].to_numpy().tolist() == ours["text"].to_numpy().tolist()
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({}, "one of path and dataset has to be given"),
-        ({"path": "x", "dataset": "y", "revision": "z"}, "one of path and dataset has to be given"),
-        ({"dataset": "owner/name"}, "revision: is None; should be the commit"),
-        ({"path": "x", "revision": "z"}, "revision: is 'z'; should be null"),
-        ({"path": "x", "splits": {"train": 0.0}}, "splits"),
-        ({"path": "x", "n_documents": 0}, "n_documents"),
-    ],
-)
-def test_settings_that_are_wrong(given: dict[str, object], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        CorpusSampleSettings(**given)
-
-
-def test_files_that_are_wrong(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"has no \.parquet file"):
-        corpus_sample(path=tmp_path)
-    broken = tmp_path / "a.parquet"
-    broken.write_bytes(b"no table")
-    with pytest.raises(InputError, match=r"a\.parquet: cannot be read"):
-        corpus_sample(path=broken)
-    pq.write_table(pa.table({"body": ["a"], "n": [1]}), broken)
-    with pytest.raises(InputError, match="text: is missing; the file has body, n"):
-        corpus_sample(path=broken)
-    with pytest.raises(InputError, match="row 0 is a int, should be a string"):
-        corpus_sample(path=broken, text_field="n")

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import zipfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +9,11 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.guesses import enough_answers, pooled_accuracy
 from shannon_game.estimators.guesses.study import guess_contexts
 from shannon_game.estimators.layout import notes
-from shannon_game.experiments.harness.job import load_study
-from shannon_game.experiments.studies.files import write_manifest
-from shannon_game.experiments.studies.guesses.lm_game_top1 import LmGameTop1Settings, lm_game_top1
-from tests.experiments.command import config
-from tests.experiments.studies.guesses.tiny_top1 import RESPONSES, contents, write_folder
+from shannon_game.experiments.studies.guesses.lm_game_top1 import lm_game_top1
+from tests.experiments.studies.guesses.tiny_top1 import contents, write_folder
 
 
 def counts(study: xr.Dataset) -> dict[str, int | None]:
@@ -78,89 +71,6 @@ def test_stored_accuracies_say_which_tokens_and_what_is_missing(tmp_path: Path) 
     assert "stored" not in lm_game_top1(root=write_folder(tmp_path / "none", data)).dims
 
 
-@pytest.mark.parametrize(
-    ("name", "change", "part"),
-    [
-        (RESPONSES, lambda rows: rows[0].__setitem__(4, "two"), "guessed_token_idx: is 'two' in row 0"),
-        (RESPONSES, lambda rows: rows[0].__setitem__(5, True), "doc_id: is True in row 0"),
-        (RESPONSES, lambda rows: rows[1].__setitem__(2, None), "guess: is None in row 1"),
-        (RESPONSES, lambda rows: rows[1].__setitem__(1, ""), "user: is '' in row 1"),
-        (RESPONSES, lambda rows: rows[2].pop(), "doc_id: is missing in row 2"),
-        (RESPONSES, lambda rows: rows.clear(), "is an empty list"),
-        (RESPONSES, lambda rows: rows[0].__setitem__(5, 8), "1 of the 3 files needed are missing"),
-        ("docs/doc3.json", lambda tokens: tokens.__setitem__(1, 5), "is 5 at .1."),
-        ("docs/doc3.json", lambda tokens: tokens.clear(), "list of the document's tokens"),
-        ("results_raw/model_perfs.json", lambda perfs: perfs.update(davinci=56), "davinci: is 56"),
-    ],
-)
-def test_malformed_files(name: str, change: Callable[[Any], Any], part: str, tmp_path: Path) -> None:
-    data = contents()
-    change(data[name])
-    with pytest.raises(InputError, match=part):
-        lm_game_top1(root=write_folder(tmp_path, data))
-
-
-def test_what_is_no_json_or_not_there_is_named(tmp_path: Path) -> None:
-    data = contents() | {"docs/doc7.json": b"["}
-    with pytest.raises(InputError, match=r"doc7\.json: is not valid JSON"):
-        lm_game_top1(root=write_folder(tmp_path / "a", data))
-    with pytest.raises(InputError, match="no such folder"):
-        lm_game_top1(root=tmp_path / "nowhere")
-    shutil.rmtree(write_folder(tmp_path / "b") / "docs")
-    with pytest.raises(InputError, match="has no docs/"):
-        lm_game_top1(root=tmp_path / "b")
-
-
-@pytest.mark.parametrize(
-    ("settings", "part"),
-    [
-        ({"repeats": "error"}, r"repeats: participant 11 guessed at token 2 of document 3 more than once"),
-        ({"exclude_participants": [11.5]}, r"exclude_participants\[0\]: is 11.5, should be a list, each a text"),
-        ({"exclude_participants": ["nobody"]}, "no participant 'nobody'"),
-        ({"exclude_participants": ["11", "-22", "3056584949900737159"]}, "anonymous=drop: leaves no guesses"),
-        ({"url": "ftp://x"}, "https://"),
-    ],
-)
-def test_wrong_settings(settings: dict[str, Any], part: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=part):
-        lm_game_top1(**{"root": write_folder(tmp_path), **settings})
-
-
-def archive(path: Path, data: dict[str, Any], folder: Path) -> Path:
-    """A zip file of the layout, below a folder of its own as public hosts make them."""
-    write_folder(folder, data)
-    with zipfile.ZipFile(path, "w") as file:
-        for name in data:
-            file.write(folder / name, f"repository-abc/{name}")
-    return path
-
-
-def test_archives_hold_the_same_study(tmp_path: Path) -> None:
-    plain = lm_game_top1(root=write_folder(tmp_path / "plain"))
-    zipped = lm_game_top1(root=archive(tmp_path / "all.zip", contents(), tmp_path / "again"))
-    xr.testing.assert_identical(plain, zipped)
-    mixed = tmp_path / "mixed"
-    documents = {name: value for name, value in contents().items() if name.startswith("docs/")}
-    write_folder(mixed, {name: value for name, value in contents().items() if name not in documents})
-    archive(mixed / "data.zip", documents, tmp_path / "documents")
-    xr.testing.assert_identical(plain, lm_game_top1(root=mixed))
-
-
-def test_a_download_is_verified(tmp_path: Path) -> None:
-    folder = tmp_path / "folder"
-    path = archive(tmp_path / f"lm-game-analysis-{LmGameTop1Settings().commit}.zip", contents(), folder)
-    manifest = tmp_path / "manifest.csv"
-    write_manifest(folder, contents(), manifest)
-    study = lm_game_top1(cache_dir=tmp_path, manifest=manifest)
-    assert counts(study)["files byte for byte as published, of 5 read"] == 5
-    changed = contents()
-    changed["docs/doc3.json"][1] = " cut"
-    path.unlink()
-    archive(path, changed, tmp_path / "changed")
-    with pytest.raises(InputError, match="it was changed or damaged"):
-        lm_game_top1(cache_dir=tmp_path, manifest=manifest)
-
-
 def test_the_public_numbers(lm_game_root: Path) -> None:
     """Exactly those of the public file: without testers; visible and word tokens, with and without anon."""
     with_anon = lm_game_top1(root=lm_game_root, anonymous="keep")
@@ -187,8 +97,3 @@ def test_the_public_numbers(lm_game_root: Path) -> None:
     assert found.accuracy == pytest.approx(0.289595, abs=5e-7)
     stored = dict(zip(study["stored_model"].values.tolist(), study["stored_accuracy"].values.tolist(), strict=True))
     assert stored["davinci"] == 0.56
-
-
-def test_the_public_guesses_through_the_command_s_config(lm_game_root: Path) -> None:
-    cfg = config("study=lm_game_top1", f"study.root={lm_game_root}", "study.items=word_tokens")
-    assert load_study(cfg.study, kind="guess").sizes["response"] < 14442

@@ -291,13 +291,15 @@ def _swap(old: bytes, new: bytes, content: bytes) -> bytes:
 # ------------------------------------------------------------------------------------------------- archives, workbooks
 
 
-def _member(name: str, *, mode: int = 0, flags: int = 0, size: int | None = None) -> Callable[[Path], None]:
+def _member(
+    name: str, *, mode: int = 0, flags: int = 0, size: int | None = None, twice: bool = False
+) -> Callable[[Path], None]:
     def change(path: Path) -> None:
         with zipfile.ZipFile(path, "a") as archive:
             info = zipfile.ZipInfo("PLACE")
             info.external_attr = mode << 16
             archive.writestr(info, b"evil")
-            info.orig_filename = info.filename = name
+            info.orig_filename = info.filename = archive.namelist()[0] if twice else name
             info.flag_bits |= flags
             if size is not None:
                 info.file_size = size
@@ -323,16 +325,27 @@ def _cell(column: int, value: object) -> Callable[[tiny_ranks.Sheet], None]:
     return change
 
 
-def _in_sheet(old: bytes, new: bytes) -> Callable[[tiny_ranks.Sheet], bytes]:
-    def change(rows: tiny_ranks.Sheet) -> bytes:
+SHEET, BOOK = "xl/worksheets/sheet1.xml", "xl/workbook.xml"
+
+
+def _parts(change: Callable[[dict[str, bytes]], object]) -> Callable[[tiny_ranks.Sheet], bytes]:
+    """A workbook with its parts changed in place."""
+
+    def changed(rows: tiny_ranks.Sheet) -> bytes:
+        with zipfile.ZipFile(io.BytesIO(tiny_ranks.workbook(rows))) as given:
+            parts = {name: given.read(name) for name in given.namelist()}
+        change(parts)
         stream = io.BytesIO()
-        with zipfile.ZipFile(io.BytesIO(tiny_ranks.workbook(rows))) as given, zipfile.ZipFile(stream, "w") as made:
-            for name in given.namelist():
-                content = given.read(name)
-                made.writestr(name, _swap(old, new, content) if "sheet1" in name else content)
+        with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as made:
+            for name, content in parts.items():
+                made.writestr(name, content)
         return stream.getvalue()
 
-    return change
+    return changed
+
+
+def _in_sheet(old: bytes, new: bytes, name: str = SHEET) -> Callable[[tiny_ranks.Sheet], bytes]:
+    return _parts(lambda parts: parts.update({name: _swap(old, new, parts[name])}))
 
 
 MEMBERS: dict[str, Callable[[Path], None]] = {
@@ -345,6 +358,8 @@ MEMBERS: dict[str, Callable[[Path], None]] = {
     "a device": _member("a/device", mode=0o020644),
     "a secret": _member("a/secret", flags=1),
     "a bomb": _member("a/bomb", size=2**40),
+    "a null character": _member("a/b\0c"),
+    "a name that is there": _member("there", twice=True),
 }
 
 SHEETS: dict[str, Callable[[tiny_ranks.Sheet], Any]] = {
@@ -353,6 +368,31 @@ SHEETS: dict[str, Callable[[tiny_ranks.Sheet], Any]] = {
     "another header": lambda rows: rows[0].__setitem__(0, "Other"),
     "a far cell": _in_sheet(b'r="A3"', b'r="XFD1048576"'),
     "a cell beyond all": _in_sheet(b'r="A3"', b'r="ZZZZZZZZ99999999999"'),
+    **{
+        f"a cell {new.decode()}": _in_sheet(b'r="A3"', new)
+        for new in (
+            b'r="&#88;FD1048576"',
+            b"r='XFD1048576'",
+            b't="n"\n r = "XFD1048576"',
+            b'r="b2"',
+            b'r=""',
+            b'r="B0"',
+        )
+    },
+    "a negative row": _in_sheet(b'<row r="3">', b'<row r="-1">'),
+    "a row beyond all": _in_sheet(b'<row r="3">', b'<row r="99999999999999999999">'),
+    "the last row": _in_sheet(b'<row r="3"><c r="A3"', b'<row r="1048576"><c'),
+    "a million rows": _in_sheet(b"<sheetData>", b"<sheetData>" + b"<row/>" * 2**20 + b'<row><c r="B9"/></row>'),
+    "no end": _in_sheet(b"</worksheet>", b""),
+    "UTF-16": _parts(lambda parts: parts.update({SHEET: parts[SHEET].decode().encode("utf-16")})),
+    "a binary part": _parts(lambda parts: parts.update({"content.bin": b""})),
+    "another type": _parts(lambda parts: parts.update({"mimetype": b"application/ods"})),
+    "no sheet": _parts(lambda parts: parts.pop(SHEET)),
+    "no list of sheets": _parts(lambda parts: parts.pop(BOOK)),
+    "a second sheet": _in_sheet(b"</sheets>", b'<sheet name="B" sheetId="2" r:id="r1"/></sheets>', BOOK),
+    "no archive's end": lambda rows: tiny_ranks.workbook(rows)[:-9],
+    "an old workbook before it": lambda rows: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + tiny_ranks.workbook(rows),
+    "an empty archive": lambda rows: b"PK\x05\x06" + b"\0" * 18,
     "an entity": _in_sheet(b"<worksheet", b'<!DOCTYPE a [<!ENTITY b "c">]><worksheet'),
     "no XML": _in_sheet(b"</sheetData>", b""),
     "no workbook": lambda rows: b"PK\x03\x04 none",
@@ -378,6 +418,9 @@ def archive_attacks() -> Iterator[Attack]:
         yield Attack("rank_perplexity", WORKBOOKS, f"a member with {what}", change)
     for what, sheet in SHEETS.items():
         yield Attack("rank_perplexity", WORKBOOKS, f"a sheet with {what}", _book(sheet))
+    # a dimension that lies asks for no memory
+    lie = _in_sheet(b"<sheetData>", b'<dimension ref="A1:XFD1048576"/><sheetData>')
+    yield Attack("rank_perplexity", WORKBOOKS, "a dimension that lies", _book(lie), ANY)
 
 
 # ------------------------------------------------------------------------------------------------- tables

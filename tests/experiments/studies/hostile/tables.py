@@ -293,15 +293,17 @@ KINDS: dict[str, Kind] = {
     "ranks": Kind(
         *(ranks, ex.ranking_study, named(ex.ranking_table)),
         of(
-            "model",
-            "text",
-            "#context_length",
-            "window",
-            "#position",
-            "reference_token",
-            "#rank",
-            "token",
-            "#logprob_nats",
+            *[
+                "model",
+                "text",
+                "#context_length",
+                "window",
+                "#position",
+                "reference_token",
+                "#rank",
+                "token",
+                "#logprob_nats",
+            ]
         ),
         *(in_ranks, ("model", "text", "window"), ("reference_token", "token")),
         *(("context_length", "position", "rank"), ("logprob_nats",)),
