@@ -1,23 +1,7 @@
-"""Numbers from arrays: the estimators of human and model next-word prediction.
+"""Numbers from arrays: the estimators of human and model next-word prediction, by kind of study.
 
-What lives here, by kind of study:
-
-- ``comparison``: reports and likelihood ratios, rounding, the game's score, importance-sampling estimators of the loss
-  gap and perplexity with their diagnostics, resampling, a simulator with known truth;
-- ``cloze``: words and their rules, distributions over words and distances between them, baselines for samples, split
-  halves, calibration error, a simulator;
-- ``guesses``: accuracy of top-1 guesses and its intervals;
-- ``rankings``: rank scores, approximate perplexity, Shannon's bounds from ranks;
-- ``bets``: realised loss of bets on next words under stated back-offs, calibration of stakes, gambling estimate, a
-  simulator;
-- ``documents``: loss, perplexity and bits per byte of a corpus.
-
-Each kind has one table of variables (``schema``), from which its validator checks a study and says what such a study
-holds; a module ``examples`` with a small study to try functions on; and results that show themselves (``display``).
-NumPy inside, ``xarray.Dataset`` at the door.
-
-What does not: files, downloads, plots, samplers, language models. Nothing here imports another package of this
-project, and importing it pulls in neither xarray nor pandas.
+NumPy inside, ``xarray.Dataset`` at the door. No files, downloads, plots, samplers or language models; importing it
+imports no other package of this project, and neither xarray nor pandas.
 """
 
 from importlib import import_module

@@ -1,8 +1,4 @@
-"""Which code this is: its version, and hashes of its files, for the keys of everything that is stored.
-
-A version number says too little: two checkouts of version 0.1.0 can compute two numbers. The hashes are of the files
-as they are installed, so a checkout with changes that are not committed has other keys than the commit it is from.
-"""
+"""Which code this is: its version, and hashes of its files, for the keys of everything that is stored."""
 
 from __future__ import annotations
 
@@ -73,9 +69,8 @@ def source_hash(function: Callable[..., Any]) -> str:
     try:
         source = inspect.getsource(function)
     except (OSError, TypeError):
-        raise InputError(
-            f"{function!r} has no source that Python knows; write it in a file", field="function"
-        ) from None
+        problem = f"{function!r} has no source that Python knows; write it in a file"
+        raise InputError(problem, field="function") from None
     return hashlib.sha256(source.encode()).hexdigest()
 
 

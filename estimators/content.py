@@ -1,9 +1,7 @@
 """A digest of what a value says: the same in every process, another one wherever anything differs.
 
-Data count by their content, a function by its bytecode and by all that it takes from outside, an object by its class
-and its state. What comes with an installed package counts by its name, so that a key needs :func:`environment` besides.
-Whatever has no content that is surely the whole of it is refused, as two values with one digest would be taken for
-each other.
+What comes with an installed package counts by its name, so that a key needs :func:`environment` besides. What has no
+content that is surely the whole of it is refused, as two values with one digest would be taken for each other.
 """
 
 from __future__ import annotations

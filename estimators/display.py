@@ -33,9 +33,8 @@ class Result:
         """Refuse arguments that are not of this class, and say what makes one."""
         for name, value in values.items():
             if not isinstance(value, cls):
-                raise InputError(
-                    f"is a {type(value).__name__}, should be {cls.__name__}; {cls.made_by} makes one", field=name
-                )
+                problem = f"is a {type(value).__name__}, should be {cls.__name__}; {cls.made_by} makes one"
+                raise InputError(problem, field=name)
 
     def headline(self) -> str:
         """Say the result in a few words; by default every field."""

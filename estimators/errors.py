@@ -61,11 +61,8 @@ def check_memory(n_bytes: float, *, source: object = None, field: object = None)
     """Refuse what needs more memory than this machine, or this container, has."""
     there = _memory()
     if there is not None and n_bytes > there:
-        raise InputError(
-            f"would need about {n_bytes / 2**30:,.0f} GiB of memory; there are {there / 2**30:,.0f}",
-            source=source,
-            field=field,
-        )
+        problem = f"would need about {n_bytes / 2**30:,.0f} GiB of memory; there are {there / 2**30:,.0f}"
+        raise InputError(problem, source=source, field=field)
 
 
 def _memory() -> float | None:

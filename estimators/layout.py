@@ -10,24 +10,17 @@ from numpy.typing import NDArray
 
 from shannon_game.estimators.arrays import Dataset
 from shannon_game.estimators.errors import InputError
-from shannon_game.estimators.schema import Variable, is_dataset
+from shannon_game.estimators.schema import is_dataset, optional
 
 HUMAN = "human"
 """Name of the player whose answers are the study's responses."""
 
-ITEM_ID = Variable(
-    "item_id", "item", "str", "what its owner calls the item; results bear it", needed=False, unique=True, filled=True
-)
+ITEM_ID = optional("item_id", "item", "str", "what its owner calls the item; results bear it", unique=True, filled=True)
 """Variable of a study whose items have names."""
 
 
 def response_positions(study: Dataset) -> NDArray[np.intp]:
     """Positions along ``item`` of every response's item, (response,), of any kind of study that has responses.
-
-    Raises
-    ------
-    InputError
-        If a response names an item that the study does not have.
 
     Examples
     --------
@@ -55,11 +48,8 @@ def item_positions(study: Dataset, variable: str) -> NDArray[np.intp]:
     missing = labels[positions] != wanted
     if missing.any():
         first = int(np.flatnonzero(missing)[0])
-        raise InputError(
-            f"is {wanted[first]} at {study[variable].dims[0]} {first}; the study has no such item",
-            source=f"study {study.attrs.get('name', '(unnamed)')!r}",
-            field=variable,
-        )
+        problem = f"is {wanted[first]} at {study[variable].dims[0]} {first}; the study has no such item"
+        raise InputError(problem, source=f"study {study.attrs.get('name', '(unnamed)')!r}", field=variable)
     return positions.astype(np.intp, copy=False)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -20,21 +21,6 @@ _TYPES = {"int": ("iu", "an integer"), "float": ("f", "float"), "bool": ("b", "b
 _MEANING_WIDTH = 60
 NAMES = {"name", "generator", "tokens", "word_rules", "split", "group", "part"}
 """Attributes, variables and dimensions of the kinds of study that are imported."""
-_SECTIONS = """Attributes: ``name``; ``notes``, see :func:`shannon_game.estimators.layout.notes`.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-
-    Returns
-    -------
-    xarray.Dataset
-        The same object.
-
-    Raises
-    ------
-    InputError
-        Names the variable, the place, the value found and what would be right."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +33,7 @@ class Range:
     open_ends: bool = False
     nan: bool = False
     infinite: bool = False
+    unit: str = ""
 
     def holds(self, values: NDArray[Any]) -> NDArray[np.bool_]:
         """Say which values are in the range."""
@@ -95,8 +82,13 @@ class Variable:
         notes += [f"position along ``{self.position_along}``"] * bool(self.position_along)
         notes += [self.range.words] if self.range else []
         notes += ["label, each once (coordinate)"] * self.is_coordinate + ["each once"] * self.unique
-        kind = f"{self.type}, {self.unit}" if self.unit else self.type
+        unit = self.unit or (self.range.unit if self.range else "")
+        kind = f"{self.type}, {unit}" if unit else self.type
         return f"``{self.name}``", self.dims, kind, when + "; ".join([self.meaning, *notes])
+
+
+optional = partial(Variable, needed=False)
+"""A variable that a study may lack."""
 
 
 @dataclass(frozen=True)
@@ -136,9 +128,8 @@ class Schema:
             found = study[variable.name]
             letters, name = _TYPES[variable.type]
             if found.dims != variable.dim_names:
-                raise InputError(
-                    f"has dims {found.dims}, should be {variable.dim_names}", source=source, field=variable.name
-                )
+                problem = f"has dims {found.dims}, should be {variable.dim_names}"
+                raise InputError(problem, source=source, field=variable.name)
             if found.dtype.kind not in letters:
                 raise InputError(f"has dtype {found.dtype}, should be {name}", source=source, field=variable.name)
         for dim in dict.fromkeys(dim for variable in needed for dim in variable.dim_names):
@@ -152,10 +143,9 @@ class Schema:
         return source
 
     def documented(self, function: Function) -> Function:
-        """Write the table of variables and what every validator says into a docstring."""
+        """Write the table of variables into a docstring."""
         if function.__doc__:
-            filled = function.__doc__.replace("{variables}", "\n    ".join(self._table()))
-            function.__doc__ = filled.replace("{sections}", _SECTIONS)
+            function.__doc__ = function.__doc__.replace("{variables}", "\n    ".join(self._table()))
         return function
 
     def _table(self) -> list[str]:

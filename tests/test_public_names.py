@@ -46,9 +46,6 @@ def wrong(what: Any) -> Iterator[str]:
     said = described(its.get("Parameters", "")) | described(its.get("Attributes", ""))
     if inspect.isfunction(what):
         yield from said - set(inspect.signature(what).parameters)
-        tree = ast.parse(inspect.getsource(what))
-        if any(isinstance(node, ast.Raise) for node in ast.walk(tree)) and "Raises" not in its:
-            yield "Raises"
     elif dataclasses.is_dataclass(what):
         yield from said - {field.name for field in dataclasses.fields(what)}
 

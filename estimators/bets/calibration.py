@@ -90,11 +90,6 @@ def calibrate_stakes(
     edges : sequence of float, optional
         Rising, from 0 to 1. A bin holds its right end, the first one both.
 
-    Raises
-    ------
-    InputError
-        If a stake is no share, shapes differ, or the edges do not rise from 0 to 1.
-
     Examples
     --------
     >>> from shannon_game.estimators import bets

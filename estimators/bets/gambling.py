@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.checks import check_numbers
 from shannon_game.estimators.display import Result
 from shannon_game.estimators.errors import InputError
 
@@ -65,11 +66,6 @@ def gambling_estimate(
     vocab_size : int
         V, above 1: only ``log_capital`` depends on it.
 
-    Raises
-    ------
-    InputError
-        If shapes differ, a loss is NaN or negative, or `vocab_size` is below 2.
-
     Examples
     --------
     >>> from shannon_game.estimators import bets
@@ -82,8 +78,7 @@ def gambling_estimate(
         raise InputError("should have one value an answer, as `participant` and `item`", field="loss_nats")
     if not (losses >= 0).all():
         raise InputError(f"has {losses[~(losses >= 0)][0]}, should be at least 0", field="loss_nats")
-    if vocab_size < 2:
-        raise InputError(f"is {vocab_size}, should be at least 2", field="vocab_size")
+    check_numbers({"vocab_size": vocab_size}, at_least=2)
     name, person = np.unique(who.astype(str), return_inverse=True)
     places, place = np.unique(where.astype(str) if where.dtype == object else where, return_inverse=True)
     n_bets = np.bincount(person)

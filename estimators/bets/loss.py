@@ -100,11 +100,6 @@ def estimate_bet_loss(
     zero : {"refuse", "count"}
         What to do with answers that put nothing on what came: refuse them, or leave them out and count them.
 
-    Raises
-    ------
-    InputError
-        For shapes that differ, an infinite loss unless it is counted, or no answer with a loss.
-
     Examples
     --------
     >>> from shannon_game.estimators import bets
@@ -163,11 +158,6 @@ def bracket_losses(losses: Mapping[str, ArrayLike]) -> LossBracket:
     ----------
     losses : mapping of str to array_like, shape (response,)
         By back-off.
-
-    Raises
-    ------
-    InputError
-        If there is no back-off, shapes differ, or no answer has a finite loss under all.
 
     Examples
     --------

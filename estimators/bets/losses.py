@@ -60,11 +60,6 @@ def bet_losses(study: Dataset, back_off: str = GENERATOR, *, vocab_size: int | N
     ndarray, shape (response,)
         Nats; ``inf`` where nothing lay on what came, NaN where the target was not named and the model was not asked.
 
-    Raises
-    ------
-    InputError
-        For an unknown back-off, or a vocabulary that is missing or smaller than an answer's words.
-
     Examples
     --------
     >>> from shannon_game.estimators import bets
@@ -81,11 +76,6 @@ def bet_losses(study: Dataset, back_off: str = GENERATOR, *, vocab_size: int | N
 
 def spread_nats(study: Dataset, back_off: str, *, vocab_size: int | None = None) -> FloatArray:
     """Cost of the back-off, (response,), nats: -ln of the target's share of what lies on anything else; 0 if named.
-
-    Raises
-    ------
-    InputError
-        See :func:`bet_losses`.
 
     Examples
     --------

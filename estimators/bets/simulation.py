@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax, softmax
 
 from shannon_game.estimators.arrays import Dataset, FloatArray
+from shannon_game.estimators.checks import check_numbers, named
 from shannon_game.estimators.errors import InputError, check_memory
 
 
@@ -52,24 +53,20 @@ class BetSimulation:
     sharpness_spread: float = 0.3
 
     def __post_init__(self) -> None:
-        for name in ("n_items", "n_participants", "n_answers", "n_named"):
-            if getattr(self, name) < 1:
-                raise InputError(f"is {getattr(self, name)}, should be at least 1", source="simulation", field=name)
-        for name in ("spread", "generator_noise", "participant_noise", "sharpness_spread"):
-            value = getattr(self, name)
-            if not np.isfinite(value) or value < 0:
-                raise InputError(f"is {value}, should be 0 or more", source="simulation", field=name)
-        if not (np.isfinite(self.sharpness) and self.sharpness > 0):
-            raise InputError(f"is {self.sharpness}, should be above 0", source="simulation", field="sharpness")
+        source = "simulation"
+        check_numbers(named(self, "n_items", "n_participants", "n_answers", "n_named"), source, at_least=1)
+        spreads = named(self, "spread", "generator_noise", "participant_noise", "sharpness_spread")
+        check_numbers(spreads, source, at_least=0)
+        check_numbers(named(self, "sharpness"), source, above=0)
         for name, least in (("n_chips", self.n_named + 1), ("vocab_size", self.n_named + 2)):
             if getattr(self, name) < least:
                 problem = f"is {getattr(self, name)}, should be at least {least} for {self.n_named} words named"
-                raise InputError(problem, source="simulation", field=name)
+                raise InputError(problem, source=source, field=name)
         if self.n_answers > self.n_items:
             problem = f"is {self.n_answers}, should be at most the {self.n_items} items"
-            raise InputError(problem, source="simulation", field="n_answers")
+            raise InputError(problem, source=source, field="n_answers")
         n_cells = float(self.vocab_size) * (self.n_items + self.n_participants * self.n_answers)
-        check_memory(8 * n_cells, source="simulation", field="vocab_size")
+        check_memory(8 * n_cells, source=source, field="vocab_size")
 
 
 def simulate_bet_study(simulation: BetSimulation, rng: np.random.Generator) -> Dataset:
@@ -179,11 +176,6 @@ def expected_bet_losses(
     ndarray, shape (s, item)
         -ln of the share of the chips that lies on the target, nats.
 
-    Raises
-    ------
-    InputError
-        If the shapes disagree, or there are too few words or chips.
-
     Examples
     --------
     Fifty chips of a hundred lie on the target:
@@ -196,15 +188,11 @@ def expected_bet_losses(
     h, m = np.asarray(belief_logprob, dtype=float), np.asarray(back_off_logprob, dtype=float)
     place, power = np.asarray(target), np.asarray(sharpness, dtype=float)
     if h.ndim != 2 or m.shape != h.shape or place.shape != h.shape[:1]:
-        raise InputError(
-            f"have shapes {h.shape}, {m.shape}, {place.shape}; should be (item, vocab) twice, and (item,)",
-            field="belief_logprob, back_off_logprob, target",
-        )
+        problem = f"have shapes {h.shape}, {m.shape}, {place.shape}; should be (item, vocab) twice, and (item,)"
+        raise InputError(problem, field="belief_logprob, back_off_logprob, target")
     if not (0 < n_named < h.shape[1] - 1 and n_chips > n_named):
-        raise InputError(
-            f"is {n_named}, should be at least 1, below the {h.shape[1]} words less one and the {n_chips} chips",
-            field="n_named",
-        )
+        problem = f"is {n_named}, should be at least 1, below the {h.shape[1]} words less one and the {n_chips} chips"
+        raise InputError(problem, field="n_named")
     if power.ndim != 1 or not (power > 0).all():
         raise InputError("should be a list of numbers above 0", field="sharpness")
     named = np.argpartition(-h, n_named, axis=1)[:, :n_named]

@@ -1,7 +1,4 @@
-"""The bet study: people name words that may come next and stake shares of one unit on them and on anything else.
-
-One ``xarray.Dataset`` and one validator. See :func:`validate_bet_study` for the variables.
-"""
+"""The bet study: people name words that may come next and stake shares of one unit on them and on anything else."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ import numpy as np
 from shannon_game.estimators.arrays import Dataset, FloatArray, IntArray
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import ITEM_ID, item_positions
-from shannon_game.estimators.schema import Range, Schema, Variable, refuse
+from shannon_game.estimators.schema import Range, Schema, Variable, optional, refuse
 
 GENERATOR = "generator"
 """Attribute of a study: which of its models is the generator."""
@@ -20,7 +17,9 @@ _SLACK = 1e-6
 _MASS_SLACK = 1e-3
 
 _SHARE = Range("a share from 0 to 1", 0, 1)
-_LOGPROB = Range("a log-probability, at most 0, or NaN where it was not asked", highest=1e-5, nan=True, infinite=True)
+_LOGPROB = Range(
+    "a log-probability, at most 0, or NaN where it was not asked", highest=1e-5, nan=True, infinite=True, unit="nats"
+)
 
 
 BETS = Schema(
@@ -30,7 +29,7 @@ BETS = Schema(
         Variable("item", "item", "int", "a place of a text whose next word was bet on"),
         ITEM_ID,
         Variable("target", "item", "str", "the word of the text", filled=True),
-        Variable("context", "item", "str", "the text before the place", needed=False),
+        optional("context", "item", "str", "the text before the place"),
         Variable("participant", "response", "str", "who bet", filled=True),
         Variable("response_item", "response", "int", "the item", label_of="item"),
         Variable("other_stake", "response", "float", "share on any word that is not named", range=_SHARE),
@@ -39,12 +38,8 @@ BETS = Schema(
         Variable("bet_stake", "bet", "float", "share on it", range=_SHARE),
         Variable("bet_hit", "bet", "bool", "the word named is the target"),
         Variable("model", "model", "str", "name of a language model that scored the words", needed="model"),
-        Variable(
-            "target_logprob", "model, item", "float", "ln p(target | context)", "model", unit="nats", range=_LOGPROB
-        ),
-        Variable(
-            "bet_logprob", "model, bet", "float", "ln p(word named | context)", "model", unit="nats", range=_LOGPROB
-        ),
+        Variable("target_logprob", "model, item", "float", "ln p(target | context)", "model", range=_LOGPROB),
+        Variable("bet_logprob", "model, bet", "float", "ln p(word named | context)", "model", range=_LOGPROB),
     ),
     may_be_empty=("bet",),
 )
@@ -63,8 +58,6 @@ def validate_bet_study(study: Dataset) -> Dataset:
 
     The stakes of an answer, with that on anything else, add up to 1; it names a word once, and a participant answers
     an item once: after the first answer the word was shown.
-
-    {sections}
 
     Examples
     --------

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.checks import check_numbers
 from shannon_game.estimators.cloze.distributions import WordCounts, sums_by_context
 from shannon_game.estimators.display import Result
 from shannon_game.estimators.errors import InputError, unknown_choice
@@ -51,11 +52,6 @@ def answer_statistics(counts: WordCounts, names: tuple[str, ...] = ("entropy", "
     The errors are the jackknife's: :math:`\frac{m - 1}{m} \sum_j (T_{(j)} - \bar T)(T_{(j)} - \bar T)^\top`
     over the m answers left out in turn. It errs on the wide side (Efron and Stein 1981), but a context where every
     answer is different (or all are alike) gets no error at all: see :func:`pooled_covariance`.
-
-    Raises
-    ------
-    InputError
-        If a name is not in :data:`STATISTICS`.
 
     Examples
     --------
@@ -102,12 +98,8 @@ def entropy_corrected_nats(counts: WordCounts) -> FloatArray:
 
     .. math:: H = -\sum_w \frac{C p_w \ln (C p_w)}{1 - (1 - C p_w)^n}
 
-    It is still too low where most answers differ; where all of them do, :math:`f_1 = n - 1` keeps it finite.
-
-    Returns
-    -------
-    ndarray of float, shape (context,)
-        NaN where there are fewer than two answers.
+    It is still too low where most answers differ; where all of them do, :math:`f_1 = n - 1` keeps it finite. A context
+    with fewer than two answers has NaN.
 
     Examples
     --------
@@ -129,10 +121,8 @@ def entropy_corrected_nats(counts: WordCounts) -> FloatArray:
 
 def pooled_covariance(found: AnswerStatistics, *, window: int = 41, shrinkage: float = 0.1) -> FloatArray:
     """Average the errors over contexts with similar statistics, as a single context's are rough and can be zero."""
-    if window < 1:
-        raise InputError(f"is {window}, should be at least 1", field="window")
-    if not 0 <= shrinkage <= 1:
-        raise InputError(f"is {shrinkage}, should be between 0 and 1", field="shrinkage")
+    check_numbers({"window": window}, at_least=1)
+    check_numbers({"shrinkage": shrinkage}, at_least=0, at_most=1)
     if not np.isfinite(found.covariance).all():
         n_bad = int((~np.isfinite(found.covariance).all(axis=(1, 2))).sum())
         raise InputError(f"are unknown for {n_bad} contexts, which have fewer than 3 answers", field="errors")
@@ -176,11 +166,6 @@ STATISTICS: Mapping[str, Callable[[int], FloatArray]] = MappingProxyType(
 
 def target_surprisal(counts: WordCounts, target: NDArray[np.int64]) -> FloatArray:
     """Surprisal of each context's word, nats, (context,); NaN where there is no word (a negative code) or no answer.
-
-    Raises
-    ------
-    InputError
-        If there are other numbers of contexts.
 
     Examples
     --------

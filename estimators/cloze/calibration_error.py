@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from shannon_game.estimators.checks import check_numbers
 from shannon_game.estimators.cloze.distributions import TopWords, WordCounts
 from shannon_game.estimators.display import Result
 from shannon_game.estimators.errors import InputError, unknown_choice
@@ -59,11 +60,6 @@ def expected_calibration_error(
         share a bin); or the paper's code: equal widths, the last one open, edges by repeated floating-point sums,
         confidences in single precision.
 
-    Raises
-    ------
-    InputError
-        If a confidence is no probability, the shapes differ, or nothing is left.
-
     Examples
     --------
     >>> from shannon_game.estimators import cloze
@@ -75,8 +71,7 @@ def expected_calibration_error(
         raise InputError(f"has shape {right.shape}, the confidences {sure.shape}", field="correct")
     if bins not in BINNINGS:
         raise unknown_choice("binning", bins, BINNINGS)
-    if n_bins < 1:
-        raise InputError(f"is {n_bins}, should be at least 1", field="n_bins")
+    check_numbers({"n_bins": n_bins}, at_least=1)
     kept = ~np.isnan(sure)
     sure, right = sure[kept], right[kept]
     if not len(sure):
@@ -126,16 +121,6 @@ def share_correct(
     ties : {"first", "average"}
         Take the first of equally frequent words on either side, as the paper's code does; or the probability that
         the words agree when both are drawn at random from the tied ones.
-
-    Returns
-    -------
-    ndarray of float, shape (context,)
-        NaN where one side has no answer.
-
-    Raises
-    ------
-    InputError
-        If `ties` is unknown.
 
     Examples
     --------

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shannon_game.estimators.checks import check_numbers
 from shannon_game.estimators.cloze.distributions import Distributions
 from shannon_game.estimators.display import Result
 from shannon_game.estimators.errors import InputError
@@ -47,11 +48,6 @@ def classwise_calibration_error(cpd: Distributions, gold: ArrayLike, *, n_bins: 
     gold : array_like of int, shape (context,)
         Code of each context's gold label; negative where there is none.
 
-    Raises
-    ------
-    InputError
-        If the shapes differ, `n_bins` is not positive, or no context has both.
-
     Examples
     --------
     A word of probability .8 that comes in one of two contexts, and another that comes in the other:
@@ -65,8 +61,7 @@ def classwise_calibration_error(cpd: Distributions, gold: ArrayLike, *, n_bins: 
     label = np.asarray(gold)
     if label.shape != (cpd.n_contexts,):
         raise InputError(f"has shape {label.shape}, should be {(cpd.n_contexts,)}", field="gold")
-    if n_bins < 1:
-        raise InputError(f"is {n_bins}, should be at least 1", field="n_bins")
+    check_numbers({"n_bins": n_bins}, at_least=1)
     used = (np.bincount(cpd.context, minlength=cpd.n_contexts) > 0) & (label >= 0)
     n = int(used.sum())
     if not n:

@@ -14,6 +14,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from shannon_game.estimators.checks import check_numbers
 from shannon_game.estimators.display import Result
 from shannon_game.estimators.errors import InputError, unknown_choice
 
@@ -51,19 +52,13 @@ def criterion_share(model: ArrayLike, halves: ArrayLike, *, criterion: str, marg
     margin : float
         Distance that counts as none, in the criterion's unit; :func:`criterion_margin` has that of a test.
 
-    Raises
-    ------
-    InputError
-        If the margin is not positive, the criterion is none, a value is NaN, or the shapes differ.
-
     Examples
     --------
     >>> from shannon_game.estimators import cloze
     >>> cloze.criterion_share([0.7, 0.6, 0.8], [0.4, 0.5, 0.5], criterion="mean", margin=0.1).share.__round__(3)
     0.571
     """
-    if not margin > 0:
-        raise InputError(f"is {margin}, should be larger than 0", field="margin")
+    check_numbers({"margin": margin}, above=0)
     found = criterion_distance(model, halves, criterion)
     share = 1 - margin / found if found > margin else 0.0
     return CriterionShare(share, found, margin, criterion)
@@ -96,11 +91,6 @@ def criterion_margin(criterion: str, n: int, *, level: float = 0.05) -> float:
     Of Kolmogorov and Smirnov, sqrt(-ln(level / 2) / 2) sqrt(2 / n); of Mann and Whitney, z sqrt((2 n + 1) / (12 n n)):
     both by their large-sample forms, for samples that are independent.
 
-    Raises
-    ------
-    InputError
-        If the criterion has no such test, n is below 1, or the level is no probability.
-
     Examples
     --------
     >>> from shannon_game.estimators import cloze
@@ -110,10 +100,8 @@ def criterion_margin(criterion: str, n: int, *, level: float = 0.05) -> float:
     tested = ("kolmogorov_smirnov", "mann_whitney")
     if criterion not in tested:
         raise unknown_choice("criterion", criterion, tested)
-    if n < 1:
-        raise InputError(f"is {n}, should be at least 1", field="n")
-    if not 0 < level < 1:
-        raise InputError(f"is {level}, should be between 0 and 1", field="level")
+    check_numbers({"n": n}, at_least=1)
+    check_numbers({"level": level}, above=0, below=1)
     if criterion == "kolmogorov_smirnov":
         return float(np.sqrt(-np.log(level / 2) / 2) * np.sqrt(2 / n))
     return float(NormalDist().inv_cdf(1 - level / 2) * np.sqrt((2 * n + 1) / (12 * n * n)))
@@ -173,11 +161,6 @@ def needed_share(
     margin : float
         Difference of mean TVDs that counts as none.
 
-    Raises
-    ------
-    InputError
-        If the margin is not positive, a value is NaN, or the shapes differ.
-
     Examples
     --------
     >>> from shannon_game.estimators import cloze
@@ -190,8 +173,7 @@ def needed_share(
     model, halves = np.asarray(model, dtype=float), np.asarray(halves, dtype=float)
     if model.shape != halves.shape or model.ndim != 1 or not len(model):
         raise InputError(f"has shape {halves.shape}, the model {model.shape}", field="halves")
-    if not margin > 0:
-        raise InputError(f"is {margin}, should be larger than 0", field="margin")
+    check_numbers({"margin": margin}, above=0)
     gaps = model - halves
     if np.isnan(gaps).any():
         raise InputError(f"holds {int(np.isnan(gaps).sum())} NaN; leave those contexts out", field="model or halves")

@@ -42,12 +42,8 @@ def total_variation(p: Distributions, q: Distributions) -> FloatArray:
     """Total variation distance of each context: TVD = 1/2 sum_w abs(p(w | c) - q(w | c)).
 
     Between small samples it is biased up: see :func:`tvd_with_baseline` and ``shannon_game.inference.cloze.tvd``. Both
-    sides sum to one in every context; see :func:`tvd_exact` for a model known at some words only.
-
-    Returns
-    -------
-    ndarray of float, shape (context,)
-        In [0, 1]; NaN where a context has no answer on one side.
+    sides sum to one in every context; see :func:`tvd_exact` for a model known at some words only. NaN without an answer
+    on one side.
 
     Examples
     --------
@@ -80,11 +76,6 @@ def tvd_exact(p: Distributions, q_at_rows: ArrayLike, remaining: ArrayLike | Non
     -------
     ndarray of float, shape (..., context)
         NaN where a context has no answer.
-
-    Raises
-    ------
-    InputError
-        If a probability is negative, or those of a context and the remaining mass do not sum to one (to 1e-6).
 
     Examples
     --------
@@ -125,11 +116,6 @@ def kl_nats(p: Distributions, q: Distributions, *, mixed_in: float = 0.0) -> Flo
     -------
     ndarray of float, shape (context,)
         inf where `q` lacks a word of `p`; NaN where there is no answer.
-
-    Raises
-    ------
-    InputError
-        If `mixed_in` is no share in [0, 1).
 
     Examples
     --------

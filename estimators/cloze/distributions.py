@@ -1,10 +1,4 @@
-"""Distributions of next words over many contexts.
-
-:mod:`shannon_game.estimators.cloze.distances` says how far apart two of them are.
-
-Contexts have different numbers of words, so everything is ragged: one row per context and word, no context-by-word
-table. Every function is vectorised over contexts.
-"""
+"""Distributions of next words over many contexts, ragged: one row per context and word."""
 
 from __future__ import annotations
 
@@ -117,11 +111,6 @@ def count_words(context: ArrayLike, word: ArrayLike, count: ArrayLike, *, n_cont
     ----------
     context, word, count : array_like of int, shape (row,)
         In the order of the data; a negative word is missing.
-
-    Raises
-    ------
-    InputError
-        If a count is negative.
 
     Examples
     --------
@@ -253,6 +242,5 @@ def sums_by_context(context: Ints, values: FloatArray | Ints, n_contexts: int) -
 def check_same_contexts(p: Distributions, q: WordCounts | Distributions) -> None:
     """Refuse two sides with other numbers of contexts."""
     if p.n_contexts != q.n_contexts:
-        raise InputError(
-            f"{p.n_contexts} contexts on one side and {q.n_contexts} on the other; take the same ones of both"
-        )
+        problem = f"{p.n_contexts} contexts on one side and {q.n_contexts} on the other; take the same ones of both"
+        raise InputError(problem)

@@ -53,11 +53,6 @@ def energy_distance(first: WordCounts, second: WordCounts, vectors: ArrayLike) -
     vectors : array_like, shape (code, dimension)
         Of every word; a row of zeros or NaN where a word has none. Lengths do not matter.
 
-    Raises
-    ------
-    InputError
-        If contexts differ, or a word's code has no row.
-
     Examples
     --------
     >>> from shannon_game.estimators import cloze

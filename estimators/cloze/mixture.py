@@ -69,11 +69,6 @@ def held_out_mixture(probability: ArrayLike, group: ArrayLike) -> HeldOutMixture
     group : array_like, shape (word,)
         Text of every word; at least two.
 
-    Raises
-    ------
-    InputError
-        For another shape, a value outside [0, 1], a word that no source gives any probability, or a single group.
-
     Examples
     --------
     >>> from shannon_game.estimators import cloze
@@ -101,8 +96,6 @@ def _checked(probability: ArrayLike) -> FloatArray:
         raise InputError("has a value that is no probability in [0, 1]", field="probability")
     if (q.max(axis=1) == 0).any():
         first = int(np.flatnonzero(q.max(axis=1) == 0)[0])
-        raise InputError(
-            f"is 0 under every source at word {first}; give a source that knows every word, as a uniform one",
-            field="probability",
-        )
+        problem = f"is 0 under every source at word {first}; give a source that knows every word, as a uniform one"
+        raise InputError(problem, field="probability")
     return q

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shannon_game.estimators.checks import check_numbers
 from shannon_game.estimators.display import Result
 from shannon_game.estimators.errors import InputError
 
@@ -43,15 +44,7 @@ def paired_difference(
     Groups are drawn with replacement, each with all its contexts; with :math:`D_g` the sum of the changes in group
     :math:`g` and :math:`n_g` its contexts, a sample's mean is :math:`\sum_g D_g / \sum_g n_g`, and the interval is
     between two quantiles of it with equal tails (the cluster bootstrap; Davison and Hinkley 1997, section 3.8).
-
-    Parameters
-    ----------
-    before, after, group : array_like, shape (context,)
-
-    Raises
-    ------
-    InputError
-        If there is no context, the shapes differ, a value is not finite, or the level is not between 0 and 1.
+    `before`, `after` and `group` have one value a context.
 
     Examples
     --------
@@ -69,8 +62,7 @@ def paired_difference(
         )
     if not np.isfinite(first - second).all():
         raise InputError("hold a value that is not finite", field="before, after")
-    if not 0 < level < 1:
-        raise InputError(f"is {level}, should be between 0 and 1", field="level")
+    check_numbers({"level": level}, above=0, below=1)
     _, number = np.unique(labels, return_inverse=True)
     sums, sizes = np.bincount(number, weights=second - first), np.bincount(number)
     n_groups = len(sums)

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shannon_game.estimators.arrays import BoolArray, FloatArray
+from shannon_game.estimators.checks import check_numbers
 from shannon_game.estimators.display import Result
 from shannon_game.estimators.errors import InputError
 
@@ -84,11 +85,6 @@ def group_distance(
     second : array_like of bool, shape (response,)
         Whether the answer is of the second group; the same for all answers of a person.
 
-    Raises
-    ------
-    InputError
-        If shapes differ, a person is in both groups, a group is empty, or no context was answered by both.
-
     Examples
     --------
     >>> from shannon_game.estimators import cloze
@@ -102,7 +98,7 @@ def group_distance(
     for name, values in (("word", code), ("participant", who), ("second", of_second)):
         if values.shape != place.shape:
             raise InputError(f"has shape {values.shape}, `item` has {place.shape}", field=name)
-    _check_permutations(n_permutations)
+    check_numbers({"n_permutations": n_permutations}, at_least=1)
     n_people = int(who.max()) + 1
     share = np.bincount(who, weights=of_second, minlength=n_people) / np.bincount(who, minlength=n_people)
     if ((share > 0) & (share < 1)).any():
@@ -135,11 +131,6 @@ def agreement_spread(
     item, word, participant : array_like, shape (response,)
         See :func:`group_distance`.
 
-    Raises
-    ------
-    InputError
-        If shapes differ, or fewer than two people answered contexts that others answered, too.
-
     Examples
     --------
     >>> from shannon_game.estimators import cloze
@@ -152,7 +143,7 @@ def agreement_spread(
     for name, values in (("word", code), ("participant", who)):
         if values.shape != place.shape:
             raise InputError(f"has shape {values.shape}, `item` has {place.shape}", field=name)
-    _check_permutations(n_permutations)
+    check_numbers({"n_permutations": n_permutations}, at_least=1)
     answers = np.bincount(place)[place]
     key = np.unique(place * (int(code.max()) + 1) + code, return_inverse=True)[1]
     agreement = (np.bincount(key)[key] - 1) / np.maximum(answers - 1, 1)
@@ -175,11 +166,6 @@ def agreement_spread(
         p_value=float((1 + np.sum(np.array(others) >= observed - 1e-12)) / (1 + len(others))),
         n_participants=int(who.max()) + 1,
     )
-
-
-def _check_permutations(n_permutations: int) -> None:
-    if n_permutations < 1:
-        raise InputError(f"is {n_permutations}, should be at least 1", field="n_permutations")
 
 
 def _codes(values: ArrayLike, name: str) -> Ints:

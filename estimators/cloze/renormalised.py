@@ -35,16 +35,6 @@ def renormalised_distributions(
         What to do with different strings that are one word by the rules ("The", "the"): add their probabilities, or
         take the last one's as the paper's code does with equal strings.
 
-    Returns
-    -------
-    Distributions
-        One context for each entry of the model, in the order of its file.
-
-    Raises
-    ------
-    InputError
-        If the study has no log-probabilities of this model, or `same` is something else.
-
     Examples
     --------
     >>> from shannon_game.estimators import cloze

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shannon_game.estimators.arrays import Dataset, FloatArray
+from shannon_game.estimators.checks import check_numbers, named
 from shannon_game.estimators.cloze.study import SAMPLES
 from shannon_game.estimators.errors import InputError, check_memory, unknown_choice
 
@@ -54,17 +55,11 @@ class ClozeSimulation:
 
     def __post_init__(self) -> None:
         """Check every setting."""
-        groups: Any = self.n_groups
-        if not isinstance(groups, int) or isinstance(groups, bool) or not 0 <= groups <= self.n_answers:
-            raise InputError(f"is {groups!r}, should be a whole number from 0 to n_answers", field="n_groups")
-        if not 0 <= self.group_difference <= 1:
-            raise InputError(f"is {self.group_difference!r}, should be between 0 and 1", field="group_difference")
-        for name in ("n_items", "items_per_text", "n_answers", "n_samples"):
-            value: Any = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise InputError(f"is {value!r}, should be a whole number, at least 1", field=name)
-        if self.vocab_size < 10:
-            raise InputError(f"is {self.vocab_size!r}, should be at least 10", field="vocab_size")
+        sizes = named(self, "n_items", "items_per_text", "n_answers", "n_samples")
+        check_numbers(sizes, whole=True, at_least=1)
+        check_numbers(named(self, "n_groups"), whole=True, at_least=0, at_most=self.n_answers)
+        check_numbers(named(self, "group_difference"), at_least=0, at_most=1)
+        check_numbers(named(self, "vocab_size"), whole=True, at_least=10)
         for family in self.families:
             if family not in FAMILIES:
                 raise unknown_choice("family", family, FAMILIES)

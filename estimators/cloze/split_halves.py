@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.checks import check_numbers
 from shannon_game.estimators.cloze.distributions import (
     Distributions,
     TopWords,
@@ -18,7 +19,6 @@ from shannon_game.estimators.cloze.distributions import (
     top_words,
 )
 from shannon_game.estimators.display import Result
-from shannon_game.estimators.errors import InputError
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -63,11 +63,6 @@ def random_split_halves(
         Answers in each part; half of the context's by default (of an odd number one answer is left out, another
         one in each split). A context with fewer than twice as many answers gets none.
 
-    Raises
-    ------
-    InputError
-        If `n_splits` or `size` is not positive.
-
     Examples
     --------
     >>> from shannon_game.estimators import cloze
@@ -78,8 +73,7 @@ def random_split_halves(
            [1, 1, 1, 1]])
     """
     WordCounts.require(counts=counts)
-    if n_splits < 1 or (size is not None and size < 1):
-        raise InputError(f"is {n_splits if n_splits < 1 else size}, should be at least 1", field="n_splits or size")
+    check_numbers({"n_splits": n_splits} | ({} if size is None else {"size": size}), at_least=1)
     answers = np.repeat(np.arange(len(counts.count)), counts.count)
     context = counts.context[answers]
     totals = counts.totals
@@ -121,17 +115,12 @@ def tvd_to_split_halves(
     *,
     remaining: FloatArray | None = None,
 ) -> FloatArray:
-    """TVD of distributions over the same contexts and one half of people, for every split.
+    """TVD of distributions over the same contexts and one half of people, (split, context); NaN without an answer.
 
     Parameters
     ----------
     remaining : ndarray of float, shape (context,), optional
         Mass of `q` on words that no one answered; what is missing to one by default.
-
-    Returns
-    -------
-    ndarray of float, shape (split, context)
-        NaN where a side has no answer.
 
     Examples
     --------

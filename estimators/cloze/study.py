@@ -1,8 +1,4 @@
-"""The cloze study: people's next words (and models') for many contexts, in one ``xarray.Dataset``, one validator.
-
-See :func:`validate_cloze_study` for the variables, and ``shannon_game.estimators.cloze.words`` for how strings become
-words.
-"""
+"""The cloze study: people's next words (and models') for many contexts, in one ``xarray.Dataset``, one validator."""
 
 from __future__ import annotations
 
@@ -14,14 +10,16 @@ from numpy.typing import NDArray
 from shannon_game.estimators.arrays import Dataset
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.estimators.layout import ITEM_ID, item_positions
-from shannon_game.estimators.schema import Range, Schema, Variable, refuse
+from shannon_game.estimators.schema import Range, Schema, Variable, optional, refuse
 
 SAMPLES = "samples"
 """Name of the source whose words are a model's unbiased samples: those that make its distribution."""
 
 _COUNT = Range("0 or more", lowest=0)
 _SHARE = Range("a share between 0 and 1", 0, 1)
-_LOGPROB = Range("a log-probability, at most 0, or NaN where it is not known", highest=1e-5, nan=True, infinite=True)
+_LOGPROB = Range(
+    "a log-probability, at most 0, or NaN where it is not known", highest=1e-5, nan=True, infinite=True, unit="nats"
+)
 
 CLOZE = Schema(
     kind="cloze",
@@ -37,23 +35,21 @@ CLOZE = Schema(
         Variable("word_text", "word", "str", 'as typed, generated or printed; "" is a blank answer', unique=True),
         Variable("response_item", "response", "int", "the item answered", label_of="item"),
         Variable("response_word", "response", "int", "the answer", position_along="word"),
-        Variable("response_count", "response", "int", "participants who gave this answer", needed=False, range=_COUNT),
-        Variable(
+        optional("response_count", "response", "int", "participants who gave this answer", range=_COUNT),
+        optional(
             "response_proportion",
             "response",
             "float",
             "participants who gave it, in studies without counts; the shares of an item need not sum to one",
-            needed=False,
             range=_SHARE,
         ),
-        Variable("participant", "response", "str", "who answered; ``response_count`` is 1 then", needed=False),
-        Variable("participant_group", "response", "str", "group of people that the answer is of", needed=False),
-        Variable(
+        optional("participant", "response", "str", "who answered; ``response_count`` is 1 then"),
+        optional("participant_group", "response", "str", "group of people that the answer is of"),
+        optional(
             "oracle_count",
             "oracle, response",
             "int",
             "of the count, those in a sub-sample published with the study, such as one of two halves",
-            needed=False,
             range=_COUNT,
         ),
         Variable("model", "model", "str", "name of the model", needed="model"),
@@ -66,9 +62,7 @@ CLOZE = Schema(
         Variable(
             "sample_count", "sample", "int", "times drawn; 0 for a word only scored", needed="model", range=_COUNT
         ),
-        Variable(
-            "sample_logprob", "sample", "float", "ln q(word | context)", needed=False, unit="nats", range=_LOGPROB
-        ),
+        optional("sample_logprob", "sample", "float", "ln q(word | context)", range=_LOGPROB),
         Variable("result_name", "result_name", "str", "published list of results", needed="result_name"),
         Variable("result_item", "result", "int", "the item", needed="result_name", label_of="item"),
         Variable("result_list", "result", "int", "the list", needed="result_name", position_along="result_name"),
@@ -93,8 +87,6 @@ def validate_cloze_study(study: Dataset) -> Dataset:
     A study has ``response_count`` or ``response_proportion``. Every item has an answer. Rows stand in the order of
     the data, which the paper's own code depends on. Attribute ``word_rules`` names the rules that make this study's
     strings comparable (:data:`WORD_RULES`).
-
-    {sections}
 
     Examples
     --------

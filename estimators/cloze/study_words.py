@@ -115,11 +115,6 @@ def study_words(
     per : {"item", "entry"}, optional
         Pool a model's samples over its entries for an item, or keep every entry, as the paper's code does.
 
-    Raises
-    ------
-    InputError
-        If a model is not in the study.
-
     Examples
     --------
     >>> from shannon_game.estimators import cloze

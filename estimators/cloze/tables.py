@@ -66,11 +66,6 @@ def cloze_items(
           the model, else of the samples, where a target that was never drawn has an infinite surprisal.
         - ``tvd_NAME``: raw distance to people, biased up; ``tvd_corrected_NAME``: see :func:`tvd_with_baseline`.
 
-    Raises
-    ------
-    InputError
-        If the rules or a model do not exist.
-
     Examples
     --------
     >>> from shannon_game.estimators import cloze
@@ -140,11 +135,6 @@ def cloze_participants(study: Dataset, *, rules: WordRules | str | None = None) 
         One row a participant, in the order of the study: ``participant``; ``n_responses``, and ``n_answers`` of them
         that are words; ``share_target``, those that are the target among the answers to contexts that have one;
         ``agreement``, the mean share of the other people who gave the same answer.
-
-    Raises
-    ------
-    InputError
-        If the study does not say who answered, or the rules do not exist.
 
     Examples
     --------

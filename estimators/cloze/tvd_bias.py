@@ -1,9 +1,4 @@
-r"""How much of a raw TVD between samples is sampling alone, and a correction that needs no model.
-
-TVD is convex, so that between relative frequencies it is biased up: with few answers over many words two samples of
-one distribution share few words. The same-size baseline is the TVD to expect between samples of these very sizes if
-both came from one distribution.
-"""
+"""How much of a raw TVD between samples is sampling alone, and a correction that needs no model."""
 
 from __future__ import annotations
 

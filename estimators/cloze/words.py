@@ -148,9 +148,8 @@ class WordRules:
             try:
                 re.compile(text)
             except re.error as error:
-                raise InputError(
-                    f"{text!r} is no regular expression: {error}", source="word rules", field="drop_matching"
-                ) from error
+                problem = f"{text!r} is no regular expression: {error}"
+                raise InputError(problem, source="word rules", field="drop_matching") from error
         mac_roman: Any = self.mac_roman
         if not isinstance(mac_roman, bool):
             raise InputError(f"is {self.mac_roman!r}, should be true or false", source="word rules", field="mac_roman")
@@ -192,11 +191,6 @@ class NormalisedWords(Result):
 def word_rules(name: str, changes: Mapping[str, Any] | None = None) -> WordRules:
     """Return named rules of :data:`WORD_RULES`, some of their fields changed.
 
-    Raises
-    ------
-    InputError
-        If the name, a field or a value does not exist.
-
     Examples
     --------
     >>> from shannon_game.estimators import cloze
@@ -221,11 +215,6 @@ def normalise_words(strings: Sequence[str] | NDArray[Any], rules: WordRules | st
     ----------
     strings : sequence of str
         As typed, generated or printed; "" is an answer left blank.
-
-    Raises
-    ------
-    InputError
-        If the rules are unknown, or an element is no string: a missing answer should be "" by now.
 
     Examples
     --------

@@ -1,8 +1,4 @@
-"""Resampling of comparison studies, as weights instead of loops.
-
-Every participant's terms on an item are summed once; a replicate is then a weight a participant (and one an item),
-and all replicates are two matrix products, sparse where few of very many participants answered each item.
-"""
+"""Resampling of comparison studies, as weights instead of loops."""
 
 from __future__ import annotations
 
@@ -15,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_array, csr_array
 
 from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.checks import check_numbers
 from shannon_game.estimators.comparison.item_terms import group_terms
 from shannon_game.estimators.comparison.log_means import LOG_MEANS
 from shannon_game.estimators.display import Result
@@ -65,11 +62,6 @@ def half_sample_bootstrap(
     drop : float
         Share of the participants that is dropped, rounded down to whole participants.
 
-    Raises
-    ------
-    InputError
-        If there are no replicates, or nobody would be dropped or left.
-
     Examples
     --------
     >>> from shannon_game.estimators import comparison
@@ -81,10 +73,9 @@ def half_sample_bootstrap(
     """
     table = participant_table(log_term, item, participant)
     n_participants = table.n_participants
-    if not 0 < drop < 1:
-        raise InputError(f"is {drop}, should be a share between 0 and 1", field="drop")
+    check_numbers({"drop": drop}, above=0, below=1)
     n_dropped = int(drop * n_participants)
-    _check_replicates(n_replicates)
+    check_numbers({"n_replicates": n_replicates}, at_least=1)
     if not 0 < n_dropped < n_participants:
         raise InputError(f"is {drop}: of {n_participants} participants {n_dropped} would be dropped", field="drop")
     kept = _in_parts(
@@ -115,11 +106,6 @@ def cluster_bootstrap(
         ln w, nats.
     item, participant : array_like of int, shape (response,)
 
-    Raises
-    ------
-    InputError
-        If there are no replicates or nothing is resampled.
-
     Examples
     --------
     >>> from shannon_game.estimators import comparison
@@ -131,7 +117,7 @@ def cluster_bootstrap(
     """
     if not (resample_participants or resample_items):
         raise InputError("are both false: nothing would be resampled", field="resample_participants, resample_items")
-    _check_replicates(n_replicates)
+    check_numbers({"n_replicates": n_replicates}, at_least=1)
     table = participant_table(log_term, item, participant)
     n_participants, n_items = table.n_participants, table.log_scale.size
 
@@ -168,11 +154,6 @@ def bias_curve(
     ndarray of float, shape (n, repeat) or (player, n, repeat)
         Gaps, nats.
 
-    Raises
-    ------
-    InputError
-        For an unknown estimator, a wrong shape, or an n or n_repeats under 1.
-
     Examples
     --------
     >>> from shannon_game.estimators import comparison
@@ -183,17 +164,14 @@ def bias_curve(
     """
     terms = np.asarray(log_term, dtype=float)
     if terms.ndim not in (2, 3) or terms.size == 0:
-        raise InputError(
-            f"has shape {terms.shape}, should be (item, candidate) or (player, item, candidate) and not empty",
-            field="log_term",
-        )
+        problem = f"has shape {terms.shape}, should be (item, candidate) or (player, item, candidate) and not empty"
+        raise InputError(problem, field="log_term")
     if not n or min(n) < 1:
         raise InputError(f"is {list(n)}, should be numbers of at least 1", field="n")
     if estimator not in LOG_MEANS:
-        raise InputError(
-            f"is {estimator!r}; at every n the log-mean can be one of: {', '.join(LOG_MEANS)}", field="estimator"
-        )
-    _check_replicates(n_repeats)
+        problem = f"is {estimator!r}; at every n the log-mean can be one of: {', '.join(LOG_MEANS)}"
+        raise InputError(problem, field="estimator")
+    check_numbers({"n_repeats": n_repeats}, at_least=1)
     n_items, n_candidates = terms.shape[-2:]
     tables = terms.reshape(-1, n_items, n_candidates)
     largest = tables.max(axis=2)
@@ -272,8 +250,3 @@ def _replicate(
     if kept.size == 0:
         raise InputError("no replicate has an answer: too few participants answered the same items")
     return BootstrapGap(gap_nats=kept, mean_items_lost=lost / n_replicates, n_empty=gaps.size - kept.size)
-
-
-def _check_replicates(n: int) -> None:
-    if n < 1:
-        raise InputError(f"is {n}, should be at least 1", field="replicates")

@@ -1,8 +1,4 @@
-r"""Loss gap of a player to the generator, from importance-sampling terms (Shlegeris et al. 2022, section 4).
-
-The mean over items of the log of the mean of the terms is the gap (eqs. 4-5, ``importance``), or the loss itself where
-the terms lack the factor g(y|c) (eq. 3, ``naive``). :mod:`shannon_game.estimators.comparison.perplexity` derives both.
-"""
+"""Loss gap of a player to the generator, from importance-sampling terms (Shlegeris et al. 2022, section 4)."""
 
 from __future__ import annotations
 
@@ -78,9 +74,8 @@ def _own_log_means(estimator: Callable[[ItemTerms], LogMeans], terms: ItemTerms)
     for name in ("value", "se"):
         shape = np.shape(getattr(means, name))
         if shape != terms.n.shape:
-            raise InputError(
-                f"has shape {shape}, should be {terms.n.shape}: one number an item", source=source, field=name
-            )
+            problem = f"has shape {shape}, should be {terms.n.shape}: one number an item"
+            raise InputError(problem, source=source, field=name)
     return means
 
 
@@ -111,11 +106,6 @@ def estimate_gap(
     draw : array_like of int, shape (response,), optional
         Which draw of the item was shown, where several responses share one; used by ``rao_blackwell``.
 
-    Raises
-    ------
-    InputError
-        For an unknown estimator, wrong shapes, terms that are not finite, or a missing argument of the estimator.
-
     Examples
     --------
     >>> from shannon_game.estimators import comparison
@@ -142,9 +132,8 @@ def estimate_gap(
         if target_logprob is None:
             raise InputError("needs target_logprob", source="estimator 'naive'")
         if np.shape(target_logprob) != terms.log_term.shape:
-            raise InputError(
-                f"has shape {np.shape(target_logprob)}, the terms {terms.log_term.shape}", field="target_logprob"
-            )
+            problem = f"has shape {np.shape(target_logprob)}, the terms {terms.log_term.shape}"
+            raise InputError(problem, field="target_logprob")
         spread_of = means.value - np.asarray(target_logprob, dtype=float)[terms.order[terms.start]]
     n_items = terms.label.size
     return LossGap(

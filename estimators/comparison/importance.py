@@ -62,9 +62,8 @@ def balanced_logprob(logprob: FloatArray, proposal: IntArray, item: IntArray) ->
     own = logprob[proposal, np.arange(proposal.size)]
     if np.isnan(own).any():
         first = int(np.flatnonzero(np.isnan(own))[0])
-        raise InputError(
-            f"is unknown (NaN) at draw {first}, which comes from proposal {proposal[first]}", field="logprob"
-        )
+        problem = f"is unknown (NaN) at draw {first}, which comes from proposal {proposal[first]}"
+        raise InputError(problem, field="logprob")
     size = int(item.max()) + 1
     draws = np.bincount(proposal * size + item, minlength=len(logprob) * size).reshape(-1, size)
     balanced = mixture_logprob(logprob, draws[:, item])
@@ -117,10 +116,6 @@ def drawn_response_mask(study: Dataset) -> BoolArray:
     Left out are responses on people's free answers, which nobody drew with a known probability, and those that compare
     two candidates.
 
-    Returns
-    -------
-    ndarray of bool, shape (response,)
-
     Examples
     --------
     >>> from shannon_game.estimators import comparison
@@ -143,8 +138,6 @@ def drawn_responses(study: Dataset) -> Dataset:
     if drawn.all():
         return study
     if not drawn.any():
-        raise InputError(
-            f"has {drawn.size} responses, and none compares a drawn candidate with the target",
-            source=COMPARISON.source(study),
-        )
+        problem = f"has {drawn.size} responses, and none compares a drawn candidate with the target"
+        raise InputError(problem, source=COMPARISON.source(study))
     return study.isel(response=np.flatnonzero(drawn))

@@ -105,11 +105,6 @@ def group_terms(log_term: ArrayLike, item: ArrayLike) -> ItemTerms:
     item : array_like, shape (response,)
         Labels, integers or strings.
 
-    Raises
-    ------
-    InputError
-        If the shapes differ, there is no term, or a term is NaN or infinite.
-
     Examples
     --------
     >>> from shannon_game.estimators import comparison

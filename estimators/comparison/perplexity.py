@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shannon_game.estimators.arrays import Dataset
+from shannon_game.estimators.checks import check_numbers
 from shannon_game.estimators.comparison.gap import LossGap, estimate_gap
 from shannon_game.estimators.comparison.importance import study_proposals
 from shannon_game.estimators.comparison.item_terms import ItemTerms
@@ -112,11 +113,6 @@ def estimate_perplexity(
     reference : {"reference", "asked"}
         Items over which L_G (and the true loss) is averaged. ``naive`` estimates the loss itself, of the items asked.
 
-    Raises
-    ------
-    InputError
-        For an unknown player, rounding, estimator, generator, uncertainty or reference, or a negative ``n_se``.
-
     Examples
     --------
     >>> from shannon_game.estimators import comparison
@@ -130,8 +126,7 @@ def estimate_perplexity(
         raise unknown_choice("uncertainty", uncertainty, get_args(Uncertainty))
     if reference not in get_args(Reference):
         raise unknown_choice("reference", reference, get_args(Reference))
-    if not n_se >= 0:
-        raise InputError(f"is {n_se}, should be 0 or larger", field="n_se")
+    check_numbers({"n_se": n_se}, at_least=0)
     control = control_model(study, generator, control_only=control_only)
     gap = _gap(study, player, rounding, estimator, control)
     asked = np.isin(study["item"].values, gap.item)
@@ -163,9 +158,8 @@ def _gap(
 ) -> LossGap:
     pairs = response_pairs(study, control=control)
     if estimator == "rao_blackwell" and (study_proposals(study).source > 0).any():
-        raise InputError(
-            "needs candidates that are i.i.d. draws from the generator, all of them", source="estimator 'rao_blackwell'"
-        )
+        problem = "needs candidates that are i.i.d. draws from the generator, all of them"
+        raise InputError(problem, source="estimator 'rao_blackwell'")
     return estimate_gap(
         log_terms(pairs, player, rounding),
         pairs.item,
@@ -178,16 +172,7 @@ def _gap(
 
 
 def true_loss(study: Dataset, player: str, items: NDArray[np.bool_]) -> float:
-    """Exact loss of a player, mean of -ln q(y|c) over some items.
-
-    Parameters
-    ----------
-    items : ndarray of bool, shape (item,)
-
-    Returns
-    -------
-    float
-        Nats a token; NaN for participants whose h(y|c) nobody knows.
+    """Exact loss of a player, mean of -ln q(y|c) over some items (a mask), nats a token; NaN where h(y|c) is unknown.
 
     Examples
     --------
@@ -202,21 +187,7 @@ def true_loss(study: Dataset, player: str, items: NDArray[np.bool_]) -> float:
 
 
 def reference_loss(study: Dataset, control: str, reference: Reference, asked: NDArray[np.bool_]) -> float:
-    """Compute L_G of a control (:func:`control_model`) over the reference items, or over the items that were asked.
-
-    Parameters
-    ----------
-    asked : ndarray of bool, shape (item,)
-
-    Returns
-    -------
-    float
-        Nats a token.
-
-    Raises
-    ------
-    InputError
-        For an unknown choice, or when no item is a reference item.
+    """Compute L_G of a control (:func:`control_model`) over the reference items, or a mask of those asked.
 
     Examples
     --------

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtr
 
 from shannon_game.estimators.arrays import BoolArray, Dataset, FloatArray, IntArray
+from shannon_game.estimators.checks import check_numbers
 from shannon_game.estimators.comparison.reports import log_ratio_from_report
 from shannon_game.estimators.comparison.rounding import RoundingScheme, round_reports
 from shannon_game.estimators.comparison.study import COMPARISON, candidate_tokens, compared_tokens
@@ -129,12 +130,6 @@ def private_belief(
     probability : float
         Of the interval.
 
-    Raises
-    ------
-    InputError
-        If fewer than three people compared two tokens of an item, a report is 0 or 1, or an argument is out of its
-        range.
-
     Examples
     --------
     >>> from shannon_game.estimators import comparison
@@ -144,8 +139,7 @@ def private_belief(
     True
     """
     source = COMPARISON.source(study)
-    if not (np.isfinite(slope) and slope > 0):
-        raise InputError(f"is {slope}, should be a number above 0", source="private_belief", field="slope")
+    check_numbers({"slope": slope}, "private_belief", above=0)
     reports = _reports(study, rounding, source)
     n_people, n_items = (int(each.max(initial=-1)) + 1 for each in (reports.person, reports.item))
     repeated = _repeated(reports)

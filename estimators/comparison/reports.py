@@ -18,16 +18,6 @@ def log_ratio_from_report(report: ArrayLike) -> NDArray[np.float64]:
     report : array_like of float, any shape
         Probability p given to the target *y*, strictly between 0 and 1.
 
-    Returns
-    -------
-    ndarray of float, same shape
-        Nats.
-
-    Raises
-    ------
-    InputError
-        If a report is NaN, 0, 1 or outside: the ratio would be infinite.
-
     Examples
     --------
     >>> from shannon_game.estimators import comparison

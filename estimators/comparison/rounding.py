@@ -39,11 +39,6 @@ class RoundingScheme:
         What a report half-way between two positions becomes: the one with the even index, the
         lower, or the upper one.
 
-    Raises
-    ------
-    InputError
-        If the values are not increasing inside (0, 1), or the other fields do not fit them.
-
     Examples
     --------
     >>> from shannon_game.estimators import comparison
@@ -62,9 +57,8 @@ class RoundingScheme:
         source = f"rounding {self.name!r}"
         values = np.asarray(self.values, dtype=float)
         if not (np.all((values > 0) & (values < 1)) and np.all(np.diff(values) > 0)):
-            raise InputError(
-                f"{list(self.values)} should be increasing and strictly between 0 and 1", source=source, field="values"
-            )
+            problem = f"{list(self.values)} should be increasing and strictly between 0 and 1"
+            raise InputError(problem, source=source, field="values")
         if self.space not in get_args(Space):
             raise unknown_choice("space", self.space, get_args(Space), source=source)
         if self.tie not in get_args(Tie):
@@ -72,11 +66,8 @@ class RoundingScheme:
         if self.positions is not None:
             positions = np.asarray(self.positions, dtype=float)
             if positions.shape != values.shape or not np.all(np.diff(positions) > 0):
-                raise InputError(
-                    f"{list(self.positions)} should be increasing, one per value ({len(self.values)})",
-                    source=source,
-                    field="positions",
-                )
+                problem = f"{list(self.positions)} should be increasing, one per value ({len(self.values)})"
+                raise InputError(problem, source=source, field="positions")
             if self.space == "log_odds" and not np.all((positions > 0) & (positions < 1)):
                 raise InputError("log-odds are finite only strictly between 0 and 1", source=source, field="positions")
 
@@ -97,11 +88,6 @@ def log_odds_scale(name: str, odds: float, *, step_nats: float = 0.1) -> Roundin
         The longest odds that can be reported, above 1 and at most 1e12.
     step_nats : float
         The longest step between two values; the steps are made to fit.
-
-    Raises
-    ------
-    InputError
-        If the odds or the step are out of range, or more than 100,000 values would be needed.
 
     Examples
     --------
@@ -157,11 +143,6 @@ the likelier (below one half the candidate, above it the target)."""
 def rounding_scheme(scheme: RoundingScheme | str) -> RoundingScheme:
     """Look a scheme up by its name in :data:`SCHEMES`; a scheme comes back as it is.
 
-    Raises
-    ------
-    InputError
-        Lists the valid names.
-
     Examples
     --------
     >>> from shannon_game.estimators import comparison
@@ -182,11 +163,6 @@ def round_reports(report: ArrayLike, scheme: RoundingScheme | str) -> NDArray[np
     ----------
     report : array_like of float, any shape
         Probabilities in [0, 1].
-
-    Raises
-    ------
-    InputError
-        If a report is NaN or outside [0, 1], or the scheme is unknown.
 
     Examples
     --------
@@ -215,17 +191,7 @@ def round_reports(report: ArrayLike, scheme: RoundingScheme | str) -> NDArray[np
 
 
 def report_boxes(scheme: RoundingScheme | str) -> NDArray[np.float64]:
-    """Interval of probabilities that each value of a scheme stands for.
-
-    Returns
-    -------
-    ndarray of float, shape (values, 2)
-        Lower and upper edge; the outer edges are 0 and 1.
-
-    Raises
-    ------
-    InputError
-        If the scheme is unknown, or rounds nothing.
+    """Interval of probabilities that each value of a scheme stands for, (values, 2), from 0 to 1.
 
     Examples
     --------

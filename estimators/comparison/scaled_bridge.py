@@ -109,11 +109,6 @@ def scaled_bridge(pool: TokenPool, *, n_groups: int = 20) -> ScaledBridge:
     n_groups : int
         Groups of people that are left out in turn for the standard error.
 
-    Raises
-    ------
-    InputError
-        If there are no reports or answers, fewer than two people, or no item with known tokens on both sides.
-
     Examples
     --------
     h = (.8, .2), g = (.5, .5), y the first token, draws and answers in just these shares, reports twice too large:

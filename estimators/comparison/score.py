@@ -33,11 +33,6 @@ def score(probability_of_truth: ArrayLike, generator_logprob_of_truth: ArrayLike
     generator_logprob_of_truth : array_like of float, broadcastable
         ln g(z|c), nats.
 
-    Raises
-    ------
-    InputError
-        If a probability is outside (0, 1].
-
     Examples
     --------
     >>> from shannon_game.estimators import comparison

@@ -68,11 +68,6 @@ def both_orders(first: ArrayLike, second: ArrayLike) -> tuple[FloatArray, FloatA
     said_nats, lean_nats : ndarray of float, shape (pair,)
         Log-odds of the target, :math:`s`, and of A, :math:`\beta`; NaN without both answers.
 
-    Raises
-    ------
-    InputError
-        If the shapes differ, or a probability is not strictly between 0 and 1.
-
     Examples
     --------
     >>> from shannon_game.estimators import comparison
@@ -82,9 +77,8 @@ def both_orders(first: ArrayLike, second: ArrayLike) -> tuple[FloatArray, FloatA
     """
     a, b = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
     if a.shape != b.shape or a.ndim != 1:
-        raise InputError(
-            f"have shapes {a.shape} and {b.shape}, should have one number a pair each", field="first, second"
-        )
+        problem = f"have shapes {a.shape} and {b.shape}, should have one number a pair each"
+        raise InputError(problem, field="first, second")
     for name, values in (("first", a), ("second", b)):
         bad = ~np.isnan(values) & ~((values > 0) & (values < 1))
         if bad.any():
@@ -108,11 +102,6 @@ def stated_belief(said_nats: ArrayLike, believed_nats: ArrayLike, item: ArrayLik
     said_nats, believed_nats : array_like of float, shape (pair,)
         Log-odds of the target as said (:func:`both_orders`) and as believed, nats; NaN without an answer.
     item : array_like, shape (pair,)
-
-    Raises
-    ------
-    InputError
-        If the shapes differ, or a value is infinite.
 
     Examples
     --------

@@ -1,9 +1,4 @@
-"""The comparison study: one ``xarray.Dataset``, one validator, and the arrays that estimators read.
-
-In a comparison study a participant sees a context *c* and two tokens, the target *y* (the token of
-the text) and a candidate *x* (drawn from the generator *G*), and reports the probability of the
-target. See :func:`validate_comparison_study` for the variables.
-"""
+"""The comparison study: one ``xarray.Dataset``, one validator, and the arrays that estimators read."""
 
 from __future__ import annotations
 
@@ -22,7 +17,7 @@ from shannon_game.estimators.comparison.study_sources import (
 )
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.estimators.layout import HUMAN, ITEM_ID, response_positions
-from shannon_game.estimators.schema import Range, Schema, Variable, refuse
+from shannon_game.estimators.schema import Range, Schema, Variable, optional, refuse
 
 SAME_TOKEN_TOLERANCE_NATS = 1e-6
 """Two log-probabilities of one token under one model differ by no more than this (float32 noise)."""
@@ -31,15 +26,15 @@ SAME_TOKEN_TOLERANCE_NATS = 1e-6
 _SLACK_NATS = 1e-6
 
 # infinite for a whole distribution only: what was drawn or asked has some probability
-_LOGPROB = Range("finite and at most 0, a log-probability", highest=_SLACK_NATS)
+_LOGPROB = Range("finite and at most 0, a log-probability", highest=_SLACK_NATS, unit="nats")
 
 # NaN in empty cells alone, where items have different numbers of candidates: check_sources
-_CANDIDATE_LOGPROB = Range("finite and at most 0, a log-probability", highest=_SLACK_NATS, nan=True)
+_CANDIDATE_LOGPROB = Range("finite and at most 0, a log-probability", highest=_SLACK_NATS, nan=True, unit="nats")
 
-_WHOLE = Range("at most 0, a log-probability", highest=_SLACK_NATS, infinite=True)
+_WHOLE = Range("at most 0, a log-probability", highest=_SLACK_NATS, infinite=True, unit="nats")
 
 # infinite where the generator rules out what a player expects
-_DIVERGENCE = Range("a divergence, at least 0", lowest=-_SLACK_NATS, infinite=True)
+_DIVERGENCE = Range("a divergence, at least 0", lowest=-_SLACK_NATS, infinite=True, unit="nats")
 
 _REPORT = Range(
     "a probability strictly between 0 and 1, because 0 and 1 mean an infinite likelihood ratio", 0, 1, open_ends=True
@@ -56,10 +51,8 @@ COMPARISON = Schema(
         Variable("context", "item", "str", "text before the target"),
         Variable("target_token", "item", "str", "the token of the text, *y*"),
         Variable("candidate_token", "item, candidate", "str", "tokens *x*; drawn i.i.d. from *G*, repeats kept"),
-        Variable("target_logprob", "model, item", "float", "ln p(y|c)", unit="nats", range=_LOGPROB),
-        Variable(
-            "candidate_logprob", "model, item, candidate", "float", "ln p(x|c)", unit="nats", range=_CANDIDATE_LOGPROB
-        ),
+        Variable("target_logprob", "model, item", "float", "ln p(y|c)", range=_LOGPROB),
+        Variable("candidate_logprob", "model, item, candidate", "float", "ln p(x|c)", range=_CANDIDATE_LOGPROB),
         Variable("item_set", "item", "str", 'name of the set in which it was asked, "" if never'),
         Variable("selected", "item", "bool", "passes the study's item filter"),
         Variable("in_reference", "item", "bool", "belongs to the items whose mean -ln g(y) is L_G"),
@@ -68,51 +61,17 @@ COMPARISON = Schema(
         Variable("response_candidate", "response", "int", "the token shown", position_along="candidate"),
         Variable("report", "response", "float", "probability given to the target", range=_REPORT),
         Variable("automatic", "response", "bool", "the site answered by itself: both strings were equal"),
-        Variable(
-            "human_target_logprob",
-            "item",
-            "float",
-            "truth of a simulation: ln h(y|c)",
-            needed=False,
-            unit="nats",
-            range=_LOGPROB,
-        ),
-        Variable(
+        optional("human_target_logprob", "item", "float", "truth of a simulation: ln h(y|c)", range=_LOGPROB),
+        optional(
             "human_candidate_logprob",
             "item, candidate",
             "float",
             "truth of a simulation: ln h(x|c)",
-            needed=False,
-            unit="nats",
             range=_CANDIDATE_LOGPROB,
         ),
-        Variable(
-            "reference_logprob",
-            "item, token",
-            "float",
-            "the generator's whole distribution",
-            needed=False,
-            unit="nats",
-            range=_WHOLE,
-        ),
-        Variable(
-            "kl_nats",
-            "model, item",
-            "float",
-            "exact KL(model || generator)",
-            needed=False,
-            unit="nats",
-            range=_DIVERGENCE,
-        ),
-        Variable(
-            "human_kl_nats",
-            "item",
-            "float",
-            "truth of a simulation: KL(h || g)",
-            needed=False,
-            unit="nats",
-            range=_DIVERGENCE,
-        ),
+        optional("reference_logprob", "item, token", "float", "the generator's whole distribution", range=_WHOLE),
+        optional("kl_nats", "model, item", "float", "exact KL(model || generator)", range=_DIVERGENCE),
+        optional("human_kl_nats", "item", "float", "truth of a simulation: KL(h || g)", range=_DIVERGENCE),
         *SOURCE_VARIABLES,
     ),
 )
@@ -133,8 +92,6 @@ def validate_comparison_study(study: Dataset) -> Dataset:
     may then have different numbers of them, and the cells left over are ``padding``. An answer of batch b is held out
     against the candidates with ``candidate_batch`` < b: the target, and what was a candidate before the answer was
     given.
-
-    {sections}
 
     Examples
     --------
@@ -165,10 +122,6 @@ def same_token(study: Dataset) -> NDArray[np.bool_]:
 
     Equal strings are not enough: a string such as U+FFFD (half a character) stands for many tokens.
 
-    Returns
-    -------
-    ndarray of bool, shape (item, candidate)
-
     Examples
     --------
     >>> from shannon_game.estimators import comparison
@@ -186,14 +139,10 @@ def same_token(study: Dataset) -> NDArray[np.bool_]:
 
 
 def candidate_tokens(study: Dataset) -> IntArray:
-    """Code of each candidate's token within its item: the first position at which the item has it.
+    """Code of each candidate's token within its item, (item, candidate): the first position at which the item has it.
 
     As in :func:`same_token`, tokens are equal when their strings and their log-probabilities under the generator are.
-
-    Returns
-    -------
-    ndarray of int, shape (item, candidate)
-        -1 for the target, -2 for an empty cell.
+    The target has -1, an empty cell -2.
 
     Examples
     --------

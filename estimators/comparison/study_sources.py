@@ -1,7 +1,4 @@
-"""Where candidates come from, and people's free answers: optional variables of a comparison study, and their rules.
-
-Without them candidates are independent draws from the generator, and every report compares one with the target.
-"""
+"""Where candidates come from, and people's free answers: optional variables of a comparison study, and their rules."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from numpy.typing import NDArray
 from shannon_game.estimators.arrays import Dataset, IntArray
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import item_positions
-from shannon_game.estimators.schema import Range, Variable, is_dataset, refuse
+from shannon_game.estimators.schema import Range, Variable, is_dataset, optional, refuse
 
 GENERATOR, PROPOSAL, DISTINCT, ANSWER, PADDING = "generator", "proposal", "distinct", "answer", "padding"
 SOURCES = (GENERATOR, PROPOSAL, DISTINCT, ANSWER, PADDING)
@@ -24,42 +21,38 @@ NOT_A_CANDIDATE = -2
 """What ``answer_candidate`` holds where the token is neither the target nor a candidate."""
 
 _SLACK_NATS = 1e-6  # as in study.py: float32 softmax can round a probability to a hair above one
-_LOGPROB_IF_KNOWN = Range("a log-probability, at most 0, or NaN where unknown", highest=_SLACK_NATS, nan=True)
+_LOGPROB_IF_KNOWN = Range(
+    "a log-probability, at most 0, or NaN where unknown", highest=_SLACK_NATS, nan=True, unit="nats"
+)
 
 SOURCE_VARIABLES = (
-    Variable(
+    optional(
         "candidate_source",
         "item, candidate",
         "str",
         'where the candidate comes from: "generator", "proposal" (another distribution), "distinct" (distinct draws), '
         '"answer" (a free answer), "padding" (no candidate: token "", log-probabilities NaN)',
-        needed=False,
     ),
-    Variable(
+    optional(
         "proposal_logprob",
         "item, candidate",
         "float",
         "ln of the probability that one draw of the item's proposal (a mixture, a tempered generator) gives this token",
-        needed=False,
-        unit="nats",
         range=_LOGPROB_IF_KNOWN,
     ),
-    Variable(
+    optional(
         "inclusion_logprob",
         "item, candidate",
         "float",
         "ln of the probability that this token is among the item's distinct draws",
-        needed=False,
-        unit="nats",
         range=_LOGPROB_IF_KNOWN,
     ),
-    Variable(
+    optional(
         "response_reference",
         "response",
         "int",
         "the token with which ``response_candidate`` was compared: a position along ``candidate``, or -1 for the "
         "target; ``report`` is the probability given to it",
-        needed=False,
     ),
     Variable("answer_item", "answer", "int", "the item answered freely", needed="answer", label_of="item"),
     Variable("answer_participant", "answer", "str", "who answered freely", needed="answer", filled=True),
@@ -144,18 +137,12 @@ def require_generator_draws(study: Dataset, source: str, what: str) -> None:
     """Refuse a study whose candidates are not all draws of the generator, or that compares two of them."""
     other = np.zeros(0, dtype=bool) if all_from_generator(study) else candidate_sources(study) != GENERATOR
     if other.any():
-        raise InputError(
-            f"is not {GENERATOR!r} for {int(other.sum())} candidates; {what} need draws from it",
-            source=source,
-            field="candidate_source",
-        )
+        problem = f"is not {GENERATOR!r} for {int(other.sum())} candidates; {what} need draws from it"
+        raise InputError(problem, source=source, field="candidate_source")
     between = response_references(study) != TARGET_POSITION
     if between.any():
-        raise InputError(
-            f"is a candidate for {int(between.sum())} responses; {what} need comparisons with the target",
-            source=source,
-            field="response_reference",
-        )
+        problem = f"is a candidate for {int(between.sum())} responses; {what} need comparisons with the target"
+        raise InputError(problem, source=source, field="response_reference")
 
 
 def check_sources(study: Dataset, source: str, same: NDArray[np.bool_]) -> None:
@@ -197,11 +184,8 @@ def _check_padding(study: Dataset, source: str, padding: NDArray[np.bool_]) -> N
     empty = padding.all(axis=1)
     if empty.any():
         item = study["item"].values[int(np.flatnonzero(empty)[0])]
-        raise InputError(
-            f"is {PADDING!r} for every candidate of item {item} ({int(empty.sum())} such); at least one is needed",
-            source=source,
-            field="candidate_source",
-        )
+        problem = f"is {PADDING!r} for every candidate of item {item} ({int(empty.sum())} such); at least one is needed"
+        raise InputError(problem, source=source, field="candidate_source")
 
 
 def _check_responses(study: Dataset, source: str, padding: NDArray[np.bool_]) -> None:

@@ -44,11 +44,6 @@ def comparison_items(study: Dataset, players: Sequence[str] | None = None, **set
         - ``gap_nats_NAME`` for each player: the item's loss gap to the generator, ln of the mean term of its responses;
           rough for one item, and too low with few responses.
 
-    Raises
-    ------
-    InputError
-        For an unknown player or setting.
-
     Examples
     --------
     >>> from shannon_game.estimators import comparison
@@ -100,11 +95,6 @@ def comparison_participants(study: Dataset) -> pd.DataFrame:
         generator of their responses alone. With one response per item ``gap_nats`` is the mean log term: it compares
         participants who answered alike, and is no loss. Pairs that the site answered by itself count in ``n_responses``
         and in the gap, as in every estimate, and in nothing else.
-
-    Raises
-    ------
-    InputError
-        If nobody answered.
 
     Examples
     --------

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shannon_game.estimators.arrays import BoolArray, Dataset, FloatArray, IntArray
+from shannon_game.estimators.checks import check_numbers
 from shannon_game.estimators.comparison.importance import drawn_responses, pair_logprob, study_proposals
 from shannon_game.estimators.comparison.reports import log_ratio_from_report, report_from_log_ratio
 from shannon_game.estimators.comparison.rounding import RoundingScheme, round_reports, rounding_scheme
@@ -94,11 +95,6 @@ def control_model(study: Dataset, generator: str | None = None, *, control_only:
         Allow a model that did not draw them: it then supplies g(y) and L_G, while the sampling density in the
         denominator stays that of the model that did.
 
-    Raises
-    ------
-    InputError
-        If the model is not in the study, or did not draw the candidates and ``control_only`` is false.
-
     Examples
     --------
     >>> from shannon_game.estimators import comparison
@@ -130,11 +126,6 @@ def response_pairs(study: Dataset, *, control: str | None = None) -> ResponsePai
     ----------
     control : str, optional
         From :func:`control_model`; by default the model that drew the candidates.
-
-    Raises
-    ------
-    InputError
-        If the study has no response and no item that is asked and selected.
 
     Examples
     --------
@@ -195,16 +186,6 @@ def log_terms(pairs: ResponsePairs, player: str = HUMAN, rounding: RoundingSchem
     rounding : RoundingScheme or str
         Applied to the reports of any player.
 
-    Returns
-    -------
-    ndarray of float, shape (response,)
-        Nats, in the order of ``pairs``.
-
-    Raises
-    ------
-    InputError
-        If the player or the rounding is unknown, or the player is ``human`` and nobody answered.
-
     Examples
     --------
     >>> from shannon_game.estimators import comparison
@@ -217,9 +198,8 @@ def log_terms(pairs: ResponsePairs, player: str = HUMAN, rounding: RoundingSchem
     scheme = rounding_scheme(rounding)
     if player == HUMAN:
         if np.isnan(pairs.report).any():
-            raise InputError(
-                "has no response of a participant; its models can play", source=f"comparison study {pairs.study!r}"
-            )
+            problem = "has no response of a participant; its models can play"
+            raise InputError(problem, source=f"comparison study {pairs.study!r}")
         log_ratio = log_ratio_from_report(round_reports(pairs.report, scheme))
     elif player in pairs.models:
         log_ratio = _rounded_log_ratio(pairs.model_log_ratio[pairs.models.index(player)], scheme)
@@ -238,16 +218,6 @@ def _rounded_log_ratio(log_ratio: FloatArray, scheme: RoundingScheme) -> FloatAr
 def candidate_log_terms(study: Dataset, player: str, rounding: RoundingScheme | str = "none") -> FloatArray:
     """Terms ln w of a model player (or of simulated people) on every stored candidate.
 
-    Returns
-    -------
-    ndarray of float, shape (item, candidate)
-        Nats.
-
-    Raises
-    ------
-    InputError
-        If the player's probabilities are not in the study, or its candidates are not all draws from the generator.
-
     Examples
     --------
     >>> from shannon_game.estimators import comparison
@@ -258,10 +228,8 @@ def candidate_log_terms(study: Dataset, player: str, rounding: RoundingScheme | 
     target_q, candidate_q = player_logprobs(study, player)
     require_generator_draws(study, COMPARISON.source(study), "terms of every candidate")
     if target_q is None or candidate_q is None:
-        raise InputError(
-            f"the study has no log-probabilities of player {player!r}, only its answers",
-            source=COMPARISON.source(study),
-        )
+        problem = f"the study has no log-probabilities of player {player!r}, only its answers"
+        raise InputError(problem, source=COMPARISON.source(study))
     scheme = rounding_scheme(rounding)
     log_ratio = _rounded_log_ratio(candidate_q - target_q[:, None], scheme)
     sampler = study["model"].values.tolist().index(study.attrs["generator"])
@@ -288,11 +256,6 @@ def player_logprobs(study: Dataset, player: str) -> tuple[FloatArray | None, Flo
 def subsample_responses(study: Dataset, n: int, rng: np.random.Generator) -> Dataset:
     """Keep n random responses of every item, without replacement; n candidates of a study that nobody answered.
 
-    Raises
-    ------
-    InputError
-        If n is not positive or an item that was asked has fewer responses (the study fewer candidates).
-
     Examples
     --------
     >>> from shannon_game.estimators import comparison
@@ -301,8 +264,7 @@ def subsample_responses(study: Dataset, n: int, rng: np.random.Generator) -> Dat
     12
     """
     COMPARISON.source(study)
-    if n < 1:
-        raise InputError(f"is {n}, should be at least 1", field="n")
+    check_numbers({"n": n}, at_least=1)
     if study.sizes["response"] == 0:
         if "candidate_source" in study or "answer" in study.dims:
             raise InputError(

@@ -98,12 +98,6 @@ def token_pool(
 ) -> TokenPool:
     """Check the arrays of a :class:`TokenPool`.
 
-    Raises
-    ------
-    InputError
-        If shapes disagree, items do not rise from 0 without gaps, a number of a token or person is none, a number is
-        not finite, or the target is reported on.
-
     Examples
     --------
     >>> from shannon_game.estimators import comparison
@@ -167,11 +161,6 @@ def study_pool(study: Dataset, *, rounding: RoundingScheme | str = "none") -> tu
     pool : TokenPool
     item : ndarray of int, shape (item of the pool,)
         Their positions in the study.
-
-    Raises
-    ------
-    InputError
-        If the study has no free answers, no item with draws and answers, or a rounded report of 0 or 1.
 
     Examples
     --------

@@ -1,6 +1,5 @@
 """Documents: the texts that studies are made from, and corpora that models are scored on."""
 
-from shannon_game.estimators.documents.chosen_contexts import chosen_context_terms, context_choice
 from shannon_game.estimators.documents.clusters import CrossedMean, crossed_mean
 from shannon_game.estimators.documents.corpus import (
     ClusteredMean,
@@ -27,10 +26,8 @@ __all__ = [
     "PooledMean",
     "RulesText",
     "UnitLoss",
-    "chosen_context_terms",
     "clustered_mean",
     "clustered_regression",
-    "context_choice",
     "corpus_scores",
     "crossed_mean",
     "crossed_slope",

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtrit
 
 from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.checks import check_numbers
 from shannon_game.estimators.display import Result
 from shannon_game.estimators.errors import InputError
 
@@ -66,8 +67,7 @@ def answer_numbers(given: ArrayLike, field: str) -> FloatArray:
 
 def t_half_width(se: float, freedom: int, interval: float = 0.9) -> float:
     """Half of the width of an interval by Student's t; NaN without a degree of freedom."""
-    if not 0 < interval < 1:
-        raise InputError(f"is {interval}, should be between 0 and 1", field="probability")
+    check_numbers({"probability": interval}, above=0, below=1)
     return float(se * stdtrit(freedom, (1 + interval) / 2)) if freedom > 0 else np.nan
 
 
@@ -125,11 +125,6 @@ def crossed_mean(
     values : array_like, shape (response,)
         Finite.
     participant, item : array_like, shape (response,)
-
-    Raises
-    ------
-    InputError
-        If there is no value, one is not finite, shapes differ, or the probability is not between 0 and 1.
 
     Examples
     --------

@@ -62,11 +62,6 @@ def clustered_mean(values: ArrayLike, cluster: ArrayLike) -> ClusteredMean:
     values, cluster : array_like, shape (value,)
         Numbers, and labels of their clusters.
 
-    Raises
-    ------
-    InputError
-        If there is no value or the shapes differ.
-
     Examples
     --------
     >>> from shannon_game.estimators import documents
@@ -76,10 +71,8 @@ def clustered_mean(values: ArrayLike, cluster: ArrayLike) -> ClusteredMean:
     numbers = np.asarray(values, dtype=float)
     labels = np.asarray(cluster)
     if numbers.ndim != 1 or numbers.shape != labels.shape or numbers.size == 0:
-        raise InputError(
-            f"has shape {numbers.shape} for clusters of shape {labels.shape}; one or more, and a cluster for each",
-            field="values",
-        )
+        problem = f"has shape {numbers.shape} for clusters of shape {labels.shape}; one or more, and a cluster for each"
+        raise InputError(problem, field="values")
     member = np.unique(labels, return_inverse=True)[1]
     return _ratio(np.bincount(member, weights=numbers).astype(float), np.bincount(member).astype(float))
 
@@ -107,11 +100,6 @@ def corpus_scores(
     document : array_like, shape (token,)
     n_bytes : float, optional
         UTF-8 bytes of the scored text.
-
-    Raises
-    ------
-    InputError
-        If there is no token, the shapes differ, or a log-probability is not finite.
 
     Examples
     --------
@@ -167,11 +155,6 @@ def unit_loss(total_nats: ArrayLike, n_units: ArrayLike) -> UnitLoss:
     total_nats : array_like of float, shape (document,)
         Sum of -ln q over the tokens of each document.
     n_units : array_like of float, shape (document,)
-
-    Raises
-    ------
-    InputError
-        If there is no document, the shapes differ, a loss is not finite, or a number of units is negative.
 
     Examples
     --------

@@ -70,12 +70,6 @@ def crossed_slope(
     item_levels : bool
         Let every item have a level, too: the slope is then that of people who met an item at different x.
 
-    Raises
-    ------
-    InputError
-        If a value is not finite, shapes differ, x is the same in all answers of every person, or the probability is not
-        between 0 and 1.
-
     Examples
     --------
     >>> from shannon_game.estimators import documents

@@ -100,11 +100,6 @@ def guess_bounds(
     vocab_size : int, optional
         Words that can be guessed.
 
-    Raises
-    ------
-    InputError
-        For ranks that are none, shapes that differ, a word not found without `n_tried`, or too small a vocabulary.
-
     Examples
     --------
     >>> from shannon_game.estimators import rankings

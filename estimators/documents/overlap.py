@@ -46,11 +46,6 @@ def ngram_overlap(texts: Sequence[str], training_texts: Iterable[str], *, n: int
     n : int, optional
         13 is the length with which Brown et al. (2020, appendix C) looked for test sets in training data.
 
-    Raises
-    ------
-    InputError
-        If n is below 1 or there is no text.
-
     Examples
     --------
     >>> from shannon_game.estimators import documents

@@ -69,11 +69,6 @@ def pooled_mean(estimate: ArrayLike, se: ArrayLike, *, probability: float = 0.9)
     estimate, se : array_like, shape (study,)
         Such as losses in bits a character, and their standard errors; at least two studies.
 
-    Raises
-    ------
-    InputError
-        If shapes differ, there are fewer than two studies, a value is not finite, or a standard error not above 0.
-
     Examples
     --------
     >>> from shannon_game.estimators import documents
@@ -149,8 +144,6 @@ def validate_estimates_study(study: Dataset) -> Dataset:
     {variables}
 
     Attribute ``units`` says the unit, where it is known.
-
-    {sections}
 
     Examples
     --------

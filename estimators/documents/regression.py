@@ -81,12 +81,6 @@ def clustered_regression(
     cluster, other_cluster : array_like, shape (value,)
         Names of groups whose values depend on each other, such as texts, and of a second kind, such as people.
 
-    Raises
-    ------
-    InputError
-        If a value is not finite, shapes differ, a column follows from the others, or there are too few values or
-        clusters.
-
     Examples
     --------
     >>> from shannon_game.estimators import documents

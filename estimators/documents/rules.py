@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from shannon_game.estimators.checks import check_numbers
 from shannon_game.estimators.display import Result
 from shannon_game.estimators.errors import InputError
 
@@ -68,20 +69,13 @@ def rules_texts(
     n_steps : int
         Rules from which the answer follows: 1 says it; with 2 the thing asked for is a thing of that colour.
 
-    Raises
-    ------
-    InputError
-        If there are not enough names for so many rules of so many steps, or a number is out of range.
-
     Examples
     --------
     >>> from shannon_game.estimators import documents
     >>> documents.rules_texts(1, n_noise=[0], n_rules=1, n_steps=1, seed=1)[0].text
     'Every gazzer is green. The colour of the gazzer is green'
     """
-    for field, value, least in (("n_texts", n_texts, 1), ("n_rules", n_rules, 1), ("n_steps", n_steps, 1)):
-        if value < least:
-            raise InputError(f"is {value}, should be at least {least}", field=field)
+    check_numbers({"n_texts": n_texts, "n_rules": n_rules, "n_steps": n_steps}, at_least=1)
     if not n_noise or min(n_noise) < 0:
         raise InputError(f"is {list(n_noise)}, should be numbers of 0 or more", field="n_noise")
     if n_rules * n_steps > len(_THINGS):

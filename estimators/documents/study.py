@@ -35,8 +35,6 @@ def validate_documents_study(study: Dataset) -> Dataset:
 
     Attribute ``data_sha256`` is the hash of what was read.
 
-    {sections}
-
     Examples
     --------
     >>> from shannon_game.estimators import documents
@@ -62,11 +60,6 @@ def validate_documents_study(study: Dataset) -> Dataset:
 
 def document_tokens(study: Dataset, document: int) -> list[str]:
     """Tokens of one document, by its position, of a study that has them.
-
-    Raises
-    ------
-    InputError
-        If the study has no tokens.
 
     Examples
     --------
@@ -105,11 +98,8 @@ def _check_tokens(study: Dataset, source: str) -> None:
         )
     for position, text in enumerate(study["text"].values.tolist()):
         if "".join(document_tokens(study, position)) != text:
-            raise InputError(
-                f"of document {study['document'].values[position]!r} do not give its text when joined",
-                source=source,
-                field="token",
-            )
+            problem = f"of document {study['document'].values[position]!r} do not give its text when joined"
+            raise InputError(problem, source=source, field="token")
 
 
 def _are_groups(documents: NDArray[np.integer], n_documents: int) -> bool:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shannon_game.estimators.arrays import BoolArray, FloatArray
+from shannon_game.estimators.checks import check_numbers
 from shannon_game.estimators.display import Result
 from shannon_game.estimators.errors import InputError
 
@@ -72,11 +73,6 @@ def wilson_interval(n_hits: ArrayLike, n: ArrayLike, *, probability: float = 0.9
     n_hits, n : array_like, same shape
         Whole numbers, or effective ones; 0 <= n_hits <= n, n > 0.
 
-    Raises
-    ------
-    InputError
-        If counts are impossible or the probability is not between 0 and 1.
-
     Examples
     --------
     >>> from shannon_game.estimators import guesses
@@ -87,7 +83,8 @@ def wilson_interval(n_hits: ArrayLike, n: ArrayLike, *, probability: float = 0.9
     hits, total = np.asarray(n_hits, dtype=float), np.asarray(n, dtype=float)
     if not ((hits >= 0) & (hits <= total) & (total > 0)).all():
         raise InputError("should have 0 <= n_hits <= n and n > 0 everywhere", field="n_hits, n")
-    z = NormalDist().inv_cdf((1 + checked_probability(probability)) / 2)
+    check_numbers({"probability": probability}, above=0, below=1)
+    z = NormalDist().inv_cdf((1 + probability) / 2)
     share = hits / total
     middle = share + z**2 / (2 * total)
     half = z * np.sqrt(share * (1 - share) / total + z**2 / (4 * total**2))
@@ -101,19 +98,13 @@ def wilson_interval(n_hits: ArrayLike, n: ArrayLike, *, probability: float = 0.9
 def enough_answers(participant: ArrayLike, minimum: int) -> BoolArray:
     """Guesses, (response,), of participants who gave at least `minimum` (50 in the paper).
 
-    Raises
-    ------
-    InputError
-        If `minimum` is negative.
-
     Examples
     --------
     >>> from shannon_game.estimators import guesses
     >>> guesses.enough_answers(["Ann", "Ann", "Bo"], minimum=2)
     array([ True,  True, False])
     """
-    if minimum < 0:
-        raise InputError(f"is {minimum}, should be at least 0", field="minimum")
+    check_numbers({"minimum": minimum}, at_least=0)
     code, count = np.unique(np.asarray(participant), return_inverse=True, return_counts=True)[1:]
     return count[code] >= minimum
 
@@ -121,16 +112,7 @@ def enough_answers(participant: ArrayLike, minimum: int) -> BoolArray:
 def participant_accuracy(
     correct: ArrayLike, participant: ArrayLike, *, probability: float = 0.95
 ) -> ParticipantAccuracy:
-    """Accuracy of every participant with Wilson's interval.
-
-    Parameters
-    ----------
-    correct, participant : array_like, shape (response,)
-
-    Raises
-    ------
-    InputError
-        If there are no guesses, or shapes differ.
+    """Accuracy of every participant with Wilson's interval, from one value a guess: `correct`, `participant`.
 
     Examples
     --------
@@ -162,16 +144,8 @@ def pooled_accuracy(
 
     Both are resampled at once, the pigeonhole bootstrap (Owen 2007): a guess counts as often as its participant times
     its document were drawn. Where every document was seen by one participant, as in most of the game's, it errs on the
-    wide side, as the noise of single guesses is counted up to three times.
-
-    Parameters
-    ----------
-    correct, participant, document : array_like, shape (response,)
-
-    Raises
-    ------
-    InputError
-        If there are no guesses, shapes differ, or a number is out of range.
+    wide side, as the noise of single guesses is counted up to three times. `correct`, `participant` and `document` have
+    one value a guess.
 
     Examples
     --------
@@ -183,7 +157,8 @@ def pooled_accuracy(
     """
     right, who, where = checked_columns(correct, participant=participant, document=document)
     n, hits = right.size, float(right.sum())
-    tail = (1 - checked_probability(probability)) / 2
+    check_numbers({"probability": probability}, above=0, below=1)
+    tail = (1 - probability) / 2
     replicates = bootstrap_accuracy(right, who, where, n_replicates=n_replicates, rng=rng)
     wilson = wilson_interval(hits, n, probability=probability)
     own = participant_accuracy(right, who).accuracy
@@ -219,8 +194,7 @@ def bootstrap_accuracy(
     """Pooled accuracy with participants and documents drawn with replacement; empty replicates are left out."""
     if not (resample_participants or resample_documents):
         raise InputError("are both false: nothing would be resampled", field="resample_participants/documents")
-    if n_replicates < 1:
-        raise InputError(f"is {n_replicates}, should be at least 1", field="n_replicates")
+    check_numbers({"n_replicates": n_replicates}, at_least=1)
     right, who, where = checked_columns(correct, participant=participant, document=document)
     people, person = np.unique(who, return_inverse=True)
     places, place = np.unique(where, return_inverse=True)
@@ -265,11 +239,6 @@ def bayesian_bootstrap_accuracy(
         From 0 to 1.
     cluster : array_like, shape (guess,)
 
-    Raises
-    ------
-    InputError
-        If there are no guesses or draws, or shapes differ.
-
     Examples
     --------
     >>> from shannon_game.estimators import guesses
@@ -278,8 +247,7 @@ def bayesian_bootstrap_accuracy(
     ... ).round(2)
     array([0.71, 0.53, 0.8 ])
     """
-    if n_draws < 1:
-        raise InputError(f"is {n_draws}, should be at least 1", field="n_draws")
+    check_numbers({"n_draws": n_draws}, at_least=1)
     right, where = checked_columns(hit, cluster=cluster)
     code = np.unique(where, return_inverse=True)[1]
     weight = rng.dirichlet(np.ones(int(code.max()) + 1), size=n_draws)
@@ -301,10 +269,3 @@ def checked_columns(correct: ArrayLike, **columns: ArrayLike) -> list[NDArray[An
         # fixed-width strings sort ten times faster than objects
         found.append(array.astype(str) if array.dtype == object else array)
     return found
-
-
-def checked_probability(value: float) -> float:
-    """Refuse a probability that is not between 0 and 1."""
-    if not 0 < value < 1:
-        raise InputError(f"is {value}, should be between 0 and 1", field="probability")
-    return value

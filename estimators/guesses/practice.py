@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.checks import check_numbers
 from shannon_game.estimators.display import Result
 from shannon_game.estimators.errors import InputError
-from shannon_game.estimators.guesses.accuracy import checked_columns, checked_probability, times_drawn
+from shannon_game.estimators.guesses.accuracy import checked_columns, times_drawn
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -61,11 +62,6 @@ def practice_curve(
     starts : sequence of int
         First `n_before` of every bin, rising from 0; the last bin has no end.
 
-    Raises
-    ------
-    InputError
-        If there are no guesses, shapes differ, or the bins do not start at 0 and rise.
-
     Examples
     --------
     >>> from shannon_game.estimators import guesses
@@ -74,13 +70,13 @@ def practice_curve(
     >>> curve.accuracy, curve.excess.round(3)
     (array([0.5, 0.5]), array([0., 0.]))
     """
-    if n_replicates < 1:
-        raise InputError(f"is {n_replicates}, should be at least 1", field="n_replicates")
+    check_numbers({"n_replicates": n_replicates}, at_least=1)
+    check_numbers({"probability": probability}, above=0, below=1)
     right, who, before = checked_columns(correct, participant=participant, n_before=n_before)
     edges = np.asarray(starts)
     if not edges.size or edges[0] != 0 or (np.diff(edges) <= 0).any():
         raise InputError(f"are {list(starts)}, should rise from 0", field="starts")
-    tail = (1 - checked_probability(probability)) / 2
+    tail = (1 - probability) / 2
     code = np.unique(who, return_inverse=True)[1]
     # numbers of bins that hold a guess, so that none is empty
     used, column = np.unique(np.searchsorted(edges, before, side="right") - 1, return_inverse=True)

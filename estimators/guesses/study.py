@@ -1,8 +1,4 @@
-"""The guess study: people guess the next token of a document, and each guess is right or wrong.
-
-One ``xarray.Dataset``, one validator, and what estimators and models read from it. See :func:`validate_guess_study` for
-the variables.
-"""
+"""The guess study: people guess the next token of a document, and each guess is right or wrong."""
 
 from __future__ import annotations
 
@@ -14,14 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 from shannon_game.estimators.arrays import Dataset
 from shannon_game.estimators.documents.tokens import is_word_token
 from shannon_game.estimators.errors import InputError, unknown_choice
-from shannon_game.estimators.schema import Range, Schema, Variable, refuse
+from shannon_game.estimators.schema import Range, Schema, Variable, optional, refuse
 
 STORED_TOKENS = ("visible", "word")
 """Which tokens a stored accuracy may be of."""
 
 _COUNT = Range("at least 0", lowest=0)
 _HIT = Range("from 0 to 1, or NaN where it was not asked", 0, 1, nan=True)
-_SURPRISAL = Range("finite and at least 0, or NaN where it was not asked", lowest=0, nan=True)
+_SURPRISAL = Range("finite and at least 0, or NaN where it was not asked", lowest=0, nan=True, unit="nats")
 
 GUESSES = Schema(
     kind="guess",
@@ -36,27 +32,20 @@ GUESSES = Schema(
         Variable("response_item", "response", "int", "the item", label_of="item"),
         Variable("correct", "response", "bool", "the guess is the target"),
         Variable("n_before", "response", "int", "guesses that the participant gave before, whatever became of them"),
-        Variable("target_token", "item", "str", "the token of the text", needed=False),
-        Variable("guess", "response", "str", "the token guessed", needed=False),
+        optional("target_token", "item", "str", "the token of the text"),
+        optional("guess", "response", "str", "the token guessed"),
         Variable("text", "document", "str", "the whole document", needed="target_start"),
         Variable("target_start", "item", "int", "characters of ``text`` before the target", needed="text"),
         Variable("model", "model", "str", "name of a language model that played the items", needed="model"),
-        Variable(
+        optional(
             "model_hit",
             "model, item",
             "float",
             "1 its most probable token is the target, 0 it is not; a share for a tie",
-            needed=False,
             range=_HIT,
         ),
-        Variable(
-            "target_surprisal_nats",
-            "model, item",
-            "float",
-            "-ln p(target | the text before it)",
-            needed=False,
-            unit="nats",
-            range=_SURPRISAL,
+        optional(
+            "target_surprisal_nats", "model, item", "float", "-ln p(target | the text before it)", range=_SURPRISAL
         ),
         Variable("stored_model", "stored", "str", "a language model whose accuracy others published", needed="stored"),
         Variable(
@@ -87,8 +76,6 @@ def validate_guess_study(study: Dataset) -> Dataset:
 
     A participant may guess at an item more than once; every guess counts, loaders decide what to keep, and
     :func:`repeated_guesses` finds them.
-
-    {sections}
 
     Examples
     --------
@@ -195,11 +182,6 @@ def repeated_guesses(study: Dataset) -> NDArray[np.bool_]:
 def guess_contexts(study: Dataset) -> list[str]:
     """Return the text before every item's target, in the order of the items: what a language model is asked to go on.
 
-    Raises
-    ------
-    InputError
-        If the study has no texts.
-
     Examples
     --------
     >>> from shannon_game.estimators import guesses
@@ -230,11 +212,6 @@ def with_model_answers(
     target_surprisal_nats : array_like of float, shape (item,), optional
         -ln p(target | the text before it), NaN where it was not asked.
 
-    Raises
-    ------
-    InputError
-        If the name is taken, the arrays do not have one value an item, or a value is out of range.
-
     Examples
     --------
     >>> from shannon_game.estimators import guesses
@@ -254,9 +231,8 @@ def with_model_answers(
     for name, column in columns.items():
         values = np.full(n_items, np.nan) if column is None else np.asarray(column, dtype=float)
         if values.shape != (n_items,):
-            raise InputError(
-                f"has shape {values.shape}, should be ({n_items},), one an item", source=source, field=name
-            )
+            problem = f"has shape {values.shape}, should be ({n_items},), one an item"
+            raise InputError(problem, source=source, field=name)
         before = study[name].values if name in study else np.full((len(there), n_items), np.nan)
         added[name] = (("model", "item"), np.concatenate([before, values[None]]))
     others = study.drop_vars([name for name in (*columns, "model") if name in study])

@@ -6,7 +6,7 @@ from shannon_game.estimators.rankings.perplexity import (
     approximate_perplexity,
     reference_log_probability,
 )
-from shannon_game.estimators.rankings.ranks import match_tokens, rank_at, ranks_among, ranks_from_logits
+from shannon_game.estimators.rankings.ranks import match_tokens, rank_at, ranks_among
 from shannon_game.estimators.rankings.scores import (
     average_score,
     exponential_score,
@@ -37,7 +37,6 @@ __all__ = [
     "paired_separation",
     "rank_at",
     "ranks_among",
-    "ranks_from_logits",
     "reciprocal_score",
     "reference_log_probability",
     "score_study",

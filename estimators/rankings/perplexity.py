@@ -51,10 +51,8 @@ def log_probability_bound(logprob: ArrayLike) -> FloatArray:
     left = 1.0 - np.exp(values).sum(axis=1, where=~np.isnan(values))
     if (left < -_MASS_SLACK).any():
         row = int(np.argmin(left))
-        raise InputError(
-            f"adds up to a probability of {1 - left[row]:.4f} at token {row}; are these natural logarithms?",
-            field="logprob",
-        )
+        problem = f"adds up to a probability of {1 - left[row]:.4f} at token {row}; are these natural logarithms?"
+        raise InputError(problem, field="logprob")
     with np.errstate(divide="ignore"):
         bound: FloatArray = np.minimum(_last(values), np.log(np.maximum(left, 0.0)))
     return bound
@@ -88,11 +86,6 @@ def reference_log_probability(
     variants : {"first", "sum"}
         Where several ranked tokens match (white space around the same string): the first's probability (the thesis),
         or the sum of all of them.
-
-    Raises
-    ------
-    InputError
-        For an unknown choice, a policy without what it needs, or values that are no log-probabilities.
 
     Examples
     --------
@@ -166,11 +159,6 @@ def approximate_perplexity(
         See :func:`reference_log_probability`.
     **settings
         Its other arguments.
-
-    Raises
-    ------
-    InputError
-        If there is no token, or as :func:`reference_log_probability`.
 
     Examples
     --------

@@ -1,7 +1,4 @@
-"""Where a reference token stands among a model's ranked tokens.
-
-A rank is a float: 1 is the most probable token, ``inf`` a token that is not among the ranked ones.
-"""
+"""Where a reference token stands among a model's ranked tokens."""
 
 from __future__ import annotations
 
@@ -11,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shannon_game.estimators.arrays import BoolArray, FloatArray
+from shannon_game.estimators.checks import check_numbers
 from shannon_game.estimators.errors import InputError, unknown_choice
 
 Match = Literal["stripped", "exact", "id"]
@@ -32,11 +30,6 @@ def match_tokens(reference: ArrayLike, ranked: ArrayLike, *, match: Match | str 
         ``"stripped"`` compares strings without the white space around them, case-sensitive (the thesis); several ranked
         tokens can then be the reference. ``"exact"`` compares strings as they are, ``"id"`` ids.
 
-    Raises
-    ------
-    InputError
-        For an unknown `match`, shapes that do not fit, or ids that are not integers.
-
     Examples
     --------
     >>> from shannon_game.estimators import rankings
@@ -48,10 +41,8 @@ def match_tokens(reference: ArrayLike, ranked: ArrayLike, *, match: Match | str 
         raise unknown_choice("match", match, MATCHES)
     wanted, listed = np.asarray(reference), np.asarray(ranked)
     if listed.ndim != 2 or wanted.shape != listed.shape[:1]:
-        raise InputError(
-            f"has shape {listed.shape} for reference tokens of shape {wanted.shape}; (token, rank) is needed",
-            field="ranked",
-        )
+        problem = f"has shape {listed.shape} for reference tokens of shape {wanted.shape}; (token, rank) is needed"
+        raise InputError(problem, field="ranked")
     if match == "id":
         for name, values in (("reference", wanted), ("ranked", listed)):
             if values.dtype.kind not in "iu":
@@ -93,11 +84,6 @@ def ranks_among(
     ndarray of float, shape (token,)
         From 1; ``inf`` where there is no hit. Half ranks occur with "middle".
 
-    Raises
-    ------
-    InputError
-        For an unknown `tie`, missing or misshapen log-probabilities, or a negative tolerance.
-
     Examples
     --------
     >>> from shannon_game.estimators import rankings
@@ -108,8 +94,7 @@ def ranks_among(
     found = np.asarray(hit, dtype=bool)
     if tie not in TIES:
         raise unknown_choice("tie", tie, TIES)
-    if tolerance_nats < 0:
-        raise InputError(f"is {tolerance_nats}, should be 0 or more", field="tolerance_nats")
+    check_numbers({"tolerance_nats": tolerance_nats}, at_least=0)
     position = found.argmax(axis=1)
     missing = ~found.any(axis=1)
     if tie == "listed":
@@ -118,53 +103,9 @@ def ranks_among(
         raise InputError(f"is needed with shape {found.shape} for tie={tie!r}", field="logprob")
     values = np.asarray(logprob, dtype=float)
     own = np.take_along_axis(values, position[:, None], axis=1)
-    rank = _rank_by_value(values, own, tie, tolerance_nats)
-    return np.where(missing, np.inf, rank)
-
-
-def ranks_from_logits(
-    logits: ArrayLike, reference_id: ArrayLike, *, tie: Tie | str = "worst", tolerance: float = 0.0
-) -> FloatArray:
-    """Rank of the reference token in a whole vocabulary.
-
-    Parameters
-    ----------
-    logits : array_like, shape (..., vocabulary)
-        Logits or log-probabilities: only their order matters, so that any positive temperature gives the same ranks.
-    reference_id : array_like of int, shape (...)
-    tie : {"best", "middle", "worst"}
-        Place among tokens whose values are at most `tolerance` apart.
-
-    Raises
-    ------
-    InputError
-        For an unknown `tie`, an id outside the vocabulary, or values that are NaN.
-
-    Examples
-    --------
-    >>> from shannon_game.estimators import rankings
-    >>> rankings.ranks_from_logits([[2.0, 1.0, 1.0]], [2], tie="middle")
-    array([2.5])
-    """
-    if tie not in TIES[1:]:
-        raise unknown_choice("tie", tie, TIES[1:])
-    values, wanted = np.asarray(logits), np.asarray(reference_id)
-    if values.shape[:-1] != wanted.shape:
-        raise InputError(f"has shape {wanted.shape}, the logits have {values.shape}", field="reference_id")
-    if wanted.size and (wanted.min() < 0 or wanted.max() >= values.shape[-1]):
-        raise InputError(f"should be 0 to {values.shape[-1] - 1}, the ids of the vocabulary", field="reference_id")
-    if np.isnan(values).any():
-        raise InputError("has NaN, which has no rank", field="logits")
-    own = np.take_along_axis(values, wanted[..., None], axis=-1)
-    return _rank_by_value(values, own, tie, tolerance)
-
-
-def _rank_by_value(values: NDArray[Any], own: NDArray[Any], tie: str, tolerance: float) -> FloatArray:
-    above = (values > own + tolerance).sum(axis=-1).astype(float)
-    tied = (np.abs(values - own) <= tolerance).sum(axis=-1) - 1.0
+    tied = (np.abs(values - own) <= tolerance_nats).sum(axis=-1) - 1.0
     extra = {"best": 0.0, "middle": tied / 2, "worst": tied}[tie]
-    rank: FloatArray = 1.0 + above + extra
-    return rank
+    return np.where(missing, np.inf, 1.0 + (values > own + tolerance_nats).sum(axis=-1) + extra)
 
 
 def rank_at(rank: ArrayLike, k: int) -> FloatArray:
@@ -185,10 +126,8 @@ def checked_ranks(rank: ArrayLike) -> FloatArray:
     """Ranks as an array, refused where one is under 1 or NaN."""
     ranks = np.asarray(rank, dtype=float)
     if not (ranks >= 1).all():
-        raise InputError(
-            f"has {ranks[~(ranks >= 1)].ravel()[0]}, should be 1 or more, inf for a token that is not ranked",
-            field="rank",
-        )
+        problem = f"has {ranks[~(ranks >= 1)].ravel()[0]}, should be 1 or more, inf for a token that is not ranked"
+        raise InputError(problem, field="rank")
     return ranks
 
 

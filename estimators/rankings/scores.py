@@ -54,11 +54,6 @@ def reciprocal_score(rank: ArrayLike) -> FloatArray:
 def exponential_score(rank: ArrayLike, decay: float) -> FloatArray:
     """Exponential score :math:`e^{-a (r - 1)}` with `a` = `decay` > 0; 0 for a token that is not ranked.
 
-    Raises
-    ------
-    InputError
-        If `decay` is not above 0.
-
     Examples
     --------
     >>> from shannon_game.estimators import rankings

@@ -19,6 +19,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shannon_game.estimators.checks import check_numbers
 from shannon_game.estimators.display import Result
 from shannon_game.estimators.errors import InputError
 
@@ -57,11 +58,6 @@ def paired_separation(first: ArrayLike, second: ArrayLike, *, level: float = 0.0
     level, power : float
         Of the two-sided test whose windows are counted, inside (0, 1).
 
-    Raises
-    ------
-    InputError
-        For other shapes, a value that is not finite, fewer than 2 windows, or a level or power outside (0, 1).
-
     Examples
     --------
     >>> from shannon_game.estimators import rankings
@@ -76,9 +72,7 @@ def paired_separation(first: ArrayLike, second: ArrayLike, *, level: float = 0.0
     for name, values in (("first", a), ("second", b)):
         if not np.isfinite(values).all():
             raise InputError(f"has {int((~np.isfinite(values)).sum())} values that are not finite", field=name)
-    for name, share in (("level", level), ("power", power)):
-        if not 0 < share < 1:
-            raise InputError(f"is {share}, should be between 0 and 1", field=name)
+    check_numbers({"level": level, "power": power}, above=0, below=1)
     differences = a - b
     mean, sd = float(differences.mean()), float(differences.std(ddof=1))
     # equal differences leave a rounding error as their spread

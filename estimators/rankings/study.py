@@ -1,8 +1,4 @@
-"""The ranking study: one ``xarray.Dataset``, one validator, and the scores of its tokens.
-
-In a ranking study a language model ranks the tokens that may follow a context, and a reference token of a text is
-looked up in that ranking. See :func:`validate_ranking_study` for the variables.
-"""
+"""The ranking study: one ``xarray.Dataset``, one validator, and the scores of its tokens."""
 
 from __future__ import annotations
 
@@ -20,7 +16,7 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.rankings.perplexity import Censoring, reference_log_probability
 from shannon_game.estimators.rankings.ranks import Match, Tie, match_tokens, rank_at, ranks_among
 from shannon_game.estimators.rankings.scores import DECAYS, exponential_score, linear_score, reciprocal_score
-from shannon_game.estimators.schema import Range, Schema, Variable
+from shannon_game.estimators.schema import Range, Schema, Variable, optional
 
 _KEY = ("model", "text", "context_length", "window", "position")
 # APIs round log-probabilities, and float32 softmax can round a probability to a hair above one
@@ -48,24 +44,22 @@ RANKINGS = Schema(
         Variable(
             "ranked_logprob", "token, rank", "float", "their ln p, not increasing; NaN after the last", unit="nats"
         ),
-        Variable("generated_token", "token", "str", 'the token that was sampled there; "" for none', needed=False),
-        Variable("reference_id", "token", "int", "id of the reference token", needed=False),
-        Variable("ranked_id", "token, rank", "int", "ids of the ranked tokens; -1 after the last", needed=False),
-        Variable(
+        optional("generated_token", "token", "str", 'the token that was sampled there; "" for none'),
+        optional("reference_id", "token", "int", "id of the reference token"),
+        optional("ranked_id", "token, rank", "int", "ids of the ranked tokens; -1 after the last"),
+        optional(
             "reference_logprob",
             "token",
             "float",
             "ln p of the reference token, of the whole vocabulary",
-            needed=False,
             unit="nats",
             range=Range("a log-probability, at most 0", highest=_SLACK_NATS, infinite=True),
         ),
-        Variable(
+        optional(
             "reference_rank",
             "token",
             "float",
             "its rank in the whole vocabulary; halves for ties",
-            needed=False,
             range=Range("1 or more", lowest=1, infinite=True),
         ),
     ),
@@ -84,8 +78,6 @@ def validate_ranking_study(study: Dataset) -> Dataset:
 
     Other variables are left alone.
 
-    {sections}
-
     Examples
     --------
     >>> from shannon_game.estimators import rankings
@@ -101,11 +93,8 @@ def validate_ranking_study(study: Dataset) -> Dataset:
     for row, key in enumerate(zip(*(study[name].values.tolist() for name in _KEY), strict=True)):
         if seen.setdefault(key, row) != row:
             where = ", ".join(f"{name} {value}" for name, value in zip(_KEY, key, strict=True))
-            raise InputError(
-                f"tokens {seen[key]} and {row} are the same place ({where}); repeated scorings need a window each",
-                source=source,
-                field="position",
-            )
+            problem = f"tokens {seen[key]} and {row} are the same place ({where}); repeated scorings need a window each"
+            raise InputError(problem, source=source, field="position")
     _check_lists(study, source)
     return study
 
@@ -134,9 +123,8 @@ def _check_lists(study: Dataset, source: str) -> None:
 def _refuse(bad: BoolArray, values: NDArray[Any], source: str, problem: str) -> None:
     if bad.any():
         row, rank = (int(at) for at in np.argwhere(bad)[0])
-        raise InputError(
-            f"is {values[row, rank]} at token {row}, rank {rank + 1}: {problem}", source=source, field="ranked_logprob"
-        )
+        problem = f"is {values[row, rank]} at token {row}, rank {rank + 1}: {problem}"
+        raise InputError(problem, source=source, field="ranked_logprob")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -201,11 +189,6 @@ def score_study(
     censoring, offset_nats, vocab_size
         See :func:`reference_log_probability`; "exact" takes ``reference_logprob``.
 
-    Raises
-    ------
-    InputError
-        If the study lacks what the settings need, or a setting is wrong.
-
     Examples
     --------
     >>> from shannon_game.estimators import rankings
@@ -266,11 +249,6 @@ def conditioned_on_other_text(study: Dataset, match: Match | str = "stripped") -
         With ``generated_token``; its run is taken to have reused completions as the thesis did.
     match : {"stripped", "exact"}
         When the sampled and the reference token are the same.
-
-    Raises
-    ------
-    InputError
-        If the study has no ``generated_token``, or for another `match`.
 
     Examples
     --------

@@ -44,12 +44,6 @@ COMMANDS = [
 ]
 
 
-def test_commands_are_found() -> None:
-    assert len(COMMANDS) > 25
-    page = "```bash\npython -m experiments.run -m +exp=a n=1,2 \\\n  b=[c,d]  # e\n```\n"
-    assert commands(page) == [("+exp=a", "n=1", "b=[c,d]")]
-
-
 @pytest.mark.parametrize("overrides", COMMANDS)
 def test_a_command_of_a_page_has_settings_that_are_taken(overrides: tuple[str, ...]) -> None:
     cfg = config(*overrides)

@@ -102,17 +102,3 @@ def test_a_new_run_brings_its_numbers_and_its_figure(pages: ModuleType, tmp_path
     (run / "status.json").write_text(json.dumps({"experiment": "perplexity", "status": "failed", "code_hash": ""}))
     with pytest.raises(SystemExit, match="failed"):
         pages.take("perplexity", run)
-
-
-@pytest.mark.parametrize(
-    ("value", "form", "shown"),
-    [
-        ("1761.3", ".3g", "1,760"),
-        (".98", ".2f", "0.98"),
-        ("-0.16", ".2f", "-0.16"),
-        ("2.0", ".1f", "2.0"),
-        ("7", "text", "7"),
-    ],
-)
-def test_numbers_are_written_as_the_pages_do(value: str, form: str, shown: str) -> None:
-    assert loaded(ROOT / "docs").formatted(value, form) == shown

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import DATA
-from tests.docs.pages import DOCS, WRITTEN, PageError, blocks, name_of, run_page
+from tests.docs.pages import DOCS, WRITTEN, blocks, name_of, run_page
 
 PAGES = (
     *("which_estimator.md", "own_comparison_study.md", "own_cloze_study.md", "notebook.md"),
@@ -64,39 +64,6 @@ def page(folder: Path, text: str) -> Path:
     path = folder / "page.md"
     path.write_text(text, encoding="utf-8")
     return path
-
-
-@pytest.mark.subprocess
-def test_blocks_run_in_order_and_share_names_and_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    text = (
-        "```python\nfrom pathlib import Path\nnumber = 3\nPath('a.txt').write_text('a')\n```\n"
-        "```bash\ntest -f a.txt\npython -c 'from shannon_game import experiments' && echo b > b.txt\n```\n"
-        "```sh\nexit 1\n```\n```text\nnot run\n```\n"
-        "- in a list\n\n  ```python\n  assert number == 3\n  assert Path('b.txt').read_text() == 'b\\n'\n  ```\n"
-    )
-    assert run_page(page(tmp_path, text), tmp_path) == 3
-
-
-@pytest.mark.subprocess
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("one\n\n```python\nx = 1\nassert x == 2, 'no'\n```\n", "page.md, line 5: AssertionError: no"),
-        (
-            "```python\ndef f():\n    raise KeyError('k')\n```\n\n```python\nf()\n```\n",
-            "page.md, line 7: KeyError: 'k'",
-        ),
-        ("\n```python\nx = = 1\n```\n", "page.md, line 3: SyntaxError"),
-        ("```bash\ntrue\nls nowhere\ntrue\n```\n", "page.md, line 3: exit code 2"),
-        ("```bash\ntrue | false | true\n```\n", "page.md, line 2: exit code 1"),
-        ("```bash\necho $undefined\n```\n", "undefined: unbound variable"),
-    ],
-)
-def test_a_failing_block_names_page_and_line(text: str, message: str, tmp_path: Path) -> None:
-    with pytest.raises(PageError) as failed:
-        run_page(page(tmp_path, text), tmp_path)
-    assert message in str(failed.value)
 
 
 def test_links_between_pages_lead_somewhere() -> None:

@@ -41,17 +41,6 @@ def test_the_pages_are_those_of_the_tables() -> None:
         assert path.read_text(encoding="utf-8") == text, path.name
 
 
-def test_earlier_numbers_have_values_units_and_sources() -> None:
-    rows = PAGE.read_rows(PAGE.LITERATURE)
-    assert len({(row["who"], row["player"], row["quantity"]) for row in rows}) == len(rows)
-    for row in rows:
-        assert float(row["value"]) > 0, row
-        assert not row["upper"] or float(row["upper"]) > float(row["value"]), row
-        assert row["unit"] in ("character", "word", "token"), row
-        assert row["value_unit"] in ("bits", ""), row
-        assert all(row[name] for name in ("corpus", "method", "source")), row
-
-
 def test_rows_are_complete() -> None:
     assert [int(row["row"]) for row in ROWS] == list(range(1, len(ROWS) + 1))
     assert ROWS

@@ -69,13 +69,6 @@ def test_tables_are_read_as_they_were_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.subprocess
-def test_a_folder_without_tables_is_refused(tmp_path: Path) -> None:
-    if lacks("stats"):
-        pytest.skip(lacks("stats"))
-    assert "has no table" in run_r("cat(tryCatch(read_run('.'), error = conditionMessage))", tmp_path)
-
-
-@pytest.mark.subprocess
 def test_draws_are_read_by_chain_draw_and_label(tmp_path: Path) -> None:
     if lacks("ncdf4", "posterior"):
         pytest.skip(lacks("ncdf4", "posterior"))

@@ -6,13 +6,10 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from shannon_game.estimators import cloze, comparison, documents, guesses, rankings
-from shannon_game.estimators.cloze import distributions, tvd_bias
-from shannon_game.estimators.comparison import log_means
 from shannon_game.estimators.errors import InputError
 from tests.estimators.comparison.comparison_studies import small_study
 
@@ -57,37 +54,3 @@ def test_a_study_of_another_kind_is_no_study_of_this_one() -> None:
         cloze.study_words(small_study(), human="clean", model="clean", corpus="clean")
     with pytest.raises(InputError, match="study: is no comparison study, without item, context"):
         comparison.estimate_perplexity(small_study().drop_dims("item"))
-
-
-COUNTS = cloze.count_words([0], [0], [2], n_contexts=1)
-PEOPLE = cloze.relative_frequencies(COUNTS)
-TOP = cloze.top_words(COUNTS)
-RNG = np.random.default_rng(0)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (cloze.relative_frequencies, "counts: .* should be WordCounts; count_words"),
-        (lambda x: cloze.random_split_halves(x, n_splits=1, rng=RNG), "counts: .* should be WordCounts"),
-        (lambda x: cloze.tvd_with_baseline(COUNTS, x), "second: .* should be WordCounts"),
-        (lambda x: tvd_bias.permutation_baseline(x, COUNTS), "first: .* should be WordCounts"),
-        (lambda x: cloze.share_correct(COUNTS, x, COUNTS, TOP, ties="first"), "top: .* should be TopWords; top_words"),
-        (lambda x: cloze.total_variation(x, PEOPLE), "p: .* should be Distributions; relative_frequencies"),
-        (lambda x: cloze.tvd_exact(x, [0.5]), "p: .* should be Distributions"),
-        (lambda x: distributions.probability_at(x, PEOPLE), "q: .* should be Distributions"),
-        (cloze.tvd_between_split_halves, "halves: .* should be SplitHalves; random_split_halves"),
-        (lambda x: cloze.normalise_words(["cat"], x), "unknown word rules"),
-        (log_means.plain_log_mean, "terms: .* should be ItemTerms; group_terms"),
-        (log_means.psis_log_mean, "terms: .* should be ItemTerms"),
-        (lambda x: log_means.rao_blackwell_log_mean(x, [0], [-1.0]), "terms: .* should be ItemTerms"),
-        (comparison.diagnose_weights, "terms: .* should be ItemTerms"),
-        (comparison.log_terms, "pairs: .* should be ResponsePairs; response_pairs"),
-        (lambda x: comparison.round_reports([0.5], x), "unknown rounding"),
-        (comparison.report_boxes, "unknown rounding"),
-    ],
-)
-def test_a_list_is_told_what_makes_the_right_thing(call: Callable[[object], object], message: str) -> None:
-    for wrong in ([0.5, 0.5], pd.Series([0.5])):
-        with pytest.raises(InputError, match=message):
-            call(wrong)

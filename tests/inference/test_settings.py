@@ -151,11 +151,6 @@ def test_a_setting_without_a_value_is_named() -> None:
         settings_from(Needed, {}, prefix="study.")
 
 
-def test_settings_are_frozen() -> None:
-    with pytest.raises(ValueError, match="frozen"):
-        Trial().n = 3  # type: ignore[misc]
-
-
 def test_a_dataclass_keeps_names_defaults_meanings_and_checks() -> None:
     made = settings_of(Scales, "ScaleSettings", base=Settings)
     assert setting_lines(made) == [
@@ -165,23 +160,6 @@ def test_a_dataclass_keeps_names_defaults_meanings_and_checks() -> None:
     assert to_dataclass(Scales, made(mu=2.0)) == Scales(mu=2.0)
     with pytest.raises(InputError, match=r"sigma: is 0\.0"):
         to_dataclass(Scales, made(sigma=0.0))
-
-
-def test_help_has_every_setting() -> None:
-    lines = {name: rest for name, *rest in setting_lines(Trial, "experiment.")}
-    assert lines["experiment.interval"] == ["0.9", "a number above 0 and below 1", "Probability inside the interval."]
-    assert lines["experiment.gate.ess"] == ["400.0", "a number above 0", "Smallest effective sample size."]
-    assert lines["experiment.n"][0] == "null"
-    assert lines["experiment.priors.sigma"] == ["1.0", "a number", "Of the normal."]
-
-
-def test_help_has_the_defaults_of_the_whole() -> None:
-    class Wide(Settings):
-        gate: Gate = Gate(ess=50.0)
-        priors: Annotated[Scales, numbers_of(Scales)] = Scales(sigma=3.0)
-
-    defaults = {name: default for name, default, *_ in setting_lines(Wide)}
-    assert defaults == {"gate.ess": "50.0", "priors.mu": "0.0", "priors.sigma": "3.0"}
 
 
 def test_a_list_of_one_or_more_is_not_empty_and_whole_numbers_fit_64_bits() -> None:

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shannon_game.estimators.arrays import BoolArray, FloatArray, IntArray
+from shannon_game.estimators.checks import check_numbers
 from shannon_game.estimators.comparison.scaled_bridge import FLATTER, scaled_bridge
 from shannon_game.estimators.comparison.simulation.settings import sigmoid
 from shannon_game.estimators.comparison.token_pool import TokenPool
@@ -88,11 +89,6 @@ def question_state(pool: TokenPool) -> QuestionState:
     ----------
     pool : TokenPool
         With some answers and reports.
-
-    Raises
-    ------
-    InputError
-        Where :func:`scaled_bridge` refuses the pool.
 
     Examples
     --------
@@ -205,11 +201,6 @@ def next_question(
     probability : float
         With which this question was chosen, to be recorded with it.
 
-    Raises
-    ------
-    InputError
-        If the floor or a time is out of its range, or there is nothing to ask.
-
     Examples
     --------
     >>> from shannon_game.estimators import comparison
@@ -234,11 +225,9 @@ def question_probabilities(
     state: QuestionState, *, floor: float, comparison_seconds: float, answer_seconds: float | None
 ) -> FloatArray:
     """Probabilities of all questions, (token + item,): comparisons, then free answers; see :func:`next_question`."""
-    if not 0 < floor <= 1:
-        raise InputError(f"is {floor}, should be above 0 and at most 1", field="floor")
-    for name, seconds in (("comparison_seconds", comparison_seconds), ("answer_seconds", answer_seconds)):
-        if seconds is not None and not seconds > 0:
-            raise InputError(f"is {seconds}, should be above 0", field=name)
+    check_numbers({"floor": floor}, above=0, at_most=1)
+    seconds = {"comparison_seconds": comparison_seconds, "answer_seconds": answer_seconds}
+    check_numbers({name: value for name, value in seconds.items() if value is not None}, above=0)
     comparison, answer = question_gains(state)
     value = np.concatenate([comparison / comparison_seconds, answer / (answer_seconds or np.inf)])
     open_ = np.concatenate([~state.is_target, np.full(answer.size, answer_seconds is not None)])

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shannon_game.estimators.arrays import FloatArray, IntArray
+from shannon_game.estimators.checks import check_numbers, named
 from shannon_game.estimators.comparison.planning.adaptive import question_probabilities, question_state
 from shannon_game.estimators.comparison.planning.questions import KnownContexts, report_log_ratios
 from shannon_game.estimators.comparison.rounding import RoundingScheme
@@ -18,7 +19,7 @@ from shannon_game.estimators.comparison.simulation.settings import ParticipantPo
 from shannon_game.estimators.comparison.token_pool import TokenPool
 from shannon_game.estimators.display import Result
 from shannon_game.estimators.documents.clusters import t_half_width
-from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.errors import unknown_choice
 
 Rule = Literal["gain", "neyman", "fixed"]
 
@@ -48,11 +49,6 @@ class QuestionPlan:
     max_minutes : float
         Of people's time, after which they end in any case.
 
-    Raises
-    ------
-    InputError
-        If a number is out of its range.
-
     Examples
     --------
     >>> from shannon_game.estimators import comparison
@@ -73,16 +69,14 @@ class QuestionPlan:
     answer_seconds: float = 10.0
 
     def __post_init__(self) -> None:
-        for name in ("n_draws", "n_answers", "n_comparisons", "questions_a_look"):
-            if getattr(self, name) < 1:
-                raise InputError(f"is {getattr(self, name)}, should be at least 1", source="plan", field=name)
-        for name in ("width_nats", "max_minutes", "comparison_seconds", "answer_seconds"):
-            if not getattr(self, name) > 0:
-                raise InputError(f"is {getattr(self, name)}, should be above 0", source="plan", field=name)
+        sizes = named(self, "n_draws", "n_answers", "n_comparisons", "questions_a_look")
+        check_numbers(sizes, "plan", at_least=1)
+        times = named(self, "width_nats", "max_minutes", "comparison_seconds", "answer_seconds")
+        check_numbers(times, "plan", above=0)
         if self.rule not in get_args(Rule):
             raise unknown_choice("rule", self.rule, get_args(Rule), source="plan")
-        if not (0 < self.floor <= 1 and 0 < self.interval < 1):
-            raise InputError("floor and interval should lie between 0 and 1", source="plan")
+        check_numbers(named(self, "floor"), "plan", above=0, at_most=1)
+        check_numbers(named(self, "interval"), "plan", above=0, below=1)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -218,11 +212,6 @@ def simulate_adaptive(
     context : ndarray of int, shape (item,)
         The contexts asked.
 
-    Raises
-    ------
-    InputError
-        If there are fewer than two people.
-
     Examples
     --------
     >>> from shannon_game.estimators import comparison
@@ -236,8 +225,7 @@ def simulate_adaptive(
     (True, 2)
     """
     KnownContexts.require(known=known)
-    if n_people < 2:
-        raise InputError(f"is {n_people}, should be at least 2", field="n_people")
+    check_numbers({"n_people": n_people}, at_least=2)
     place = np.asarray(context, dtype=np.intp)
     everybody = draw_participants(population, n_people, int(rng.integers(2**31)))
     course = _Course(known, place, everybody, plan.n_draws, scale=scale, rng=rng)

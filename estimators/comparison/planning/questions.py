@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shannon_game.estimators.arrays import FloatArray, IntArray
+from shannon_game.estimators.checks import check_numbers
 from shannon_game.estimators.comparison.reports import log_ratio_from_report
 from shannon_game.estimators.comparison.rounding import RoundingScheme, rounding_scheme
 from shannon_game.estimators.comparison.simulation.participants import Participants, draw_participants, reports_of
@@ -41,11 +42,6 @@ def simulate_questions(
     n_draws, n_answers, n_comparisons : int
         Per item.
 
-    Raises
-    ------
-    InputError
-        If a number is too small, or an item has more questions of a kind than there are people.
-
     Examples
     --------
     >>> from shannon_game.estimators import comparison
@@ -57,14 +53,9 @@ def simulate_questions(
     TokenPool(12 tokens of 4 items, 24 draws, 24 answers, 16 reports)
     """
     KnownContexts.require(known=known)
-    for name, value, least in (
-        ("n_people", n_people, 1),
-        ("n_draws", n_draws, 1),
-        ("n_answers", n_answers, 0),
-        ("n_comparisons", n_comparisons, 1),
-    ):
-        if value < least:
-            raise InputError(f"is {value}, should be at least {least}", source="design", field=name)
+    sizes = {"n_people": n_people, "n_draws": n_draws, "n_comparisons": n_comparisons}
+    check_numbers(sizes, "design", at_least=1)
+    check_numbers({"n_answers": n_answers}, "design", at_least=0)
     if max(n_answers, n_comparisons) > n_people:
         raise InputError(
             f"is {n_people}, should be at least {max(n_answers, n_comparisons)}: nobody answers a question of an item "
@@ -183,11 +174,6 @@ def known_contexts(generator_logprob: ArrayLike, belief_logprob: ArrayLike, targ
         ln g and ln h, nats; normalised, and finite where the target is.
     target : array_like of int, shape (context,)
 
-    Raises
-    ------
-    InputError
-        If shapes disagree, a distribution is not normalised, or a target is none.
-
     Examples
     --------
     >>> from shannon_game.estimators import comparison
@@ -230,7 +216,7 @@ def assumed_belief(
     noise_nats: float = 0.0,
     rng: np.random.Generator | None = None,
 ) -> FloatArray:
-    r"""What people might believe, made of what the generator believes.
+    r"""What people might believe, ln h, (context, token), made of what the generator believes.
 
     .. math:: h(x|c) \propto (1 - w)\, g_s(x|c) + w\, \bar g(x), \qquad g_s \propto g^{s}\, e^{\sigma L_x}
 
@@ -247,34 +233,21 @@ def assumed_belief(
     noise_nats : float
         sigma: how far people's log-probability of a token is from the generator's; needs `rng`.
 
-    Returns
-    -------
-    ndarray, shape (context, token)
-        ln h, nats.
-
-    Raises
-    ------
-    InputError
-        If a number is out of its range, or noise is asked for without random numbers.
-
     Examples
     --------
     >>> from shannon_game.estimators import comparison
     >>> np.exp(comparison.assumed_belief(np.log([[0.8, 0.2]]), exponent=0.5)).round(3)
     array([[0.667, 0.333]])
     """
-    for name, value, good, right in (
-        ("exponent", exponent, exponent > 0, "above 0"),
-        ("unigram_share", unigram_share, 0 <= unigram_share < 1, "from 0 to below 1"),
-        ("noise_nats", noise_nats, noise_nats >= 0, "0 or more"),
-    ):
-        if not (np.isfinite(value) and good):
-            raise InputError(f"is {value}, should be {right}", source="assumed belief", field=name)
+    source = "assumed belief"
+    check_numbers({"exponent": exponent}, source, above=0)
+    check_numbers({"unigram_share": unigram_share}, source, at_least=0, below=1)
+    check_numbers({"noise_nats": noise_nats}, source, at_least=0)
     g = np.asarray(generator_logprob, dtype=float)
     h = exponent * g
     if noise_nats > 0:
         if rng is None:
-            raise InputError("is missing; noise is drawn", source="assumed belief", field="rng")
+            raise InputError("is missing; noise is drawn", source=source, field="rng")
         h = h + noise_nats * rng.laplace(scale=np.sqrt(0.5), size=g.shape)
     h = h - np.logaddexp.reduce(h, axis=1, keepdims=True)
     if unigram_share > 0:

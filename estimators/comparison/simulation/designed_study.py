@@ -1,8 +1,4 @@
-"""Comparison studies of any design, with known truth: draws, free answers, comparisons.
-
-What people believe and report is :mod:`shannon_game.estimators.comparison.simulation.players`'s, and who is asked what
-:mod:`shannon_game.estimators.comparison.simulation.asking`'s.
-"""
+"""Comparison studies of any design, with known truth: draws, free answers, comparisons."""
 
 from __future__ import annotations
 
@@ -13,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shannon_game.estimators.arrays import Dataset, IntArray
+from shannon_game.estimators.checks import check_numbers, check_switches
 from shannon_game.estimators.comparison.simulation.asking import (
     NO_TOKEN,
     Asked,
@@ -26,9 +23,6 @@ from shannon_game.estimators.comparison.simulation.players import Mixture, Playe
 from shannon_game.estimators.comparison.simulation.settings import (
     ParticipantPopulation,
     QuestionDesign,
-    check_count,
-    check_number,
-    check_switch,
 )
 from shannon_game.estimators.comparison.simulation.study import participant_names
 from shannon_game.estimators.comparison.study import validate_comparison_study
@@ -103,11 +97,6 @@ def simulate_designed_study(
         ``true_bot`` (participant_truth); attributes ``design`` (JSON) and ``true_private_variance_nats2``. Where
         beliefs differ also ``human_mean_loss_nats`` (item), the mean over participants of -ln h_u(y).
 
-    Raises
-    ------
-    InputError
-        Names the argument, its value and what would be right.
-
     Examples
     --------
     >>> from shannon_game.estimators import comparison
@@ -127,17 +116,16 @@ def simulate_designed_study(
     belief = belief_logprob if mixture is None else mixture.shared()
     log_g, log_h, y = _checked_arrays(generator_logprob, belief, target)
     if tokens is not None and len(tokens) != log_g.shape[1]:
-        raise InputError(
-            f"has {len(tokens)} entries, should have one a token ({log_g.shape[1]})", source=source, field="tokens"
-        )
+        problem = f"has {len(tokens)} entries, should have one a token ({log_g.shape[1]})"
+        raise InputError(problem, source=source, field="tokens")
     if player not in get_args(Player):
         raise unknown_choice("player", player, get_args(Player), source=source)
-    check_count("seed", seed, source, at_least=0)
-    check_number("answer_exponent", answer_exponent, source, above=0.0)
-    check_number("private_sd_nats", private_sd_nats, source, at_least=0.0)
-    check_number("bots", bots, source, at_least=0.0, at_most=1.0)
-    check_number("posterior_weight", posterior_weight, source)
-    check_switch("store_reference", store_reference, source)
+    check_numbers({"seed": seed}, source, whole=True, at_least=0)
+    check_numbers({"answer_exponent": answer_exponent}, source, above=0)
+    check_numbers({"private_sd_nats": private_sd_nats}, source, at_least=0)
+    check_numbers({"bots": bots}, source, at_least=0, at_most=1)
+    check_numbers({"posterior_weight": posterior_weight}, source)
+    check_switches({"store_reference": store_reference}, source)
     players = draw_players(
         people,
         design.n_participants,
@@ -239,15 +227,11 @@ def _mixture(components: ArrayLike, belief_weights: ArrayLike, n_participants: i
             field="belief_logprob",
         )
     if weights.shape != (n_participants, len(logprob)):
-        raise InputError(
-            f"has shape {weights.shape}, should be (participant, component) = {(n_participants, len(logprob))}",
-            source=source,
-            field="belief_weights",
-        )
+        problem = f"has shape {weights.shape}, should be (participant, component) = {(n_participants, len(logprob))}"
+        raise InputError(problem, source=source, field="belief_weights")
     if not ((weights >= 0).all() and np.allclose(weights.sum(axis=1), 1, atol=_SLACK_NATS)):
-        raise InputError(
-            "should be at least 0 and sum to 1 for each participant", source=source, field="belief_weights"
-        )
+        problem = "should be at least 0 and sum to 1 for each participant"
+        raise InputError(problem, source=source, field="belief_weights")
     for part in logprob:
         _check_logprob("belief_logprob", part)
     return Mixture(logprob, weights)
@@ -268,18 +252,12 @@ def _checked_arrays(
             )
         _check_logprob(name, value)
     if y.dtype.kind not in "iu" or y.shape != log_g.shape[:1]:
-        raise InputError(
-            f"has dtype {y.dtype} and shape {y.shape}, should be integers of shape (item,) = {log_g.shape[:1]}",
-            source=source,
-            field="target",
-        )
+        problem = f"has dtype {y.dtype} and shape {y.shape}, should be integers of shape (item,) = {log_g.shape[:1]}"
+        raise InputError(problem, source=source, field="target")
     outside = (y < 0) | (y >= log_g.shape[1])
     if outside.any():
-        raise InputError(
-            f"is {y[outside][0]}, should be 0 to {log_g.shape[1] - 1}, a position along vocab",
-            source=source,
-            field="target",
-        )
+        problem = f"is {y[outside][0]}, should be 0 to {log_g.shape[1] - 1}, a position along vocab"
+        raise InputError(problem, source=source, field="target")
     return log_g, log_h, y.astype(np.intp)
 
 

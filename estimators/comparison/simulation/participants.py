@@ -66,11 +66,6 @@ def simulate_reports(
     ndarray of float, shape of `log_odds`
         In (0, 1), so that likelihood ratios stay finite without rounding too.
 
-    Raises
-    ------
-    InputError
-        If a parameter is out of its range, or the rounding is unknown.
-
     Examples
     --------
     >>> from shannon_game.estimators import comparison
@@ -152,6 +147,5 @@ def _broadcast(name: str, value: ArrayLike, shape: tuple[int, ...]) -> FloatArra
     try:
         return np.broadcast_to(array, shape)
     except ValueError:
-        raise InputError(
-            f"has shape {array.shape}, which does not fit log_odds of shape {shape}", source="reports", field=name
-        ) from None
+        problem = f"has shape {array.shape}, which does not fit log_odds of shape {shape}"
+        raise InputError(problem, source="reports", field=name) from None

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shannon_game.estimators.checks import check_numbers, check_switches, named
 from shannon_game.estimators.comparison.rounding import SCHEMES, RoundingScheme, rounding_scheme
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.estimators.layout import HUMAN
@@ -51,11 +51,6 @@ class ParticipantPopulation:
     bias, slope, noise, lapses : bool
         Switches: off means bias 0, slope 1, noise 0, lapse rate 0.
 
-    Raises
-    ------
-    InputError
-        If a spread is negative, a slope or concentration is not positive, or a lapse rate is outside [0, 1].
-
     Examples
     --------
     >>> from shannon_game.estimators import comparison
@@ -78,14 +73,12 @@ class ParticipantPopulation:
 
     def __post_init__(self) -> None:
         source = "participant population"
-        check_number("bias_mean_nats", self.bias_mean_nats, source)
-        for name in ("bias_sd_nats", "slope_log_sd", "noise_median_nats", "noise_log_sd"):
-            check_number(name, getattr(self, name), source, at_least=0.0)
-        for name in ("slope_median", "lapse_concentration"):
-            check_number(name, getattr(self, name), source, above=0.0)
-        check_number("lapse_mean", self.lapse_mean, source, at_least=0.0, at_most=1.0)
-        for name in ("bias", "slope", "noise", "lapses"):
-            check_switch(name, getattr(self, name), source)
+        check_numbers(named(self, "bias_mean_nats"), source)
+        spreads = named(self, "bias_sd_nats", "slope_log_sd", "noise_median_nats", "noise_log_sd")
+        check_numbers(spreads, source, at_least=0)
+        check_numbers(named(self, "slope_median", "lapse_concentration"), source, above=0)
+        check_numbers(named(self, "lapse_mean"), source, at_least=0, at_most=1)
+        check_switches(named(self, "bias", "slope", "noise", "lapses"), source)
 
 
 @dataclass(frozen=True)
@@ -109,11 +102,6 @@ class SimulationSettings:
     store_reference : bool
         Also store the generator's whole distribution (n_reference_items x vocab_size float32).
 
-    Raises
-    ------
-    InputError
-        Names the field, its value and what would be right.
-
     Examples
     --------
     >>> from shannon_game.estimators import comparison
@@ -136,10 +124,10 @@ class SimulationSettings:
 
     def __post_init__(self) -> None:
         source = "simulation"
-        for name in ("n_items", "n_reference_items", "n_participants", "n_candidates"):
-            check_count(name, getattr(self, name), source, at_least=1)
-        check_count("vocab_size", self.vocab_size, source, at_least=10)
-        check_count("seed", self.seed, source, at_least=0)
+        sizes = named(self, "n_items", "n_reference_items", "n_participants", "n_candidates")
+        check_numbers(sizes, source, whole=True, at_least=1)
+        check_numbers(named(self, "vocab_size"), source, whole=True, at_least=10)
+        check_numbers(named(self, "seed"), source, whole=True, at_least=0)
         if self.n_items > self.n_reference_items:
             raise InputError(
                 f"is {self.n_items}, should be at most n_reference_items ({self.n_reference_items}): the asked items "
@@ -151,8 +139,8 @@ class SimulationSettings:
             raise unknown_choice("generator", self.generator, LANGUAGE_MODELS, source=source)
         if self.rounding not in SCHEMES:
             raise unknown_choice("rounding", self.rounding, SCHEMES, source=source)
-        check_number("entropy_nats", self.entropy_nats, source, above=0.0)
-        check_switch("store_reference", self.store_reference, source)
+        check_numbers(named(self, "entropy_nats"), source, above=0)
+        check_switches(named(self, "store_reference"), source)
         if not isinstance(self.participants, ParticipantPopulation):
             raise InputError(f"is {self.participants!r}, should be a ParticipantPopulation", field="participants")
         if not isinstance(self.excess_nats, Mapping):
@@ -162,7 +150,7 @@ class SimulationSettings:
         for player, excess in self.excess_nats.items():
             if player not in _PLAYERS:
                 raise unknown_choice("player in excess_nats", player, _PLAYERS, source=source)
-            check_number(f"excess_nats.{player}", excess, source, at_least=0.0)
+            check_numbers({f"excess_nats.{player}": excess}, source, at_least=0)
         complete = {player: float(self.excess_nats.get(player, DEFAULT_EXCESS_NATS[player])) for player in _PLAYERS}
         object.__setattr__(self, "excess_nats", complete)
 
@@ -185,45 +173,6 @@ def sigmoid(log_odds: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(log_odds >= 0, 1.0, smaller) / (1.0 + smaller)
 
 
-def check_count(name: str, value: object, source: str, *, at_least: int) -> None:
-    """Refuse what is no whole number of at least `at_least`."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < at_least:
-        raise InputError(f"is {value!r}, should be a whole number of at least {at_least}", source=source, field=name)
-
-
-def check_number(
-    name: str,
-    value: Any,
-    source: str,
-    *,
-    above: float | None = None,
-    at_least: float | None = None,
-    at_most: float | None = None,
-) -> None:
-    """Refuse what is no finite number between the limits."""
-    limits = []
-    good = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-    good = good and bool(np.isfinite(value))
-    if above is not None:
-        limits.append(f"above {above:g}")
-        good = good and value > above
-    if at_least is not None:
-        limits.append(f"at least {at_least:g}")
-        good = good and value >= at_least
-    if at_most is not None:
-        limits.append(f"at most {at_most:g}")
-        good = good and value <= at_most
-    if not good:
-        right = " and ".join(["a finite number", *limits])
-        raise InputError(f"is {value!r}, should be {right}", source=source, field=name)
-
-
-def check_switch(name: str, value: object, source: str) -> None:
-    """Refuse what is neither true nor false."""
-    if not isinstance(value, bool):
-        raise InputError(f"is {value!r}, should be true or false", source=source, field=name)
-
-
 @dataclass(frozen=True)
 class QuestionDesign:
     """What people are asked about each item, and how they may answer.
@@ -242,11 +191,6 @@ class QuestionDesign:
     scale : RoundingScheme or str
         Values that can be reported.
 
-    Raises
-    ------
-    InputError
-        Names the field, its value and what would be right.
-
     Examples
     --------
     >>> from shannon_game.estimators import comparison
@@ -264,15 +208,12 @@ class QuestionDesign:
 
     def __post_init__(self) -> None:
         source = "question design"
-        for name in ("n_draws", "n_batches", "n_comparisons", "n_comparisons_each", "n_participants"):
-            check_count(name, getattr(self, name), source, at_least=1)
-        check_count("n_answers", self.n_answers, source, at_least=0)
+        sizes = named(self, "n_draws", "n_batches", "n_comparisons", "n_comparisons_each", "n_participants")
+        check_numbers(sizes, source, whole=True, at_least=1)
+        check_numbers(named(self, "n_answers"), source, whole=True, at_least=0)
         if self.n_comparisons % self.n_comparisons_each:
-            raise InputError(
-                f"is {self.n_comparisons_each}, should divide n_comparisons ({self.n_comparisons})",
-                source=source,
-                field="n_comparisons_each",
-            )
+            problem = f"is {self.n_comparisons_each}, should divide n_comparisons ({self.n_comparisons})"
+            raise InputError(problem, source=source, field="n_comparisons_each")
         for name, n_people in (("n_answers", self.n_answers), ("n_comparisons", self.n_comparing)):
             if n_people > self.n_participants:
                 raise InputError(
@@ -282,9 +223,8 @@ class QuestionDesign:
                     field=name,
                 )
         if self.n_batches > max(self.n_answers, 1):
-            raise InputError(
-                f"is {self.n_batches}, should be at most n_answers ({self.n_answers})", source=source, field="n_batches"
-            )
+            problem = f"is {self.n_batches}, should be at most n_answers ({self.n_answers})"
+            raise InputError(problem, source=source, field="n_batches")
         _ = rounding_scheme(self.scale)
 
     @property

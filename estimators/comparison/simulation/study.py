@@ -1,9 +1,4 @@
-"""A simulated comparison study whose truth is known: true distributions, players at stated losses, noisy participants.
-
-The language and its players are :mod:`shannon_game.estimators.comparison.simulation.language`'s, what is drawn from it
-:mod:`shannon_game.estimators.comparison.simulation.study`'s, the participants
-:mod:`shannon_game.estimators.comparison.simulation.participants`'s.
-"""
+"""A simulated comparison study: true distributions, players at stated losses, noisy participants."""
 
 from __future__ import annotations
 
@@ -53,11 +48,6 @@ def simulate_comparison_study(
         - attribute ``truth``: JSON with ``entropy_nats`` and ``expected_loss_nats`` of every player, means over all
           items
           of H(T) and of H(T) + KL(T || player).
-
-    Raises
-    ------
-    InputError
-        If the settings cannot be met.
 
     Examples
     --------

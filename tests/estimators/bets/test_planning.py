@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shannon_game.estimators.bets import expected_bet_losses
-from shannon_game.estimators.errors import InputError
 
 
 def test_one_chip_more_or_less_from_the_belief_itself() -> None:
@@ -36,19 +35,3 @@ def test_losses_lie_between_all_chips_and_one(seed: int, sharpness: float) -> No
     assert found.shape == (2, 5)
     assert (found >= -np.log(46 / 50) - 1e-9).all()
     assert np.isfinite(found).all()
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"target": [0, 1]}, "have shapes"),
-        ({"n_named": 3}, "n_named: is 3"),
-        ({"n_named": 2, "n_chips": 2}, "n_named: is 2"),
-        ({"sharpness": [0.0]}, "sharpness: should be"),
-    ],
-)
-def test_what_is_refused(changes: dict, message: str) -> None:
-    h = np.log([[0.4, 0.3, 0.2, 0.1]])
-    given_ = {"target": [0], "sharpness": [1.0], "n_named": 2} | changes
-    with pytest.raises(InputError, match=message):
-        expected_bet_losses(h, h, **given_)

@@ -50,23 +50,6 @@ def test_a_study_needs_no_model_and_no_word() -> None:
     assert validate_bet_study(silent).sizes["bet"] == 0
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"n_items": 0},
-        {"n_answers": 200},
-        {"n_chips": 5},
-        {"vocab_size": 6},
-        {"sharpness": 0.0},
-        {"spread": -1.0},
-        {"participant_noise": float("nan")},
-    ],
-)
-def test_simulations_that_cannot_be(wrong: dict[str, float]) -> None:
-    with pytest.raises(InputError, match=f"simulation, {next(iter(wrong))}: is "):
-        BetSimulation(**wrong)  # type: ignore[arg-type]
-
-
 def test_a_simulated_study_is_one() -> None:
     sizes = BetSimulation(n_items=9, n_participants=3, n_answers=7, n_named=4, n_chips=20, vocab_size=30)
     study = validate_bet_study(simulate_bet_study(sizes, np.random.default_rng(1)))

@@ -10,7 +10,6 @@ from scipy import stats
 
 from shannon_game.estimators.cloze import CRITERIA, criterion_margin, criterion_share
 from shannon_game.estimators.cloze.criterion_share import criterion_distance
-from shannon_game.estimators.errors import InputError
 
 SETS = st.integers(2, 30).flatmap(
     lambda n: st.tuples(*[st.lists(st.sampled_from(np.linspace(0, 1, 11).tolist()), min_size=n, max_size=n)] * 2)
@@ -54,31 +53,3 @@ def test_margins_are_where_the_tests_reject() -> None:
         far = criterion_distance(moved + shift, moved, "mann_whitney")
         p = stats.mannwhitneyu(moved + shift, moved, method="asymptotic", use_continuity=False).pvalue
         assert (p < 0.05) == rejects == (far > criterion_margin("mann_whitney", n))
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"margin": 0.0}, "margin: is 0.0, should be larger than 0"),
-        ({"criterion": "median"}, "unknown criterion 'median'"),
-        ({"halves": [0.1]}, r"halves: has shape \(1,\), the model \(2,\)"),
-        ({"halves": [0.1, np.nan]}, "model or halves: holds NaN"),
-    ],
-)
-def test_mistakes_are_named(change: dict[str, object], message: str) -> None:
-    given_: dict[str, object] = {"model": [0.5, 0.6], "halves": [0.2, 0.3], "criterion": "mean", "margin": 0.05}
-    with pytest.raises(InputError, match=message):
-        criterion_share(**(given_ | change))  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("mean", 10, 0.05), "unknown criterion 'mean'"),
-        (("mann_whitney", 0, 0.05), "n: is 0"),
-        (("mann_whitney", 10, 1.0), "level: is 1.0"),
-    ],
-)
-def test_margins_that_are_none(arguments: tuple[str, int, float], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        criterion_margin(arguments[0], arguments[1], level=arguments[2])

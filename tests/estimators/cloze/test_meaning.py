@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from shannon_game.estimators.cloze import count_words, energy_distance
-from shannon_game.estimators.errors import InputError
 
 
 def loops(first: list[int], second: list[int], vectors: np.ndarray) -> float:
@@ -58,11 +57,3 @@ def test_words_without_a_vector_are_left_out() -> None:
     assert found.distance[0] == 0
     assert np.isnan(found.distance[1])
     assert found.known_first == pytest.approx(3 / 9)
-
-
-def test_what_is_refused() -> None:
-    one, two = (count_words([0], [3], [2], n_contexts=n) for n in (1, 2))
-    with pytest.raises(InputError, match="second: has 2 contexts, first has 1"):
-        energy_distance(one, two, np.eye(4))
-    with pytest.raises(InputError, match=r"vectors: has shape \(3, 3\); words have codes up to 3"):
-        energy_distance(one, one, np.eye(3))

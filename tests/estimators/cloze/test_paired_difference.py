@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from shannon_game.estimators.cloze import paired_difference
-from shannon_game.estimators.errors import InputError
 
 
 def test_by_hand() -> None:
@@ -16,32 +14,3 @@ def test_by_hand() -> None:
     # a twice: -.05; both: -1/6; b twice: -.4
     assert (found.lower, found.upper) == pytest.approx((-0.4, -0.05))
     assert found.p_falls == 1
-
-
-def test_a_single_group_has_no_interval() -> None:
-    assert np.isnan(paired_difference([0.5, 0.7], [0.4, 0.7], ["a", "a"], seed=1).lower)
-
-
-def test_the_interval_holds_the_truth_as_often_as_it_says() -> None:
-    """400 studies of 30 texts; 90% nominal, percentile intervals of 30 groups fall some two points short.
-
-    The binomial standard error is 1.6 points, three of them are allowed. Contexts of a text share what changes, so that
-    an interval over contexts would hold the truth far less often.
-    """
-    rng = np.random.default_rng(0)
-    held = 0
-    for seed in range(400):
-        group = np.repeat(np.arange(30), 5)
-        change = -0.02 + rng.normal(0, 0.05, 30)[group] + rng.normal(0, 0.02, 150)
-        found = paired_difference(np.zeros(150), change, group, seed=seed, n_bootstrap=400)
-        held += found.lower < -0.02 < found.upper
-    assert held / 400 == pytest.approx(0.89, abs=0.055)
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "group", "level"),
-    [([], [], [], 0.9), ([1.0], [1.0, 2.0], [1], 0.9), ([np.nan], [1.0], [1], 0.9), ([1.0], [1.0], [1], 1.0)],
-)
-def test_wrong_arguments(before: list[float], after: list[float], group: list[int], level: float) -> None:
-    with pytest.raises(InputError):
-        paired_difference(before, after, group, seed=1, level=level)

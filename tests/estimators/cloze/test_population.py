@@ -7,7 +7,6 @@ import pytest
 from numpy.typing import NDArray
 
 from shannon_game.estimators.cloze import agreement_spread, group_distance
-from shannon_game.estimators.errors import InputError
 
 
 def people(
@@ -67,24 +66,3 @@ def test_people_stay_whole() -> None:
         word = rng.integers(0, 2, 8)[who]
         p.append(group_distance(item, word, who, who >= 4, rng, n_permutations=39).p_value)
     assert np.mean(np.array(p) <= 0.1) < 0.3
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"word": [0, 1]}, r"word: has shape \(2,\)"),
-        ({"second": [0, 1, 0, 0]}, "second: puts 1 people into both groups"),
-        ({"second": [0, 0, 0, 0]}, "second: puts everybody into one group"),
-        ({"item": [0, 0, 1, 1]}, "item: has no context that both groups answered"),
-        ({"n_permutations": 0}, "n_permutations: is 0"),
-    ],
-)
-def test_what_is_refused(changes: dict[str, object], message: str) -> None:
-    given = {"item": [0, 1, 0, 1], "word": [0, 1, 0, 1], "participant": [0, 0, 1, 1], "second": [0, 0, 1, 1]}
-    with pytest.raises(InputError, match=message):
-        group_distance(**(given | changes), rng=np.random.default_rng(0))
-
-
-def test_agreement_needs_two_people() -> None:
-    with pytest.raises(InputError, match="participant: has fewer than two people"):
-        agreement_spread([0, 1, 2], [0, 1, 0], [0, 1, 2], np.random.default_rng(0))

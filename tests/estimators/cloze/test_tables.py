@@ -127,19 +127,6 @@ def test_corrected_entropy(counts: list[int]) -> None:
     assert np.isnan(found[1])
 
 
-def test_the_correction_takes_half_of_the_bias_out() -> None:
-    rng = np.random.default_rng(0)
-    p = np.arange(1, 301.0) ** -1.3
-    p /= p.sum()
-    drawn = rng.multinomial(40, p, size=400)
-    context, word = np.nonzero(drawn)
-    counts = count_words(context, word, drawn[context, word], n_contexts=400)
-    truth = -(p * np.log(p)).sum()
-    raw = np.mean([oracle.entropy(np.repeat(np.arange(300), row).tolist()) for row in drawn])
-    assert raw < truth - 0.7
-    assert abs(entropy_corrected_nats(counts).mean() - truth) < 0.5 * (truth - raw)
-
-
 def test_participants() -> None:
     rows = [(30, "The", "ann"), (30, "the", "bo"), (30, "dog", "cy")]
     rows += [(10, "cat", "bo"), (10, "?", "cy"), (20, "dog", "cy")]

@@ -81,21 +81,6 @@ def test_lemmas_make_forms_of_a_word_one() -> None:
 
 
 @needs_words
-def test_forms_of_a_word_are_no_distance_once_lemmas_count() -> None:
-    rows = []
-    for number, (people, model) in enumerate([("cats", "cat"), ("went", "go"), ("houses", "house")], start=1):
-        place = {"text_id": f"t{number}", "word_num": 1, "context": f"the {number}", "target": people}
-        rows.append({**place, "response": people, "count": 10, "model": None})
-        rows.append({**place, "response": model, "count": 10, "model": "m"})
-    study = cloze_study(pd.DataFrame(rows))
-    columns = [name for name in tvd(study, n_splits=2).table.columns if name.startswith("tvd")]
-    plain = tvd(study, n_splits=2).table.set_index("player")
-    lemmas = tvd(study, n_splits=2, words={"lemmas": ["en"]}).table.set_index("player")
-    assert plain.loc["m", columns[0]] == 1
-    assert lemmas.loc["m", columns[0]] == 0
-
-
-@needs_words
 def test_people_who_write_chinese_agree_with_models_that_go_on() -> None:
     rows = []
     for number in range(1, 4):
@@ -126,10 +111,3 @@ def test_without_the_extra_it_is_named(
     word_libraries.lemmatizer.cache_clear()
     with pytest.raises(InputError, match=rf"{missing} not installed; .*\[words\]"):
         normalise_words(["cat"], word_rules("clean", changes))
-
-
-def test_what_is_refused() -> None:
-    with pytest.raises(InputError, match="boundaries"):
-        word_rules("clean", {"boundaries": "commas"})
-    with pytest.raises(InputError, match="lemmas: is 'en', should be a list of codes"):
-        word_rules("clean", {"lemmas": "en"})

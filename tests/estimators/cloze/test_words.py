@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shannon_game.estimators.cloze.words import FAILED, WORD_RULES, WordRules, normalise_words, word_rules
-from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.cloze.words import FAILED, WORD_RULES, normalise_words, word_rules
 
 
 @pytest.mark.parametrize(
@@ -124,26 +123,3 @@ def test_a_word_stays_the_same_when_normalised_again(rules: str) -> None:
     texts = ["Don't", "caf\u00e9", "x-ray", "90%", "girl's", "hello!", "won't"]
     once = normalise_words(texts, WORD_RULES[rules]).words
     assert normalise_words(once, WORD_RULES[rules]).words.tolist() == once.tolist()
-
-
-@pytest.mark.parametrize(
-    ("name", "changes", "message"),
-    [
-        ("cleen", {}, "unknown word rules 'cleen'"),
-        ("clean", {"colour": "red"}, "unknown word rule 'colour'"),
-        ("clean", {"name": "mine"}, "unknown word rule 'name'"),
-        ("clean", {"case": "UPPER"}, "unknown case 'UPPER'; choose one of: lower, keep"),
-        ("clean", {"drop_matching": ["("]}, r"'\(' is no regular expression"),
-        ("clean", {"drop_matching": "abc"}, "should be a list of regular expressions"),
-        ("clean", {"mac_roman": "yes"}, "should be true or false"),
-        ("clean", {"non_answers": "NA"}, "should be a list of answers"),
-    ],
-)
-def test_wrong_rules(name: str, changes: dict[str, object], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        word_rules(name, changes)
-
-
-def test_only_strings_are_words() -> None:
-    with pytest.raises(InputError, match=r"is nan at position 1, should be a string"):
-        normalise_words(["a", float("nan")], WordRules())  # type: ignore[list-item]

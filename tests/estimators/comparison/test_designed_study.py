@@ -303,63 +303,6 @@ def test_strings_of_tokens_and_the_design_are_kept() -> None:
     assert design["scale"]["values"] == [0.2, 0.5, 0.8]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"n_draws": 0}, "n_draws: is 0, should be a whole number of at least 1"),
-        ({"n_answers": -1}, "n_answers: is -1"),
-        ({"n_comparisons": 2.5}, "n_comparisons: is 2.5"),
-        ({"n_comparisons": 30}, "n_comparisons: is 30, which needs 30 participants an item"),
-        ({"n_answers": 30}, "n_answers: is 30, which needs 30 participants an item"),
-        ({"n_comparisons_each": 5}, "n_comparisons_each: is 5, should divide n_comparisons"),
-        ({"n_answers": 2, "n_batches": 3}, "n_batches: is 3, should be at most n_answers"),
-        ({"scale": "sliders"}, "slider"),
-    ],
-)
-def test_a_malformed_design_is_refused(arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        QuestionDesign(**arguments)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"generator_logprob": LOG_G[0]}, "generator_logprob: has dtype float64 and shape"),
-        ({"belief_logprob": LOG_H[:, :-1]}, "belief_logprob: has dtype float64 and shape"),
-        ({"belief_logprob": np.where(LOG_H < -5, -np.inf, LOG_H)}, "belief_logprob: is -inf"),
-        ({"generator_logprob": LOG_G + 0.1}, "generator_logprob: (is|sums to)"),
-        ({"belief_logprob": np.full_like(LOG_H, -5.0)}, "belief_logprob: sums to"),
-        ({"belief_weights": np.ones((29, 1))}, r"belief_logprob: has dtype float64 and shape \(30, 60\)"),
-        ({"belief_logprob": LOG_H[None], "belief_weights": np.ones((3, 1))}, r"belief_weights: has shape \(3, 1\)"),
-        ({"belief_logprob": LOG_H[None], "belief_weights": np.full((29, 1), 0.9)}, "belief_weights: should be at"),
-        ({"belief_logprob": LOG_H[None] - 1, "belief_weights": np.ones((29, 1))}, "belief_logprob: sums to"),
-        ({"target": TARGET.astype(float)}, "target: has dtype float64"),
-        ({"target": TARGET[:-1]}, "target: has dtype"),
-        ({"target": TARGET + 60}, "target: is .*should be 0 to 59"),
-        ({"design": 6}, "design: is 6, should be a QuestionDesign"),
-        ({"people": None}, "people: is None"),
-        ({"tokens": ["a"]}, "tokens: has 1 entries"),
-        ({"answer_exponent": 0}, "answer_exponent: is 0"),
-        ({"private_sd_nats": -1.0}, "private_sd_nats: is -1"),
-        ({"bots": 1.5}, "bots: is 1.5"),
-        ({"player": "equation6"}, "equation_6"),
-        ({"posterior_weight": np.nan}, "posterior_weight: is nan"),
-        ({"seed": -1}, "seed: is -1"),
-    ],
-)
-def test_malformed_arguments_are_refused(arguments: dict[str, Any], message: str) -> None:
-    given_arguments = {
-        "generator_logprob": LOG_G,
-        "belief_logprob": LOG_H,
-        "target": TARGET,
-        "design": EXACT,
-        "people": IDEAL,
-        "seed": 0,
-    }
-    with pytest.raises(InputError, match=message):
-        simulate_designed_study(**{**given_arguments, **arguments})
-
-
 def test_the_whole_distribution_is_stored_unless_it_is_not_wanted() -> None:
     study = simulate()
     assert_allclose(study["reference_logprob"], LOG_G)

@@ -108,11 +108,6 @@ def test_mixture_of_an_unused_proposal_is_exact_and_of_an_unknown_one_unknown() 
     assert np.isnan(found[1])
 
 
-def test_a_draw_of_unknown_probability() -> None:
-    with pytest.raises(InputError, match=r"logprob: is unknown \(NaN\) at draw 1"):
-        balanced_logprob(np.array([[-1.0, np.nan]]), np.zeros(2, int), np.zeros(2, int))
-
-
 # --- studies -------------------------------------------------------------------------------------------------------
 
 

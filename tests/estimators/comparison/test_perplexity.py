@@ -11,7 +11,6 @@ from shannon_game.estimators.comparison import (
     RoundingScheme,
     candidate_log_terms,
     control_model,
-    estimate_gap,
     estimate_perplexity,
     group_terms,
     log_terms,
@@ -190,47 +189,6 @@ def test_subsample_keeps_n_of_every_item() -> None:
         subsample_responses(study, 5, np.random.default_rng(0))
     with pytest.raises(InputError, match="n: is 0"):
         subsample_responses(study, 0, np.random.default_rng(0))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"player": "gpt5"}, "unknown player 'gpt5'; choose one of: human, weak, gen"),
-        ({"rounding": "nearst"}, "unknown rounding 'nearst'"),
-        ({"estimator": "eq5"}, "unknown estimator 'eq5'; choose one of: naive, importance"),
-        ({"generator": "gpt5"}, "unknown generator 'gpt5'; choose one of: weak, gen"),
-        ({"generator": "weak"}, "'weak' did not draw this study's candidates, 'gen' did; use generator=gen"),
-        ({"uncertainty": "both"}, "unknown uncertainty 'both'; choose one of: items, samples"),
-        ({"reference": "all"}, "unknown reference 'all'; choose one of: reference, asked"),
-    ],
-)
-def test_wrong_names_list_the_right_ones(arguments: dict[str, str], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        estimate_perplexity(small_study(), **arguments)  # type: ignore[arg-type]
-
-
-def test_empty_study_and_missing_arguments() -> None:
-    study = small_study()
-    with pytest.raises(InputError, match="has no response"):
-        estimate_perplexity(study.isel(response=slice(0)))
-    with pytest.raises(InputError, match="'rao_blackwell': needs token"):
-        estimate_gap([0.0], [1], estimator="rao_blackwell")
-    with pytest.raises(InputError, match="'naive': needs target_logprob"):
-        estimate_gap([0.0], [1], estimator="naive")
-    with pytest.raises(InputError, match=r"target_logprob: has shape \(2,\), the terms \(1,\)"):
-        estimate_gap([0.0], [1], estimator="naive", target_logprob=[-1.0, -1.0])
-    with pytest.raises(InputError, match="unknown player 'gpt5'; choose one of: human, weak, gen"):
-        true_loss(study, "gpt5", np.ones(6, dtype=bool))
-    with pytest.raises(InputError, match="unknown reference 'all'"):
-        reference_loss(study, "gen", "all", np.ones(6, dtype=bool))  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="n_se: is -1"):
-        estimate_perplexity(study, n_se=-1)
-    assert estimate_perplexity(study, n_se=0).perplexity_lower == estimate_perplexity(study, n_se=0).perplexity
-    with pytest.raises(InputError, match="no log-probabilities of player 'human'"):
-        candidate_log_terms(study, "human")
-    study["in_reference"].values[:] = False
-    with pytest.raises(InputError, match="in_reference: is true for no item"):
-        estimate_perplexity(study)
 
 
 def test_own_scheme_and_control() -> None:

@@ -14,8 +14,7 @@ from shannon_game.estimators.comparison import (
     private_belief,
     simulate_designed_study,
 )
-from shannon_game.estimators.comparison.examples import designed_study, repeated_study
-from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.comparison.examples import repeated_study
 
 DESIGN = QuestionDesign(n_draws=8, n_answers=0, n_comparisons=12, n_comparisons_each=2, n_participants=20)
 
@@ -91,21 +90,3 @@ def test_a_person_s_bias_is_no_private_belief() -> None:
     people = replace(ParticipantPopulation(), bias_sd_nats=3.0)
     found = private_belief(study(5, 0.0, people=people))
     assert found.lower < 0 < found.upper
-
-
-@pytest.mark.parametrize("slope", [0.0, -1.0, float("nan"), float("inf")])
-def test_slopes_that_are_none(repeated: xr.Dataset, slope: float) -> None:
-    with pytest.raises(InputError, match=r"slope: is .*, should be a number above 0"):
-        private_belief(repeated, slope=slope)
-
-
-def test_studies_that_cannot_say(repeated: xr.Dataset) -> None:
-    with pytest.raises(InputError, match=r"participant: names 0 people who .* \(n_comparisons_each=2\)"):
-        private_belief(designed_study())
-    two = repeated.isel(response=np.isin(repeated["participant"].to_numpy(), ["p00", "p01"]))
-    with pytest.raises(InputError, match="at least 3 are needed"):
-        private_belief(two)
-    report = repeated["report"].to_numpy().copy()
-    report[0] = 1.0
-    with pytest.raises(InputError, match="report: is 0 or 1"):
-        private_belief(repeated.assign(report=("response", report)))

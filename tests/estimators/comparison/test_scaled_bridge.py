@@ -18,7 +18,6 @@ from shannon_game.estimators.comparison import (
     token_pool,
 )
 from shannon_game.estimators.comparison.scaled_bridge import even_slopes, people_groups, pool_errors
-from shannon_game.estimators.errors import InputError
 from tests.oracles.bridge import scaled_bridge_scores
 
 EXACT = ParticipantPopulation(bias=False, slope=False, noise=False, lapses=False)
@@ -134,24 +133,6 @@ def test_the_gap_does_not_hang_on_the_slope_of_reports() -> None:
     assert max(np.abs(error)) < 0.22
 
 
-def test_intervals_for_contexts_cover() -> None:
-    """60 studies of known coverage 90%: fewer than 45 has a probability under .001."""
-    from scipy.special import stdtrit
-
-    known = contexts(300, 40, 9)
-    inside = 0
-    for seed in range(60):
-        rng = np.random.default_rng(seed)
-        people = ParticipantPopulation(slope_median=float(np.exp(0.5 * rng.normal())))
-        pool = simulate_questions(
-            known, rng.integers(0, 300, 50), people, n_people=20, n_draws=8, n_answers=8, n_comparisons=12, rng=rng
-        )
-        found = scaled_bridge(pool, n_groups=10)
-        half = found.se_contexts_nats * stdtrit(found.freedom, 0.95)
-        inside += abs(found.gap_nats - known.gap_nats.mean()) <= half
-    assert inside >= 45
-
-
 def test_reports_of_those_who_exaggerate_are_made_smaller() -> None:
     rng = np.random.default_rng(0)
     person = np.repeat(np.arange(10), 200)
@@ -174,55 +155,3 @@ def test_errors_of_a_mean_by_hand() -> None:
 
 
 TOKENS = {"item": [0, 0], "offset_nats": [0.0, 1.0], "is_target": [True, False], "n_drawn": [1, 1]}
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"item": [1, 1]}, "item: should begin at 0"),
-        ({"item": [0, 2]}, "rise by 0 or 1"),
-        ({"item": [[0, 0]]}, "one dimension"),
-        ({"is_target": [1, 0]}, "should be bool"),
-        ({"n_drawn": [1]}, r"n_drawn: has shape \(1,\), should be \(2,\)"),
-        ({"n_drawn": [1.5, 1]}, "n_drawn: should be whole numbers"),
-        ({"offset_nats": [0.0, np.nan]}, "offset_nats: should be finite"),
-        ({"answer_token": [2], "answer_person": [0]}, "answer_token: is 2, but there are 2 tokens"),
-        ({"answer_token": [1]}, "answer_person: has shape"),
-        ({"report_token": [0], "report_person": [0], "report_log_ratio": [0.0]}, "report_token: is a target"),
-    ],
-)
-def test_a_pool_that_cannot_be(changes: dict, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        token_pool(**TOKENS | changes)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({}, "no reports or no free answers"),
-        (
-            {
-                "answer_token": [1],
-                "answer_person": [0],
-                "report_token": [1],
-                "report_person": [0],
-                "report_log_ratio": [0.1],
-            },
-            "answers of one person",
-        ),
-        (
-            {
-                "n_drawn": [0, 0],
-                "answer_token": [1],
-                "answer_person": [0],
-                "report_token": [1],
-                "report_person": [1],
-                "report_log_ratio": [0.1],
-            },
-            "no item with known tokens",
-        ),
-    ],
-)
-def test_what_a_scaled_bridge_refuses(changes: dict, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        scaled_bridge(token_pool(**TOKENS | changes))

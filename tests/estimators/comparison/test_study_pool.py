@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from shannon_game.estimators.comparison import scaled_bridge, study_pool
-from shannon_game.estimators.comparison.examples import comparison_study, designed_study
-from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.comparison.examples import designed_study
 from tests.estimators.comparison.comparison_studies import answered_study
 
 
@@ -60,12 +58,3 @@ def test_reports_are_rounded_where_asked() -> None:
     rounded, _ = study_pool(study, rounding="interface")
     assert np.unique(rounded.report_log_ratio).size <= 11
     assert np.unique(exact.report_log_ratio).size > 11
-
-
-def test_mistakes_are_named() -> None:
-    with pytest.raises(InputError, match="has no free answers"):
-        study_pool(comparison_study())
-    study = designed_study()
-    certain = study.assign(report=study["report"].where(study["report"] != study["report"][0], 1.0))
-    with pytest.raises(InputError, match="report: is 0 or 1"):
-        study_pool(certain)

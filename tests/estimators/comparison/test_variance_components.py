@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from shannon_game.estimators.comparison.variance_components import variance_components
-from shannon_game.estimators.errors import InputError
 
 Floats = NDArray[np.float64]
 
@@ -73,9 +72,3 @@ def test_one_step_is_unbiased_whatever_its_weights() -> None:
     assert (error < 0.025).all()
     assert np.mean(found, axis=0) == pytest.approx(theta, abs=float(4 * error.max()))
     assert np.mean(np.array(found)[:, 0] < 0) > 0.3
-
-
-def test_what_cannot_be_told_apart() -> None:
-    one, number = np.ones(10), np.arange(10)
-    with pytest.raises(InputError, match="cannot be told from each other"):
-        variance_components(np.arange(10.0), one[:, None], [(one, number), (one, number)], number)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from shannon_game.estimators.documents import ngram_overlap
-from shannon_game.estimators.errors import InputError
 
 WORDS = st.lists(st.sampled_from("abcd"), max_size=20).map(" ".join)
 
@@ -36,9 +34,3 @@ def test_against_a_search_of_strings(text: str, training: list[str], n: int) -> 
 def test_texts_that_were_trained_on_are_found_whole() -> None:
     text = "the quick brown fox jumps over the lazy dog and then it goes home again"
     assert ngram_overlap([text], iter([text])).share.tolist() == [1.0]
-
-
-@pytest.mark.parametrize(("texts", "n", "field"), [([], 13, "texts"), (["a"], 0, "n")])
-def test_wrong_arguments(texts: list[str], n: int, field: str) -> None:
-    with pytest.raises(InputError, match=field):
-        ngram_overlap(texts, [], n=n)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from shannon_game.estimators.documents import clustered_regression, crossed_slope
-from shannon_game.estimators.errors import InputError
 
 
 def slow(y: np.ndarray, x: np.ndarray, clusters: list[np.ndarray]) -> np.ndarray:
@@ -62,40 +61,3 @@ def test_the_log_likelihood_is_that_of_a_normal_error() -> None:
     density = np.exp(-((y - y.mean()) ** 2) / (2 * sd**2)) / np.sqrt(2 * np.pi * sd**2)
     assert fit.loglik_nats == pytest.approx(np.log(density).sum())
     assert "0 columns, 5 values in 5 clusters" in fit.headline()
-
-
-def test_intervals_hold_the_truth_where_people_and_texts_differ() -> None:
-    """400 studies; 90% intervals hold the slope in 84 to 95% of them (four standard errors), plain ones would not."""
-    rng = np.random.default_rng(2)
-    people, texts = np.repeat(np.arange(30), 60), np.tile(np.repeat(np.arange(20), 3), 30)
-    held = plain = 0
-    for _ in range(400):
-        slope = 2 + rng.normal(size=30)[people] * 0.5 + rng.normal(size=20)[texts] * 0.5
-        x = rng.normal(size=1800)
-        y = slope * x + rng.normal(size=1800)
-        fit = clustered_regression(y, {"x": x}, texts, people).of("x")
-        held += fit["lower"] <= 2 <= fit["upper"]
-        error = y - np.polyval(np.polyfit(x, y, 1), x)
-        plain += abs(fit["coefficient"] - 2) < 1.645 * error.std() / (x.std() * np.sqrt(1800))
-    assert 0.84 < held / 400 < 0.96
-    assert plain / 400 < 0.75
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"values": [1.0, np.nan, 2, 3]}, "values: is nan at value 1, should be finite"),
-        ({"columns": {"x": [1.0, 2]}}, r"x: has shape \(2,\), should be \(4,\)"),
-        ({"columns": {"x": [1.0, 2, 3, 5], "y": [2.0, 4, 6, 10]}}, "follows from the other columns"),
-        ({"columns": {"x": [0.0, 0, 0, 0]}}, "x: is zero everywhere"),
-        ({"columns": {"intercept": [1.0, 2, 3, 4]}}, "intercept: is a column"),
-        ({"columns": {name: [1.0, 2, 3, 5] for name in "abcd"}}, "has 4 numbers for 5 coefficients"),
-        ({"cluster": [0, 0, 0, 0]}, "cluster: has one group"),
-        ({"cluster": [0, 1]}, r"cluster: has shape \(2,\)"),
-        ({"probability": 1.0}, "probability: is 1.0"),
-    ],
-)
-def test_what_has_no_regression(given: dict[str, object], message: str) -> None:
-    good = {"values": [1.0, 3, 5, 8], "columns": {"x": [0.0, 1, 2, 3]}, "cluster": [0, 0, 1, 1]}
-    with pytest.raises(InputError, match=message):
-        clustered_regression(**{**good, **given})  # type: ignore[arg-type]

@@ -10,7 +10,6 @@ from scipy import stats
 
 from shannon_game.estimators.documents import RulesText, rules_texts
 from shannon_game.estimators.documents.rules import COLOURS
-from shannon_game.estimators.errors import InputError
 
 _RULE = re.compile(r"Every (\w+) is (?:a )?(\w+)\.")
 
@@ -52,17 +51,3 @@ def test_answers_are_uniform_and_the_seed_decides() -> None:
     ]
     assert isinstance(texts[0], RulesText)
     assert "among 0 sentences" in texts[0].headline()
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"n_texts": 0}, "n_texts: is 0, should be at least 1"),
-        ({"n_noise": []}, "n_noise: is \\[\\]"),
-        ({"n_noise": [-1]}, "n_noise: is \\[-1\\], should be numbers of 0 or more"),
-        ({"n_rules": 7, "n_steps": 2}, "7 chains of 2 rules take 14 names, and there are 12"),
-    ],
-)
-def test_what_cannot_be_made(given: dict[str, object], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        rules_texts(**{"n_texts": 2, "n_noise": [0], **given})  # type: ignore[arg-type]

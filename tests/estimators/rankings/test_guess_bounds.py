@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shannon_game.estimators.documents.guess_bounds import lower_bound_terms
-from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.rankings import guess_bounds
 from tests.oracles.bets import shannon_bounds
 
@@ -94,21 +93,3 @@ def test_answers_to_one_item_are_no_new_text() -> None:
     ten = guess_bounds(np.tile(ranks, 10), item=np.tile(range(80), 10), participant=np.repeat(range(10), 80))
     assert ten.lower_se_nats == pytest.approx(alone.lower_se_nats, rel=0.02)
     assert ten.upper_nats == pytest.approx(alone.upper_nats, abs=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("rank", "more", "message"),
-    [
-        ([1, 1.5], {}, r"rank: has 1.5, should be a whole number"),
-        ([1, 0], {}, "rank: has 0"),
-        ([1, math.nan], {}, "rank: has a value that is no rank"),
-        ([], {}, "rank: has shape"),
-        ([1, INF], {}, "n_tried: is missing"),
-        ([1, 5], {"n_tried": 3}, "n_tried: should be"),
-        ([1, INF], {"n_tried": 3, "vocab_size": 3}, "vocab_size: is 3, should be at least 4"),
-        ([1, 2], {"participant": ["a"]}, "participant: has shape"),
-    ],
-)
-def test_wrong_ranks(rank: list[float], more: dict[str, object], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        guess_bounds(rank, item=range(len(rank)), **more)  # type: ignore[arg-type]

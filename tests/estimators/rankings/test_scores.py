@@ -4,15 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 
-from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.rankings.perplexity import (
     approximate_perplexity,
     log_probability_bound,
     reference_log_probability,
 )
-from shannon_game.estimators.rankings.ranks import match_tokens, rank_at, ranks_among, ranks_from_logits
+from shannon_game.estimators.rankings.ranks import match_tokens, rank_at, ranks_among
 from shannon_game.estimators.rankings.scores import (
     average_score,
     exponential_score,
@@ -55,36 +53,7 @@ def test_scores_are_their_closed_forms(k: int) -> None:
         assert average_score(rank, k)[0] == pytest.approx(expected["average"], abs=1e-15)
 
 
-@given(
-    logits=hnp.arrays(np.float64, (3, 12), elements=st.integers(-40, 40).map(lambda n: n / 4)),
-    reference=hnp.arrays(np.int64, 3, elements=st.integers(0, 11)),
-    temperature=st.sampled_from([0.25, 0.5, 2.0, 8.0]),
-    tie=st.sampled_from(["best", "middle", "worst"]),
-)
-def test_ranks_do_not_move_with_the_temperature_and_perplexity_does(logits, reference, temperature, tie) -> None:
-    """Powers of two, so that equal logits stay equal."""
-    rank = ranks_from_logits(logits, reference, tie=tie)
-    cooled = logits / temperature
-    assert (ranks_from_logits(cooled, reference, tie=tie) == rank).all()
-    normalised = cooled - np.logaddexp.reduce(cooled, axis=1, keepdims=True)
-    assert (ranks_from_logits(normalised, reference, tie=tie, tolerance=1e-9) == rank).all()
-    assert (average_score(ranks_from_logits(cooled, reference, tie=tie), 5) == average_score(rank, 5)).all()
-    if np.ptp(logits, axis=1).min() > 1:
-        plain = logits - np.logaddexp.reduce(logits, axis=1, keepdims=True)
-        best = plain.argmax(axis=1)
-        assert (normalised[range(3), best] != plain[range(3), best]).all()
-
-
 def test_tie_rules() -> None:
-    logits = [[0.0, 2.0, 2.0, 2.0, 1.0]]
-    assert ranks_from_logits(logits, [2], tie="best") == 1
-    assert ranks_from_logits(logits, [2], tie="middle") == 2
-    assert ranks_from_logits(logits, [2], tie="worst") == 3
-    assert ranks_from_logits(logits, [4], tie="worst") == 4
-    # any number of dimensions before the vocabulary
-    many = np.stack([np.tile(logits, (4, 1)), -np.tile(logits, (4, 1))])
-    wanted = np.array([[0, 1, 2, 4]] * 2)
-    assert ranks_from_logits(many, wanted).tolist() == [[5, 3, 3, 4], [1, 5, 5, 2]]
     hit = [[False, True, False, False], [False, False, False, True], [False] * 4]
     values = [[-1.0, -2.0, -2.0, -3.0]] * 3
     assert ranks_among(hit).tolist() == [2, 4, np.inf]
@@ -193,45 +162,3 @@ def test_shorter_lists() -> None:
     assert full.tolist() == [-np.inf]
     # a sure token has log-probability 0
     assert reference_log_probability(values, missing, censoring="exact", exact=[0.0, -1.0]).tolist() == [0, -1]
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: match_tokens(["a"], [["a"]], match="fuzzy"), "unknown match 'fuzzy'; choose one of: stripped"),
-        (lambda: match_tokens(["a", "b"], [["a"]]), "ranked: has shape"),
-        (lambda: match_tokens(["a"], [["a"]], match="id"), "reference: has dtype"),
-        (lambda: match_tokens([1], [[1.0]], match="id"), "ranked: has dtype"),
-        (lambda: ranks_among([[True]], [[-1.0, -2.0]], tie="best"), r"logprob: is needed with shape \(1, 1\)"),
-        (lambda: ranks_among([[True]], tie="lucky"), "unknown tie 'lucky'"),
-        (lambda: ranks_among([[True]], tie="best"), "logprob: is needed"),
-        (lambda: ranks_among([[True]], tolerance_nats=-1.0), "tolerance_nats: is -1"),
-        (lambda: ranks_from_logits([[1.0]], [0], tie="listed"), "unknown tie 'listed'"),
-        (lambda: ranks_from_logits([[1.0]], [1]), "should be 0 to 0"),
-        (lambda: ranks_from_logits([[np.nan, 1.0]], [1]), "has NaN"),
-        (lambda: ranks_from_logits([[1.0]], [0, 0]), "has shape"),
-        (lambda: linear_score([0.0], 3), "rank: has 0.0, should be 1 or more"),
-        (lambda: linear_score([np.nan], 3), "rank: has nan"),
-        (lambda: linear_score([1.0], 0), "k: is 0"),
-        (lambda: linear_score([1.0], True), "k: is True"),
-        (lambda: exponential_score([1.0], 0.0), "decay: is 0.0"),
-        (lambda: reference_log_probability(PAIR, HIT, censoring="drop"), "unknown censoring 'drop'"),
-        (lambda: reference_log_probability(PAIR, HIT, censoring="exact"), "only the listed tokens' probabilities"),
-        (lambda: reference_log_probability(PAIR, HIT, censoring="exact", exact=[0.3, -1]), "exact: has values"),
-        (lambda: reference_log_probability(PAIR, HIT, censoring="uniform"), "vocab_size: is None"),
-        (lambda: reference_log_probability(PAIR, HIT, censoring="uniform", vocab_size=2), "vocab_size: is 2"),
-        (lambda: reference_log_probability(PAIR, HIT, offset_nats=-1.0), "offset_nats: is -1"),
-        (lambda: reference_log_probability(PAIR, [[True]], offset_nats=1.0), "hit: has shape"),
-        (lambda: reference_log_probability([[0.5]], [[True]]), "natural log-probabilities are needed"),
-        (lambda: reference_log_probability(PAIR, HIT, variants="all"), "unknown variants"),
-        (lambda: reference_log_probability([-1.0], [True]), r"logprob: has shape \(1,\)"),
-        (lambda: reference_log_probability([[], []], [[], []]), r"logprob: has shape \(2, 0\)"),
-        (lambda: log_probability_bound(np.log([[0.5, 0.4], [0.8, 0.7]])), r"probability of 1\.5000 at token 1"),
-        # base-2 or base-10 logarithms that were given for natural ones add up to too much
-        (lambda: log_probability_bound(np.log10([[0.5, 0.4]])), "are these natural logarithms"),
-        (lambda: approximate_perplexity(np.empty((0, 2)), np.empty((0, 2), dtype=bool)), "has no tokens"),
-    ],
-)
-def test_mistakes(call, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        call()

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.rankings import paired_separation
 
 SCORES = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=2, max_size=30)
@@ -46,19 +45,3 @@ def test_models_that_do_not_differ_or_always_do() -> None:
     always = paired_separation([0.3, 0.4, 0.7], [0.1, 0.2, 0.5])
     assert always.effect == np.inf
     assert always.windows_needed == 2
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (([1.0, 2.0], [1.0]), r"second: has shape \(1,\)"),
-        (([1.0], [1.0]), "first: has 1 windows"),
-        (([1.0, np.nan], [1.0, 2.0]), "first: has 1 values that are not finite"),
-        (([1.0, 2.0], [1.0, np.inf]), "second: has 1 values that are not finite"),
-    ],
-)
-def test_what_is_refused(arguments: tuple[list[float], list[float]], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        paired_separation(*arguments)
-    with pytest.raises(InputError, match="power: is 1, should be between 0 and 1"):
-        paired_separation([1.0, 2.0], [1.0, 3.0], power=1)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import math
 import os
 import signal
 import sqlite3
@@ -25,7 +24,6 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import notes
 from shannon_game.estimators.rankings import score_study
 from shannon_game.inference.api.calls import call_for, positions_of, tokens_paid
-from shannon_game.inference.api.connection import seconds_of
 from shannon_game.inference.api.keys import key_of
 from shannon_game.inference.api.scoring import TextWindow, estimate_cost, score_windows
 from shannon_game.inference.api.settings import ApiSettings
@@ -239,31 +237,6 @@ def test_the_estimate_comes_before_the_first_call(tmp_path: Path) -> None:
     assert told[0] == estimate_cost(windows(), chosen)
 
 
-@pytest.mark.parametrize(
-    ("fault", "message", "n_requests"),
-    [
-        ("401", r"refused the call, HTTP 401: .*bad key \[key\]", 1),
-        ("quota", "refused the call, HTTP 429: .*insufficient_quota", 1),
-        ("500", "no usable answer in 3 attempts, the last: HTTP 500: oops", 3),
-        ("truncated", "no usable answer in 3 attempts, the last: the answer is not JSON", 3),
-        ("no logprobs", "the last: the answer has no logprobs; does the endpoint give them", 3),
-    ],
-)
-def test_lasting_faults(tmp_path: Path, fault: str, message: str, n_requests: int) -> None:
-    with serving(FakeEndpoint(lambda _: fault)) as endpoint, pytest.raises(InputError, match=message):
-        score_windows(windows(1, 1), settings(endpoint.url, max_attempts=3), tmp_path / "s.db")
-    assert endpoint.n_requests == n_requests
-
-
-def test_nobody_listens(tmp_path: Path) -> None:
-    with serving(FakeEndpoint(never)) as endpoint:
-        pass
-    with pytest.raises(InputError, match="the endpoint cannot be reached"):
-        score_windows(windows(1, 1), settings(endpoint.url, max_attempts=2), tmp_path / "s.db")
-    with AnswerStore(tmp_path / "s.db") as store:
-        assert store.ledger().most_usd == 0
-
-
 def test_the_key_is_in_no_log_store_or_error(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG), serving(FakeEndpoint(three_in_ten(5))) as endpoint:
         score_windows(windows(), settings(endpoint.url), tmp_path / "s.db")
@@ -339,40 +312,6 @@ def test_a_key_for_the_name_of_its_variable_is_not_shown(monkeypatch: pytest.Mon
     with pytest.raises(InputError, match="the environment variable that key_env names is not set") as caught:
         key_of(settings("https://host", key_env="AKIAIOSFODNN7EXAMPLE"))
     assert "AKIA" not in str(caught.value)
-
-
-def test_wrong_windows(tmp_path: Path) -> None:
-    chosen = settings("http://localhost")
-    for chosen_windows, message in (
-        ([], "windows: is empty"),
-        (windows(1) * 2, "is there twice"),
-        ([TextWindow("t", "w", (), ("a",))], "has no context"),
-        ([TextWindow("t", "w", ("a",), ("",))], "an empty token"),
-        ([TextWindow("t", "w", ("a",), ("\ud800",))], "half a character"),
-    ):
-        with pytest.raises(InputError, match=message):
-            score_windows(chosen_windows, chosen, tmp_path / "s.db")
-
-
-def test_a_foreign_file_is_no_store(tmp_path: Path) -> None:
-    (tmp_path / "s.db").write_bytes(b"not a database at all, but long enough to be read" * 50)
-    with pytest.raises(InputError, match="is not a store of answers"):
-        AnswerStore(tmp_path / "s.db")
-
-
-@pytest.mark.parametrize(
-    ("header", "seconds"),
-    [
-        (None, None),
-        ("2.5", 2.5),
-        ("-1", 0.0),
-        ("nan", None),
-        ("Wed, 21 Oct 2099 07:28:00 GMT", None),
-        ("inf", math.inf),
-    ],
-)
-def test_what_an_endpoint_asks_to_wait(header: str | None, seconds: float | None) -> None:
-    assert seconds_of(header) == seconds
 
 
 def test_a_sampled_token_besides_the_best() -> None:

@@ -6,12 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from shannon_game.estimators.errors import InputError
 from shannon_game.inference.api.calls import UnusableAnswerError, WrongAnswerError
-from shannon_game.inference.api.chat import ChatAnswer, ChatQuestion, answer_reader, ask_questions, chat_call
+from shannon_game.inference.api.chat import ChatAnswer, ChatQuestion, answer_reader, ask_questions
 from shannon_game.inference.api.client import UnusableCallError
-from shannon_game.inference.api.store import BudgetSpentError
-from tests.inference.api.fake_server import KEY, never, serving, three_in_ten
+from tests.inference.api.fake_server import KEY, serving, three_in_ten
 from tests.inference.api.talking_server import TalkingEndpoint
 from tests.inference.api.test_api import settings
 
@@ -80,18 +78,6 @@ def test_a_question_without_a_usable_answer_does_not_end_the_others(tmp_path: Pa
     assert ledger.n_apart == 2
 
 
-def test_the_budget_is_hard(tmp_path: Path) -> None:
-    asked = questions(3)
-    with serving(TalkingEndpoint(echo)) as endpoint:
-        chosen = settings(endpoint.url)
-        calls = [chat_call(chosen, question) for question in asked]
-        most = sum(chosen.cost_usd(call.most_input_tokens, call.most_output_tokens) for call in calls)
-        with pytest.raises(BudgetSpentError):
-            ask_questions(asked, settings(endpoint.url, budget_usd=most / 100), tmp_path / "s.db")
-        assert endpoint.n_requests == 0
-        ask_questions(asked, settings(endpoint.url, budget_usd=most), tmp_path / "s.db")
-
-
 @pytest.mark.parametrize(
     ("answer", "error"),
     [
@@ -113,9 +99,3 @@ def test_a_refusal_is_an_answer_and_a_cut_one_is_not_finished() -> None:
     read = answer_reader(settings("http://localhost"))
     assert read({"choices": [{"message": {"content": None, "refusal": "No."}, "finish_reason": "stop"}]}).text == "No."
     assert not read({"choices": [{"message": {"content": "99"}, "finish_reason": "length"}]}).finished
-
-
-def test_an_empty_question() -> None:
-    with pytest.raises(InputError, match="question: is empty"):
-        chat_call(settings("http://localhost"), ChatQuestion("", "", max_tokens=1))
-    assert never(0) is None

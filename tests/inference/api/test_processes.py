@@ -124,22 +124,6 @@ def test_a_second_ctrl_c_stops_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.subprocess
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_stopped_process_has_paid_for_nothing_in_vain(tmp_path: Path, number: signal.Signals) -> None:
-    with serving(FakeEndpoint(never, idempotent=False, seconds=0.4)) as endpoint:
-        process = started(endpoint, tmp_path / "s.db")
-        wait_for(endpoint, 2 * AT_ONCE, process)
-        process.send_signal(number)
-        _, errors = process.communicate(timeout=600)
-        assert process.returncode == -number, errors
-        assert "stopping: the calls in flight end first" in errors
-        assert states(tmp_path / "s.db") == {"paid": sum(endpoint.charged.values())}
-        endpoint.seconds = 0
-        resumed(endpoint, tmp_path / "s.db")
-        assert list(endpoint.charged.values()) == [1] * CALLS
-
-
-@pytest.mark.subprocess
 def test_two_processes_on_one_store_pay_once(tmp_path: Path) -> None:
     with serving(FakeEndpoint(never, idempotent=False, seconds=0.1)) as endpoint:
         both = [started(endpoint, tmp_path / "s.db") for _ in range(2)]

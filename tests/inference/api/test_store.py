@@ -55,13 +55,6 @@ def test_a_damaged_answer(url: str, tmp_path: Path, damage: object) -> None:
     one_line(lambda: score_windows(windows(), settings(url, "good"), store), str(store), "is damaged")
 
 
-def test_a_changed_digit_is_damage(url: str, tmp_path: Path) -> None:
-    store = tmp_path / "s.db"
-    assert asked(settings(url, "good"), store) is None
-    change(store, "UPDATE answers SET answer = replace(answer, '0', '1')")
-    one_line(lambda: score_windows(windows(), settings(url, "good"), store), str(store), "is damaged")
-
-
 @pytest.mark.parametrize("at", [0, 20, 4096, 8192])
 def test_a_damaged_file(url: str, tmp_path: Path, at: int) -> None:
     store = tmp_path / "s.db"
@@ -70,13 +63,6 @@ def test_a_damaged_file(url: str, tmp_path: Path, at: int) -> None:
     content[at : at + 3000] = b"\xa5" * 3000
     store.write_bytes(content)
     one_line(lambda: score_windows(windows(8), settings(url, "good"), store), str(store))
-
-
-def test_a_file_that_was_cut_off(url: str, tmp_path: Path) -> None:
-    store = tmp_path / "s.db"
-    assert asked(settings(url, "good"), store, 8) is None
-    store.write_bytes(store.read_bytes()[:5000])
-    one_line(lambda: score_windows(windows(8), settings(url, "good"), store), str(store), "damaged")
 
 
 def test_paths_that_cannot_be_written(tmp_path: Path) -> None:
@@ -196,12 +182,6 @@ def test_a_window_without_a_usable_answer_is_left_out_and_counted(url: str, tmp_
         left_out = [note for note in notes(study) if note["text"].startswith("windows left out")]
         assert [(note["count"], note["level"]) for note in left_out] == [(1, "warning")]
         assert "of the model 'else'" in left_out[0]["text"]
-
-
-def test_the_name_that_answers_give_the_model_is_noted(tmp_path: Path) -> None:
-    with hostile({"dated": says(answer(model="fake-2024-08-06"))}) as (url, _):
-        study = score_windows(windows(2), settings(url, "dated"), tmp_path / "s.db")
-    assert "answers are of the model 'fake-2024-08-06', asked for as 'fake'" in [note["text"] for note in notes(study)]
 
 
 def test_an_end_of_text_leaves_its_window_out(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shannon_game.estimators.errors import InputError
 from shannon_game.inference.cloze.tvd_sbc import draw_word_pairs, word_pair_sbc
 from shannon_game.inference.posterior.sbc import SbcSettings, run_sbc
 from shannon_game.inference.posterior.sbc_bands import judge_ranks
@@ -47,11 +46,6 @@ def test_u_times_the_sum_of_the_weights_is_gamma_distributed() -> None:
     first = scale[0] + scale[1] / 2
     assert abs(first.mean()) < 4 * 0.15 / np.sqrt(200) + 0.01
     assert 0.12 < first.std() < 0.22
-
-
-def test_mistakes() -> None:
-    with pytest.raises(InputError, match="n_items: is 0"):
-        word_pair_sbc(0, 20)
 
 
 @pytest.mark.slow

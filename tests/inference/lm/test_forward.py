@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import logging
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -81,13 +80,6 @@ def test_batches_of_any_size_and_any_order(tokens_per_batch, model_of):
     np.testing.assert_allclose(found, reference[order], atol=1e-4, rtol=0)
 
 
-def test_log_probabilities_sum_to_one(model_of):
-    for family in ("gpt2", "granite"):
-        model = model_of(family)
-        found, _ = after(model, tiny_models.contexts(20, model.vocab_size))
-        np.testing.assert_allclose(np.exp(found).sum(axis=1), 1, atol=1e-6)
-
-
 sequences_of_few_tokens = st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=12), min_size=1, max_size=25)
 
 
@@ -148,22 +140,6 @@ def test_memory_is_bounded_by_the_budget_whatever_the_input(model_of, monkeypatc
         monkeypatch.undo()
 
 
-def test_a_block_of_logits_is_cut_at_its_budget(model_of):
-    from shannon_game.inference.lm.scoring import score_documents
-
-    model = model_of("llama", tokens_per_batch=4096, logits_mib=1)
-    rows = []
-    handle = model.module.get_output_embeddings().register_forward_hook(
-        lambda module, inputs, output: rows.append(output.shape[0])
-    )
-    documents = [np.random.default_rng(i).integers(0, model.vocab_size, size=90).tolist() for i in range(20)]
-    score_documents(model, documents)
-    handle.remove()
-    block = (1 << 20) // (4 * model.vocab_size)
-    assert 0 < block < 20 * 90 / 3
-    assert max(rows) == block
-
-
 @pytest.mark.parametrize("branching", [True, False])
 def test_a_batch_that_does_not_fit_is_halved_and_those_after_it_stay_small(branching, model_of, monkeypatch, caplog):
     model = model_of("gpt2", tokens_per_batch=512)
@@ -192,13 +168,6 @@ def test_rows_in_parts_that_a_cache_holds(rows_at_once, model_of, monkeypatch):
     found, times = after(model, sequences)
     assert (times == 1).all()
     np.testing.assert_allclose(found, whole, atol=1e-6, rtol=0)
-
-
-def test_one_sequence_that_does_not_fit_is_an_error(model_of, monkeypatch):
-    model = model_of("gpt2", tokens_per_batch=512)
-    sizes_seen(model, monkeypatch, most=10)
-    with pytest.raises(torch.OutOfMemoryError):
-        after(model, [list(range(20)), list(range(5))])
 
 
 @pytest.mark.parametrize(
@@ -257,33 +226,6 @@ def test_no_other_cut_costs_less(lengths, budget, each):
     assert cost(cut_batches(lengths, budget, each)) == min(cost(np.diff(cut).tolist()) for cut in cuts)
 
 
-def test_a_batch_that_did_not_fit_is_cut_anew():
-    def compute(batch):
-        if len(batch) > 2:
-            raise RuntimeError("out of memory")
-        return batch
-
-    lengths = [9, 9, 9, 9, 8, 3, 3, 3]
-    batches = [batch.tolist() for batch, _ in run_batches(lengths, 40, compute, tokens_per_pass=10)]
-    # 4 x 9 did not fit, then 3 x 3 did not
-    assert batches == [[0, 1], [2, 3], [4], [5, 6], [7]]
-
-
-@pytest.mark.parametrize(
-    ("context", "message"),
-    [
-        ([], "no BOS token to start from"),
-        (list(range(97)), "has 97 tokens, gpt2 takes 96"),
-        ([3, 400], "has token 400, gpt2 has 0 to 399"),
-        ([3, -1], "has token -1"),
-    ],
-)
-def test_unusable_contexts_are_named(context, message, model_of):
-    with pytest.raises(InputError, match=message) as caught:
-        with_bos(model_of("gpt2"), [[1], context])
-    assert "context 1" in str(caught.value)
-
-
 def test_numbers_that_are_none_are_an_error(model_of, monkeypatch):
     model = model_of("gpt2")
     head = model.module.get_output_embeddings()
@@ -295,20 +237,6 @@ def test_numbers_that_are_none_are_an_error(model_of, monkeypatch):
             after(model, [[1, 2]])
     finally:
         handle.remove()
-
-
-def test_trees_that_a_model_cannot_take_would_be_wrong(model_of):
-    """What loading finds out matters: forced to take trees, such a model gives other numbers."""
-    for family in ("mistral", "gpt_neo", "bloom"):
-        model = replace(model_of(family), tree_attention=True)
-        common = np.random.default_rng(0).integers(0, model.vocab_size, size=60).tolist()
-        sequences = [[*common, i, i + 1] for i in range(6)]
-        exact = np.stack([reference.log_probs(model, tokens)[-1] for tokens in sequences])
-        try:
-            found, _ = after(model, sequences)
-        except (RuntimeError, TypeError, ValueError):
-            continue
-        assert np.abs(found - exact).max() > 0.1
 
 
 def test_a_pass_is_shared_by_the_same_batch_of_the_same_weights_alone(model_of, monkeypatch):
@@ -337,12 +265,3 @@ def test_a_pass_is_shared_by_the_same_batch_of_the_same_weights_alone(model_of, 
     np.testing.assert_allclose(again, hot, atol=1e-5)
     assert (n_made, states.n_found) == (0, n_plain)
     assert found("gpt2")[0] == n_plain
-
-
-def test_shared_passes_take_no_more_memory_than_allowed(model_of):
-    states = SharedStates(largest_mib=0)
-    with sharing(states):
-        for temperature in (1.0, 2.0):
-            next_token_distributions(model_of("gpt2", temperature=temperature), [[5, 6, 7]])
-    assert states.n_found == 0
-    assert not states._by_key

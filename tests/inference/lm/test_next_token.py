@@ -9,7 +9,6 @@ import pytest
 import torch
 from scipy import stats
 
-from shannon_game.estimators.errors import InputError
 from shannon_game.inference.lm.next_token import context_rng, next_token_distributions
 from tests.inference.lm import tiny_models
 from tests.oracles import language_model as reference
@@ -165,41 +164,12 @@ def test_candidates_without_replacement_follow_the_closed_form(forgetful):
     assert (np.abs(shares / len(first) - inclusion) <= 4 * standard_error + 1e-12).all()
 
 
-def test_all_tokens_without_replacement_are_a_permutation(model_of):
-    model = model_of("gpt2")
-    found = next_token_distributions(model, [[4, 9]], n_candidates=model.vocab_size, replace=False)
-    assert sorted(found["candidate_token"].values[0].tolist()) == list(range(model.vocab_size))
-
-
 def test_seeds_are_a_contexts_own():
     assert context_rng(3, [1, 2]).random() == context_rng(3, [1, 2]).random()
     streams = [
         context_rng(seed, tokens).random() for seed, tokens in [(3, [1, 2]), (4, [1, 2]), (3, [2, 1]), (3, [12])]
     ]
     assert len(set(streams)) == 4
-
-
-def test_seeds_change_the_draws(model_of):
-    model = model_of("gpt2")
-    drawn = [
-        next_token_distributions(model, [[1, 2, 3]], n_candidates=50, seed=seed)["candidate_token"].values
-        for seed in (0, 0, 1)
-    ]
-    assert (drawn[0] == drawn[1]).all()
-    assert (drawn[0] != drawn[2]).any()
-
-
-def test_no_context_gives_empty_arrays(model_of):
-    found = next_token_distributions(model_of("gpt2"), [], targets=[], probed=[], top_k=3, n_candidates=2)
-    assert found.sizes["context"] == 0
-
-
-def test_progress_counts_contexts(model_of):
-    done = []
-    contexts = tiny_models.contexts(30, 300)
-    next_token_distributions(model_of("gpt2", tokens_per_batch=50), contexts, progress=done.append)
-    assert sum(done) == len(contexts)
-    assert len(done) > 1
 
 
 def test_temperature_divides_the_logits(model_of):
@@ -222,22 +192,3 @@ def test_half_precision_is_close_and_normalised(dtype, model_of):
     exact = reference.next_token(model_of("llama"), contexts)
     # logits of up to 20 with 8 or 11 bits
     assert np.abs(found["logprob"].values - exact).mean() < {"bfloat16": 0.1, "float16": 0.02}[dtype]
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"targets": [1]}, "targets.*has 1 entries for 2 contexts"),
-        ({"targets": [1, 400]}, "targets.*has token 400; gpt2 has 0 to 399"),
-        ({"probed": [[1], [-3]]}, "probed.*has token -3"),
-        ({"probed": [[1], [3, 4]]}, "probed.*lists of different lengths"),
-        ({"top_k": 401}, "top_k.*is 401, should be 0 to 400"),
-        ({"top_k": -1}, "top_k.*is -1"),
-        ({"n_candidates": 401, "replace": False}, "n_candidates.*is 401"),
-        ({"n_candidates": -1}, "n_candidates.*at least 0"),
-        ({"n_candidates": 2, "seed": -1}, "seed.*is -1"),
-    ],
-)
-def test_unusable_arguments_are_named(settings, message, model_of):
-    with pytest.raises(InputError, match=message):
-        next_token_distributions(model_of("gpt2"), [[1, 2], [3]], **settings)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shannon_game.estimators.errors import InputError
 from shannon_game.inference.lm.scoring import score_documents
 from tests.inference.lm import tiny_models
 from tests.oracles import language_model as reference
@@ -65,48 +64,6 @@ def test_texts_longer_than_the_model_takes(model_of):
     found = score_documents(model, texts)
     check(found, list(reference.score_documents(model, texts, window=96, stride=48)))
     assert found["position"].values.tolist() == list(range(250))
-
-
-def test_scores_do_not_depend_on_batches(model_of):
-    texts = documents(400)
-    small, large = (score_documents(model_of("gpt2", tokens_per_batch=n), texts) for n in (1, 4096))
-    np.testing.assert_allclose(small["logprob"], large["logprob"], atol=1e-4, rtol=0)
-
-
-def test_no_document_gives_no_token(model_of):
-    assert score_documents(model_of("gpt2"), []).sizes["token"] == 0
-    assert score_documents(model_of("gpt2"), [[]]).sizes["token"] == 0
-
-
-@pytest.mark.parametrize(
-    ("texts", "settings", "message"),
-    [
-        ([[1, 2]], {"window": 97}, "window.*takes 2 to 96"),
-        ([[1, 2]], {"window": 1}, "window.*is 1"),
-        ([[1, 2]], {"window": 10, "stride": 10}, "stride.*1 to 9"),
-        ([[1, 2]], {"stride": 0}, "stride.*is 0"),
-        ([[1], [5, 400]], {}, "document 1 has token 400; gpt2 has 0 to 399"),
-        ([[1], [5, -2]], {}, "document 1 has token -2"),
-    ],
-)
-def test_unusable_arguments_are_named(texts, settings, message, model_of):
-    with pytest.raises(InputError, match=message):
-        score_documents(model_of("gpt2"), texts, **settings)
-
-
-def test_progress_counts_tokens(model_of):
-    model = model_of("llama", tokens_per_batch=50)
-    done = []
-    found = score_documents(model, documents(model.vocab_size), progress=done.append)
-    assert sum(done) == found.sizes["token"]
-    assert len(done) > 1
-
-
-def test_prefix_of_a_document_scores_as_the_document(model_of):
-    text = documents(400, lengths=(60,))[0]
-    whole, half = (score_documents(model_of("bloom"), [text[:n]]) for n in (60, 30))
-    n = half.sizes["token"]
-    np.testing.assert_allclose(half["logprob"], whole["logprob"].values[:n], atol=1e-4, rtol=0)
 
 
 def test_documents_of_a_model_without_a_longest_sequence_are_one_window(model_of):

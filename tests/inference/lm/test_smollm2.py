@@ -9,14 +9,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from shannon_game.inference.lm.language_model import encode, token_strings
+from shannon_game.inference.lm.language_model import encode
 from shannon_game.inference.lm.loading import load_language_model
 from shannon_game.inference.lm.next_token import next_token_distributions
 from shannon_game.inference.lm.scoring import score_documents
 from shannon_game.inference.lm.settings import ModelSettings
 from shannon_game.inference.lm.word_samples import sample_words
 from shannon_game.inference.lm.words import word_log_probs
-from tests.conftest import DATA
 from tests.oracles import language_model as reference
 
 pytestmark = pytest.mark.torch
@@ -53,11 +52,6 @@ def questions(model, lm_game_root) -> list[list[int]]:
     files = sorted((lm_game_root / "multi_comparisons").glob("doc*.json"))[:24]
     texts = [json.loads(file.read_text(encoding="utf-8"))["input_str"] for file in files]
     return [tokens[-119:] for tokens in encode(model, texts)]
-
-
-def test_what_loading_found_out(model):
-    assert (model.split_head, model.tree_attention) == (True, True)
-    assert token_strings(model, [model.bos_id]) == ["<|endoftext|>"]
 
 
 def test_log_probabilities_are_those_of_one_context_at_a_time(model, questions):
@@ -114,33 +108,3 @@ def test_word_probabilities_are_the_frequencies_of_drawn_words(model):
     assert np.abs(z).max() <= 4
     # not too good either
     assert 0.8 < np.std(z) < 1.2
-
-
-def test_answered_words_of_a_provo_passage(model):
-    contexts, answered = provo_passage("1")
-    tokens = encode(model, contexts)
-    found = word_log_probs(model, tokens, answered)
-    assert found.sizes["word"] > 500
-    # people's answers have a good part of the model's probability, and never more than all of it
-    mass = np.bincount(found["context_index"], weights=np.exp(found["logprob"]))
-    assert (mass <= 1 + 1e-5).all()
-    assert 0.2 < mass.mean() < 1
-    some = word_log_probs(model, tokens[5:6], answered[5:6])["logprob"].values
-    np.testing.assert_allclose(found["logprob"].values[(found["context_index"] == 5).values], some, atol=1e-4, rtol=0)
-
-
-def provo_passage(number: str) -> tuple[list[str], list[list[str]]]:
-    """Contexts of a passage, and the different answers to each that are one word without a boundary."""
-    folder = DATA / "provo" / "TVD" / "GPT2_Temp" / "Generations"
-    files = sorted(folder.glob("Paragraphs_temp-*.json"))
-    if not files:
-        pytest.skip(f"the Provo answers are not in {folder}")
-    passages = {}
-    for file in files:
-        passages |= json.loads(file.read_text(encoding="utf-8"))
-    contexts, answered = [], []
-    for entry in passages[number].values():
-        given = {row["pred"].strip() for row in entry["human"] if isinstance(row["pred"], str)}
-        contexts.append(entry["context"]["text"].strip())
-        answered.append(sorted(word for word in given if word.replace("'", "").replace("-", "").isalpha()))
-    return contexts, answered

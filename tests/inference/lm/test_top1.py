@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shannon_game.estimators.errors import InputError
 from shannon_game.inference.lm.language_model import encode
 from shannon_game.inference.lm.top1 import play_top1
 from shannon_game.inference.lm.vocabulary import vocabulary
@@ -65,23 +64,6 @@ def test_hits_and_surprisals_by_hand(model_of, family):
     assert not found["hit"].all()
 
 
-def test_a_target_in_several_tokens_is_hit_by_several_best_tokens(model_of):
-    model = model_of("gpt2")
-    context = encode(model, [TEXTS[0][:12]])[0]
-    vocab = vocabulary(model)
-    tokens = list(context)
-    written = b""
-    for _ in range(3):
-        token = int(reference.next_token(model, [tokens])[0].argmax())
-        written += vocab.token_bytes[token]
-        tokens.append(token)
-    if any(byte >= 0x80 for byte in written):
-        pytest.skip("the random model writes bytes that are no text")
-    found = play_top1(model, [context], [written.decode()])
-    # the tokenizer may write the same text in fewer tokens than the model did; the guess takes as many as are needed
-    assert bool(found["begins_alike"][0])
-
-
 def test_order_and_company_change_nothing(model_of):
     model = model_of("llama")
     texts = encode(model, [text[:20] for text in TEXTS])
@@ -94,12 +76,3 @@ def test_order_and_company_change_nothing(model_of):
     np.testing.assert_allclose(
         together["surprisal_nats"], [float(one["surprisal_nats"][0]) for one in alone], atol=1e-4
     )
-
-
-@pytest.mark.parametrize(
-    ("contexts", "targets", "said"),
-    [([[1]], [""], "is empty at context 0"), ([[1]], [" a", " b"], "has 2 entries for 1 contexts")],
-)
-def test_bad_input(model_of, contexts, targets, said):
-    with pytest.raises(InputError, match=said):
-        play_top1(model_of("gpt2"), contexts, targets)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import shutil
 import subprocess
 import sys
@@ -141,17 +140,6 @@ def flip(path: Path) -> None:
     path.write_bytes(content)
 
 
-def test_examples_come_in_the_stated_order(tokenizer: Any, blocks: list[Any], tmp_path: Path) -> None:
-    seen: list[int] = []
-
-    def collate(numbers: list[int]) -> dict[str, Any]:
-        seen.extend(number for number in numbers if isinstance(number, int))
-        return collate_blocks([blocks[number] if isinstance(number, int) else number for number in numbers])
-
-    trained(tmp_path, tokenizer, blocks, items=list(range(len(blocks))), collate=collate, n_steps=8)
-    assert seen == example_order(len(blocks), 24, seed=7).tolist()
-
-
 def test_accumulated_gradients_are_those_of_larger_batches(tokenizer: Any, blocks: list[Any], tmp_path: Path) -> None:
     at_once = trained(tmp_path / "a", tokenizer, blocks, batch_size=4, n_steps=4)
     parts = trained(tmp_path / "b", tokenizer, blocks, batch_size=2, n_accumulated=2, n_steps=4)
@@ -164,12 +152,6 @@ def test_bfloat16_comes_near(tokenizer: Any, blocks: list[Any], tmp_path: Path) 
     assert (exact.precision, halved.precision) == ("float32", "bfloat16")
     np.testing.assert_allclose(losses(halved), losses(exact), atol=0.03)
     assert losses(halved) != losses(exact)
-
-
-def test_a_trained_tokenizer_is_the_same_twice_and_writes_every_text(tokenizer: Any) -> None:
-    again = make_tokenizer(SHAPE, tiny_models.TEXTS)
-    assert again.get_vocab() == tokenizer.get_vocab()
-    assert [tokenizer.decode(tokenizer(text)["input_ids"]) for text in tiny_models.TEXTS] == tiny_models.TEXTS
 
 
 def test_blocks_are_the_texts_one_after_another(tokenizer: Any) -> None:
@@ -225,27 +207,6 @@ def test_soft_labels_cost_their_cross_entropy(model: LanguageModel) -> None:
     labels = batch.pop("labels")
     found = answer_loss(model.module(**batch).logits.float(), labels)
     assert float(found) == pytest.approx(expected / 3, abs=1e-4)
-
-
-def test_soft_labels_of_single_tokens_by_hand() -> None:
-    """Two words of one token each, a model that gives each of four tokens 1/4 or follows its logits."""
-    batch = collate_answers([[LabelledContext((0, 1), ((2,), (3,)), (0.75, 0.25))]])
-    assert batch["input_ids"].tolist() == [[0, 1]]
-    logits = torch.zeros(1, 2, 4)
-    assert float(answer_loss(logits, batch["labels"])) == pytest.approx(math.log(4))
-    logits[0, 1] = torch.tensor([0.0, 0.0, 1.0, 2.0])
-    total = math.log(2 + math.e + math.e**2)
-    assert float(answer_loss(logits, batch["labels"])) == pytest.approx(0.75 * (total - 1) + 0.25 * (total - 2))
-
-
-def test_soft_labels_are_least_where_the_model_is_the_people() -> None:
-    batch = collate_answers([[LabelledContext((0,), ((1,), (2,), (3,)), (0.5, 0.3, 0.2))]])
-    logits = torch.zeros(1, 1, 4, requires_grad=True)
-    shares = torch.tensor([1e-12, 0.5, 0.3, 0.2])
-    with torch.no_grad():
-        logits[0, 0] = shares.log()
-    answer_loss(logits, batch["labels"]).backward()
-    np.testing.assert_allclose(logits.grad.numpy(), 0, atol=1e-6)  # type: ignore[union-attr]
 
 
 def test_what_trains(model: LanguageModel) -> None:

@@ -59,19 +59,6 @@ def test_tokens_are_sorted_by_what_they_do_to_words(family, boundary, model_of):
             assert rest[0] in vocab.boundary
 
 
-def test_byte_level_table_is_the_tokenizers_own():
-    from tokenizers import pre_tokenizers
-
-    from shannon_game.inference.lm.vocabulary import _byte_level_table
-
-    table = _byte_level_table()
-    assert set(table) == set(pre_tokenizers.ByteLevel.alphabet())
-    assert sorted(table.values()) == list(range(256))
-    split = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-    for byte in range(128):
-        assert [table[c] for c in split.pre_tokenize_str(chr(byte))[0][0]] == [byte]
-
-
 def test_added_tokens_are_written_as_they_are(tmp_path):
     tokenizer = tiny_models.byte_level(300)
     tokenizer.add_tokens(["  ", "naïve"])
@@ -109,11 +96,6 @@ def test_a_byte_level_tokenizer_without_decoder_is_read_all_the_same(tmp_path):
     assert b" " in vocabulary(model).by_bytes
 
 
-def test_unknown_boundaries_are_named(model_of):
-    with pytest.raises(InputError, match=r"boundary.*punctuation"):
-        vocabulary(model_of("gpt2"), boundary="comma")
-
-
 def test_the_vocabulary_of_a_model_does_not_keep_it_alive(model_of):
     model = replace(model_of("gpt2"))
     assert vocabulary(model) is vocabulary(model)
@@ -132,9 +114,3 @@ def test_token_strings(model_of):
     assert len(byte) == 2
     assert token_strings(model, byte) == ["\N{REPLACEMENT CHARACTER}"] * 2
     assert token_strings(model, [model.vocab_size - 1, np.int64(0)]) == ["", tiny_models.END]
-
-
-def test_only_text_is_tokenised(model_of):
-    assert encode(model_of("gpt2"), []) == []
-    with pytest.raises(InputError, match="text 1 is a int"):
-        encode(model_of("gpt2"), ["a", 3])

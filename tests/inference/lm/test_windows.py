@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shannon_game.estimators.errors import InputError
 from shannon_game.inference.lm.windows import score_windows
 from tests.oracles import language_model as reference
 
@@ -52,29 +51,3 @@ def test_a_temperature_of_the_model_moves_perplexity_and_no_rank(model_of):
     np.testing.assert_array_equal(first["rank"], second["rank"])
     np.testing.assert_allclose(first["tempered_logprob"][..., 0], second["logprob"], atol=1e-4)
     assert abs(float((first["logprob"] - second["logprob"]).mean())) > 0.05
-
-
-def test_the_first_token_is_the_same_in_both_windows(model_of):
-    model = model_of("gpt2")
-    windows = windows_of(len(model.tokenizer))
-    growing, sliding = (score_windows(model, windows, context_length=9, sliding=kind) for kind in (False, True))
-    np.testing.assert_allclose(growing["logprob"][:, 0], sliding["logprob"][:, 0], atol=1e-4)
-    assert float(np.abs(growing["logprob"][:, 1:] - sliding["logprob"][:, 1:]).max()) > 1e-3
-
-
-@pytest.mark.parametrize(
-    ("windows", "settings", "said"),
-    [
-        ([[1, 2, 3], [1, 2]], {"context_length": 1}, "should all have as many"),
-        ([[1, 2, 3]], {"context_length": 3}, "context_length: is 3"),
-        ([[1, 2, 3]], {"context_length": 0}, "context_length: is 0"),
-        ([[1, 2, 3]], {"context_length": 1, "top_k": 0}, "top_k: is 0"),
-        ([[1, 2, 3]], {"context_length": 1, "top_k": 10**6}, "top_k: is 1000000"),
-        ([[1, 2, 3]], {"context_length": 1, "temperatures": [0.0]}, "should be above 0"),
-        ([[1, 2, 10**6, 3]], {"context_length": 2}, "has token 1000000"),
-        ([[1] * 200], {"context_length": 150}, "shorten it"),
-    ],
-)
-def test_bad_input(model_of, windows, settings, said):
-    with pytest.raises(InputError, match=said):
-        score_windows(model_of("gpt2"), windows, sliding=False, **({"top_k": 2} | settings))

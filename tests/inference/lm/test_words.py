@@ -7,11 +7,10 @@ import itertools
 import numpy as np
 import pytest
 
-from shannon_game.estimators.errors import InputError
 from shannon_game.inference.lm.language_model import encode
 from shannon_game.inference.lm.vocabulary import BOUNDARIES, vocabulary
 from shannon_game.inference.lm.word_samples import sample_words
-from shannon_game.inference.lm.words import can_write, word_log_probs, word_tokens
+from shannon_game.inference.lm.words import word_log_probs, word_tokens
 from tests.inference.lm import tiny_models
 from tests.oracles import language_model as reference
 
@@ -51,17 +50,6 @@ def enumerated(small):
         for start in (" ", "")
         for boundary in BOUNDARIES
     }
-
-
-def test_the_hand_made_vocabulary_is_read(small):
-    assert vocabulary(small).token_bytes == BYTES
-    assert set(vocabulary(small).crossing) == {b"a", b" b", b"b", b" a"}
-
-
-def test_the_reference_misses_nothing(enumerated):
-    for paths in enumerated.values():
-        for some in paths:
-            assert sum(path.probability for path in some) == pytest.approx(1, abs=1e-9)
 
 
 @pytest.mark.parametrize("boundary", BOUNDARIES)
@@ -181,65 +169,6 @@ def test_words_do_not_depend_on_batches_order_or_company(model_of):
         assert alone["start_logprob"].values[0] == pytest.approx(starts[i], abs=1e-4)
 
 
-def test_models_without_trees_give_the_same_words(model_of, monkeypatch):
-    model = model_of("llama")
-    contexts = tiny_models.contexts(6, model.vocab_size, longest=20)
-    words = [["the", "road", "baker"]] * 6
-    trees = word_log_probs(model, contexts, words)
-    from dataclasses import replace
-
-    alone = word_log_probs(replace(model, tree_attention=False), contexts, words)
-    np.testing.assert_allclose(alone["logprob"], trees["logprob"], atol=1e-4, rtol=0)
-
-
-def test_no_word_gives_no_row(model_of):
-    found = word_log_probs(model_of("gpt2"), [[1], [2]], [[], []])
-    assert found.sizes == {"word": 0, "context": 2}
-    assert word_log_probs(model_of("gpt2"), [], []).sizes == {"word": 0, "context": 0}
-
-
-@pytest.mark.parametrize(
-    ("words", "settings", "message"),
-    [
-        ([["the"]], {}, "words.*has 1 entries for 2 contexts"),
-        ([["the"], ["two words"]], {}, "'two words' of context 1"),
-        ([["the"], [""]], {}, "'' of context 1"),
-        ([["end."], ["a"]], {}, "'end.' of context 0"),
-        ([["a"], ["b"]], {"start": "_"}, "start.*should be a space or nothing"),
-        ([["a"], ["b"]], {"boundary": "none"}, "boundary"),
-        ([["a"], ["b"]], {"other_tokenisations_nats": -1.0}, "other_tokenisations_nats.*is -1"),
-        ([["a"], ["b"]], {"other_tokenisations_nats": float("nan")}, "other_tokenisations_nats.*is nan"),
-    ],
-)
-def test_unusable_arguments_are_named(words, settings, message, model_of):
-    with pytest.raises(InputError, match=message):
-        word_log_probs(model_of("gpt2"), [[1, 2], [3]], words, **settings)
-
-
-def test_words_that_cannot_be_written_are_named(small):
-    with pytest.raises(InputError, match=r"' abc' cannot be written: no token for b'c'"):
-        word_log_probs(small, [[1]], [["abc"]])
-    assert can_write(small, [" ab", " abc", "c"]) == [True, False, False]
-
-
-@pytest.mark.parametrize("start", [" ", ""])
-def test_drawn_words_have_the_exact_frequencies(start, small, enumerated):
-    n = 20_000
-    results = sample_words(small, CONTEXTS, n_samples=n, max_tokens=60, start=start, seed=11)
-    for drawn, paths in zip(results, enumerated[start, "punctuation"], strict=True):
-        exact = reference.word_probabilities(paths)
-        long = sum(len(word) > LONGEST for word in drawn.words)
-        counts = {None: drawn.n_no_start, reference.TOO_LONG: long}
-        counts |= {word.encode(): drawn.words.count(word) for word in WORDS}
-        assert sum(counts.values()) == n == len(drawn.words) + drawn.n_no_start + drawn.n_too_long
-        assert drawn.n_too_long == 0
-        assert set(counts) == set(exact)
-        # fixed seed; some 16 frequencies a context, 4 standard errors each
-        for word, probability in exact.items():
-            standard_error = np.sqrt(probability * (1 - probability) / n)
-            assert abs(counts[word] / n - probability) <= 4 * standard_error + 1 / n, word
-
-
 def test_draws_that_stay_open_are_counted(small, enumerated):
     """With one token a draw, only tokens that run over the end of a word show it."""
     n = 20_000
@@ -250,28 +179,3 @@ def test_draws_that_stay_open_are_counted(small, enumerated):
         assert 0 < probability < 1
         assert abs(count / n - probability) <= 4 * np.sqrt(probability * (1 - probability) / n)
     assert drawn.n_too_long == n - drawn.n_no_start - len(drawn.words)
-
-
-def test_draws_are_a_contexts_own(small):
-    together = sample_words(small, CONTEXTS, n_samples=200, seed=1)
-    alone = [sample_words(small, [context], n_samples=200, seed=1)[0] for context in CONTEXTS]
-    agree = [
-        a == b for one, two in zip(together, alone, strict=True) for a, b in zip(one.words, two.words, strict=True)
-    ]
-    assert np.mean(agree) > 0.99
-    other = sample_words(small, CONTEXTS, n_samples=200, seed=2)
-    assert other[0].words != together[0].words
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"n_samples": 0}, "n_samples.*at least 1"),
-        ({"n_samples": 5, "max_tokens": 0}, "max_tokens.*at least 1"),
-        ({"n_samples": 5, "start": "x"}, "start"),
-        ({"n_samples": 5, "seed": -1}, "seed.*is -1"),
-    ],
-)
-def test_unusable_draws_are_named(settings, message, small):
-    with pytest.raises(InputError, match=message):
-        sample_words(small, [[1]], **settings)

@@ -99,15 +99,6 @@ def test_files_of_both_generations_are_read(
         xr.testing.assert_identical(group(back, name), dataset)
 
 
-def test_our_files_are_read_group_by_group_and_as_trees(tmp_path: Path) -> None:
-    write(from_groups(small_groups()), tmp_path / "fit.nc")
-    with xr.open_datatree(tmp_path / "fit.nc", engine="h5netcdf") as tree:
-        assert set(tree.children) == set(small_groups())
-    for name, dataset in small_groups().items():
-        with xr.open_dataset(tmp_path / "fit.nc", group=name, engine="h5netcdf") as found:
-            xr.testing.assert_identical(found.load(), dataset)
-
-
 def test_only_draws_of_the_sampler_are_thinned() -> None:
     thinned = thin(from_groups(small_groups()), 10)
     assert group(thinned, "posterior")["draw"].values.tolist() == [5, 15, 25, 35, 45]

@@ -36,10 +36,6 @@ def test_gate(change, failed):
         assert word in reason
 
 
-def test_thresholds_can_be_loosened():
-    assert judge(**{**GOOD, "r_hat_max": 1.04}, thresholds=GateThresholds(r_hat=1.05)).passed
-
-
 def posterior(shift: float, chains: int = 4, divergent: int = 0):
     pytest.importorskip("arviz", reason="the posterior is of the type that ArviZ uses")
     rng = np.random.default_rng(0)
@@ -82,13 +78,3 @@ def test_a_single_chain_fails():
     verdict = check_convergence(posterior(0, chains=1))
     assert not verdict.passed
     assert np.isnan(verdict.r_hat_max)
-
-
-def test_a_person_sees_the_verdict() -> None:
-    found = judge(
-        r_hat_max=1.2, ess_bulk_min=500, ess_tail_min=500, n_divergent=0, bfmi_min=None, thresholds=GateThresholds()
-    )
-    assert repr(found) == "Convergence(failed (R-hat is 1.200, at most 1.01 is wanted))"
-    assert found.summary()["r_hat_max"].tolist() == [1.2]
-    assert "Convergence(failed" in found._repr_html_()
-    assert "<table" in found._repr_html_()

@@ -25,7 +25,7 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.inference import progress
 from shannon_game.inference.examples import normal_model
 from shannon_game.inference.posterior.arviz_adapter import diagnostics, ess_bulk, group_names
-from shannon_game.inference.posterior.hamiltonian import Chain, _program, chain
+from shannon_game.inference.posterior.hamiltonian import Chain, chain
 from shannon_game.inference.posterior.sampling import CompiledModel, sample, written_model
 from shannon_game.models.density import WrittenDensity
 
@@ -182,12 +182,6 @@ def test_ctrl_c_ends_all_chains() -> None:
     assert threading.active_count() <= before
 
 
-@pytest.mark.mcmc
-def test_a_start_without_density_is_refused() -> None:
-    with pytest.raises(InputError, match=r"log-density: is not a finite number where a chain starts"):
-        drawn(half_line, (), 1, 1)
-
-
 def test_a_model_whose_density_is_not_written_is_refused() -> None:
     with pytest.raises(InputError, match=r"sampler: is 'hmc'.*with a written density.*'nutpie'"):
         sample(normal_model(), sampler="hmc")
@@ -201,19 +195,6 @@ def shifted(x: Any, gradient: Any) -> float:
     gradient[:] = 2 - x
     density: float = -0.5 * ((x - 2) ** 2).sum()
     return density
-
-
-def test_densities_that_take_the_same_share_one_program() -> None:
-    """Numba keeps it on disk: it must be of no density in particular."""
-    rng = np.random.default_rng(0)
-    program = _program(shifted, (), rng)
-    assert _program(half_line, (), rng) is program
-    arguments: dict[str, Any] = {"draws": 400, "tune": 200, "target_accept": 0.8, "tell": lambda _: None}
-    near_2 = chain(shifted, (), np.ones(1), rng=np.random.default_rng(1), **arguments).draws
-    above_0 = chain(half_line, (), np.ones(1), rng=np.random.default_rng(1), **arguments).draws
-    assert (near_2 > 3).any()
-    assert abs(near_2.mean() - 2) < 0.5
-    assert (above_0 > 0).all()
 
 
 UP = 0.3
@@ -279,24 +260,3 @@ def test_without_moves_a_chain_is_what_it_always_was() -> None:
     assert set(idle.stats) - set(plain.stats) == {"moves_accepted"}
     for name, values in plain.stats.items():
         np.testing.assert_allclose(idle.stats[name], values, rtol=1e-6)
-
-
-def test_moves_of_one_kind_share_one_program() -> None:
-    rng = np.random.default_rng(0)
-    program = _program(two_peaks, (UP,), rng, to_the_other_side)
-    assert _program(two_peaks, (UP,), rng, nothing) is program
-    assert _program(two_peaks, (UP,), rng) is not program
-
-
-@pytest.mark.mcmc
-def test_the_moves_of_a_model_are_made(seed_offset: int) -> None:
-    """A model of one number, whose density comes with moves."""
-    with pm.Model() as model:
-        pm.NormalMixture("x", [UP, 1 - UP], [8.0, -8.0], 1.0)
-    density = WrittenDensity(
-        np.full(1, 8.0), two_peaks, lambda: (UP,), lambda x: {"x": x[0]}, (), moves=to_the_other_side
-    )
-    idata = sample(written_model(model, density), seed=1 + seed_offset, **SHORT | {"draws": 2000})
-    assert (np.asarray(idata.sample_stats["moves_accepted"]).sum(axis=1) > 500).all()
-    for draws in np.asarray(idata.posterior["x"]):
-        assert far((draws > 0).astype(float), UP) < FAR_SDS

@@ -285,14 +285,6 @@ def test_what_cannot_be_told_surely_is_not_kept(
     assert "is not kept" in capsys.readouterr().err
 
 
-def test_nothing_is_kept_where_nobody_asks(tmp_path: Path, draw: Callable[[], InferenceData], drawn: list[int]) -> None:
-    with keep_fits(tmp_path / "fits"), keep_fits(None):
-        kept(normal_model(), SETTINGS, draw)
-    kept(normal_model(), SETTINGS, draw)
-    assert len(drawn) == 2
-    assert not list(tmp_path.iterdir())
-
-
 def test_no_damaged_file_changes_a_number(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rng, model, right, drawn = np.random.default_rng(1), normal_model(), stand_in_posterior(normal_model()), []
 

@@ -7,7 +7,6 @@ import pytest
 import xarray as xr
 from numpy.typing import NDArray
 
-from shannon_game.estimators import InputError
 from shannon_game.inference.posterior.mixing import mixing
 
 az = pytest.importorskip("arviz", reason="what the numbers are compared with")
@@ -71,8 +70,3 @@ def test_one_chain_elsewhere_is_seen() -> None:
     draws[0, :, 0] += 3
     draws[0, :, 1] *= 5
     assert (mixing(draws)[0] > 1.1).all()
-
-
-def test_mistakes_are_named() -> None:
-    with pytest.raises(InputError, match="draws"):
-        mixing(np.zeros((3, 4)))

@@ -36,20 +36,6 @@ def test_rows_come_in_the_order_of_tasks(tmp_path: Path, n_jobs: int) -> None:
     assert all(np.isnan(row["value"]) and row["cell"] == "a" for row in rows[1::2])
 
 
-def test_goes_on_after_a_kill_in_the_middle_of_a_line(tmp_path: Path) -> None:
-    path, calls = tmp_path / "r.jsonl", tmp_path / "calls"
-    work = partial(square, calls=calls)
-    run_replicates(work, TASKS[:3], path=path, settings={"n": 1})
-    path.write_text(path.read_text()[:-20])  # the last line is half written
-    counts: list[tuple[int, int]] = []
-    rows = run_replicates(work, TASKS, path=path, settings={"n": 1}, progress=lambda *now: counts.append(now))
-    assert calls.read_text().split() == ["0", "1", "2", "2", "3", "4", "5"]
-    assert counts[0] == (2, 6)
-    assert counts[-1] == (6, 6)
-    assert [row["value"] for row in rows[::2]] == [seed**2 for seed in range(6)]
-    assert len(path.read_text().splitlines()) == 7
-
-
 def test_refuses_other_settings_and_other_files(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     work = partial(square, calls=tmp_path / "calls")

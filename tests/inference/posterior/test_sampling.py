@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +17,8 @@ import pytest
 import xarray as xr
 from scipy.stats import norm
 
-from shannon_game.estimators import errors
 from shannon_game.estimators.errors import InputError
-from shannon_game.inference import progress
-from shannon_game.inference.examples import normal_model
 from shannon_game.inference.posterior.arviz_adapter import from_groups, group, group_names
-from shannon_game.inference.posterior.item_draws import thinned
 from shannon_game.inference.posterior.predictive import complete, log_likelihood, prior_simulator
 from shannon_game.inference.posterior.sampling import SAMPLERS, compile_model, sample, whole_or_not_at_all
 from shannon_game.inference.posterior.storage import load_posterior, save_posterior
@@ -60,20 +55,6 @@ def fit(seed_offset: int) -> tuple[pm.Model, Any]:
     other = sample(compiled, seed=4 + seed_offset, **SHORT)
     assert not np.allclose(first.posterior["mean"], other.posterior["mean"])
     return model, complete(first, compiled, seed=1 + seed_offset, n_prior=400, n_predictive=200)
-
-
-@pytest.mark.mcmc
-def test_everything_is_there(fit: tuple[pm.Model, Any]) -> None:
-    idata = fit[1]
-    assert set(GROUPS) == set(group_names(idata))
-    assert set(COMMON) <= set(group(idata, "sample_stats"))
-    assert idata.sample_stats["diverging"].dtype == bool
-    assert idata.posterior["mean"].dims == ("chain", "draw", "town")
-    assert idata.posterior["town"].values.tolist() == ["Åre", "Bo", "Chur"]
-    assert idata.constant_data["height"].values.tolist() == [1.0, 0.0, 2.0]
-    assert idata.observed_data["y"].values.tolist() == [1.0, 1.2, 8.0, 8.4, 3.0, 3.1]
-    assert idata.prior.sizes["draw"] == 400
-    assert idata.posterior_predictive["y"].shape == (2, 100, 6)
 
 
 @pytest.mark.mcmc
@@ -165,22 +146,6 @@ def test_a_potential_needs_a_generative_model() -> None:
     assert rows.of_draws(posterior)["box"].shape == (1, 3, 2)
     with pytest.raises(InputError, match="lacks x"):
         rows.of_draws(posterior.drop_vars("x"))
-
-
-def test_thinning_is_even() -> None:
-    posterior = xr.Dataset({"x": (("chain", "draw"), np.arange(20).reshape(2, 10))}, coords={"draw": np.arange(10)})
-    assert thinned(posterior, 4)["draw"].values.tolist() == [2, 7]
-    assert thinned(posterior, 1000).sizes["draw"] == 10
-    assert thinned(posterior, 1).sizes["draw"] == 1
-
-
-@pytest.mark.parametrize("sampler", ["numpyro", "blackjax", "nutpie", "pymc"])
-def test_a_missing_package_names_its_extra(sampler: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    missing = {"numpyro": "numpyro", "blackjax": "blackjax", "nutpie": "nutpie", "pymc": "arviz"}[sampler]
-    monkeypatch.setattr(errors, "find_spec", lambda name: None if name == missing else find_spec("numpy"))
-    extra = "bayes" if sampler in {"nutpie", "pymc"} else "samplers"
-    with pytest.raises(InputError, match=rf"{missing} not installed.*\.\[{extra}\]"):
-        sample(small_model(), sampler=sampler)
 
 
 def test_an_interrupt_is_not_swallowed() -> None:
@@ -278,16 +243,3 @@ def test_every_sampler_gives_the_same_posterior(sampler: str, seed_offset: int) 
     np.testing.assert_allclose(
         first.posterior["mean"].mean(("chain", "draw")), other.posterior["mean"].mean(("chain", "draw")), atol=0.25
     )
-
-
-@pytest.mark.mcmc
-@pytest.mark.parametrize("sampler", ["nutpie", "pymc"])
-def test_life_signs_count_the_draws_and_change_none(sampler: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    counts: list[Any] = []
-    monkeypatch.setattr(progress._Display, "show", lambda _, stage: counts.append((stage.done, stage.total)))
-    settings = {"sampler": sampler, "draws": 60, "tune": 50, "chains": 2, "cores": 1, "seed": 3}
-    shown = sample(normal_model(), **settings)
-    assert counts[-1] == (220, 220)
-    assert [done for done, _ in counts] == sorted(done for done, _ in counts)
-    quiet = sample(normal_model(), **settings, progress=False)
-    xr.testing.assert_allclose(shown.posterior, quiet.posterior, rtol=1e-6)

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import json
 import logging
 import os
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -28,14 +25,7 @@ from shannon_game.inference.lm.stored import compute_stored
 from shannon_game.inference.store import files as store_files
 from shannon_game.inference.store import keys as store_keys
 from shannon_game.inference.store.files import PARTIAL, ragged
-from shannon_game.inference.store.keys import (
-    Shard,
-    canonical_json,
-    context_seed,
-    operation_key,
-    parse_shard,
-    result_key,
-)
+from shannon_game.inference.store.keys import Shard, context_seed, operation_key, parse_shard, result_key
 from shannon_game.inference.store.store import Store, open_store
 
 ROOT = Path(__file__).parents[3]
@@ -172,33 +162,6 @@ def test_results_of_other_code_are_computed_again_and_said(
         assert len(caplog.messages) == 3
 
 
-def test_files_are_plain_arrow_with_a_header_that_says_what_they_are(tmp_path: Path) -> None:
-    store = open_store(tmp_path)
-    path = store.append(OPERATION, [result_key(1)], square([1]), provenance={"device": "cpu"})
-    table = pa.ipc.open_file(path.read_bytes()).read_all()
-    header = json.loads(table.schema.metadata[b"shannon-game"])
-    assert header["operation"] == json.loads(OPERATION.description)
-    assert header["provenance"] == {"device": "cpu"}
-    assert header["schema_version"] == store_files.SCHEMA_VERSION
-    assert table.column("square").to_pylist() == [1]
-    assert json.loads((path.parent / "operation.json").read_text()) == header["operation"]
-
-
-def test_many_keys_are_looked_up_in_one_pass_over_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    keys = [result_key(i) for i in range(2000)]
-    store = open_store(tmp_path)
-    for start in range(0, 2000, 100):
-        store.append(OPERATION, keys[start : start + 100], {"value": np.arange(start, start + 100)})
-    opened: list[Path] = []
-    plain = store_files._open
-    monkeypatch.setattr(store_files, "_open", lambda *given: opened.append(given[1]) or plain(*given))
-    fresh = open_store(tmp_path)
-    assert len(fresh.missing(OPERATION, [*keys, result_key("new")])) == 1
-    np.testing.assert_array_equal(fresh.read(OPERATION, keys)["value"], np.arange(2000))
-    # each of the twenty files for its keys and for its rows
-    assert len(opened) == 40
-
-
 # ------------------------------------------------------------------------------------ what is wrong is named
 
 
@@ -218,17 +181,6 @@ def test_a_changed_byte_is_found_and_the_file_named(share: float, tmp_path: Path
     path.unlink()
     again = compute_stored(open_store(tmp_path), OPERATION, items, keys, square)
     assert again.n_computed == 10
-
-
-def test_a_file_that_was_cut_off_is_found(tmp_path: Path) -> None:
-    _, _, keys = filled(tmp_path)
-    path = batch_files(tmp_path)[1]
-    path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(InputError, match=rf"{path.name}: is damaged or no file of this store"):
-        open_store(tmp_path).missing(OPERATION, keys)
-    path.write_bytes(b"")
-    with pytest.raises(InputError, match=rf"{path.name}: is damaged"):
-        open_store(tmp_path).missing(OPERATION, keys)
 
 
 def test_a_renamed_file_does_not_fit_its_name(tmp_path: Path) -> None:
@@ -282,14 +234,6 @@ def test_foreign_files_are_named(put: Callable[[Path], Path], message: str, tmp_
     with pytest.raises(InputError, match=message) as caught:
         open_store(tmp_path).missing(OPERATION, keys)
     assert path.name in str(caught.value)
-
-
-def test_a_file_removed_while_in_use_is_named(tmp_path: Path) -> None:
-    store, _, keys = filled(tmp_path, 4)
-    (path,) = batch_files(tmp_path)
-    path.unlink()
-    with pytest.raises(InputError, match=f"{path.name}: was removed"):
-        store.read(OPERATION, keys)
 
 
 @pytest.mark.parametrize(
@@ -357,63 +301,6 @@ def test_a_disk_that_takes_nothing_is_told_in_one_line_and_nothing_half_is_left(
     same(compute_stored(store, OPERATION, [*items, *more], [*keys, *more_keys], square).arrays, square([*items, *more]))
 
 
-def test_a_store_that_cannot_be_made_is_told_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(*_: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(os, "fsync", fails)
-    with pytest.raises(InputError, match=r"/new: cannot be written to: No space left on device") as caught:
-        open_store(tmp_path / "new")
-    assert "damaged" not in str(caught.value)
-    assert not list((tmp_path / "new").iterdir())
-
-
-def test_a_store_that_cannot_be_listed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _, _, keys = filled(tmp_path)
-    store = open_store(tmp_path)
-
-    def fails(_: Path) -> None:
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-
-    monkeypatch.setattr(Path, "iterdir", fails)
-    with pytest.raises(InputError, match=r"square-.*: cannot be read: Permission denied"):
-        store.missing(OPERATION, keys)
-
-
-@pytest.mark.parametrize(
-    ("keys", "arrays", "message"),
-    [
-        ([], {"x": np.zeros(0)}, "keys: are none"),
-        (["zz"], {"x": np.zeros(1)}, "keys: hold 'zz', should be 32 hexadecimal digits"),
-        (ONE * 2, {"x": np.zeros(2)}, "keys: hold one key twice"),
-        (ONE, {}, "arrays: are none"),
-        (ONE, {"key": np.zeros(1)}, "arrays: hold one called 'key'"),
-        (ONE, {"x": np.zeros(2)}, r"x: is \(2,\), should be an array with 1 rows"),
-        (ONE, {"x": [1.0]}, "x: is list, should be an array with 1 rows"),
-        (ONE, {"x": np.zeros((1, 0))}, r"x: has shape \(1, 0\); no dimension may be empty"),
-        (ONE, {"x": np.zeros(1, dtype=complex)}, "x: has dtype complex128"),
-        (ONE, {"x": np.array([{}], dtype=object)}, "x: has dtype object and holds {}"),
-        (ONE, {"x": np.array(["\ud83d"], dtype=object)}, "x: holds half of a surrogate pair"),
-        (TWO, {"x": ragged([np.zeros(1), np.zeros(1, dtype=int)])}, "x: holds float64, int64"),
-        (ONE, {"x": ragged([np.zeros((1, 2))])}, "x: holds float64 of several dimensions"),
-    ],
-)
-def test_what_cannot_be_stored(keys: list[str], arrays: dict[str, Any], message: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=message):
-        open_store(tmp_path).append(OPERATION, keys, arrays)
-    assert not batch_files(tmp_path)
-
-
-def test_batches_of_unlike_arrays_are_refused(tmp_path: Path) -> None:
-    store = open_store(tmp_path)
-    store.append(OPERATION, [result_key(1)], {"x": np.zeros((1, 2))})
-    store.append(OPERATION, [result_key(2)], {"x": np.zeros((1, 3))})
-    with pytest.raises(InputError, match=r"arrow: has arrays .* other files of the operation have"):
-        store.read(OPERATION, [result_key(1), result_key(2)])
-    with pytest.raises(InputError, match="has no result of square for 1 of the 2 keys"):
-        store.read(OPERATION, [result_key(1), result_key(9)])
-
-
 # ------------------------------------------------------------------------------------------ keys and seeds
 
 
@@ -424,12 +311,6 @@ def test_keys_tell_contents_apart_and_nothing_else() -> None:
     assert result_key("\ud83d") != result_key("\ufffd")
     # SHA-256 of ["a"]; another hash would make every store on disk worthless
     assert result_key("a") == hashlib.sha256(b'["a"]').hexdigest()[:32]
-
-
-@pytest.mark.parametrize("value", [float("nan"), {1, 2}, object(), b"x"])
-def test_what_has_no_json_has_no_key(value: Any) -> None:
-    with pytest.raises(InputError, match="cannot be written as JSON"):
-        canonical_json(value)
 
 
 def test_seeds_depend_on_context_and_run_and_spread_over_64_bits() -> None:
@@ -518,15 +399,6 @@ def test_shards_add_up_to_the_store_of_one_run(tmp_path: Path) -> None:
     assert open_store(tmp_path / "parts").counts(OPERATION).n_rows == 40
 
 
-@pytest.mark.parametrize("batches", [lambda items: [[0]], lambda items: [[0, 0, 1]], lambda items: [], 0])
-def test_batches_hold_every_item_once(batches: Any, tmp_path: Path) -> None:
-    items, keys = numbers(2)
-    with pytest.raises(InputError, match="batches: "):
-        compute_stored(open_store(tmp_path), OPERATION, items, keys, square, batches=batches)
-    with pytest.raises(InputError, match="keys: are 1, should be one for each of the 2"):
-        compute_stored(open_store(tmp_path), OPERATION, items, keys[:1], square)
-
-
 def test_a_duplicate_reads_the_same_in_every_process(tmp_path: Path) -> None:
     """Two processes computed one key with differences in the last digits, as batches of other sizes give."""
     key = result_key(0)
@@ -589,24 +461,3 @@ def test_two_processes_fill_one_store(tmp_path: Path) -> None:
     # both worked, and not all of it twice
     assert all(computed > 0 for computed, _, _ in counts)
     assert sum(computed for computed, _, _ in counts) < 110
-
-
-@pytest.mark.subprocess
-def test_a_killed_run_loses_at_most_a_batch_and_nothing_is_computed_twice(tmp_path: Path) -> None:
-    # four batches of two, and in the fifth it stands still
-    process = start(tmp_path, 40, "len(list(Path(sys.argv[1]).rglob('*.arrow'))) >= 4 and time.sleep(1000)")
-    while len(batch_files(tmp_path)) < 4:
-        assert process.poll() is None
-        time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
-    assert process.returncode == -signal.SIGKILL
-    store = open_store(tmp_path)
-    before = store.counts(OPERATION)
-    assert before.n_keys == 8
-    items, keys = numbers(40)
-    again = compute_stored(store, OPERATION, items, keys, square, batches=2)
-    assert (again.n_found, again.n_computed) == (before.n_keys, 40 - before.n_keys)
-    after = store.counts(OPERATION)
-    assert (after.n_keys, after.n_rows) == (40, 40)
-    same(again.arrays, square(items))

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shannon_game.estimators.errors import InputError
 from shannon_game.inference.text.prompts import (
     PERCENTS,
     PromptSettings,
@@ -37,21 +36,6 @@ def test_both_orders_differ_in_the_tokens_alone() -> None:
     one, other = option_question(prompt, "Call me", " it", " Al"), option_question(prompt, "Call me", " Al", " it")
     assert one.user.replace("A: ·it\nB: ·Al", "") == other.user.replace("A: ·Al\nB: ·it", "")
     assert "Call me" in word_question(prompt, "Call me").user
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"name": "mine"}, "name: is 'mine', and none of its texts is given"),
-        ({"name": "mine", "percent": "{a} {b}"}, "prompt 'mine', percent: has no {context}"),
-        ({"name": "mine", "option": "{context} {a}"}, "prompt 'mine', option: has no {b}"),
-        ({"name": "mine", "word": "Which word?"}, "prompt 'mine', word: has no {context}"),
-        ({"words": "x"}, "unknown setting 'words'; did you mean 'word'?"),
-    ],
-)
-def test_wrong_prompts(changes, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        PromptSettings(**changes)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from shannon_game.inference.posterior.arviz_adapter import group
 from shannon_game.inference.posterior.predictive import log_likelihood
 from shannon_game.models.bets.recalibration import recalibration_model
 from shannon_game.models.bets.recalibration_data import RecalibrationData, recalibration_data
-from shannon_game.models.bets.recalibration_priors import RecalibrationPriors
 from tests.oracles import bets as reference
 
 SMALL = bets.BetSimulation(n_items=6, n_participants=3, n_answers=5, n_named=3, vocab_size=20)
@@ -84,21 +83,3 @@ def test_answers_without_a_back_off_are_left_out_and_counted() -> None:
     data = recalibration_data(study, mix="back_off")
     assert (data.n_unasked, data.response.tolist()) == (1, [0, 1, 3, 4, 5])
     assert data.came.tolist() == [1, 0, 0, 2, 0]
-
-
-def test_wrong_input_is_named() -> None:
-    with pytest.raises(InputError, match="'floor', which is no distribution"):
-        recalibration_data(bet_study(), "floor")
-    unasked = bet_study().copy(deep=True)
-    unasked["bet_logprob"].values[:] = np.nan
-    with pytest.raises(InputError, match="was asked about no answer"):
-        recalibration_data(unasked, mix="back_off")
-    with pytest.raises(InputError, match="unknown mix 'words'"):
-        recalibration_data(unasked, mix="words")
-    nothing = bet_study().copy(deep=True)
-    nothing["target_logprob"].values[0, 1] = -np.inf
-    with pytest.raises(InputError, match=r"gives nothing to what came in response 1 \(1 such\)"):
-        recalibration_data(nothing)
-    with pytest.raises(InputError, match="exponent: is 0"):
-        RecalibrationPriors(exponent=0)
-    assert RecalibrationPriors(mixing_mean=-2).mixing_mean == -2

@@ -10,9 +10,7 @@ import pytest
 from pytensor.compile.mode import Mode
 
 from shannon_game.estimators.cloze.distributions import WordCounts, count_words
-from shannon_game.estimators.errors import InputError
 from shannon_game.models.cloze.tvd import (
-    PARAMETERS,
     WordPairPriors,
     set_word_pairs,
     simulate_word_pairs,
@@ -105,21 +103,6 @@ def test_alone_the_parameters_have_the_priors() -> None:
     (theta,) = values_of(model, "theta")(point)
     mean, sd = WordPairPriors().vectors()
     np.testing.assert_allclose(theta, np.tile((mean + sd)[:, None], 2))
-
-
-def test_mistakes() -> None:
-    people, _ = contexts(([1, 2], [1, 1]))
-    empty = count_words([], [], [], n_contexts=1)
-    with pytest.raises(InputError, match="has no answer in context 0"):
-        word_pair_data(people, empty)
-    with pytest.raises(InputError, match="has 1 contexts, the model was built for 2"):
-        set_word_pairs(word_pair_model(word_pair_data(*TWO)), word_pair_data(people, people))
-    with pytest.raises(InputError, match="population_df: is 0"):
-        WordPairPriors(population_df=0)
-    with pytest.raises(InputError, match="sd of log_sigma: is -1"):
-        WordPairPriors(sd=dict.fromkeys(PARAMETERS, 1.0) | {"log_sigma": -1})
-    with pytest.raises(InputError, match="mean: names"):
-        WordPairPriors(mean={"log_mass": 1.0})
 
 
 @pytest.mark.parametrize("logits", [(40.0, 0.0), (800.0, 800.0), (-40.0, -800.0), (18.0, -18.0)])

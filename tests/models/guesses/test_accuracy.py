@@ -20,8 +20,6 @@ from shannon_game.models.guesses.accuracy_priors import AccuracyPriors
 from tests.estimators.guesses.guess_studies import guess_study
 from tests.oracles import accuracy as reference
 
-FIRST = dict.fromkeys(["ability", "practice", "document_effect"])
-
 
 def point_of(data: AccuracyData, seed: int) -> dict[str, object]:
     """Values of the free variables at random, on their own scale."""
@@ -134,19 +132,6 @@ def test_one_band_needs_no_walk() -> None:
     study = guess_study().isel(response=[0, 1])
     model = accuracy_model(accuracy_data(validate_guess_study(study)))
     assert "context_effect" not in model.named_vars
-
-
-def test_wrong_input_is_named() -> None:
-    study = guess_study()
-    with pytest.raises(InputError, match="no guess to fit"):
-        accuracy_data(study, responses=np.zeros(6, dtype=bool))
-    with pytest.raises(InputError, match="one value a response"):
-        accuracy_data(study, responses=[True])
-    with pytest.raises(InputError, match="n_blocks"):
-        accuracy_data(study, n_blocks=0)
-    with pytest.raises(InputError, match="ability_spread: is 0"):
-        AccuracyPriors(ability_spread=0)
-    assert AccuracyPriors(intercept_mean=-2, surprisal_mean=-1).intercept_mean == -2
 
 
 def test_practice_and_context_scales() -> None:

@@ -6,8 +6,6 @@ import xarray as xr
 from scipy.special import expit
 from scipy.stats import multinomial
 
-from shannon_game.estimators.errors import InputError
-from shannon_game.models.rankings.slope_priors import RankPriors
 from shannon_game.models.rankings.slopes import log_category_probability, rank_data, rank_slope_model, set_counts
 
 
@@ -43,18 +41,6 @@ def test_counts() -> None:
     assert data.window_length[data.cell_window].tolist() == [4, 4, 8, 8, 4, 4, 8, 8]
     assert data.window_text[data.cell_window].tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
     assert data.centre == 2.5
-
-
-def test_mistakes() -> None:
-    with pytest.raises(InputError, match="is 4 everywhere; a slope needs at least two lengths"):
-        rank_data(study(lengths=(4,)), np.ones(20), 3)
-    with pytest.raises(InputError, match="top_k: is 500"):
-        rank_data(study(), np.ones(40), 500)
-    with pytest.raises(InputError, match="rank priors, slope: is -1"):
-        RankPriors(slope=-1)
-    data = rank_data(study(), np.ones(40), 3)
-    with pytest.raises(InputError, match="counts: have shape"):
-        data.with_counts(data.count[1:])
 
 
 @pytest.mark.parametrize("log_odds", [-30.0, -2.0, 0.0, 0.7, 30.0])
