@@ -69,7 +69,7 @@ class Entry:
     Attributes
     ----------
     name : str
-        Of ``conf/exp/NAME.yaml`` and of the function.
+        Of its picture; an experiment may have several entries.
     title : str
         The question, in plain words; the heading of its section.
     data : str
@@ -97,6 +97,11 @@ class Entry:
     python: str
     before: str = ""
     alt: str = ""
+
+    @property
+    def experiment(self) -> str:
+        """What its command runs."""
+        return shlex.split(self.command)[0].removeprefix("+exp=")
 
 
 @dataclass(frozen=True)
@@ -154,7 +159,7 @@ def section(entry: Entry, run: Mapping[str, str]) -> str:
     check = " Its check failed at this size (exit code 3)." if run["exit_code"] == "3" else ""
     return (
         f"## {entry.title}\n\n"
-        f"`+exp={entry.name}` on {DATA[entry.data]}: "
+        f"`+exp={entry.experiment}` on {DATA[entry.data]}: "
         f"{spoken(float(run['processor_seconds']))} of processor time.{check}\n\n"
         f"![{entry.alt or entry.title}](pictures/{entry.name}.png)\n\n"
         f"{entry.says.strip()}\n\n"
@@ -187,7 +192,7 @@ def front(groups: tuple[Group, ...], runs: Mapping[str, Mapping[str, str]]) -> s
         rows = [f"## {group.title}", group.about.strip(), "| figure | question | time |\n| --- | --- | --- |"]
         table = [
             f"| [![{entry.alt or entry.title}](thumbnails/{entry.name}.png)]({group.stem}.md#{slug(entry.title)}) "
-            f"| [{entry.title}]({group.stem}.md#{slug(entry.title)})<br>`+exp={entry.name}` "
+            f"| [{entry.title}]({group.stem}.md#{slug(entry.title)})<br>`+exp={entry.experiment}` "
             f"| {spoken(float(runs[entry.name]['processor_seconds']))} |"
             for entry in group.entries
         ]
@@ -235,7 +240,7 @@ def on_this_machine(entry: Entry) -> list[str]:
     from shannon_game import experiments  # noqa: PLC0415 - pages are written without it
 
     words = shlex.split(entry.command)
-    settings = getattr(getattr(experiments, entry.name, None), "settings_class", None)
+    settings = getattr(getattr(experiments, entry.experiment, None), "settings_class", None)
     if settings is not None and "store" in settings.model_fields:
         # a store of before would make the run look shorter than it is
         words.append("experiment.store=store")

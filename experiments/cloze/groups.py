@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from shannon_game.estimators.cloze import agreement_spread, group_distance, normalise_words
 from shannon_game.estimators.cloze.study import context_labels
@@ -25,11 +26,6 @@ from shannon_game.inference.settings import Count
 GROUP_COLUMNS = (
     *("first", "second", "tvd", "baseline", "excess", "p_value", "n_contexts", "n_people_first", "n_people_second"),
 )
-"""Columns of the table: mean TVD of two groups, what one population gives (people dealt to groups at random), their
-difference, and the p value of that permutation test."""
-
-PEOPLE_COLUMNS = ("group", "n_people", "n_answers", "share_target", "agreement", "agreement_others")
-"""Columns of ``people.csv``: mean share of the others of the same group, and of other groups, who gave the answer."""
 
 _FEW = 10
 
@@ -55,7 +51,9 @@ def groups(study: xr.Dataset, settings: GroupsSettings) -> ExperimentResult:
     Returns
     -------
     ExperimentResult
-        :data:`GROUP_COLUMNS`, a row a pair of groups; ``people.csv`` has :data:`PEOPLE_COLUMNS`.
+        A row a pair of groups: mean TVD, ``baseline`` for people dealt to the groups at random, their difference and
+        the p value of that permutation test. ``people.csv`` has the mean share of the others of the same group, and of
+        other groups, who gave an answer.
 
     Raises
     ------
@@ -176,31 +174,32 @@ def _pairs(answers: pd.DataFrame, settings: GroupsSettings) -> tuple[pd.DataFram
 
 
 def _people(answers: pd.DataFrame) -> pd.DataFrame:
-    """Describe every group: its answers, how many are the text's word, and who else gave them."""
     counts = answers.groupby(["item", "code", "group"]).size().unstack(fill_value=0)  # noqa: PD010
     totals = counts.groupby("item").sum()
     rows = []
     for group in counts.columns:
         own = answers[answers["group"] == group]
+        known = own["target"] != ""
         at = counts.loc[pd.MultiIndex.from_frame(own[["item", "code"]])].to_numpy()
         n = totals.loc[own["item"]].to_numpy()
         column = list(counts.columns).index(group)
         same, of = at[:, column] - 1, n[:, column] - 1
         other, of_other = at.sum(axis=1) - at[:, column], n.sum(axis=1) - n[:, column]
-        known = own["target"] != ""
         rows.append(
             {
                 "group": group,
                 "n_people": own["participant"].nunique(),
                 "n_answers": len(own),
-                "share_target": float((own["word"] == own["target"])[known].mean()) if known.any() else np.nan,
-                "agreement": float((same[of > 0] / of[of > 0]).mean()) if (of > 0).any() else np.nan,
-                "agreement_others": float((other[of_other > 0] / of_other[of_other > 0]).mean())
-                if (of_other > 0).any()
-                else np.nan,
+                "share_target": float((own["word"] == own["target"])[known].mean()),
+                "agreement": _mean_share(same, of),
+                "agreement_others": _mean_share(other, of_other),
             }
         )
-    return pd.DataFrame(rows, columns=list(PEOPLE_COLUMNS))
+    return pd.DataFrame(rows)
+
+
+def _mean_share(part: NDArray[np.int64], whole: NDArray[np.int64]) -> float:
+    return float((part[whole > 0] / whole[whole > 0]).mean()) if (whole > 0).any() else float("nan")
 
 
 def _pairs_said(table: pd.DataFrame) -> str:

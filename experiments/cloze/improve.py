@@ -150,13 +150,12 @@ def share_result(curves: Curves, settings: ShareSettings) -> ExperimentResult:
         "improve": improve_figure(table, dataset, half=half),
         "improve_densities": improve_densities_figure(curves, seed=settings.seed, half=half),
     }
-    criteria = criteria_table(curves, settings.criterion_margins)
     return ExperimentResult(
         table,
         dataset,
         figures,
-        f"{summary(table)}\n\n{criteria_summary(criteria)}",
-        tables={"criteria": criteria},
+        _summary(table),
+        tables={"criteria": criteria_table(curves, settings.criterion_margins)},
         on_screen=table.drop(columns=["n_contexts", "gap"]),
     )
 
@@ -174,18 +173,6 @@ def criteria_table(curves: Curves, margins: tuple[float, ...]) -> pd.DataFrame:
                 row = {"model": name, "estimator": kind, "criterion": criterion, "distance": found.distance}
                 rows.append({**row, "margin": margin, "margin_is": what, "share_needed": found.share})
     return pd.DataFrame(rows)
-
-
-def criteria_summary(criteria: pd.DataFrame) -> str:
-    """Say how far the criteria go apart."""
-    ranges = [
-        f"{label(str(name))} ({kind}) {own['share_needed'].min():.0%} to {own['share_needed'].max():.0%}"
-        for (name, kind), own in criteria.groupby(["model", "estimator"], sort=False)
-    ]
-    return (
-        f"Over all criteria and margins of `criteria.csv` the share needed is: {', '.join(ranges)}. Every criterion "
-        "shrinks by the factor 1 - k, so that k = 60% leaves 40% of the distance, whichever it is."
-    )
 
 
 def _curves(study: xr.Dataset, words: StudyWords, settings: ImproveSettings) -> Curves:
@@ -235,8 +222,7 @@ def _mixed(key: tuple[str, str], one: Distances, share: float, seed: int) -> Flo
     return np.where(order < share, one.oracle, one.model)
 
 
-def summary(table: pd.DataFrame) -> str:
-    """Say which share is needed for which margin."""
+def _summary(table: pd.DataFrame) -> str:
     lines = [
         f"- **{label(row.model)}** ({row.estimator}), margin {row.margin:g}: {row.share_needed:.0%} needed "
         f"({row.share_lower:.0%} to {row.share_upper:.0%})"
@@ -244,12 +230,9 @@ def summary(table: pd.DataFrame) -> str:
     ]
     return (
         "\n".join(lines) + "\n\nWith a random share k of a model's TVDs replaced by those between two oracles, (1 - k) "
-        "of the gap between the mean TVDs is left. The share needed leaves a difference that counts as none (the "
-        "margin); intervals are from resampling texts."
+        "of the gap is left; the share needed leaves no more than the margin. Intervals are from resampling texts; "
+        "`criteria.csv` has other criteria."
     )
-
-
-_ESTIMATORS = {"unbiased": "by its samples", "biased": "by the scores of the\nwords sampled, rescaled"}
 
 
 @styled
@@ -261,19 +244,14 @@ def improve_figure(table: pd.DataFrame, dataset: xr.Dataset, *, half: str = "one
     axes = fig.add_subplot()
     for row in rows_of(table[table["margin"] == margin]):
         own = ((dataset["model"] == row.model) & (dataset["estimator"] == row.estimator)).to_numpy()
-        look: dict[str, Any] = {
-            "color": palette[row.model],
-            "label": f"{label(row.model)}, {_ESTIMATORS[row.estimator]}",
-        }
-        style = "-" if row.estimator == "unbiased" else ":"
-        axes.plot(dataset["share"], dataset["tvd"].to_numpy()[own][0], linestyle=style, **look)
+        style, name = "-" if row.estimator == "unbiased" else ":", f"{label(row.model)}, {row.estimator}"
+        curve = dataset["tvd"].to_numpy()[own][0]
+        axes.plot(dataset["share"], curve, linestyle=style, color=palette[row.model], label=name)
         height = row.tvd_oracle + (1 - row.share_needed) * row.gap
         reach = arms([row.share_lower], [row.share_needed], [row.share_upper])
         axes.errorbar(row.share_needed, height, xerr=reach, color=palette[row.model], fmt="o", markersize=4, capsize=2)
-    axes.set_xlabel("share of contexts answered as other people do")
-    axes.set_ylabel(f"mean TVD to {half}")
+    axes.set(xlim=(0, 1.02), xlabel="share of contexts answered as other people do", ylabel=f"mean TVD to {half}")
     axes.set_title("How many contexts a model has to answer as people do")
-    axes.set_xlim(0, 1.02)
     light_grid(axes, "both")
     handles, _ = axes.get_legend_handles_labels()
     point = mark(f"share needed to come within\n{margin:g} of other people, with interval", marker="o", line="-")

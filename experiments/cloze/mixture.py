@@ -101,7 +101,7 @@ def mixture(study: xr.Dataset, settings: MixtureSettings) -> ExperimentResult:
 
 
 def _probabilities(described: pd.DataFrame, words: StudyWords, name: str) -> dict[str, pd.DataFrame]:
-    """Probabilities of the words of the text under people and a model, where both have any; by what the model's are."""
+    """Probabilities of the words of the text where people and the model have any, by what the model's are."""
     model = words.models[name]
     drawn = np.full(len(described), np.nan)
     drawn[model.item] = _at_target(relative_frequencies(model.counts), words.target[model.item])
@@ -118,7 +118,6 @@ def _probabilities(described: pd.DataFrame, words: StudyWords, name: str) -> dic
 
 
 def _at_target(cpd: Distributions, target: NDArray[np.int64]) -> Floats:
-    """Probability of each context's word of the text."""
     hit = cpd.word == target[cpd.context]
     found: Floats = np.bincount(cpd.context[hit], weights=cpd.probability[hit], minlength=cpd.n_contexts).astype(float)
     return found
@@ -137,22 +136,20 @@ def _losses(
             "need two texts",
             source=source,
         )
-    rest = np.full(len(items), uniform)
-    people, own = probability["people"].to_numpy(), probability["model"].to_numpy()
-    both = held_out_mixture(np.stack([people, own, rest], axis=1), groups)
+    columns = probability.assign(rest=uniform)
+    mixed = {"people": ["people", "rest"], "model": ["model", "rest"], "both": ["people", "model", "rest"]}
+    found = {name: held_out_mixture(columns[its].to_numpy(), groups) for name, its in mixed.items()}
     losses = pd.DataFrame(
         {
             "item": context_labels(study)[items],
             "text_id": groups,
             "target": [str(words.strings[code]) for code in words.target[items]],
-            "probability_people": people,
-            "probability_model": own,
-            "loss_people_nats": held_out_mixture(np.stack([people, rest], axis=1), groups).loss_nats,
-            "loss_model_nats": held_out_mixture(np.stack([own, rest], axis=1), groups).loss_nats,
-            "loss_both_nats": both.loss_nats,
+            "probability_people": columns["people"].to_numpy(),
+            "probability_model": columns["model"].to_numpy(),
+            **{f"loss_{name}_nats": its.loss_nats for name, its in found.items()},
         }
     )
-    return losses, both.weights
+    return losses, found["both"].weights
 
 
 def _row(losses: pd.DataFrame, weights: Floats, n_drawn: float, settings: MixtureSettings) -> dict[str, Any]:
@@ -178,11 +175,8 @@ def _row(losses: pd.DataFrame, weights: Floats, n_drawn: float, settings: Mixtur
 
 
 def _warnings(table: pd.DataFrame) -> tuple[str, ...]:
-    few = table[table["n_texts"] < _FEW_TEXTS]
-    if few.empty:
-        return ()
-    named = ", ".join(dict.fromkeys(f"{row.model} {row.n_texts}" for row in rows_of(few)))
-    return (f"few texts ({named}): weights and standard errors over texts are rough",)
+    least = int(table["n_texts"].min())
+    return (f"{least} texts: weights and standard errors over texts are rough",) if least < _FEW_TEXTS else ()
 
 
 def _summary(table: pd.DataFrame, interval: float, n_words: int) -> str:
@@ -195,8 +189,7 @@ def _summary(table: pd.DataFrame, interval: float, n_words: int) -> str:
     ]
     return (
         "\n".join(lines) + f"\n\nWeights are fitted to the other texts; {interval:.0%} intervals are over texts. A "
-        f"word that a player never gave has its share of a uniform distribution over {n_words:,} words. A model of few "
-        "samples loses much by that, and gains by anything mixed in."
+        f"word that a player never gave has its share of a uniform distribution over {n_words:,} words."
     )
 
 

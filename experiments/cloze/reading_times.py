@@ -1,8 +1,4 @@
-"""``+exp=reading_times``: how much longer a word is read, the less people and models expect it.
-
-A table of times is joined to the contexts of a cloze study. Times are regressed on the surprisal of the word that came,
-beside what is known to matter anyway: the word's length, its place in the text, columns of the table.
-"""
+"""``+exp=reading_times``: how much longer a word is read, the less people and models expect it."""
 
 from __future__ import annotations
 
@@ -37,6 +33,7 @@ Floats = NDArray[np.float64]
 PEOPLE = "people"
 
 
+_UNITS = {"ms": "ms per nat", "log": "ln ms per nat"}
 _LENGTH, _PLACE, _OWN, _BEFORE = "letters", "place in the text", "surprisal", "surprisal of the word before"
 
 
@@ -72,8 +69,6 @@ class ReadingTimesSettings(ClozeSettings):
 
 @dataclass(frozen=True, eq=False)
 class _Times:
-    """Times of words of the study: a row a time."""
-
     item: NDArray[np.intp]
     value: Floats
     reader: NDArray[np.object_] | None
@@ -84,7 +79,7 @@ class _Times:
 
 @experiment(ReadingTimesSettings)
 def reading_times(study: xr.Dataset, settings: ReadingTimesSettings) -> ExperimentResult:
-    """Regress reading times on the surprisal of people and of models.
+    """Regress reading times on the surprisal of people and of models, beside the word's length and place.
 
     Parameters
     ----------
@@ -186,7 +181,6 @@ def _read(study: xr.Dataset, settings: ReadingTimesSettings, path: Path) -> _Tim
 
 
 def _before(study: xr.Dataset, values: Floats) -> Floats:
-    """Value of the word before each context's word in its text; NaN where the study does not have it."""
     text, number = study["text_id"].to_numpy().tolist(), study["word_num"].to_numpy().tolist()
     at = {key: position for position, key in enumerate(zip(text, number, strict=True))}
     before = [at.get((of, word - 1), -1) for of, word in zip(text, number, strict=True)]
@@ -262,30 +256,20 @@ def _items(study: xr.Dataset, surprisal: dict[str, Floats], times: _Times) -> pd
 
 
 def _warnings(times: _Times) -> tuple[str, ...]:
-    said = []
-    if times.n_without_context:
-        said.append(f"{times.n_without_context:,} times are of words that are no contexts of the study; left out")
-    if times.n_without_time:
-        said.append(f"{times.n_without_time:,} rows have no time or zero (words that were skipped); left out")
-    return tuple(said)
-
-
-def _unit(scale: str) -> str:
-    return "ms per nat" if scale == "ms" else "ln ms per nat"
+    why = {
+        "times are of words that are no contexts of the study": times.n_without_context,
+        "rows have no time or zero (words that were skipped)": times.n_without_time,
+    }
+    return tuple(f"{n:,} {text}; left out" for text, n in why.items() if n)
 
 
 def _summary(table: pd.DataFrame, settings: ReadingTimesSettings) -> str:
     digits = 1 if settings.scale == "ms" else 4
-    lines = []
-    for row in rows_of(table):
-        line = (
-            f"- **{label(row.player)}**: {row.slope:.{digits}f} {_unit(settings.scale)} [{row.slope_lower:.{digits}f}, "
-            f"{row.slope_upper:.{digits}f}] of the word's own surprisal; {1000 * row.loglik_gain_nats:.2f} nats of "
-            f"log-likelihood per thousand times; {row.n_times:,} times of {row.n_words:,} words"
-        )
-        if not np.isnan(row.beside_people):
-            line += f"; beside people's, {row.beside_people:.{digits}f} (se {row.beside_people_se:.{digits}f})"
-        lines.append(line)
+    lines = [
+        f"- **{label(row.player)}**: {row.slope:.{digits}f} {_UNITS[settings.scale]} [{row.slope_lower:.{digits}f}, "
+        f"{row.slope_upper:.{digits}f}] of the word's own surprisal; {row.n_times:,} times of {row.n_words:,} words"
+        for row in rows_of(table)
+    ]
     controls = ", ".join(["the word's length", "its place in the text", *settings.controls])
     clustered = "texts and readers" if settings.columns.participant else "texts"
     return (
@@ -298,6 +282,6 @@ def reading_times_figure(table: pd.DataFrame, scale: str, study_name: str = "") 
     """Slope of reading times on every player's surprisal, with its interval."""
     palette = colours([name for name in table["player"] if name != PEOPLE]) | {PEOPLE: "black"}
     rows = table.assign(label=table["player"].map(label), colour=table["player"].map(palette))
-    xlabel = f"slope of reading time on surprisal ({_unit(scale)})"
+    xlabel = f"slope of reading time on surprisal ({_UNITS[scale]})"
     series = [Series("slope", "slope_lower", "slope_upper")]
     return forest_figure(rows, series, xlabel, "Whose surprise is read in the times?", study_name)

@@ -153,9 +153,9 @@ def _accuracy() -> ExperimentResult:
 
 
 def _bounds() -> ExperimentResult:
-    from shannon_game import guess_bounds, guess_study  # noqa: PLC0415
+    from shannon_game import bounds, guess_study  # noqa: PLC0415
 
-    return guess_bounds(guess_study(guesses_until_right(), name="guesses until right"), vocab_size=1000)
+    return bounds(guess_study(guesses_until_right(), name="guesses until right"), vocab_size=1000)
 
 
 def _posterior() -> ExperimentResult:
@@ -194,7 +194,7 @@ PARTS = (
         "How much does a word tell? Shannon's bounds",
         "People guess until they are right, as in Shannon's experiment of 1951. The numbers of guesses bound the "
         "entropy of a word from below and above.",
-        "from shannon_game import guess_bounds, guess_study\nguess_bounds(guess_study(guesses), vocab_size=1000).table",
+        "from shannon_game import bounds, guess_study\nbounds(guess_study(guesses), vocab_size=1000).table",
         "data",
         _bounds,
     ),

@@ -24,8 +24,6 @@ from shannon_game.experiments.studies.files import read_bytes
 from shannon_game.experiments.studies.parsing import some_of
 from shannon_game.inference.settings import Settings, UserPath
 
-__all__ = ["COLUMNS", "PublishedSettings", "published", "read_values"]
-
 COLUMNS = (
     *("paper", "where", "quantity", "unit", "printed", "tolerance", "expected", "reason"),
     *("part", "table", "select", "column", "source"),

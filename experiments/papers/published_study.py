@@ -18,7 +18,6 @@ from shannon_game.estimators.schema import Range, Schema, Variable
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["PUBLISHED", "VERDICTS", "check_value", "decimals", "judge", "number_of", "parse_select"]
 
 REPRODUCED = "reproduced to the digit"
 WITHIN_TOLERANCE = "within stated tolerance"

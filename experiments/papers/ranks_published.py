@@ -1,7 +1,4 @@
-"""``+exp=ranks_published``: what the thesis on rank-based perplexity prints beside our numbers.
-
-Tables 1-4, appendices A-C, means and spreads.
-"""
+"""``+exp=reproduce experiment.of=ranks``: what the thesis on rank-based perplexity prints beside our numbers."""
 
 from __future__ import annotations
 
@@ -15,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.harness.csv_tables import write_csv
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rows_of
 from shannon_game.experiments.papers.published_study import decimals, parse_select
@@ -23,8 +19,6 @@ from shannon_game.experiments.papers.rank_outliers import outlier_counts
 from shannon_game.experiments.rankings.ranks.experiment import ranks, token_scores
 from shannon_game.experiments.rankings.ranks.settings import RanksSettings
 from shannon_game.experiments.rankings.windows import scores_by_window
-
-__all__ = ["MODELS", "PUBLISHED", "as_printed", "compare_with_published", "ranks_published", "read_published"]
 
 PUBLISHED = Path(__file__).with_name("rank_perplexity_published.csv")
 """What the author's own workbooks store, at the precision of print, and the few numbers that only the text has."""
@@ -46,39 +40,20 @@ class RanksPublishedSettings(RanksSettings):
     """Settings of :func:`ranks_published`: those of ``ranks``."""
 
     posterior: bool = False
-    """Fit the regression, too (extra bayes), about a minute."""
+    """Fit the regression, too (extra bayes)."""
 
 
 @experiment(RanksPublishedSettings)
 def ranks_published(study: xr.Dataset, settings: RanksPublishedSettings) -> ExperimentResult:
-    """Do what ``ranks`` does, and put every number that the thesis prints beside ours.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        The thesis's whole study.
-    settings : RanksPublishedSettings, optional
-        Or its fields by name.
-
-    Returns
-    -------
-    ExperimentResult
-        That of :func:`~shannon_game.experiments.rankings.ranks.experiment.ranks`, with the tables ``published`` and
-        ``outliers`` (:func:`~shannon_game.experiments.papers.rank_outliers.outlier_counts`) among its files.
-    """
+    """Do what ``ranks`` does, and put every number that the thesis prints beside ours."""
     if study.attrs.get("name") != "rank_perplexity" or set(study["part"].to_numpy()) != {"main", "repeats"}:
         raise InputError("is not the whole of the thesis's: study=rank_perplexity study.part=all", field="study")
     table = compare_with_published(scores_by_window(study, token_scores(study, settings)))
     result = ranks(study, settings)
     outliers = _outliers(table)
 
-    def write(folder: Path) -> None:
-        result.files["tables"](folder)
-        write_csv(table, folder / "published.csv")
-        write_csv(outliers, folder / "outliers.csv")
-
-    said = f"{result.text}\n\n{_said(table)}\n\n{_said_of_outliers(outliers)}"
-    return replace(result, text=said, files={**result.files, "tables": write})
+    said = f"{_said(table)}\n\n{_said_of_outliers(outliers)}\n\n{result.text}"
+    return replace(result, text=said, tables={**result.tables, "published": table, "outliers": outliers})
 
 
 def as_printed(value: ArrayLike, decimals: ArrayLike) -> NDArray[np.float64]:
@@ -128,9 +103,8 @@ def _said_of_outliers(outliers: pd.DataFrame) -> str:
     like = outliers[(outliers[texts] == _OUTLIERS).all(axis=1)]
     rules = "; ".join(f"{row.rule} ({row.quantity})" for row in rows_of(like)) or "none"
     return (
-        f"The thesis calls {_OUTLIERS} of the 8 lengths outliers in each text, by a rule that is not in its public "
-        f"files. Of {outliers['rule'].nunique()} common rules on the mean of the models (`tables/outliers.csv`) these "
-        f"give that count in both texts: {rules}."
+        f"The thesis calls {_OUTLIERS} of the 8 lengths outliers in each text, by a rule that is not public. Of "
+        f"{outliers['rule'].nunique()} common rules (`outliers.csv`) these give that count in both: {rules}."
     )
 
 
@@ -194,15 +168,11 @@ def _said(table: pd.DataFrame) -> str:
     cells = table[table["context_length"].notna()]
     in_tables = cells[cells["place"].str.startswith("tables")]
     in_appendix = cells[cells["place"].isin(["appendix A", "appendix B"])]
-    wrong = in_appendix[~in_appendix["agrees"]]
-    places = sorted({f"{row.place}, length {row.context_length}, {row.quantity}" for row in rows_of(wrong)})
+    wrong = rows_of(in_appendix[~in_appendix["agrees"]])
     text = (
-        f"Published numbers (`tables/published.csv`): {int(in_tables['agrees'].sum())} of {len(in_tables)} cells of "
-        f"tables 1-4 and {int(in_appendix['agrees'].sum())} of {len(in_appendix)} of appendices A and B agree at "
-        "printed precision."
+        f"**{int(in_tables['agrees'].sum())} of {len(in_tables)} cells of tables 1-4 and "
+        f"{int(in_appendix['agrees'].sum())} of {len(in_appendix)} of appendices A and B agree** at printed precision "
+        "(`published.csv`)."
     )
-    if len(wrong):
-        true = ", ".join(f"{row.model} {row.ours:.4f}" for row in rows_of(wrong))
-        text += f" The others: {'; '.join(places)}, where ours are {true}"
-        text += " (a misprint: the row repeats the perplexities)." if "reciprocal" in set(wrong["quantity"]) else "."
-    return text
+    places = sorted({f"{row.place}, length {row.context_length}, {row.quantity}" for row in wrong})
+    return f"{text} The others: {'; '.join(places)}." if wrong else text

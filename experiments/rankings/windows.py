@@ -8,16 +8,12 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from shannon_game.estimators.rankings import top_k_accuracy
+from shannon_game.estimators.rankings import score_study, top_k_accuracy
 from shannon_game.estimators.rankings.study import TokenScores
 from shannon_game.experiments.harness.tables import table_variables
 
 SCORES = ("average", "linear", "reciprocal", "top_1")
-"""Scores in which slopes can be told."""
-
 SCORE_COLUMNS = ("linear", "reciprocal", "exponential_01", "exponential_03", "average", "top_1")
-"""Scores of a table of windows."""
-
 _WINDOW = ["text", "context_length", "window", "model"]
 
 
@@ -50,3 +46,13 @@ def window_variables(windows: pd.DataFrame) -> dict[str, Any]:
     """Columns of a table of windows as variables of a dataset."""
     names = [*_WINDOW, *SCORE_COLUMNS, *(f"{name}_se" for name in SCORES), "perplexity", "n_tokens"]
     return table_variables(windows[names].add_prefix("window_"), "cell")
+
+
+def guess_order(study: xr.Dataset, **how: Any) -> pd.DataFrame:
+    """Ranks of the tokens as numbers of guesses, for ``+exp=bounds``; an item is a window."""
+    scores = score_study(study, **how)
+    listed = np.minimum((~np.isnan(study["ranked_logprob"].to_numpy())).sum(axis=1), scores.k)
+    columns = {name: study[name].to_numpy() for name in ("model", "context_length")}
+    where = (study[name].astype(str).to_numpy() for name in ("text", "context_length", "window"))
+    item = np.array(["\n".join(its) for its in zip(*where, strict=True)])
+    return pd.DataFrame({**columns, "item": item, "rank": scores.rank, "n_tried": listed})

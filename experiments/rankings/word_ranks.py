@@ -1,8 +1,4 @@
-"""``+exp=word_ranks``: the rank of the next word among whole words, so that no tokenizer decides what is ranked.
-
-A model of tokens gives a whole word a probability (:func:`shannon_game.inference.lm.words.word_log_probs`). Every model
-ranks the same words at the same places of the texts.
-"""
+"""``+exp=word_ranks``: the rank of the next word among whole words, so that no tokenizer decides what is ranked."""
 
 from __future__ import annotations
 
@@ -47,7 +43,6 @@ FloatArray = NDArray[np.float64]
 
 
 EVERYTHING = "all"
-
 _WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
 # a word after a space, which the model is asked for, and what comes before it
 _PLACE = re.compile(r"(?<=\S) ([^\W\d_]+(?:['\u2019][^\W\d_]+)*)(?=[\s.,;:!?]|$)")
@@ -147,7 +142,6 @@ def _places(study: xr.Dataset, settings: WordRanksSettings) -> _Places:
 
 
 def _last_words(text: str, n_words: int) -> str:
-    """The end of a text, from a word's beginning on."""
     starts = [match.start() for match in re.finditer(r"\S+", text)]
     return text[starts[-n_words] :] if len(starts) > n_words else text.lstrip()
 
@@ -166,7 +160,6 @@ def _candidates(study: xr.Dataset, settings: WordRanksSettings, places: _Places)
 
 
 def _scores(work: Work, model: LanguageModel, contexts: Sequence[str], candidates: Sequence[str]) -> FloatArray:
-    """Log-probabilities of the candidates after each context, nats, shape (place, candidate)."""
     lost = [
         word
         for word, fine in zip(candidates, can_write(model, [f" {word}" for word in candidates]), strict=True)
@@ -223,31 +216,17 @@ def _row(name: str, split: str, rows: pd.DataFrame, top_k: int, n_candidates: in
     rank = rows["rank"].to_numpy(dtype=float)
     document = rows["document"].to_numpy()
     limited = np.where(rank <= top_k, rank, np.inf)
-    average, reciprocal, first, loss = (
-        clustered_mean(values, document)
-        for values in (
-            average_score(limited, top_k),
-            reciprocal_score(rank),
-            top_k_accuracy(rank, 1),
-            -rows["logprob_of_candidates_nats"].to_numpy(dtype=float),
-        )
-    )
-    return {
-        "model": name,
-        "split": split,
-        "n_places": len(rows),
-        "n_documents": len(set(document)),
-        "n_candidates": n_candidates,
-        "average": average.mean,
-        "average_se": average.se,
-        "reciprocal": reciprocal.mean,
-        "reciprocal_se": reciprocal.se,
-        "top1_accuracy": first.mean,
-        "top1_accuracy_se": first.se,
-        "loss_nats": loss.mean,
-        "loss_se_nats": loss.se,
-        "median_rank": float(np.median(rank)),
-    }
+    row: dict[str, Any] = {"model": name, "split": split, "n_places": len(rows), "n_documents": len(set(document))}
+    row["n_candidates"] = n_candidates
+    for score, se, values in (
+        ("average", "average_se", average_score(limited, top_k)),
+        ("reciprocal", "reciprocal_se", reciprocal_score(rank)),
+        ("top1_accuracy", "top1_accuracy_se", top_k_accuracy(rank, 1)),
+        ("loss_nats", "loss_se_nats", -rows["logprob_of_candidates_nats"].to_numpy(dtype=float)),
+    ):
+        found = clustered_mean(values, document)
+        row |= {score: found.mean, se: found.se}
+    return {**row, "median_rank": float(np.median(rank))}
 
 
 def _summary(table: pd.DataFrame, work: Work, n_candidates: int) -> str:

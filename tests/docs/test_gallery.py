@@ -33,7 +33,8 @@ ENTRIES = {entry.name: entry for group in GALLERY.read_groups() for entry in gro
 
 def test_every_experiment_has_one_entry_and_one_run() -> None:
     names = [entry.name for group in GALLERY.read_groups() for entry in group.entries]
-    assert sorted(names) == sorted(path.stem for path in (ROOT / "conf/exp").glob("*.yaml"))
+    assert len(set(names)) == len(names)
+    assert {ENTRIES[name].experiment for name in names} == {path.stem for path in (ROOT / "conf/exp").glob("*.yaml")}
     assert sorted(GALLERY.read_runs()) == sorted(names)
 
 

@@ -79,7 +79,7 @@ def test_its_ranks_are_those_of_the_engine(root: Path, endpoint: ModelEndpoint, 
     (ids,) = encode(model, [" ".join(tiny_models.TEXTS[:5])])
     (tmp_path / "text.txt").write_text(" ".join(tiny_models.TEXTS[:5]))
     job = prepared(
-        "+exp=api_ranks",
+        *("+exp=ranks", "study=texts", "model=[api]", "experiment.posterior=false"),
         *through(endpoint, "+models.api.top_logprobs=5", "+models.api.reuse=false"),
         f"study.path={tmp_path / 'text.txt'}",
         "experiment.tokenizer=study",

@@ -44,13 +44,6 @@ BET_COLUMNS = (
     *("reference_loss_nats", "gap_nats", "gap_se_nats", "gap_lower_nats", "gap_upper_nats"),
     *CONVERGENCE_COLUMNS,
 )
-"""Columns of the table.
-
-``kind``: ``bets`` (people as they bet, under one back-off), ``recalibrated`` (answers held out), ``floor`` (the whole
-stake on anything else on the word that came: no back-off costs less), ``committee`` (the mean of everybody's stakes),
-``shannon`` (bounds of the entropy from the ranks of stakes), ``model`` (on the same answers). The interval is that of
-the setting ``interval``, from standard errors clustered over people and items.
-"""
 
 _ON_SCREEN = (
     *("kind", "player", "back_off", "n_responses", "loss_nats", "loss_lower_nats", "loss_upper_nats", "gap_nats"),
@@ -64,7 +57,10 @@ def bet_perplexity(study: xr.Dataset, settings: BetsSettings) -> ExperimentResul
     Returns
     -------
     ExperimentResult
-        :data:`BET_COLUMNS`. Its ``tables`` have one row an item and one row a participant.
+        One row a ``kind``: ``bets`` (people as they bet, under one back-off), ``recalibrated`` (answers held out),
+        ``floor`` (no back-off costs less), ``committee`` (the mean of everybody's stakes), ``shannon`` (bounds of the
+        entropy from the ranks of stakes), ``model`` (on the same answers). Its ``tables`` have one row an item and one
+        row a participant.
 
     Examples
     --------

@@ -47,21 +47,18 @@ def summary(
     people = rows_of(table[table["kind"] == "bets"])
     first = people[0]
     floor = float(table.loc[table["kind"] == "floor", "loss_nats"].iloc[0])
-    parts = [
-        "\n".join(f"- unnamed words by {row.back_off}: {_loss(row)}{_gap(row)}" for row in people),
-        f"{int(first.n_participants)} people bet on the next word, in {int(first.n_responses):,} answers to "
+    text = (
+        "\n".join(f"- unnamed words by {row.back_off}: {_loss(row)}{_gap(row)}" for row in people)
+        + f"\n\n{int(first.n_participants)} people bet on the next word, in {int(first.n_responses):,} answers to "
         f"{int(first.n_items)} items; {settings.interval:.0%} intervals, standard errors clustered over people and "
-        "items. Where the true word was not named, what lay on anything else is spread over unnamed words. "
-        + _bracket(bracket, floor),
-        f"**Calibration.** The stake on a word and how often it came differ by {calibration.calibration_error:.3f} on "
-        f"average over {int(calibration.n_stakes.sum()):,} stakes, those on anything else among them.",
-        _others(table),
-    ]
-    if found is not None:
-        parts.insert(2, _recalibrated(found, settings))
-        if not found.convergence.passed:
-            parts.insert(0, "**The posterior did NOT converge: do not use the numbers from it.**")
-    return "\n\n".join(parts)
+        f"items. Where the true word was not named, what lay on anything else is spread over unnamed words: no "
+        f"back-off costs less than {floor:.3f} nats. {_bracket(bracket)}The stake on a word and how often it came "
+        f"differ by {calibration.calibration_error:.3f} on average."
+    )
+    if found is None:
+        return text
+    missed = "" if found.convergence.passed else "**The posterior did NOT converge: do not use the numbers from it.** "
+    return f"{text}\n\n{missed}{_recalibrated(found, settings)}"
 
 
 def _loss(row: Any) -> str:
@@ -77,41 +74,24 @@ def _gap(row: Any) -> str:
     return f"; {row.gap_nats:+.3f} [{row.gap_lower_nats:+.3f}, {row.gap_upper_nats:+.3f}] to the generator"
 
 
-def _bracket(bracket: LossBracket, floor: float) -> str:
-    said = ""
-    if bracket.upper_back_off != bracket.lower_back_off:
-        said = (
-            f"Between {bracket.lower_nats:.3f} ({bracket.lower_back_off}) and {bracket.upper_nats:.3f} nats "
-            f"({bracket.upper_back_off}) it is the back-off that decides, on the {bracket.n_responses:,} answers that "
-            "all have. "
-        )
-    return f"{said}No back-off costs less than {floor:.3f} nats; there is no bound from above."
+def _bracket(bracket: LossBracket) -> str:
+    if bracket.upper_back_off == bracket.lower_back_off:
+        return ""
+    return (
+        f"Between {bracket.lower_nats:.3f} ({bracket.lower_back_off}) and {bracket.upper_nats:.3f} nats "
+        f"({bracket.upper_back_off}) it is the back-off that decides. "
+    )
 
 
 def _recalibrated(found: Recalibration, settings: BetsSettings) -> str:
     n, row = found.numbers, found.row
     boldness = "too bold" if n["exponent_upper"] < 1 else "too timid" if n["exponent_lower"] > 1 else "about right"
-    what = "the same for every cell of an answer" if settings.mix == "cells" else f"what {row['back_off']} gives to it"
     together = "" if settings.mix == "cells" else " It is the loss of people and the back-off together."
     return (
-        f"**Recalibrated.** Raised to a power and mixed with {what}, participant by participant, stakes on answers "
-        f"held out cost {row['loss_nats']:.3f} nats [{row['loss_lower_nats']:.3f}, {row['loss_upper_nats']:.3f}], "
-        f"{n['gain_nats']:+.3f} [{n['gain_lower_nats']:+.3f}, {n['gain_upper_nats']:+.3f}] less than as they were "
-        f"staked (with the answers seen {n['seen_loss_nats_median']:.3f}).{together} The typical exponent is "
-        f"{n['exponent_median']:.2f} [{n['exponent_lower']:.2f}, {n['exponent_upper']:.2f}] "
+        f"Recalibrated participant by participant, stakes on answers held out cost {row['loss_nats']:.3f} nats "
+        f"[{row['loss_lower_nats']:.3f}, {row['loss_upper_nats']:.3f}], {n['gain_nats']:+.3f} "
+        f"[{n['gain_lower_nats']:+.3f}, {n['gain_upper_nats']:+.3f}] less than as they were staked.{together} The "
+        f"typical exponent is {n['exponent_median']:.2f} [{n['exponent_lower']:.2f}, {n['exponent_upper']:.2f}] "
         f"({settings.interval:.0%}): stakes are {boldness}; the typical share mixed in is "
         f"{100 * n['mixing_share_median']:.1f}%."
     )
-
-
-def _others(table: pd.DataFrame) -> str:
-    lines = [
-        f"- {row.player}{f' under {row.back_off}' if row.back_off else ''}: {row.loss_nats:.3f} nats"
-        for row in rows_of(table[table["kind"].isin(["committee", "model"])])
-    ]
-    low, high = table.loc[table["kind"] == "shannon", "loss_nats"]
-    upper = f"{high:.3f} nats" if np.isfinite(high) else "unknown nats (the upper one needs vocab_size)"
-    lines.append(
-        f"- Shannon's bounds, the words named being guesses in the order of their stakes: {low:.3f} to {upper}"
-    )
-    return "Beside them:\n\n" + "\n".join(lines)

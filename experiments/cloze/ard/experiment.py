@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 
 from shannon_game.experiments.cloze.ard.figures import (
     FIT_LABELS,
-    ard_checks_figure,
     ard_coefficients_figure,
     ard_predictors_figure,
+    predictor_label,
 )
 from shannon_game.experiments.cloze.ard.settings import ArdSettings, Variant, data_of, design_columns, variants
-from shannon_game.experiments.cloze.ard.summary import summary
 from shannon_game.experiments.cloze.figures import about
 from shannon_game.experiments.cloze.settings import words_of
 from shannon_game.experiments.harness.bayes import (
@@ -63,12 +62,12 @@ ARD_COLUMNS = (
     *("elpd_difference_nats", "elpd_difference_se_nats"),
     *CONVERGENCE_COLUMNS,
 )
-"""Columns of the table: a row for each fit and predictor.
-
-``coefficient`` is the median; ``unit`` what it is per; ``elpd_difference_nats`` to the best fit.
-"""
 
 _GRID = 61
+_ON_SCREEN = (
+    *("predictor", "effect_tvd", "effect_tvd_lower", "effect_tvd_upper", "coefficient", "lower", "upper"),
+    *("p_positive", "p_largest", "n_rows", "converged"),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +94,10 @@ def ard(study: xr.Dataset, settings: ArdSettings) -> ExperimentResult:
     Returns
     -------
     ExperimentResult
-        One row a fit and predictor, :data:`ARD_COLUMNS`.
+        One row a fit and predictor: ``coefficient`` is the median, ``unit`` what it is per, ``effect_tvd`` the change
+        of the TVD for one standard deviation, ``p_largest`` the probability that it is the largest of all,
+        ``elpd_difference_nats`` that of the fit to the best one. Its ``tables`` have the fits compared by leave-one-out
+        (``fits``) and the posterior predictive checks (``checks``).
 
     Raises
     ------
@@ -167,10 +169,11 @@ def _result(study: xr.Dataset, settings: ArdSettings, columns: ArdColumns, fits:
         rng=rng_for(settings.seed, "ard predictive"),
     )
     checked = predictive_checks(drawn, main.data, tail=tail)
-    dataset = _dataset(columns, fits, drawn, checked, compared, tail)
+    dataset = _dataset(columns, fits, tail)
     verdicts = {name: fit.convergence for name, fit in named.items()}
     warnings = [*answer_warnings(words_of(settings, study, [])), *unconverged(verdicts)]
     warnings += [f"{name}: {fit.loo.warning}" for name, fit in named.items() if fit.loo.warning]
+    warnings += [f"left out on the way: {number:,} {text}" for text, number in columns.notes]
     if len(kept) < len(named):
         left = ", ".join(sorted(set(named) - set(kept)))
         warnings.append(
@@ -184,9 +187,10 @@ def _result(study: xr.Dataset, settings: ArdSettings, columns: ArdColumns, fits:
         figures={
             "coefficients": ard_coefficients_figure(table, main=main_label, **shown),
             "predictors": ard_predictors_figure(dataset, **shown),
-            "checks": ard_checks_figure(dataset, **shown),
         },
-        text=summary(table, dataset, compared, checked, columns.notes, settings),
+        text=_summary(table, dataset, compared, checked, settings),
+        tables={"fits": compared.drop(columns="warning"), "checks": checked},
+        on_screen=table[table["fit"] == "main"][list(_ON_SCREEN)],
         warnings=tuple(warnings),
         gate_failed=gate_failed(settings, verdicts),
         posteriors=_posteriors(settings, fits),
@@ -234,35 +238,20 @@ def _flat(values: xr.DataArray) -> Floats:
     return flat
 
 
-def _dataset(  # noqa: PLR0917 - all that the figures need
-    columns: ArdColumns,
-    fits: list[_Fit],
-    drawn: Floats,
-    checked: pd.DataFrame,
-    compared: pd.DataFrame,
-    tail: float,
-) -> xr.Dataset:
-    """Rows, curves of each predictor with the others at their mean, predictive quantiles, checks, LOO."""
+def _dataset(columns: ArdColumns, fits: list[_Fit], tail: float) -> xr.Dataset:
+    """Rows, curves of each predictor with the others at their mean, and draws of the coefficients."""
     main = fits[0]
     data = main.data
     taken = thinned(main.posterior, 1000)
     coefficient, intercept = _flat(taken["coefficient"]), _flat(taken["intercept"])
     levels = [tail, 0.5, 1 - tail]
     grid = np.stack([np.linspace(column.min(), column.max(), _GRID) for column in data.x.T])
-    curves = [
-        np.quantile(
-            expected_target(intercept[:, None] + coefficient[:, k, None] * grid[k], taken, main.variant.likelihood),
-            levels,
-            axis=0,
-        )
-        for k in range(len(data.predictor))
-    ]
-    text_mean = np.bincount(data.text_of_row, weights=data.target) / np.bincount(data.text_of_row)
-    n_text = np.bincount(data.text_of_row)
-    text_drawn = np.stack([np.bincount(data.text_of_row, weights=row) / n_text for row in drawn])
-    edges = np.linspace(0, 1, 21)
-    shares = np.stack([np.histogram(row, bins=edges)[0] / row.size for row in np.clip(drawn, 0, 1)])
+    curves = []
+    for k in range(len(data.predictor)):
+        linear = intercept[:, None] + coefficient[:, k, None] * grid[k]
+        curves.append(np.quantile(expected_target(linear, taken, main.variant.likelihood), levels, axis=0))
     draws = np.stack([_flat(fit.posterior["coefficient"])[:: max(1, len(coefficient) // 1000)] for fit in fits])
+    error = np.sqrt(np.diagonal(data.error_covariance, axis1=1, axis2=2)).reshape(data.item.size, -1)
     return xr.Dataset(
         {
             "target": ("row", data.target),
@@ -271,26 +260,8 @@ def _dataset(  # noqa: PLR0917 - all that the figures need
             "predictor_sd": ("predictor", data.scale),
             "curve_at": (("predictor", "grid"), grid * data.scale[:, None] + data.centre[:, None]),
             "curve_tvd": (("predictor", "quantile", "grid"), np.stack(curves)),
-            "predicted_tvd": (("quantile", "row"), np.quantile(drawn, levels, axis=0)),
-            "observed_share": ("bin", np.histogram(data.target, bins=edges)[0] / data.target.size),
-            "predicted_share": (("quantile", "bin"), np.quantile(shares, levels, axis=0)),
-            "text_mean": ("text", text_mean),
-            "predicted_text_mean": (("quantile", "text"), np.quantile(text_drawn, levels, axis=0)),
-            "error_sd": (
-                ("item", "noisy"),
-                np.sqrt(np.diagonal(data.error_covariance, axis1=1, axis2=2)).reshape(data.item.size, -1),
-            ),
+            "error_sd": (("item", "noisy"), error),
             "coefficient_draw": (("fit", "sample", "predictor"), draws),
-            **{
-                f"check_{name}": ("property", checked[name].to_numpy().astype(float))
-                for name in checked.columns
-                if name != "property"
-            },
-            **{
-                f"loo_{name}": ("compared", compared[name].to_numpy().astype(float))
-                for name in compared.columns
-                if name not in ("model", "warning")
-            },
         },
         coords={
             "predictor": list(data.predictor),
@@ -298,11 +269,7 @@ def _dataset(  # noqa: PLR0917 - all that the figures need
             "item": data.item.astype(object),
             "item_of_row": ("row", data.item[data.item_of_row].astype(object)),
             "player_of_row": ("row", data.player[data.player_of_row].astype(object)),
-            "text": data.text.astype(object),
             "quantile": levels,
-            "bin": (edges[1:] + edges[:-1]) / 2,
-            "property": checked["property"].to_numpy(dtype=object),
-            "compared": compared["model"].to_numpy(dtype=object),
             "fit": np.array([fit.variant.name for fit in fits], dtype=object),
         },
         attrs={
@@ -310,4 +277,30 @@ def _dataset(  # noqa: PLR0917 - all that the figures need
             "text_spread": float(np.median(main.posterior["text_spread"])) if "text" in data.groups else np.nan,
             "n_left_out": sum(number for text, number in columns.notes if text.startswith("contexts")),
         },
+    )
+
+
+def _summary(
+    table: pd.DataFrame, dataset: xr.Dataset, compared: pd.DataFrame, checked: pd.DataFrame, settings: ArdSettings
+) -> str:
+    main = table[table["fit"] == "main"].set_index("predictor")
+    first = str(main["p_largest"].astype(float).idxmax())
+    row = main.loc[first]
+    said = (
+        f"**{predictor_label(first)} has the largest coefficient with probability {row['p_largest']:.3f}**: "
+        f"{row['effect_tvd']:+.3f} [{row['effect_tvd_lower']:+.3f}, {row['effect_tvd_upper']:+.3f}] of TVD for one "
+        f"standard deviation."
+    )
+    if "oracle_tvd" in main.index and len(main) > 1:
+        probability = float(main["p_largest"].astype(float)["oracle_tvd"])
+        word = "does not hold" if probability < 0.05 else "holds" if probability > 0.95 else "is open"
+        said += f' The paper\'s conclusion "TVD between oracles matters most" {word} ({probability:.3f}).'
+    best = str(compared["model"].iloc[0])
+    outside = ", ".join(str(name) for name in checked.loc[~checked["inside"], "property"]) or "none"
+    return (
+        f"{said} The TVD is that between the model and {settings.target_answers} people on "
+        f"{int(main['n_rows'].iloc[0])} contexts; predictors are of {2 * settings.oracle_answers} other people, the "
+        f"model and the context. Partially pooled groups: {dataset.attrs['groups'] or 'none'}; the fit "
+        f"{FIT_LABELS.get(best, best)} predicts best by leave-one-out (`fits.csv`); outside the predictive checks "
+        f"(`checks.csv`): {outside}."
     )

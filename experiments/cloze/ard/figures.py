@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch
 
 from shannon_game.experiments.harness.figures import Series, finite_range, forest, log_perplexity_axis, new_figure
 from shannon_game.experiments.harness.marks import curve, mark, named, titled
-from shannon_game.experiments.harness.plots import bars, styled
+from shannon_game.experiments.harness.plots import styled
 
 _PREDICTOR_LABELS = {
     "human_entropy": "human entropy",
@@ -112,29 +109,4 @@ def ard_predictors_figure(
     line += "; the other predictors at their means"
     named(fig, [mark("a context", "0.55", "o", markersize=3), mark(line, _CURVE, linewidth=2)])
     titled(fig, "TVD against each predictor", about)
-    return fig
-
-
-@styled
-def ard_checks_figure(dataset: xr.Dataset, *, interval: float = 0.9, about: str = "") -> Figure:
-    """Draw posterior predictive checks: distribution of the targets, and means of the texts."""
-    fig = new_figure(7.4, 3.6)
-    left, right = fig.subplots(1, 2, width_ratios=(1.2, 1))
-    look: dict[str, Any] = {"color": _CURVE, "markersize": 3, "linewidth": 1, "capsize": 0}
-    left.bar(dataset["bin"], dataset["observed_share"], width=0.046, color="0.8")
-    bars(left, dataset["bin"], *dataset["predicted_share"].to_numpy(), **look)
-    left.set(xlabel="TVD to people", ylabel="share of the contexts")
-    left.set_title("a  All contexts")
-    texts = dataset.isel(text=np.argsort(dataset["text_mean"].to_numpy(), kind="stable"))
-    places = np.arange(texts.sizes["text"])
-    bars(right, places, *texts["predicted_text_mean"].to_numpy(), **look)
-    right.plot(places, texts["text_mean"], "_", color="black", markersize=8)
-    few = places[: 21 if places.size <= 20 else 0]
-    right.set_xticks(few, texts["text"].to_numpy()[few])
-    right.set(xlabel="text, by its mean", ylabel="mean TVD to people")
-    right.set_title("b  Texts")
-    everything = Patch(color="0.8", label="observed, all contexts")
-    a_text = mark("observed, mean of a text", "black", "_", markersize=8)
-    named(fig, [everything, a_text, mark(f"predicted, {interval:.0%} interval", _CURVE, "o", line="-")])
-    titled(fig, "TVD, observed and predicted", about)
     return fig

@@ -12,11 +12,8 @@ from numpy.typing import NDArray
 from shannon_game.estimators.cloze.study import SAMPLES
 from shannon_game.estimators.cloze.words import FAILED
 
-ANSWERS = "human"
-"""Source of words that were scored because people gave them."""
-
-TARGET = "corpus"
-"""Source of words that were scored because they stand in the text."""
+# sources of words that were scored because people gave them, and because they stand in the text
+ANSWERS, TARGET = "human", "corpus"
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,8 @@ from shannon_game.experiments.cloze.finetune.results import finetune_figure, sum
 from shannon_game.experiments.cloze.finetune.settings import FineTuneSettings
 from shannon_game.experiments.cloze.live_words import usable_contexts
 from shannon_game.experiments.cloze.settings import groups_of
-from shannon_game.experiments.cloze.tvd_exact import tvd_exact
+from shannon_game.experiments.cloze.tvd.exact import exact_tvd
+from shannon_game.experiments.cloze.tvd.settings import TvdSettings
 from shannon_game.experiments.harness.language_models import training_folder
 from shannon_game.experiments.harness.loss_curves import curve_table, loss_curves_figure
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
@@ -177,15 +178,15 @@ def _distances(
         tokens_per_batch=chosen.tokens_per_batch,
         logits_mib=chosen.logits_mib,
     )
-    found = tvd_exact(
-        take_contexts(study, items),
+    asked = TvdSettings(
         models={"before": before, "after": after},
         store=settings.store,
         words=settings.words,
         max_forms=settings.max_forms,
         n_splits=1,
         seed=settings.seed,
-    ).dataset
+    )
+    found = exact_tvd(take_contexts(study, items), asked).dataset
     return pd.DataFrame(
         {
             "item": item_labels(study)[items],

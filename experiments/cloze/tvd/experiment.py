@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +14,7 @@ from shannon_game.estimators.errors import InputError, require_packages
 from shannon_game.estimators.layout import item_labels
 from shannon_game.experiments.cloze.figures import label
 from shannon_game.experiments.cloze.settings import ORACLE, OracleSettings, chosen_models, groups_of, words_of
+from shannon_game.experiments.cloze.tvd.contexts import contexts_shown
 from shannon_game.experiments.cloze.tvd.figures import (
     FULL_BIN,
     differences_figure,
@@ -20,13 +22,14 @@ from shannon_game.experiments.cloze.tvd.figures import (
     reliability_figure,
     tvd_figure,
 )
+from shannon_game.experiments.cloze.tvd.meaning import meaning_columns
 from shannon_game.experiments.cloze.tvd.results import GOLD, PlayerTvd, model_tvd, oracle_tvd
+from shannon_game.experiments.cloze.tvd.sample_size import sizes_compared
 from shannon_game.experiments.cloze.tvd.settings import TvdSettings
 from shannon_game.experiments.harness.bayes import several_fits
 from shannon_game.experiments.harness.registry import EXTRAS
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rng_for, rows_of
-from shannon_game.experiments.harness.tables import markdown_table
 from shannon_game.experiments.studies.cloze.answers import answer_warnings
 from shannon_game.inference.progress import counted
 
@@ -42,10 +45,10 @@ _DISTANCES = {
     "entropy": "entropy",
     "divergence": "divergence",
 }
-
 _ON_SCREEN = (
     *("player", "n_contexts", "tvd", "se_tvd", "tvd_baseline", "tvd_corrected", "tvd_to_oracle", "tvd_between_oracles"),
-    *("ece_human_fixed", "ece_corpus_fixed", "tvd_bayes", "tvd_bayes_lower", "tvd_bayes_upper", "converged"),
+    *("ece_human_fixed", "ece_corpus_fixed", "energy_distance", "tvd_bayes", "tvd_bayes_lower", "tvd_bayes_upper"),
+    "converged",
 )
 
 
@@ -63,12 +66,14 @@ def tvd(study: xr.Dataset, settings: TvdSettings) -> ExperimentResult:
     ExperimentResult
         One row a player: half of the people (``half_of_people``) first, then every model. Its ``tables`` have one row a
         context (:func:`shannon_game.estimators.cloze.cloze_items`) and, where the study names them, one row a
-        participant (:func:`shannon_game.estimators.cloze.cloze_participants`).
+        participant (:func:`shannon_game.estimators.cloze.cloze_participants`). With ``models`` a row a live model, by
+        its exact probabilities; with ``n`` a row a model and number of its samples; with ``item`` a row a word of these
+        contexts.
 
     Raises
     ------
     InputError
-        If a model is not in the study, or fewer than two contexts have two answers.
+        If a model or a context is not in the study, or fewer than two contexts have two answers.
 
     Examples
     --------
@@ -79,12 +84,43 @@ def tvd(study: xr.Dataset, settings: TvdSettings) -> ExperimentResult:
     0  half_of_people  0.36          0.36
     1         mixture  0.41          0.26
     2         factors  0.44          0.28
+    >>> tvd(study, players="mixture", n=[5, 20]).table[["n_samples", "tvd", "tvd_all"]].round(2)
+       n_samples   tvd  tvd_all
+    0          5  0.61     0.43
+    1         20  0.48     0.43
     """
+    given = [name for name in ("models", "n", "item") if getattr(settings, name)]
+    if len(given) > 1:
+        raise InputError(f"are {' and '.join(given)}; tvd takes one of them at a time", field="settings")
+    if settings.models:
+        require_packages(EXTRAS["lm"], "lm", source="tvd of live models")
+        from shannon_game.experiments.cloze.tvd.exact import exact_tvd  # noqa: PLC0415 - the extra lm
+
+        return exact_tvd(study, settings)
+    if settings.item is not None:
+        words = words_of(settings, study, chosen_models(settings, study, needed=False))
+        shown = contexts_shown(study, words, settings.item, settings.n_words)
+        return replace(shown, warnings=answer_warnings(words))
+    require_packages(("scipy",), "cloze", source="this experiment")
+    if settings.n is not None:
+        doubts = answer_warnings(words_of(settings, study, []))
+        return replace(sizes_compared(study, settings, settings.n), warnings=doubts)
+    return _of_players(study, settings)
+
+
+def _of_players(study: xr.Dataset, settings: TvdSettings) -> ExperimentResult:
     words = words_of(settings, study, chosen_models(settings, study, needed=False))
-    players, refused = players_tvd(study, words, settings)
+    players, doubts = players_tvd(study, words, settings)
     bayes = _bayes(study, settings, players)
-    columns = bayes.columns if bayes else {}
-    table = pd.DataFrame([{**player.row, **columns.get(player.player, {})} for player in players])
+    tables = _tables(study, words, settings, players)
+    more = bayes.columns if bayes else {}
+    if settings.vectors is not None:
+        by_meaning, distances, little = meaning_columns(study, words, settings.vectors, settings.seed)
+        more = {one.player: {**by_meaning.get(one.player, {}), **more.get(one.player, {})} for one in players}
+        doubts = (*doubts, *little)
+        for name, values in distances.items():
+            tables["items"][f"energy_distance_{name}"] = tables["items"]["item"].map(values)
+    table = pd.DataFrame([{**player.row, **more.get(player.player, {})} for player in players])
     dataset = tvd_dataset(study, players)
     figures = {"tvd": tvd_figure(dataset, f"Distance to people, {study.attrs['name']}")}
     differences = differences_figure(dataset)
@@ -95,10 +131,10 @@ def tvd(study: xr.Dataset, settings: TvdSettings) -> ExperimentResult:
     return ExperimentResult(
         table=table,
         dataset=dataset,
-        tables=_tables(study, words, settings, players),
+        tables=tables,
         figures=figures,
-        text="\n\n".join([summary(table, study, players), *left_out(study, players, dataset)]),
-        warnings=(*answer_warnings(words), *refused, *(bayes.warnings if bayes else ())),
+        text="\n\n".join([_summary(table, players), *left_out(study, players, dataset)]),
+        warnings=(*answer_warnings(words), *doubts, *(bayes.warnings if bayes else ())),
         gate_failed=bayes is not None and bayes.gate_failed,
         on_screen=table[[name for name in _ON_SCREEN if name in table and table[name].notna().any()]],
         posteriors=bayes.posteriors if bayes else {},
@@ -122,8 +158,7 @@ def left_out(study: xr.Dataset, players: list[PlayerTvd], dataset: xr.Dataset) -
         said.append("All contexts are of one text: `se_tvd` takes them for independent.")
     if not (study["target_word"] != "").any():
         said.append("No context has a word of the text: nothing is said about it (`ece_corpus_*`).")
-    empty = [gold for gold in GOLD if gold not in full_panels(dataset)]
-    if len(empty) == len(GOLD):
+    if not full_panels(dataset):
         said.append(f"No calibration figure: no bin of confidence holds {FULL_BIN} contexts.")
     return said
 
@@ -211,8 +246,7 @@ def tvd_dataset(study: xr.Dataset, players: list[PlayerTvd]) -> xr.Dataset:
     )
 
 
-def summary(table: pd.DataFrame, study: xr.Dataset, players: list[PlayerTvd]) -> str:
-    """Say what the numbers mean, and show the contexts at both ends."""
+def _summary(table: pd.DataFrame, players: list[PlayerTvd]) -> str:
     human = table[table["player"] == ORACLE].iloc[0]
     lines = [
         f"- **{label(row.player)}** ({counted(row.n_contexts, 'context')}): TVD to people {row.tvd:.3f} "
@@ -226,27 +260,6 @@ def summary(table: pd.DataFrame, study: xr.Dataset, players: list[PlayerTvd]) ->
         f"Two halves of the people who saw a context (about {human['n_answers']:.0f} answers each) differ by "
         f"{human['tvd']:.4f} on average (sd {human['sd_between_oracles']:.4f} over {len(players[0].split_means)} "
         "splits): TVD between small samples is biased up, and this is its floor. `tvd_corrected` takes the same-size "
-        "baseline out, (TVD - baseline) / (1 - baseline): zero for one distribution, one for disjoint samples, and too "
-        "low in between."
+        "baseline out: zero for one distribution, one for disjoint samples, too low in between."
     )
-    return "\n\n".join(text for text in ("\n".join(lines), floor, examples(study, players)) if text)
-
-
-def examples(study: xr.Dataset, players: list[PlayerTvd]) -> str:
-    """Table of the contexts where each model is nearest to people and farthest from them."""
-    rows = [
-        {
-            "model": label(player.player),
-            "context": where,
-            "TVD": f"{player.raw[position]:.3f}",
-            "between oracles": f"{player.between_oracles[position]:.3f}",
-            "text": "..." + str(study["context"].to_numpy()[player.items[position]])[-60:],
-            "word of the text": str(study["target_word"].to_numpy()[player.items[position]]),
-        }
-        for player in players[1:]
-        for where, position in (
-            ("nearest", np.argmin(player.raw)),
-            ("farthest", np.argsort(player.raw, kind="stable")[-1]),
-        )
-    ]
-    return markdown_table(pd.DataFrame(rows), right=("TVD", "between oracles")) if rows else ""
+    return "\n\n".join(text for text in ("\n".join(lines), floor) if text)

@@ -111,12 +111,11 @@ def model_tvd(
     to_oracle = tvd_to_split_halves(cpd, splits).mean(axis=0)
     divergence = jensen_shannon_nats(cpd, relative_frequencies(human))
     calibration, oracle_ece = _calibration(words, counts, human, items, splits=splits, n_bins=n_bins)
-    dropped = sum(model.missing.values())
     extra = {
         "n_samples": float(counts.totals.mean()),
         "share_failed": model.missing.get("failed", 0) / model.n_samples
         + model.missing.get("blank", 0) / model.n_samples,
-        "share_dropped": dropped / model.n_samples,
+        "share_dropped": sum(model.missing.values()) / model.n_samples,
     }
     return PlayerTvd(
         name,

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from pydantic import Field
+
+from shannon_game.experiments.cloze.live_words import LiveWordSettings
 from shannon_game.experiments.cloze.settings import OracleSettings
 from shannon_game.experiments.harness.bayes import PosteriorSettings, SamplerSettings
-from shannon_game.inference.settings import Count, Settings
+from shannon_game.experiments.harness.language_models import LiveModels
+from shannon_game.inference.settings import Count, Counts, Names, Settings, UserPath
 
 
 class BayesianTvdSettings(Settings):
@@ -16,9 +22,29 @@ class BayesianTvdSettings(Settings):
     """What misses the gate is sampled again with so many times the draws (1: never)."""
 
 
-class TvdSettings(OracleSettings, PosteriorSettings):
-    """Settings of :func:`tvd`."""
+class TvdSettings(OracleSettings, LiveWordSettings, PosteriorSettings):
+    """Settings of :func:`~shannon_game.experiments.cloze.tvd.experiment.tvd`; at most one of `models`, `n` and `item` is given."""
 
+    models: LiveModels = Field(default_factory=dict)
+    """Take the exact probabilities of these live models instead of stored words; on the command line model=[smollm2]
+    (extra lm)."""
+    n_sampled: Count | None = None
+    """Of live models: contexts at random where the distance is estimated from whole-word samples too; null: none."""
+    n_samples: Count = 1000
+    """Whole-word samples in each of those."""
+    items_per_batch: Count = 32
+    """Most items of a batch: what a killed run loses."""
+    n: Counts | None = None
+    """Compare these numbers of a model's samples, such as [10,20,40,100], with all of them."""
+    n_repeats: Count = 5
+    """Draws of each of these sizes."""
+    item: Annotated[Names, Field(min_length=1)] | None = None
+    """Show the words of these contexts: the study's own ids, "TEXT:WORD", "TEXT" for every context of a text, a list of
+    them, or disputed for the three on which people disagree most."""
+    n_words: Count = 15
+    """Most probable words of each player that are shown."""
+    vectors: UserPath | None = None
+    """File of word vectors, a word and its numbers a line (word2vec, GloVe, fastText): adds the energy distance."""
     sampler: SamplerSettings = SamplerSettings(name="hmc", draws=4000, tune=1000, target_accept=0.9)
     """What draws from the posterior of the Bayesian TVD."""
     bayes: BayesianTvdSettings = BayesianTvdSettings()

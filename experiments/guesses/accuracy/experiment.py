@@ -23,7 +23,6 @@ from shannon_game.estimators.guesses import (
 from shannon_game.estimators.layout import response_positions
 from shannon_game.experiments.guesses.accuracy.figures import (
     accuracy_figure,
-    checks_figure,
     participants_figure,
     practice_figure,
 )
@@ -49,12 +48,6 @@ ACCURACY_COLUMNS = (
     *("posterior_median", "posterior_lower", "posterior_upper", "p_best", "p_beats_every_participant"),
     *CONVERGENCE_COLUMNS,
 )
-"""Columns of the table.
-
-``kind``: ``pooled`` (people together; bounds from the bootstrap over participants and documents), ``participant``
-(bounds are Wilson's), ``model`` (see :class:`shannon_game.experiments.guesses.accuracy.players.LanguageModel`),
-``posterior`` (quantities without a raw counterpart). Posterior accuracies are of fresh texts like the study's.
-"""
 
 _ON_SCREEN = (
     *("kind", "name", "tokens", "n_guesses", "n_participants", "accuracy", "lower", "upper", "published_accuracy"),
@@ -120,7 +113,6 @@ def accuracy(study: xr.Dataset, settings: AccuracySettings) -> ExperimentResult:
     figures = {"accuracy": accuracy_figure(table, name, min_answers=settings.min_answers, interval=interval)}
     figures |= {"participants": participants_figure(table, name, interval=interval)} if found is not None else {}
     figures["practice"] = practice_figure(dataset, name, interval=interval)
-    figures |= {"checks": checks_figure(dataset, name)} if found is not None else {}
     verdict = {} if found is None else {"accuracy": found.convergence}
     return ExperimentResult(
         table=table,
@@ -241,11 +233,9 @@ def _pooled(
         if kind == "visible" and study.attrs["name"] == "lm_game_top1" and study.attrs["tokens"] == "visible":
             row |= {f"published_{key}": value for key, value in PUBLISHED[name].items()}
         rows.append(row)
-        z = NormalDist().inv_cdf((1 + settings.interval) / 2)
-        half = z * found.participant_mean_se
-        mean: dict[str, Any] = {"kind": "pooled", "name": f"{name}, mean of participants", "tokens": kind}
-        mean |= {"n_guesses": found.n_guesses, "n_participants": found.n_participants}
-        mean |= {"n_documents": found.n_documents, "accuracy": found.participant_mean}
+        half = NormalDist().inv_cdf((1 + settings.interval) / 2) * found.participant_mean_se
+        counts = {key: row[key] for key in ("kind", "tokens", "n_guesses", "n_participants", "n_documents")}
+        mean = {**counts, "name": f"{name}, mean of participants", "accuracy": found.participant_mean}
         rows.append({**mean, "lower": found.participant_mean - half, "upper": found.participant_mean + half})
     return rows
 
@@ -268,10 +258,8 @@ def _participants(
             "n_participants": 1,
             "n_documents": int(n_documents[name]),
             "accuracy": float(found.accuracy[at]),
-            "lower": float(found.lower[at]),
-            "upper": float(found.upper[at]),
-            "wilson_lower": float(found.lower[at]),
-            "wilson_upper": float(found.upper[at]),
+            **{f"{of}lower": float(found.lower[at]) for of in ("", "wilson_")},
+            **{f"{of}upper": float(found.upper[at]) for of in ("", "wilson_")},
             **own.get(name, {}),
         }
         for at, name in enumerate(found.participant.tolist())

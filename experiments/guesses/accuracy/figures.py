@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from shannon_game.experiments.guesses.accuracy.players import model_label
 from shannon_game.experiments.harness.figures import Series, forest, new_figure
 from shannon_game.experiments.harness.marks import curve, mark, named, percent, titled
-from shannon_game.experiments.harness.plots import bars, styled, without_y
+from shannon_game.experiments.harness.plots import styled
 from shannon_game.experiments.harness.settings import rows_of
 
 _HUMAN, _MODEL, _POSTERIOR, _PLAYED = "#000000", "#D55E00", "#0072B2", "#CC79A7"
@@ -153,94 +153,28 @@ def participants_figure(table: pd.DataFrame, study_name: str = "", *, interval: 
 
 @styled
 def practice_figure(dataset: xr.Dataset, study_name: str = "", *, interval: float = 0.95) -> Figure:
-    """Accuracy by practice, raw and at equal contexts; and by the length of the context."""
-    fig = new_figure(7.4, 3.9)
-    left, right = fig.subplots(1, 2)
-    x = _practice_axis(left, dataset)
-    left.plot(x, dataset["practice_accuracy"], color="0.5", linewidth=0.8, zorder=2)
-    _shares(left, x, dataset, "practice")
+    """Accuracy by practice: raw, and at equal contexts where there is a posterior."""
+    fig = new_figure(4.8, 3.9)
+    axes = fig.add_subplot()
+    start, end = dataset["practice_n_from"].to_numpy(), dataset["practice_n_to"].to_numpy()
+    x, n = (_stretched(start) + _stretched(end + 1)) / 2, dataset["practice_n_guesses"]
+    axes.plot(x, dataset["practice_accuracy"], color="0.5", linewidth=0.8, zorder=2)
+    sizes = 12 + 60 * n / float(n.max())
+    axes.scatter(x, dataset["practice_accuracy"], s=sizes, facecolor="white", edgecolor="0.3", zorder=4)
     handles = [mark("raw share (area: guesses)", "0.3", "o", hollow=True, line="-", markersize=6)]
     if "population_curve" in dataset:
-        curve(left, _stretched(dataset["guesses"].to_numpy()), dataset["population_curve"], _POSTERIOR)
-        _context_panel(right, dataset)
-        handles.append(mark(f"posterior ({interval:.0%}); a: at equal contexts", _POSTERIOR))
-    else:
-        _excess_panel(right, dataset)
-        handles.append(mark(f"difference, {interval:.0%} bootstrap", "0.3", "o", line="-"))
-    left.set_title("a  Practice")
-    left.set_ylabel("top-1 accuracy")
-    for axes in (left, right):
-        percent(axes.yaxis)
+        curve(axes, _stretched(dataset["guesses"].to_numpy()), dataset["population_curve"], _POSTERIOR)
+        handles.append(mark(f"posterior at equal contexts ({interval:.0%})", _POSTERIOR))
+    ticks = [n for n in (0, 10, 30, 100, 300, 1000, 3000, 10_000) if n <= end.max() * 1.3]
+    axes.set_xticks(_stretched(np.array(ticks)), [f"{n:,}" for n in ticks])
+    axes.set(xlabel="guesses given before", ylabel="top-1 accuracy")
+    percent(axes.yaxis)
     named(fig, handles, 2)
     titled(fig, "What changes as people go on", study_name)
     return fig
-
-
-def _shares(axes: Axes, x: NDArray[Any], dataset: xr.Dataset, of: str) -> None:
-    """Raw accuracies, each as large as it has guesses."""
-    n = dataset[f"{of}_n_guesses"]
-    sizes = 12 + 60 * n / float(n.max())
-    axes.scatter(x, dataset[f"{of}_accuracy"], s=sizes, facecolor="white", edgecolor="0.3", zorder=4)
 
 
 def _stretched(n: NDArray[Any]) -> NDArray[np.float64]:
     """The scale of the practice axis: linear at first, logarithmic later."""
     stretched: NDArray[np.float64] = np.log1p(np.asarray(n, dtype=float) / 10)
     return stretched
-
-
-def _practice_axis(axes: Axes, dataset: xr.Dataset) -> NDArray[np.float64]:
-    """Set the axis of earlier guesses and return the middles of the bins on it."""
-    start, end = dataset["practice_n_from"].to_numpy(), dataset["practice_n_to"].to_numpy()
-    ticks = [n for n in (0, 10, 30, 100, 300, 1000, 3000, 10_000) if n <= end.max() * 1.3]
-    axes.set_xticks(_stretched(np.array(ticks)), [f"{n:,}" for n in ticks])
-    axes.set_xlabel("guesses given before")
-    return (_stretched(start) + _stretched(end + 1)) / 2
-
-
-def _context_panel(axes: Axes, dataset: xr.Dataset) -> None:
-    at = np.arange(dataset.sizes["band"])
-    look: dict[str, Any] = {"marker": "_", "markersize": 8, "capsize": 0, "linewidth": 3, "alpha": 0.45, "zorder": 2}
-    bars(axes, at, *dataset["band_predicted"].to_numpy(), color=_POSTERIOR, **look)
-    _shares(axes, at, dataset, "band")
-    axes.set_xticks(at, dataset["band"].to_numpy().tolist(), rotation=55, ha="right", rotation_mode="anchor")
-    axes.tick_params(axis="x", labelsize=7.5)
-    axes.set_title("b  Context")
-    axes.set(xlabel="tokens of context", ylabel="top-1 accuracy")
-
-
-def _excess_panel(axes: Axes, dataset: xr.Dataset) -> None:
-    ends = (dataset[f"practice_excess{end}"].to_numpy() for end in ("_lower", "", "_upper"))
-    bars(axes, _practice_axis(axes, dataset), *ends, color="0.3")
-    axes.axhline(0, color="0.55", linewidth=0.7)
-    axes.set_title("b  Beside the same people's mean")
-    axes.set_ylabel("accuracy \N{MINUS SIGN} the same people's mean")
-
-
-@styled
-def checks_figure(dataset: xr.Dataset, study_name: str = "") -> Figure:
-    """Prior and posterior predictive checks: each statistic as drawn, with the observed value."""
-    names = dataset["check"].to_numpy().tolist()
-    fig = new_figure(7.4, 2.9)
-    for axes, name in zip(fig.subplots(1, len(names)), names, strict=True):
-        prior, after = (dataset[f"check_{what}"].sel(check=name).to_numpy() for what in ("prior", "predicted"))
-        observed = float(dataset["check_observed"].sel(check=name))
-        axes.set_title(name, fontsize=9)
-        percent(axes.xaxis)
-        if np.isfinite(after).all():
-            top = max(float(np.nanmax(prior)), float(after.max()), observed)
-            height, _, _ = axes.hist(prior, bins=np.linspace(0, top * 1.02, 40).tolist(), density=True, color="0.85")
-            bins = np.linspace(after.min(), after.max(), 12).tolist()
-            axes.hist(after, bins=bins, density=True, color=_POSTERIOR, alpha=0.7)
-            axes.axvline(observed, color=_HUMAN, linewidth=1.4)
-        else:
-            axes.text(0.5, 0.5, "too few to spread", ha="center", va="center", transform=axes.transAxes)
-        without_y(axes)
-        if np.isfinite(after).all():
-            # the posterior is many times as narrow, and would leave nothing of the prior to be seen
-            axes.set_ylim(0, float(np.max(height)) * 2.2)
-    prior_patch = Patch(facecolor="0.85", label="drawn from the priors")
-    after_patch = Patch(facecolor=_POSTERIOR, alpha=0.7, label="drawn from the posterior (cut off above)")
-    named(fig, [prior_patch, after_patch, mark("observed", _HUMAN)])
-    titled(fig, "Predictive checks", study_name)
-    return fig

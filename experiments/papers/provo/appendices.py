@@ -25,8 +25,6 @@ from shannon_game.experiments.papers.provo.quirks import (
 )
 from shannon_game.experiments.papers.provo.stored import Floats, Items, StoredLists, in_order_of, without_word
 
-__all__ = ["SHARES", "appendix_lists", "spread_of_oracles"]
-
 Lists = dict[str, tuple[Floats, Items]]
 """By the name of the stored list: one value a context, and the positions of the contexts."""
 

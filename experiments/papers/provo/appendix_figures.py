@@ -4,66 +4,53 @@ from __future__ import annotations
 
 import re
 
-import matplotlib as mpl
 import numpy as np
 import xarray as xr
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
-from shannon_game.experiments.harness.figures import STYLE, new_figure
+from shannon_game.experiments.harness.figures import new_figure
 from shannon_game.experiments.harness.marks import light_grid, titled
+from shannon_game.experiments.harness.plots import styled
 from shannon_game.experiments.papers.provo.stored import Floats, StoredLists, single_numbers
-
-__all__ = ["appendix_figures", "histogram_figure", "last_losses", "training_figure", "training_losses"]
 
 _ORACLES = "cal_metrics_oracle/oracle{}_no_repl_dict/TVD_per_instance"
 _TOKENS = "cal_metrics_bpe/TVD_per_instance/tvd_{}_human"
+_NAMES = ("GPT-2", "half of the people", "the other half")
 _HISTOGRAMS = {
     "oracles": (
-        "Words: TVD to people (appendix A, figure 3)",
-        {
-            "GPT-2, renormalised (to one half)": "cal_metrics_improved_model/0/tvd_biased",
-            "half of the people": _ORACLES.format(1),
-            "the other half": _ORACLES.format(2),
-        },
+        "Words: TVD to people (appendix A, figure 3); GPT-2 renormalised, to one half",
+        ("cal_metrics_improved_model/0/tvd_biased", _ORACLES.format(1), _ORACLES.format(2)),
     ),
     "tokens": (
         "First tokens: TVD to people (appendix D, figure 10)",
-        {
-            "GPT-2": _TOKENS.format("model"),
-            "half of the people": _TOKENS.format("oracle_dis_1"),
-            "the other half": _TOKENS.format("oracle_dis_2"),
-        },
+        tuple(_TOKENS.format(name) for name in ("model", "oracle_dis_1", "oracle_dis_2")),
     ),
 }
-_LOSS = re.compile(r"training_stats_test_(?P<fold>[^/]+)/(?P<epoch>\d+)/(?P<what>Training Loss|Valid\. Loss)")
-_COLOURS = ("#D55E00", "#0072B2", "#4A9BC8", "#009E73")
+_LOSS = re.compile(r"training_stats_test_(?P<fold>[^/]+)/(?P<epoch>\d+)/(?P<what>Training|Valid\.) Loss")
+_COLOURS = ("#D55E00", "#0072B2", "#4A9BC8")
 
 
 def appendix_figures(study: xr.Dataset) -> dict[str, Figure]:
     """Draw those of figures 3, 10 and 15 that the stored files allow, by name."""
     stored, found = StoredLists(study), {}
     for name, (title, lists) in _HISTOGRAMS.items():
-        own = {shown: stored.values(one) for shown, one in lists.items() if one in stored.names}
-        if len(own) == len(lists):
-            found[name] = histogram_figure(own, title)
+        if {*lists} <= {*stored.names}:
+            found[name] = histogram_figure(dict(zip(_NAMES, map(stored.values, lists), strict=True)), title)
     losses = training_losses(study)
     return found | ({"training": training_figure(losses)} if losses else {})
 
 
+@styled
 def histogram_figure(distances: dict[str, Floats], title: str) -> Figure:
     """Draw histograms of TVDs over contexts, over each other."""
-    with mpl.rc_context(STYLE):
-        fig = new_figure(6.4, 3.2)
-        axes = fig.add_subplot()
-        bins = np.linspace(0, 1, 41).tolist()
-        for (name, values), colour in zip(distances.items(), _COLOURS, strict=False):
-            axes.hist(values, bins=bins, histtype="stepfilled", alpha=0.25, color=colour)
-            axes.hist(values, bins=bins, histtype="step", color=colour, label=f"{name}, mean {values.mean():.3f}")
-        axes.set_xlim(0, 1)
-        axes.set_xlabel("distance (TVD) to people")
-        axes.set_ylabel("contexts")
-        axes.set_title(title)
-        axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    fig = new_figure(6.4, 3.2)
+    axes = fig.add_subplot()
+    bins = np.linspace(0, 1, 41).tolist()
+    for (name, values), colour in zip(distances.items(), _COLOURS, strict=False):
+        axes.hist(values, bins=bins, histtype="step", color=colour, label=f"{name}, mean {values.mean():.3f}")
+    axes.set(xlim=(0, 1), xlabel="distance (TVD) to people", ylabel="contexts", title=title)
+    axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return fig
 
 
@@ -71,9 +58,8 @@ def training_losses(study: xr.Dataset) -> dict[str, dict[str, Floats]]:
     """Read the losses of fine-tuning: by fold of passages, ``training`` and ``validation``, shape (epoch,)."""
     stored: dict[str, dict[str, dict[int, float]]] = {}
     for name, value in single_numbers(study).items():
-        match = _LOSS.fullmatch(name)
-        if match:
-            what = "training" if match["what"].startswith("Training") else "validation"
+        if match := _LOSS.fullmatch(name):
+            what = "training" if match["what"] == "Training" else "validation"
             stored.setdefault(match["fold"], {}).setdefault(what, {})[int(match["epoch"])] = float(value)
     in_order = sorted(stored, key=lambda fold: int(re.match(r"\d*", fold)[0] or 0))  # type: ignore[index]
     return {
@@ -91,19 +77,18 @@ def last_losses(study: xr.Dataset) -> dict[str, float]:
     }
 
 
+@styled
 def training_figure(losses: dict[str, dict[str, Floats]]) -> Figure:
     """Draw the losses by epoch, a panel a fold (figure 15)."""
-    with mpl.rc_context(STYLE):
-        fig = new_figure(1.2 + 1.9 * len(losses), 3.1)
-        axes = fig.subplots(1, len(losses), sharey=True, squeeze=False)[0]
-        for ax, (fold, both) in zip(axes, losses.items(), strict=True):
-            for (what, values), colour in zip(both.items(), _COLOURS, strict=False):
-                ax.plot(np.arange(1, len(values) + 1), values, marker="o", markersize=3, color=colour, label=what)
-            ax.set_title(f"passages {fold} left out", fontsize=9)
-            ax.set_xlabel("epoch")
-            ax.xaxis.set_major_locator(mpl.ticker.MaxNLocator(integer=True))
-            light_grid(ax, "y")
-        axes[0].set_ylabel("loss, nats per token")
-        axes[-1].legend(loc="upper right")
-        titled(fig, "Fine-tuning of GPT-2 (figure 15)")
+    fig = new_figure(1.2 + 1.9 * len(losses), 3.1)
+    grid = fig.subplots(1, len(losses), sharey=True, squeeze=False)[0]
+    for axes, (fold, both) in zip(grid, losses.items(), strict=True):
+        for (what, values), colour in zip(both.items(), _COLOURS, strict=False):
+            axes.plot(np.arange(1, len(values) + 1), values, marker="o", markersize=3, color=colour, label=what)
+        axes.set(title=f"passages {fold} left out", xlabel="epoch")
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        light_grid(axes, "y")
+    fig.axes[0].set_ylabel("loss, nats per token")
+    fig.axes[-1].legend(loc="upper right")
+    titled(fig, "Fine-tuning of GPT-2 (figure 15)")
     return fig

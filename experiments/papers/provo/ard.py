@@ -1,31 +1,54 @@
-"""``+exp=ard_legacy``: what the distance depends on, by the code of appendix B."""
+"""``+exp=reproduce experiment.of=ard``: the regression of appendix B, step by step up to a clean one.
+
+Steps: with the paper's settings (``legacy``), ``standardised``, and on clean words with the same split on both sides
+(``shared``), over all splits of the same people (``resplit``), and with other people on each side (``disjoint``).
+"""
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
 from pydantic import Field
+from scipy.stats import norm
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.cloze.ard.figures import ard_predictors_figure, predictor_label
-from shannon_game.experiments.cloze.ard.settings import PredictorSettings
+from shannon_game.experiments.cloze.ard.figures import FIT_COLOURS, ard_predictors_figure, predictor_label
+from shannon_game.experiments.cloze.ard.settings import RelevanceSettings, design_columns
 from shannon_game.experiments.cloze.figures import about
 from shannon_game.experiments.cloze.settings import chosen_models
+from shannon_game.experiments.harness.figures import new_figure
+from shannon_game.experiments.harness.marks import mark, named, titled
+from shannon_game.experiments.harness.plots import bars, styled
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
-from shannon_game.experiments.papers.provo.ard_figures import ard_legacy_figure
-from shannon_game.experiments.papers.provo.ard_steps import paper_steps, step_rows
 from shannon_game.experiments.papers.provo.quirks import legacy_columns
+from shannon_game.inference.cloze.ard import SklearnArd, sklearn_ard
 from shannon_game.inference.settings import Names, Probability
+from shannon_game.models.cloze.ard_columns import ArdColumns
 
-__all__ = ["ArdLegacySettings", "ard_legacy"]
+_PUBLISHED: Mapping[str, float] = {
+    "human_entropy": 0.053,
+    "model_entropy": 0.095,
+    "oracle_tvd": 0.117,
+    "context_length": 0.0,
+}
+_STEPS = {
+    "legacy": "paper's settings",
+    "standardised": "paper's data,\nstandardised",
+    "shared": "clean words,\nhalf of people\nin both",
+    "resplit": "all splits,\nsame people",
+    "disjoint": "other people",
+}
 
-_SHOWN = ("fit", "engine", "predictor", "unit", "coefficient", "sd", "lower", "upper")
 
-
-class ArdLegacySettings(PredictorSettings):
+class ArdLegacySettings(RelevanceSettings):
     """Settings of :func:`ard_legacy`."""
 
     players: Names | None = ("gpt2",)
@@ -36,28 +59,91 @@ class ArdLegacySettings(PredictorSettings):
     """Seed of the paper's oracles."""
 
 
+@dataclass(frozen=True, eq=False)
+class _Step:
+    name: str
+    columns: ArdColumns
+    fit: SklearnArd
+
+    @property
+    def standardised(self) -> bool:
+        return self.name != "legacy"
+
+
 @experiment(ArdLegacySettings)
 def ard_legacy(study: xr.Dataset, settings: ArdLegacySettings) -> ExperimentResult:
     """Regress the TVD between one model and people on properties of the context, as the paper's code does."""
     models = chosen_models(settings, study)
     if len(models) != 1:
-        raise InputError(f"is {models}; ard_legacy is about one model: players=[gpt2]", field="players")
+        raise InputError(f"is {models}; the paper's regression is about one model: players: [gpt2]", field="players")
     columns = legacy_columns(study, models[0], settings.predictors, seed=settings.legacy_seed)
-    steps = paper_steps(study, models[0], columns)
-    if not steps:
+    if not np.isfinite(_matrix(columns)).all():
         raise InputError(
             f"{models[0]!r} has contexts without any word or answer, and the paper's code cannot take them",
             field="players",
         )
-    values = np.stack(list(columns.predictors.values()), axis=1)
-    rows = step_rows(steps, (1 - settings.interval) / 2)
-    table = pd.DataFrame(rows)[[*_SHOWN, "published", "published_bar", "n_rows"]]
-    # the regression's line for each predictor, the others at their means
+    of = {"legacy": columns, "standardised": columns}
+    of |= {name: design_columns(study, settings, name) for name in ("shared", "resplit", "disjoint")}
+    steps = [_step(name, its) for name, its in of.items()]
+    published = models[0] == "gpt2" and study.attrs.get("name") == "provo"
+    table = pd.concat([_rows(step, settings.interval, published) for step in steps], ignore_index=True)
+    dataset = _dataset(columns, steps)
+    shown: dict[str, Any] = {"interval": settings.interval, "about": about(study, settings.players)}
+    return ExperimentResult(
+        table=table,
+        dataset=dataset,
+        figures={
+            "coefficients": coefficients_figure(table, **shown),
+            "predictors": ard_predictors_figure(dataset, line="scikit-learn's line", **shown),
+            "steps": steps_figure(table, **shown),
+        },
+        text=_summary(table),
+        warnings=(
+            "legacy: oracle 1 is part of the target and of a predictor; predictors keep their units, so that the size "
+            "of a coefficient is no relevance; 2 / lambda is no interval",
+        ),
+    )
+
+
+def _matrix(columns: ArdColumns) -> NDArray[np.float64]:
+    return np.stack(list(columns.predictors.values()), axis=1)
+
+
+def _step(name: str, columns: ArdColumns) -> _Step:
+    x = _matrix(columns)
+    if name != "legacy":
+        x = (x - x.mean(axis=0)) / np.where(x.std(axis=0) > 0, x.std(axis=0), 1)
+    return _Step(name, columns, sklearn_ard(x, columns.target))
+
+
+def _rows(step: _Step, interval: float, published: bool) -> pd.DataFrame:
+    reach = float(norm.ppf((1 + interval) / 2)) * step.fit.sd
+    names = list(step.columns.predictors)
+    known = published and step.name == "legacy"
+    return pd.DataFrame(
+        {
+            "fit": step.name,
+            "predictor": names,
+            "unit": "TVD per sd" if step.standardised else "TVD per unit",
+            "coefficient": step.fit.coefficient,
+            "sd": step.fit.sd,
+            "lower": step.fit.coefficient - reach,
+            "upper": step.fit.coefficient + reach,
+            "published": [_PUBLISHED.get(name, np.nan) if known else np.nan for name in names],
+            "published_bar": step.fit.two_over_precision,
+            "n_rows": step.columns.target.size,
+        }
+    )
+
+
+def _dataset(columns: ArdColumns, steps: list[_Step]) -> xr.Dataset:
+    """Contexts, the first step's line for each predictor with the others at their means, and coefficients."""
+    values = _matrix(columns)
     ends = np.stack([values.min(axis=0), values.max(axis=0)], axis=1)
     first, means = steps[0].fit, values.mean(axis=0)
     slope = first.coefficient[:, None]
     others = float(means @ first.coefficient) - means[:, None] * slope
-    dataset = xr.Dataset(
+    return xr.Dataset(
         {
             "target": ("row", columns.target),
             "predictor_value": (("row", "predictor"), values),
@@ -73,40 +159,61 @@ def ard_legacy(study: xr.Dataset, settings: ArdLegacySettings) -> ExperimentResu
             "item_of_row": ("row", columns.item.astype(object)),
         },
     )
-    shown: dict[str, Any] = {"interval": settings.interval, "about": about(study, settings.players)}
-    return ExperimentResult(
-        table=table,
-        dataset=dataset,
-        figures={
-            "coefficients": ard_legacy_figure(table, **shown),
-            "predictors": ard_predictors_figure(dataset, line="scikit-learn's line", **shown),
-        },
-        text=_legacy_text(table),
-        warnings=(
-            "legacy: oracle 1 is part of the target and of a predictor; predictors keep their units, so that the size "
-            "of a coefficient is no relevance; 2 / lambda is no interval",
-        ),
+
+
+def _summary(table: pd.DataFrame) -> str:
+    by_step = table.pivot_table("coefficient", "predictor", "fit", sort=False)
+    largest = by_step.abs().idxmax().map(str)
+    n = int(table["n_rows"].iloc[0])
+    said = f"**Per unit, the coefficient of {predictor_label(largest['legacy'])} is the largest** ({n} contexts); "
+    said += f"per standard deviation it is that of {predictor_label(largest['standardised'])}."
+    if "oracle_tvd" in by_step.index:
+        ours = ", ".join(f"{name} {value:.3f}" for name, value in by_step.loc["oracle_tvd"].items())
+        said += f" The TVD between oracles has, step by step: {ours}."
+    return said + (
+        " The paper's figure draws 2 / lambda around each coefficient, twice the variance of a prior "
+        "(`published_bar`), not the posterior standard deviation (`sd`)."
     )
 
 
-def _legacy_text(table: pd.DataFrame) -> str:
-    """Say what the paper's regression gives, and why its sizes are no relevance."""
-    raw = table[table["fit"] == "legacy"].set_index("predictor")
-    standard = table[table["fit"] == "standardised"].set_index("predictor")
-    given = "; ".join(
-        f"{predictor_label(str(name))} {row['coefficient']:.4f}"
-        + (f" (paper {row['published']:.3f})" if np.isfinite(row["published"]) else "")
-        for name, row in raw.iterrows()
-    )
-    rescaled = "; ".join(f"{predictor_label(str(name))} {row['coefficient']:.3f}" for name, row in standard.iterrows())
-    first, second = (predictor_label(str(frame["coefficient"].abs().idxmax())) for frame in (raw, standard))
-    fewer = "The paper's coefficients are from all 2,687 contexts; the model's samples are public for fewer. "
-    return (
-        f"scikit-learn's ARDRegression with the paper's settings, on {int(raw['n_rows'].iloc[0])} contexts: {given}. "
-        f"The largest is that of **{first}**. These are changes of the TVD per unit of each predictor, and units "
-        f"differ. Per standard deviation they are: {rescaled}; the largest is that of **{second}**.\n\n"
-        + (fewer if raw["published"].notna().any() else "")
-        + "The paper's figure draws 2 / lambda around each coefficient, twice the variance of a prior "
-        "(`published_bar`); `sd` is the posterior standard deviation. Oracle 1 is in the target and in the TVD between "
-        "oracles: `+exp=ard` takes other people for each."
-    )
+@styled
+def coefficients_figure(table: pd.DataFrame, *, interval: float = 0.9, about: str = "") -> Figure:
+    """Draw coefficients with the paper's bars and posterior intervals, per unit and per standard deviation."""
+    fig = new_figure(7.2, 3.5)
+    titles = {"legacy": "a  Per unit of each predictor", "standardised": "b  Per standard deviation"}
+    for axes, (step, title) in zip(fig.subplots(1, 2), titles.items(), strict=True):
+        own = table[table["fit"] == step]
+        at, middle, half = np.arange(len(own)), own["coefficient"], own["published_bar"]
+        axes.axhline(0, color="0.55", linewidth=0.8)
+        bars(axes, at - 0.1, middle - half, middle, middle + half, marker="s", color="#D55E00", capsize=3)
+        bars(axes, at + 0.1, own["lower"], middle, own["upper"], color=FIT_COLOURS[0], capsize=3)
+        axes.plot(at + 0.26, own["published"], "x", color="black", markersize=5)
+        axes.set_xticks(at, [textwrap.fill(predictor_label(name), 10) for name in own["predictor"]], fontsize=8)
+        axes.set_title(title)
+    fig.axes[0].set_ylabel("coefficient")
+    paper = mark("the paper's bars: 2 / lambda, twice the prior's variance", "#D55E00", "s", line="-")
+    ours = mark(f"{interval:.0%} posterior interval", FIT_COLOURS[0], "o", line="-")
+    named(fig, [paper, ours, mark("published", "black", "x", markersize=6)], 2)
+    titled(fig, "scikit-learn's ARD regression, the paper's settings", about)
+    return fig
+
+
+@styled
+def steps_figure(table: pd.DataFrame, *, interval: float = 0.9, about: str = "") -> Figure:
+    """Draw every predictor's effect per standard deviation from the paper's data to clean ones."""
+    shown = list(_STEPS)[1:]
+    names = list(dict.fromkeys(table["predictor"]))
+    fig = new_figure(7.2, 3.9)
+    axes = fig.subplots()
+    axes.axhline(0, color="0.55", linewidth=0.8)
+    for number, name in enumerate(names):
+        own = table[table["predictor"] == name].set_index("fit").loc[shown]
+        at = np.arange(len(shown)) + 0.16 * (number - (len(names) - 1) / 2)
+        look = {"color": FIT_COLOURS[number % len(FIT_COLOURS)], "label": predictor_label(name)}
+        bars(axes, at, own["lower"], own["coefficient"], own["upper"], capsize=0, **look)
+    axes.set_xticks(range(len(shown)), [_STEPS[name] for name in shown])
+    axes.tick_params(axis="x", length=0)
+    axes.set_ylabel("change of the TVD for one sd")
+    fig.legend(loc="outside lower center", ncols=2)
+    titled(fig, f"From the paper's regression to a clean one, {interval:.0%} intervals", about)
+    return fig

@@ -11,8 +11,6 @@ from shannon_game.estimators.cloze.study_words import StudyWords
 from shannon_game.experiments.papers.provo.quirks import appendix_halves, words_as_written
 from shannon_game.experiments.papers.provo.stored import Items, StoredLists, single_numbers
 
-__all__ = ["appendix_calibration", "corpus_words"]
-
 _HALVES = "cal_metrics_oracle/oracle1_no_repl_dict/TVD_per_instance"
 _TOKENS = "cal_metrics_bpe/ECE_human_maj_truth/"
 _PLAYERS = {

@@ -17,32 +17,26 @@ from shannon_game.estimators.cloze import (
     tvd_to_split_halves,
 )
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.cloze.distributions import ItemNames, ItemSettings, distributions_result
 from shannon_game.experiments.cloze.improve import Curves, Distances, ShareSettings, share_result
-from shannon_game.experiments.cloze.settings import PlayerSettings, chosen_models, groups_of
-from shannon_game.experiments.cloze.tvd_sample_size import SampleSizeSettings, SizeDistances, large_enough, size_result
+from shannon_game.experiments.cloze.settings import chosen_models, groups_of
+from shannon_game.experiments.cloze.tvd.contexts import contexts_shown
+from shannon_game.experiments.cloze.tvd.sample_size import SizeDistances, large_enough, size_result
+from shannon_game.experiments.cloze.tvd.settings import TvdSettings
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.papers.provo.quirks import PUBLISHED, PUBLISHED_RAW, legacy_split_halves
 from shannon_game.experiments.papers.provo.stored import StoredLists
 
-__all__ = ["distributions_legacy", "improve_legacy", "tvd_sample_size_legacy"]
+_SHOWN = ("1:2", "1:10", "2:20")
+_SIZES = (10, 20, 40, 100)
 
 
-class DistributionsLegacySettings(ItemSettings, PlayerSettings):
-    """Settings of :func:`distributions_legacy`."""
-
-    item: ItemNames | None = ("1:2", "1:10", "2:20")
-    """Contexts: "TEXT:WORD", "TEXT" for every context of a text, or a list of them; null takes the three on which
-    people disagree most."""
-
-
-@experiment(DistributionsLegacySettings)
-def distributions_legacy(study: xr.Dataset, settings: DistributionsLegacySettings) -> ExperimentResult:
+@experiment(TvdSettings)
+def distributions_legacy(study: xr.Dataset, settings: TvdSettings) -> ExperimentResult:
     """Show people's and models' most probable words side by side, words as the paper's code takes them."""
     models = chosen_models(settings, study, needed=False)
     by_model = {name: PUBLISHED if name.startswith("gpt2") else PUBLISHED_RAW for name in models}
     words = study_words(study, human=PUBLISHED, model=by_model, corpus=WORD_RULES["none"], models=models)
-    return distributions_result(study, words, settings)
+    return contexts_shown(study, words, settings.item or _SHOWN, settings.n_words)
 
 
 @experiment(ShareSettings)
@@ -62,25 +56,25 @@ def improve_legacy(study: xr.Dataset, settings: ShareSettings) -> ExperimentResu
     return share_result(found, settings)
 
 
-@experiment(SampleSizeSettings)
-def tvd_sample_size_legacy(study: xr.Dataset, settings: SampleSizeSettings) -> ExperimentResult:
+@experiment(TvdSettings)
+def tvd_sample_size_legacy(study: xr.Dataset, settings: TvdSettings) -> ExperimentResult:
     """Compare the TVD of n of a model's samples with that of all of them, as appendix C's code does.
 
     One shuffle a context is cut into pieces of these sizes, each against one half of people. That code seeds NumPy and
     shuffles with ``random``, so that its own numbers cannot be had again; the shuffle here has the run's seed.
     """
-    found = {name: _distances(study, settings, name) for name in large_enough(study, settings)}
-    return size_result(study, settings, found)
+    sizes = sorted(settings.n or _SIZES)
+    found = {name: _distances(study, settings.seed, name, sizes) for name in large_enough(study, settings, sizes)}
+    return size_result(study, found, settings.tail)
 
 
-def _distances(study: xr.Dataset, settings: SampleSizeSettings, name: str) -> SizeDistances:
-    sizes = sorted(settings.n)
+def _distances(study: xr.Dataset, seed: int, name: str, sizes: list[int]) -> SizeDistances:
     words = study_words(study, human=WORD_RULES["none"], model=PUBLISHED, corpus=PUBLISHED, models=[name], per="entry")
     model = words.models[name]
     human = words.answers().take(model.item)
     split = legacy_split_halves(human, [0], size="half")
     everything = tvd_to_split_halves(relative_frequencies(model.counts), split)[0]
-    draw = random.Random(settings.seed)
+    draw = random.Random(seed)
     ends = np.cumsum([0, *sizes])
     if (model.counts.totals < ends[-1]).any():
         raise InputError(f"is {sizes}; one shuffle is cut into all of them, which takes {ends[-1]} samples", field="n")

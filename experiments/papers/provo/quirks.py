@@ -28,17 +28,6 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.papers.provo.stored import without_word
 from shannon_game.models.cloze.ard_columns import ArdColumns, columns_of, context_lengths
 
-__all__ = [
-    "PUBLISHED",
-    "PUBLISHED_RAW",
-    "appendix_halves",
-    "improved_legacy",
-    "legacy_bootstrap_halves",
-    "legacy_columns",
-    "legacy_split_halves",
-    "words_as_written",
-]
-
 PUBLISHED = WordRules(
     "published", (), (), False, "keep", "space", "lower", "keep", "keep", "keep", "keep", "keep", "keep"
 )

@@ -43,8 +43,6 @@ from shannon_game.experiments.papers.provo.calibration import appendix_calibrati
 from shannon_game.experiments.papers.provo.quirks import PUBLISHED, PUBLISHED_RAW, legacy_split_halves
 from shannon_game.experiments.papers.provo.stored import Floats, Items, StoredLists, in_order_of, without_word
 
-__all__ = ["LegacyResults", "legacy_results", "published_table", "stored_comparison"]
-
 _TABLE = Path(__file__).parents[1] / "provo_published.csv"
 """Values of the paper and of its stored results."""
 

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from shannon_game.estimators.cloze.distributions import WordCounts
 
-__all__ = ["StoredLists", "in_order_of", "single_numbers", "without_word"]
-
 Floats = NDArray[np.float64]
 Items = NDArray[np.intp]
 

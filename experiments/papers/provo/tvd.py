@@ -1,8 +1,6 @@
-"""``+exp=tvd_legacy``: every number of the code of "Predict the Next Word", beside the clean one and the paper's."""
+"""``+exp=reproduce experiment.of=tvd``: every number of the code of "Predict the Next Word", clean and published."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -12,9 +10,7 @@ from shannon_game.experiments.cloze.settings import ORACLE, OracleSettings, chos
 from shannon_game.experiments.cloze.tvd.experiment import players_tvd
 from shannon_game.experiments.cloze.tvd.figures import tvd_figure
 from shannon_game.experiments.cloze.tvd.results import PlayerTvd
-from shannon_game.experiments.harness.csv_tables import write_csv
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
-from shannon_game.experiments.harness.tables import markdown_table
 from shannon_game.experiments.papers.provo.appendix_figures import appendix_figures
 from shannon_game.experiments.papers.provo.results import (
     LegacyResults,
@@ -23,8 +19,6 @@ from shannon_game.experiments.papers.provo.results import (
     stored_comparison,
 )
 from shannon_game.experiments.papers.provo.stored import StoredLists
-
-__all__ = ["tvd_legacy"]
 
 
 @experiment(OracleSettings)
@@ -42,19 +36,11 @@ def tvd_legacy(study: xr.Dataset, settings: OracleSettings) -> ExperimentResult:
     warnings = refused + tuple(f"stored list {name} differs by more than 1e-6" for name in off["list"])
     text = (
         f"**The paper's code gives its {len(table)} published numbers within {table['difference'].abs().max():.1e}.** "
-        "`legacy` repeats the paper's code, `clean` treats the words of both sides "
-        "alike, drops what is no word, and splits people at random for every context by itself. "
-        f"{len(lists)} stored lists were computed again from the public samples, {int(lists['n_compared'].sum()):,} "
-        f"values; the largest difference is {lists['largest_difference'].max():.1e} (single precision).\n\n"
-        + markdown_table(lists)
-        + "\n\nStored only, as their samples are not public (appendix D compares tokens in place of words):\n\n"
-        + markdown_table(stored_only(study, results))
+        "`clean` treats the words of both sides alike, drops what is no word, and splits each context's answers by "
+        f"itself. {len(lists)} stored lists were computed again from the public samples "
+        f"({int(lists['n_compared'].sum()):,} values); the largest difference is "
+        f"{lists['largest_difference'].max():.1e} (`stored_lists.csv`; `stored_only.csv` has lists without samples)."
     )
-
-    def write_lists(folder: Path) -> None:
-        folder.mkdir()
-        write_csv(lists, folder / "stored_lists.csv")
-
     return ExperimentResult(
         table,
         xr.Dataset({"value": ("quantity", table["legacy"].to_numpy())}, {"quantity": table["quantity"].to_list()}),
@@ -66,7 +52,7 @@ def tvd_legacy(study: xr.Dataset, settings: OracleSettings) -> ExperimentResult:
         },
         text,
         warnings,
-        files={"tables": write_lists},
+        tables={"stored_lists": lists, "stored_only": stored_only(study, results)},
     )
 
 
@@ -94,17 +80,18 @@ def _distances(results: LegacyResults, players: list[PlayerTvd]) -> xr.Dataset:
 
 def stored_only(study: xr.Dataset, results: LegacyResults) -> pd.DataFrame:
     """Means of the stored lists that no public sample gives again; of the improved ones only those of share 0."""
-    stored, rows = StoredLists(study), []
-    for name in stored.names:
-        improved = name.startswith("cal_metrics_improved_model") and "/0/" not in name
-        if not improved and np.isnan(results.lists.get(name, np.array([np.nan]))).all():
-            mine = stored.values(name)
-            rows.append({"list": name, "n_stored": len(mine), "mean": float(mine.mean())})
+    stored = StoredLists(study)
+    rows = [
+        {"list": name, "n_stored": len(stored.values(name)), "mean": float(stored.values(name).mean())}
+        for name in stored.names
+        if (not name.startswith("cal_metrics_improved_model") or "/0/" in name)
+        and np.isnan(results.lists.get(name, np.array([np.nan]))).all()
+    ]
     return pd.DataFrame(rows, columns=["list", "n_stored", "mean"])
 
 
 def legacy_table(results: LegacyResults, clean: list[PlayerTvd]) -> pd.DataFrame:
-    """``quantity``, ``legacy``, ``published_legacy``, ``difference``, ``paper``, ``clean``, ``note``."""
+    """One row a quantity, by the paper's code, as published, and clean."""
     published = published_table().set_index("quantity")
     known = {player.player: player for player in clean}
     table = published.reindex([*published.index, *(name for name in results.numbers if name not in published.index)])

@@ -1,8 +1,7 @@
-"""Every published table and figure that the data allow, with a verdict on each value.
+"""``+exp=reproduce``: every published table and figure that the data allow, with a verdict on each value.
 
-The study is the table of published values (``study=published``); our values come from other experiments, each run as a
-part (``parts``) in a folder of its own below the output folder (``run``). The report is
-``report.md`` and ``report.html`` (``report``).
+The study is the table of published values; our values come from other runs, each a part in a folder of its own. With
+``experiment.of`` it repeats what one paper's own code does, on that paper's study.
 """
 
 from __future__ import annotations
@@ -11,9 +10,10 @@ import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
+from typing import Any, Literal
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import xarray as xr
@@ -22,9 +22,10 @@ from pydantic import model_validator
 
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.experiments.harness.csv_tables import read_guarded_csv
-from shannon_game.experiments.harness.figures import STYLE, new_figure
+from shannon_game.experiments.harness.figures import new_figure
 from shannon_game.experiments.harness.marks import percent, titled
-from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.plots import styled
+from shannon_game.experiments.harness.result import Experiment, ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import Seeded, rows_of
 from shannon_game.experiments.papers.published_study import (
     DATA_MISSING,
@@ -39,17 +40,24 @@ from shannon_game.experiments.papers.published_study import (
 from shannon_game.experiments.papers.reproduce.parts import DATA, PAPERS, PARTS, Part
 from shannon_game.experiments.papers.reproduce.report import report_body, summary
 from shannon_game.experiments.papers.reproduce.run import Outcome, cores, plan, run_parts
-from shannon_game.inference.settings import Count, Names, Settings, UserPath
-
-__all__ = ["TABLE_COLUMNS", "DataSettings", "ReproduceSettings", "judged_values", "reproduce", "value_of"]
+from shannon_game.inference.settings import Count, Names, Settings, UserPath, settings_from
 
 TABLE_COLUMNS = (
     *("paper", "where", "quantity", "unit", "published", "ours", "difference", "tolerance", "verdict", "reason"),
     *("part", "source"),
 )
-"""One row a published value; ``published`` as printed."""
 
 _WITHOUT_OUTPUTS = {"data missing": DATA_MISSING, "not run": NOT_RUN, "failed": PART_FAILED}
+OWN_CODE = {
+    "tvd": ("shannon_game.experiments.papers.provo.tvd", "tvd_legacy", "provo"),
+    "tvd_sample_size": ("shannon_game.experiments.papers.provo.legacy", "tvd_sample_size_legacy", "provo"),
+    "improve": ("shannon_game.experiments.papers.provo.legacy", "improve_legacy", "provo"),
+    "distributions": ("shannon_game.experiments.papers.provo.legacy", "distributions_legacy", "provo"),
+    "ard": ("shannon_game.experiments.papers.provo.ard", "ard_legacy", "provo"),
+    "ranks": ("shannon_game.experiments.papers.ranks_published", "ranks_published", "rank_perplexity"),
+}
+"""What repeats a paper's own code -> module, function, study."""
+
 _COLOURS = ("#009E73", "#4A9BC8", "#939393", "#C38700", "#D55E00", "#CC79A7", "#B3261E", "#d9d9d9", "#f0f0f0")
 
 
@@ -84,6 +92,10 @@ class ReproduceSettings(Seeded):
     """Parts or groups to run again even if they are done."""
     folder: UserPath | None = None
     """Folder with one folder a part; null: parts/ in the output folder."""
+    of: Literal["tvd", "tvd_sample_size", "improve", "distributions", "ard", "ranks"] | None = None
+    """Repeat this analysis by its paper's own code instead (study=provo; ranks: study=rank_perplexity)."""
+    given: Mapping[str, Any] = {}
+    """Settings of that analysis, such as {players: [gpt2]}: those of the question of its name."""
     overrides: Mapping[str, tuple[str, ...]] = {}
     """Further settings of single parts, such as {bootstrap: ['experiment.half_samples=20']}."""
     dpi: Count = 130
@@ -138,15 +150,23 @@ def reproduce(study: xr.Dataset, settings: ReproduceSettings) -> ExperimentResul
     Parameters
     ----------
     study : xarray.Dataset
-        Of published values, see :func:`shannon_game.experiments.papers.published.published`.
-    settings : ReproduceSettings, optional
-        Or its fields by name.
+        Of published values, see :func:`shannon_game.experiments.papers.published.published`; with ``of`` the paper's
+        own.
 
     Returns
     -------
     ExperimentResult
-        One row a published value, :data:`TABLE_COLUMNS`.
+        One row a published value, with ours and the verdict; with ``of`` what that code gives.
+
+    Raises
+    ------
+    InputError
+        If a part, a paper or the study that ``of`` needs is unknown.
     """
+    if settings.of is not None:
+        return _by_own_code(study, settings, settings.of)
+    if "printed" not in study:
+        raise InputError("holds no published values; experiment.of=tvd repeats a paper's own code", field="study")
     study = _of_papers(study, settings)
     outcomes = _outcomes(study, settings)
     table = judged_values(study, outcomes)
@@ -170,6 +190,19 @@ def reproduce(study: xr.Dataset, settings: ReproduceSettings) -> ExperimentResul
         body=report_body(table, by_name),
         verdicts=VERDICTS,
     )
+
+
+def _by_own_code(study: xr.Dataset, settings: ReproduceSettings, of: str) -> ExperimentResult:
+    """Run what repeats a paper's own code, with the run's seed where it draws anything."""
+    analysis: Experiment[Any] = getattr(import_module(OWN_CODE[of][0]), OWN_CODE[of][1])
+    if "printed" in study:
+        raise InputError(
+            f"is {study.attrs['name']!r}; of={of} needs the paper's own: study={OWN_CODE[of][2]}", field="study"
+        )
+    given = (
+        {"seed": settings.seed, **settings.given} if "seed" in analysis.settings_class.model_fields else settings.given
+    )
+    return analysis(study, settings_from(analysis.settings_class, given, prefix="experiment.given."))
 
 
 def _of_papers(study: xr.Dataset, settings: ReproduceSettings) -> xr.Dataset:
@@ -283,34 +316,32 @@ def counts(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _dataset(table: pd.DataFrame) -> xr.Dataset:
-    """The table as variables, its printed numbers as numbers too."""
     columns: dict[str, object] = {str(name): column.to_numpy() for name, column in table.items()}
     columns |= {"printed": columns["published"], "published": [float(number_of(text)) for text in table["published"]]}
     return xr.Dataset({name: ("value", values) for name, values in columns.items()})
 
 
+@styled
 def verdict_figure(table: pd.DataFrame) -> Figure:
     """Share of every verdict, a bar a paper, with the counts in it."""
     found = counts(table)
-    with mpl.rc_context(STYLE):
-        fig = new_figure(7.6, 1.2 + 0.6 * len(found))
-        axes = fig.add_subplot()
-        places = -np.arange(len(found))
-        total = found.sum(axis=1).to_numpy()
-        shares = found.div(total, axis=0)
-        for verdict, left in (shares.cumsum(axis=1) - shares).items():
-            share, label = shares[verdict], str(verdict)
-            colour = _COLOURS[VERDICTS.index(label)]
-            bars = axes.barh(places, share, left=left, color=colour, label=label, height=0.62)
-            numbers = [f"{n}" if width > 0.03 else "" for n, width in zip(found[verdict], share, strict=True)]
-            axes.bar_label(bars, numbers, label_type="center", fontsize=8)
-        titles = [PAPERS.get(str(name), str(name)).split(" (")[0].split(":")[0] for name in found.index]
-        labels = [f"{textwrap.fill(title, 36)}\n({n} values)" for title, n in zip(titles, total, strict=True)]
-        axes.set_yticks(places, labels)
-        axes.tick_params(axis="y", length=0)
-        axes.set_xlim(0, 1)
-        percent(axes.xaxis)
-        axes.set_xlabel("share of the published values")
-        fig.legend(loc="outside lower center", ncols=3)
-        titled(fig, f"What became of {total.sum():,} published values")
+    fig = new_figure(7.6, 1.2 + 0.6 * len(found))
+    axes = fig.add_subplot()
+    places = -np.arange(len(found))
+    total = found.sum(axis=1).to_numpy()
+    shares = found.div(total, axis=0)
+    for verdict, left in (shares.cumsum(axis=1) - shares).items():
+        share, label = shares[verdict], str(verdict)
+        colour = _COLOURS[VERDICTS.index(label)]
+        blocks = axes.barh(places, share, left=left, color=colour, label=label, height=0.62)
+        numbers = [f"{n}" if width > 0.03 else "" for n, width in zip(found[verdict], share, strict=True)]
+        axes.bar_label(blocks, numbers, label_type="center", fontsize=8)
+    titles = [PAPERS.get(str(name), str(name)).split(" (")[0].split(":")[0] for name in found.index]
+    labels = [f"{textwrap.fill(title, 36)}\n({n} values)" for title, n in zip(titles, total, strict=True)]
+    axes.set_yticks(places, labels)
+    axes.tick_params(axis="y", length=0)
+    axes.set(xlim=(0, 1), xlabel="share of the published values")
+    percent(axes.xaxis)
+    fig.legend(loc="outside lower center", ncols=3)
+    titled(fig, f"What became of {total.sum():,} published values")
     return fig

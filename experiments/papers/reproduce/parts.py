@@ -9,8 +9,6 @@ from typing import Any
 
 import yaml
 
-__all__ = ["ADDED", "DATA", "DISPLAYS", "PAPERS", "PAPER_NOTES", "PARTS", "Addition", "DataSource", "Display", "Part"]
-
 
 @dataclass(frozen=True)
 class DataSource:
@@ -35,7 +33,6 @@ class Part:
     settings: Sequence[str] = ()
     bayes: bool = False
     """Samples from a posterior: minutes, and run only with ``experiment.bayes=true``."""
-    seeded: bool = True
     seconds: float = 6.0
     """On one core; only the proportions count, to say how much of the work is left."""
 

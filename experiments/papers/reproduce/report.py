@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -24,39 +23,30 @@ from shannon_game.experiments.papers.reproduce.parts import (
 )
 from shannon_game.experiments.papers.reproduce.run import Outcome
 
-__all__ = ["report_body", "summary"]
-
+# a longer table of values is folded, and what is not reproduced stands before it
 _OPEN_ROWS = 45
-"""A longer table of values is folded; what is not reproduced in it stands before it."""
-
 _ALIKE_ROWS = 16
-"""Of more values that are not reproduced, one of each kind is shown."""
 
 _AGREE = (REPRODUCED, WITHIN_TOLERANCE)
 _SECTION = re.compile(r"^## ", re.MULTILINE)
 
 
-_LEGEND = """\
-- **reproduced to the digit**: ours, rounded as printed, is the printed number (either rule for halves), \
-or keeps the printed bound (<0.1);
-- **within stated tolerance**: not to the digit, but within the tolerance that the table of values states;
-- **not reproducible from public data**, **differs, explained**: ours is another number, or there can be none, for the \
-reason given;
-- **differs**, **no value of ours**, **part failed**: unexpected; the run ends with exit code 3;
-- **data missing**, **not run**: nothing was compared."""
+_LEGEND = (
+    "Reproduced to the digit: ours, rounded as printed, is the printed number, or keeps the printed bound. Within "
+    "stated tolerance: the table of values states it. Differs, no value of ours, part failed: unexpected, exit code 3. "
+    "Data missing, not run: nothing was compared. All others have their reason beside them."
+)
 
 
 def summary(table: pd.DataFrame, outcomes: Sequence[Outcome]) -> str:
     """Say how many values got which verdict, and what was not run."""
-    number = table["verdict"].value_counts()
     agree = int(table["verdict"].isin(_AGREE).sum())
     without = int(table["ours"].isna().sum())
-    said = "; ".join(f"{verdict}: {number[verdict]:,}" for verdict in VERDICTS if verdict in number)
     states = pd.Series([outcome.state for outcome in outcomes]).value_counts()
     parts = ", ".join(f"{number} {state}" for state, number in states.items())
     return (
-        f"**{agree:,} of {len(table):,} published values are reproduced.** {said}. Of {without:,} there is no value of "
-        f"ours; the reason stands beside each.\n\nParts: {parts}."
+        f"**{agree:,} of {len(table):,} published values are reproduced.** Of {without:,} there is no value of ours; "
+        f"the reason stands beside each. Parts: {parts}."
     )
 
 
@@ -93,7 +83,6 @@ def _counts(table: pd.DataFrame) -> str:
 
 
 def _displays(paper: str, places: Sequence[str]) -> list[Display]:
-    """What a paper shows, and then the places that only the tables of values name."""
     displays = [display for display in DISPLAYS if display.paper == paper]
     shown = {display.where for display in displays}
     return displays + [Display(paper, where, where) for where in dict.fromkeys(places) if where not in shown]
@@ -120,35 +109,22 @@ def _trouble(outcome: Outcome) -> list[str]:
 def _figures(outcome: Outcome, names: Sequence[str], title: str) -> list[str]:
     """Images of a part, by paths from the report's folder."""
     folder = outcome.planned.folder
-    found = [path for name in names for path in sorted((folder / "figures").glob(f"{name}.png"), key=_written)]
+    pages = folder / "figures"
+    found = [path for name in names for path in sorted(pages.glob(f"{name}.png"), key=lambda at: at.stat().st_mtime_ns)]
     place = f"{folder.parent.name}/{folder.name}/figures"
     images = [f"![{markdown_plain(title)}: {at.stem.replace('_', ' ')}]({place}/{at.name})" for at in found]
     return images if outcome.has_outputs else []
 
 
-def _written(path: Path) -> int:
-    return path.stat().st_mtime_ns
-
-
 def _values(values: pd.DataFrame, *, folded: bool) -> list[str]:
-    if values.empty:
-        return []
-    if len(values) <= _OPEN_ROWS and not folded:
-        return _table(values)
+    if values.empty or (len(values) <= _OPEN_ROWS and not folded):
+        return _table(values) if len(values) else []
     other = values[~values["verdict"].isin(_AGREE)]
-    number = values["verdict"].value_counts()
-    said = f"{len(values)} values: " + ", ".join(f"{number[name]} {name}" for name in VERDICTS if name in number) + "."
     # of many values with one verdict and reason, one stands for all
     alike = other.drop_duplicates(["verdict", "reason"]) if len(other) > _ALIKE_ROWS else other
-    if len(alike) < len(other):
-        said += f" One of each kind of the {len(other)} that are not reproduced:"
-    return [
-        said,
-        *(_table(alike) if len(alike) else []),
-        f"<details><summary>All {len(values)} values</summary>",
-        *_table(values),
-        "</details>",
-    ]
+    said = f"{len(values)} values, {len(other)} of them not reproduced" + (", one of each kind:" if len(alike) else ".")
+    everything = [f"<details><summary>All {len(values)} values</summary>", *_table(values), "</details>"]
+    return [said, *(_table(alike) if len(alike) else []), *everything]
 
 
 def _table(values: pd.DataFrame) -> list[str]:
@@ -207,8 +183,7 @@ def _parts(outcomes: Mapping[str, Outcome]) -> str:
             "part": f"`{name}`",
             "state": outcome.state + (", did not converge" if outcome.gate_failed else ""),
             "seconds": "" if np.isnan(outcome.seconds) else f"{outcome.seconds:.1f}",
-            "warnings": str(len(outcome.warnings)) if outcome.has_outputs else "",
-            "command": f"`{_command(outcome)}`",
+            "command": f"`python -m experiments.run {shlex.join(outcome.planned.overrides)}`",
         }
         for name, outcome in outcomes.items()
     ]
@@ -221,8 +196,3 @@ def _parts(outcomes: Mapping[str, Outcome]) -> str:
     why = [f"- {', '.join(names)}: {markdown_plain(reason)}." for reason, names in alike.items()]
     first = f"Each part is a run of its own in `parts/NAME` ({len(PARTS)} parts), with a report, tables and warnings."
     return "\n\n".join([first, markdown_table(pd.DataFrame(rows), plain=False), *(["\n".join(why)] if why else [])])
-
-
-def _command(outcome: Outcome) -> str:
-    arguments = " ".join(shlex.quote(text) for text in outcome.planned.overrides)
-    return f"python -m experiments.run {arguments}".replace("`", "'")

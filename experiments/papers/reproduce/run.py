@@ -1,4 +1,4 @@
-"""Run the parts of ``+exp=reproduce``: each a command of its own in a folder of its own, side by side, resumable."""
+"""Run the parts of ``+exp=reproduce``: commands in folders of their own, side by side, resumable."""
 
 from __future__ import annotations
 
@@ -26,8 +26,6 @@ from shannon_game.experiments.papers.reproduce.parts import DATA, Part
 from shannon_game.experiments.studies.public_data import public_folder
 from shannon_game.inference.progress import counted, duration, say, stage
 
-__all__ = ["Outcome", "Planned", "State", "cores", "data_root", "plan", "run_parts"]
-
 State = Literal["done", "done before", "failed", "data missing", "not run"]
 
 # what children get to leave by themselves after Ctrl-C, which a terminal sends to them too
@@ -46,7 +44,6 @@ class Planned:
     problem: str
     """Why its data are not there, and what to do; empty if they are."""
     may_download: bool
-    """The study fetches its data, so that a failure of it may mean that there is no network."""
     unwanted: str = ""
     """Why it is not asked for, and which setting would; empty if it is."""
 
@@ -58,16 +55,13 @@ class Outcome:
     planned: Planned
     state: State
     seconds: float = float("nan")
-    """Of the run that made the outputs; NaN if there was none."""
     message: str = ""
     """Error, or what to do."""
-    warnings: tuple[str, ...] = ()
     gate_failed: bool = False
-    """Its posterior did not converge."""
 
     @property
     def name(self) -> str:
-        """Name of the part."""
+        """Of the part."""
         return self.planned.part.name
 
     @property
@@ -111,7 +105,7 @@ def plan(
             *(f"+exp={part.experiment}", f"study={DATA[part.group].study}"),
             *([] if root is None else [f"study.root={quoted(root)}"]),
             *part.settings,
-            *([f"seed={seed}"] if part.seeded else []),
+            f"seed={seed}",
             *common,
             *(extra or {}).get(part.name, ()),
         )
@@ -154,7 +148,7 @@ def _finished(one: Planned, state: State) -> Outcome:
     if status is None or status.status != "ok":
         return Outcome(one, "failed", message=(status.error if status is not None else None) or "")
     seconds = float("nan") if status.seconds is None else status.seconds
-    return Outcome(one, state, seconds, warnings=status.warnings, gate_failed=status.gate_failed)
+    return Outcome(one, state, seconds, gate_failed=status.gate_failed)
 
 
 def _side_by_side(todo: Sequence[Planned], n_jobs: int, *, n_before: int) -> list[Outcome]:
@@ -185,7 +179,6 @@ def _side_by_side(todo: Sequence[Planned], n_jobs: int, *, n_before: int) -> lis
 
 
 def _seconds_left(todo: Sequence[Planned], found: Sequence[Outcome], elapsed: float) -> float:
-    """Expect the rest at the pace of what is done, by the work in the parts and not by their number."""
     done = sum(outcome.planned.part.seconds for outcome in found)
     return max(elapsed * (sum(one.part.seconds for one in todo) / done - 1), 0.0)
 

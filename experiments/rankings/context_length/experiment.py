@@ -33,7 +33,7 @@ from shannon_game.experiments.harness.language_models import (
     open_work,
 )
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
-from shannon_game.experiments.harness.settings import Seeded, rng_for, rows_of
+from shannon_game.experiments.harness.settings import Seeded, rng_for
 from shannon_game.experiments.rankings.context_length.figures import scores_figure, temperatures_figure
 from shannon_game.experiments.rankings.context_length.places import ModelPlaces, own_places, places_of_all
 from shannon_game.inference.lm.language_model import LanguageModel, model_record
@@ -137,7 +137,7 @@ def context_length(study: xr.Dataset, settings: ContextLengthSettings) -> Experi
         table=table,
         dataset=_dataset(scored, tempered, lengths),
         figures=figures,
-        text=_summary(table, tempered, _difference(scored, top_k), work),
+        text=_summary(table, _difference(scored, top_k), work),
     )
 
 
@@ -201,13 +201,12 @@ def _score(
     )
 
 
-def _scores(rank: FloatArray, top_k: int) -> dict[str, FloatArray]:
-    limited = rank_at(rank, top_k)
+def _scores(rank: FloatArray, k: int) -> dict[str, FloatArray]:
     return {
-        "linear": linear_score(limited, top_k),
-        "reciprocal": reciprocal_score(limited),
-        **{f"exponential_{decay:g}": exponential_score(limited, decay) for decay in DECAYS},
-        "average": average_score(limited, top_k),
+        "linear": linear_score(rank, k),
+        "reciprocal": reciprocal_score(rank),
+        **{f"exponential_{decay:g}": exponential_score(rank, decay) for decay in DECAYS},
+        "average": average_score(rank, k),
     }
 
 
@@ -234,17 +233,11 @@ def _row(
             "bits_per_character": character.bits.mean,
             "bits_per_character_se": character.bits.se,
         }
-    for score, values in _scores(rank, top_k).items():
-        found = clustered_mean(values, window)
-        row |= {f"{score}_top{top_k}": found.mean, f"{score}_top{top_k}_se": found.se}
     # over a whole vocabulary a linear score says next to nothing: nearly every rank is near the first
-    for score, values in (
-        ("reciprocal", reciprocal_score(rank)),
-        *((f"exponential_{decay:g}", exponential_score(rank, decay)) for decay in DECAYS),
-        ("linear", linear_score(rank, vocab_size)),
-        ("top1_accuracy", top_k_accuracy(rank, 1)),
-        (f"top{top_k}_accuracy", top_k_accuracy(rank, top_k)),
-    ):
+    of_all = {f"top{k}_accuracy": top_k_accuracy(rank, k) for k in (1, top_k)} | _scores(rank, vocab_size)
+    of_all.pop("average")
+    limited = {f"{score}_top{top_k}": values for score, values in _scores(rank_at(rank, top_k), top_k).items()}
+    for score, values in (limited | of_all).items():
         found = clustered_mean(values, window)
         row |= {score: found.mean, f"{score}_se": found.se}
     return row | _perplexities(arrays, loss, top_k)
@@ -338,7 +331,6 @@ def _dataset(
 
 def _summary(
     table: pd.DataFrame,
-    tempered: pd.DataFrame,
     differences: Sequence[tuple[str, int, ClusteredMean, ClusteredMean]],
     work: Work,
 ) -> str:
@@ -346,11 +338,12 @@ def _summary(
     lines = []
     for (name, kind), rows in table.groupby(["model", "window"], sort=False):
         first, last = rows.iloc[0], rows.iloc[-1]
+        characters = f", {last['bits_per_character']:.3f} bits per character" if "n_characters" in rows else ""
         lines.append(
             f"- **{name}** ({kind} window): from {first['context_length']} to {last['context_length']} tokens of "
             f"context the average score goes from {first[score]:.3f} to {last[score]:.3f} "
             f"(2 SE {2 * last[f'{score}_se']:.3f}) and the perplexity from {first['perplexity']:.1f} to "
-            f"{last['perplexity']:.1f}; {last['share_outside']:.0%} of the tokens are outside the list at the longest."
+            f"{last['perplexity']:.1f}{characters}."
         )
     lines += [
         f"- **{name}**, {length} tokens: the growing window scores {by_score.mean:+.4f} (2 SE {2 * by_score.se:.4f}) "
@@ -358,21 +351,10 @@ def _summary(
         "higher."
         for name, length, by_score, by_loss in differences
     ]
-    for name, rows in tempered.groupby("model", sort=False) if len(tempered) else ():
-        lines.append(
-            f"- **{name!s}**: temperatures {rows['temperature'].min():g} to {rows['temperature'].max():g} move the "
-            f"perplexity from {rows['perplexity'].min():.1f} to {rows['perplexity'].max():.1f}; ranks and their scores "
-            "stay."
-        )
     first = table.iloc[0]
     what = f"{first['n_tokens']} tokens"
     if "n_characters" in table:
         what = f"{first['n_characters']:,} characters, the same for every model,"
-        lines += [
-            f"- **{row.model}**: {row.n_tokens} tokens, {row.bits_per_character:.3f} bits per character "
-            f"(2 SE {2 * row.bits_per_character_se:.3f}) after {row.context_length} tokens."
-            for row in rows_of(table.groupby("model", sort=False).tail(1))
-        ]
     return (
         "\n".join(lines) + f"\n\n{what} at {first['n_windows']} places, the same for every length; standard errors are "
         f"clustered by place. `_topK` scores count a token outside the K most probable as not ranked. {work.said()}"

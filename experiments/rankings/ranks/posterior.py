@@ -59,7 +59,7 @@ class Regression:
 def fit_regression(
     settings: RanksSettings, study: xr.Dataset, scores: TokenScores, windows: pd.DataFrame
 ) -> Regression:
-    """Fit the regression to the ranks of a study."""
+    """Sample, check and summarise the regression."""
     data = rank_data(study, scores.rank, scores.k)
     model = rank_slope_model(data, settings.priors)
     with several_fits(1, settings.sampler):
@@ -79,7 +79,7 @@ def fit_regression(
     if data.model.size > 1:
         rng = rng_for(settings.seed, "power")
         power = power_to_tell_apart(some, data, value, n_windows=numbers, n_tokens=n_tokens, rng=rng)
-    dataset = _dataset(settings, data, windows, draws=every, expected=expected, replicated=replicated, power=power)
+    dataset = _dataset(settings, data, windows, draws=every, expected=expected, power=power)
     posteriors = {}
     if settings.save_posterior:
         posteriors["ranks"] = with_all_groups(fit.idata, model, settings.seed, "ranks")
@@ -97,14 +97,10 @@ def fit_regression(
 
 
 def _score_of_category(settings: RanksSettings, data: RankData) -> FloatArray:
-    rank = data.category_rank
-    of_name = {
-        "average": lambda: average_score(rank, data.k),
-        "linear": lambda: linear_score(rank, data.k),
-        "reciprocal": lambda: reciprocal_score(rank),
-        "top_1": lambda: top_k_accuracy(rank, 1),
-    }
-    return of_name[settings.score]()
+    rank, k = data.category_rank, data.k
+    if settings.score in ("reciprocal", "top_1"):
+        return reciprocal_score(rank) if settings.score == "reciprocal" else top_k_accuracy(rank, 1)
+    return average_score(rank, k) if settings.score == "average" else linear_score(rank, k)
 
 
 def _table(
@@ -121,6 +117,8 @@ def _table(
     best, steepest = share_best(level), share_best(slope)
     hit = match_in_study(study, settings.match)[:, : scores.k]
     logprob = np.minimum(study["ranked_logprob"].to_numpy()[:, : scores.k], 0)
+    means = {"linear": scores.linear, "reciprocal": scores.reciprocal, "average": scores.average}
+    means |= {"top_1": top_k_accuracy(scores.rank, 1), "share_censored": scores.censored.astype(float)}
     rows = []
     for at, model in enumerate(data.model):
         mine = study["model"].to_numpy() == model
@@ -131,16 +129,7 @@ def _table(
                 "model": model,
                 "n_tokens": int(mine.sum()),
                 "n_windows": int((data.cell_model == at).sum()),
-                **{
-                    name: float(values[mine].mean())
-                    for name, values in (
-                        ("linear", scores.linear),
-                        ("reciprocal", scores.reciprocal),
-                        ("average", scores.average),
-                        ("top_1", top_k_accuracy(scores.rank, 1)),
-                        ("share_censored", scores.censored.astype(float)),
-                    )
-                },
+                **{name: float(values[mine].mean()) for name, values in means.items()},
                 "approximate_perplexity": float(perplexity),
                 "perplexity_bound": bound,
                 **interval_columns("expected_score", level[:, at], settings.tail),
@@ -161,7 +150,6 @@ def _pairs(
     power: Mapping[str, FloatArray],
     number: Sequence[int],
 ) -> pd.DataFrame:
-    """Pairs of models: probability that the first is better or steeper, and the windows that tell them apart."""
     level, slope = expected.mean(axis=2), score_slopes(expected, length)
     rows = []
     for at, (first, second) in enumerate(zip(*np.triu_indices(data.model.size, 1), strict=True)):
@@ -187,19 +175,12 @@ def _dataset(
     *,
     draws: RankDraws,
     expected: FloatArray,
-    replicated: NDArray[np.int64],
     power: Mapping[str, FloatArray],
 ) -> xr.Dataset:
-    """Everything the figures show, and the draws of slopes and levels."""
     quantile = [settings.tail, 0.5, 1 - settings.tail]
     length = np.unique(data.window_length)
     level, slope = expected.mean(axis=2), score_slopes(expected, length)
-    n_models, k = data.model.size, data.k
-    member = np.stack([data.cell_model == at for at in range(n_models)])
-    observed = np.stack([data.count[mine].sum(axis=0) for mine in member])
-    drawn = np.stack([replicated[:, mine].sum(axis=1) for mine in member], axis=1)
-    # categories run from the worst; a reader's ranks from the best
-    observed, drawn = observed[:, ::-1], drawn[..., ::-1]
+    n_models = data.model.size
     variables: dict[str, Any] = {
         "expected_score": (("quantile", "model", "length"), np.quantile(expected, quantile, axis=0)),
         "level_draws": (("draw", "model"), level),
@@ -207,11 +188,6 @@ def _dataset(
         "log_odds_slope_draws": (("draw", "model"), draws.slope),
         "p_place": (("model", "place"), share_best(level)),
         "p_place_slope": (("model", "place"), share_best(slope)),
-        "rank_share": (("model", "rank"), observed / observed.sum(axis=1, keepdims=True)),
-        "predicted_rank_share": (
-            ("quantile", "model", "rank"),
-            np.quantile(drawn / drawn.sum(axis=-1, keepdims=True), quantile, axis=0),
-        ),
         "window_spread_draws": ("draw", draws.window_spread),
         "model_window_spread_draws": ("draw", draws.model_window_spread),
         **window_variables(windows),
@@ -221,8 +197,6 @@ def _dataset(
         "length": length,
         "quantile": quantile,
         "place": np.arange(1, n_models + 1),
-        # the last is "outside the list"
-        "rank": np.arange(1, k + 2),
     }
     if power:
         first, second = np.triu_indices(n_models, 1)

@@ -1,18 +1,65 @@
-"""Settings of the experiment on ranks."""
+"""Settings of ``+exp=ranks``."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
+from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.harness.bayes import PosteriorSettings, SamplerSettings
 from shannon_game.experiments.rankings.settings import ListSettings
-from shannon_game.inference.settings import Count, numbers_of
+from shannon_game.inference.api.settings import ApiSettings
+from shannon_game.inference.settings import Count, Counts, Probability, Settings, UserPath, numbers_of
 from shannon_game.models.rankings.slope_priors import RankPriors
 
 
-class RanksSettings(PosteriorSettings, ListSettings):
+def _one_endpoint(models: Any) -> Any:
+    if isinstance(models, Mapping):
+        live = any(isinstance(its, Mapping) and its.get("source", "api") != "api" for its in models.values())
+        if live or len(models) > 1:
+            raise InputError(f"names {', '.join(models)}; ranks takes one endpoint: model=[api]")
+    return models
+
+
+class AskSettings(Settings):
+    """How an endpoint is asked about a study of texts (study=texts model=[api])."""
+
+    models: Annotated[Mapping[str, ApiSettings], BeforeValidator(_one_endpoint)] = {}
+    """The one endpoint; on the command line model=[api] models.api.base_url=..."""
+    tokenizer: str = ""
+    """The model's own tokens: study (of a documents study that has them), tiktoken:ENCODING, file:TOKENIZER.json."""
+    lengths: Counts = (32, 128, 512)
+    """Tokens of context before a reference token."""
+    n_windows: Count = 10
+    """Places in the texts, drawn at random, the same for every length."""
+    n_tokens: Count = 30
+    """Reference tokens at each place."""
+    window: Literal["growing", "sliding"] = "growing"
+    """growing: the context grows from token to token; sliding: exactly so many tokens, which leaves reuse little."""
+    store: UserPath = Path("api_answers.db")
+    """SQLite file with the paid answers, to go on with and never to pay twice."""
+    estimate_only: bool = False
+    """Say what it will cost, and ask nothing."""
+
+
+class ScoreSettings(Settings):
+    """Which scores of a rank are compared."""
+
+    decays: tuple[Annotated[float, Field(gt=0)], ...] = (0.1, 0.3)
+    """Rates of the exponential scores."""
+    weights: dict[str, Annotated[float, Field(ge=0)]] | None = None
+    """Weights of scores in their average (separation.csv), as {linear: 1, reciprocal: 2}; null: the same for linear,
+    reciprocal and exponential ones."""
+    power: Probability = 0.8
+    """Power of the test whose windows are counted."""
+    level: Probability = 0.05
+    """Level of that test, two-sided."""
+
+
+class RanksSettings(PosteriorSettings, ListSettings, ScoreSettings, AskSettings):
     """Settings of :func:`~shannon_game.experiments.rankings.ranks.experiment.ranks`."""
 
     censoring: Literal["below_last", "bound", "uniform", "exact"] = "below_last"

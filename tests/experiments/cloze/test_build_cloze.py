@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from shannon_game import cloze_file, distributions, improve, tvd, tvd_sample_size
+from shannon_game import cloze_file, improve, tvd
 from shannon_game.estimators.cloze import study_words, word_rules
 from shannon_game.estimators.cloze.study import entry_positions
 from shannon_game.estimators.cloze.words import FAILED
@@ -118,7 +118,7 @@ def test_log_probabilities_and_counts_by_hand(root: Path, built: xr.Dataset) -> 
 
 
 def test_the_exact_players_distance_is_that_of_tvd_exact(root: Path, store: Path, built: xr.Dataset) -> None:
-    exact = run_experiment(*overrides(root, store, exp="tvd_exact", models=("a", "d")))
+    exact = run_experiment(*overrides(root, store, exp="tvd", models=("a", "d")))
     table = tvd(built, players=["a", "a-exact", "d-exact"], n_splits=2).tables["items"]
     for name in ("a", "d"):
         # 100,000 draws: each of a few hundred words is off by half a draw at most
@@ -131,14 +131,14 @@ def test_the_exact_players_distance_is_that_of_tvd_exact(root: Path, store: Path
 
 def test_other_experiments_read_it(built: xr.Dataset) -> None:
     few = ["a", "a-exact", "a-p0.8"]
-    assert distributions(built, players=few).table["player"].nunique() >= 3
+    assert tvd(built, players=few, item="disputed").table["player"].nunique() >= 3
     shares = improve(built, players=few, margins=0.02, n_replicates=20)
     assert set(zip(shares.table["model"], shares.table["estimator"], strict=True)) >= {
         ("a", "unbiased"), ("a", "biased"), ("a-exact", "biased"), ("a-p0.8", "unbiased"),
     }  # fmt: skip
     columns = design_columns(built, ArdSettings(players=["a", "a-exact"], target_answers=2, oracle_answers=2))
     assert set(columns.player) == {"a", "a-exact"}
-    assert len(tvd_sample_size(built, players=["a"], n=[10, 50], n_repeats=2).table)
+    assert len(tvd(built, players=["a"], n=[10, 50], n_repeats=2).table)
 
 
 def test_a_narrow_decoder_says_fewer_words(found: ExperimentResult) -> None:

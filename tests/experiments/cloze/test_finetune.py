@@ -110,8 +110,6 @@ def test_layer_norms_alone_and_one_part(root: Path) -> None:
     [
         ("experiment.fold=3", "fold: is 3, but there are 2 parts"),
         ("experiment.n_folds=7", "n_folds: is 7, but there are 6 texts"),
-        ("experiment.labels=[hard]", "labels"),
-        ("experiment.trainable=some", "trainable"),
     ],
 )
 def test_what_is_wrong_is_said(root: Path, override: str, message: str) -> None:

@@ -34,7 +34,7 @@ def test_what_a_run_writes(tmp_path: Path) -> None:
         columns = [own["probability_people"], own["probability_model"], rest]
         again = held_out_mixture(np.stack(columns, axis=1), own["text_id"])
         np.testing.assert_allclose(own["loss_both_nats"], again.loss_nats, rtol=1e-6)
-    assert "few texts" in result.warnings[-1]
+    assert "6 texts: weights" in result.warnings[-1]
 
 
 def two_kinds_of_words(share_of_people: float) -> pd.DataFrame:

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from shannon_game import cloze_study, distributions, improve, tvd, tvd_sample_size
+from shannon_game import cloze_study, improve, tvd
 from shannon_game.estimators.cloze import NON_ANSWERS
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import notes
@@ -63,7 +63,7 @@ def test_the_loader_counts_answers_that_lose_words() -> None:
 def test_an_experiment_warns_under_the_rules_that_it_takes(
     words: dict[str, Any], warned: str | None, word: str | None
 ) -> None:
-    result = distributions(own_study(), item="1", words=words)
+    result = tvd(own_study(), item="1", words=words)
     assert len(result.warnings) == (warned is not None)
     assert warned is None or result.warnings[0].startswith(warned)
     said = set(result.table["word"])
@@ -72,8 +72,7 @@ def test_an_experiment_warns_under_the_rules_that_it_takes(
 
 @pytest.mark.parametrize(
     ("experiment", "settings"),
-    [(tvd, NO_FIT), (improve, {"n_replicates": 20}), (tvd_sample_size, {"n": [1, 2]})],
-    ids=["tvd", "improve", "tvd_sample_size"],
+    [(tvd, NO_FIT), (improve, {"n_replicates": 20}), (tvd, {"n": [1, 2]})],
 )
 def test_every_question_to_the_answers_warns(experiment: Any, settings: dict[str, Any]) -> None:
     study = own_study(model=MODEL)
@@ -91,20 +90,20 @@ def test_shares_are_added_up() -> None:
     table = pd.DataFrame({"context": ["A"] * 3, "response": ["the dog", "a dog", "dog"], "proportion": [0.4, 0.3, 0.3]})
     study = cloze_study(table)
     assert noted(study, "of several words")[0][1] == 1
-    assert distributions(study, item="1:1").warnings[0].startswith("70.0% of people's answers")
+    assert tvd(study, item="1:1").warnings[0].startswith("70.0% of people's answers")
 
 
 def test_the_contexts_shown_by_default_are_the_most_uncertain() -> None:
     spread = {f"S{at}": ["dog"] * (10 - at) + [f"w{n}" for n in range(at)] for at in (3, 0, 7, 1, 9)}
-    result = distributions(own_study(spread))
+    result = tvd(own_study(spread), item="disputed")
     assert list(dict.fromkeys(result.table["item"])) == ["S3", "S7", "S9"]
     assert "highest entropy" in result.text
     assert list(result.figures) == ["contexts_S3_S9"]
-    few = distributions(own_study({"S1": ["dog"], "S2": ["", "idk"]}))
+    few = tvd(own_study({"S1": ["dog"], "S2": ["", "idk"]}), item="disputed")
     assert set(few.table["item"]) == {"S1"}
     assert "Nothing that is a word was said in S2." in few.text
     with pytest.raises(InputError, match="no context with an answer that is a word"):
-        distributions(own_study({"S1": ["dog"], "S2": ["", "idk"]}), item="S2")
+        tvd(own_study({"S1": ["dog"], "S2": ["", "idk"]}), item="S2")
 
 
 @pytest.mark.parametrize(
@@ -112,21 +111,21 @@ def test_the_contexts_shown_by_default_are_the_most_uncertain() -> None:
     [("S2", ["S2"]), (["S3", "S1"], ["S3", "S1"]), ("1:2", ["S2"]), ("1", ["S1", "S2", "S3"]), (["S2", "1:2"], ["S2"])],
 )
 def test_contexts_are_named_by_their_own_ids(item: Any, found: list[str]) -> None:
-    result = distributions(own_study(), item=item)
+    result = tvd(own_study(), item=item)
     assert list(dict.fromkeys(result.table["item"])) == found
     assert result.dataset["item"].to_numpy().tolist() == result.table["item"].tolist()
 
 
 def test_an_unknown_context_is_answered_with_the_nearest() -> None:
     with pytest.raises(InputError, match=r"experiment.item: is 'S22'; .* did you mean 'S2'\?"):
-        distributions(own_study(), item="S22")
+        tvd(own_study(), item="S22")
     with pytest.raises(InputError, match=r"is 'x'; .* contexts are S1, S2, S3"):
-        distributions(own_study(), item="x")
+        tvd(own_study(), item="x")
 
 
 def test_pages_of_ids_that_look_alike_stay_apart() -> None:
     ids = [f"a{mark}{at}" for mark in "-+" for at in range(6)]
-    result = distributions(own_study({name: ["dog", "cat"] for name in ids}), item=ids)
+    result = tvd(own_study({name: ["dog", "cat"] for name in ids}), item=ids)
     assert list(result.figures) == ["contexts_a_0_a_5", "contexts_a_0_a_5_"]
 
 
@@ -163,6 +162,6 @@ def test_a_model_with_too_few_contexts_is_left_out_and_named(drawn: dict[str, li
     assert "model 'lm': has " in result.warnings[0]
     assert "at least 2 are needed; left out" in result.warnings[0]
     assert not [name for name in result.tables["items"] if name.endswith("_lm")]
-    for experiment, settings in ((improve, {}), (tvd_sample_size, {"n": [1]})):
+    for experiment, settings in ((improve, {}), (tvd, {"n": [1]})):
         with pytest.raises(InputError, match=r"model 'lm': has .* at least 2 are needed|needs at least"):
             experiment(study, **settings)

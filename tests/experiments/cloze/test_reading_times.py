@@ -13,8 +13,7 @@ from shannon_game import cloze_simulated, cloze_study, reading_times
 from shannon_game.estimators.cloze import WordCounts, target_surprisal
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.cloze.reading_times import PEOPLE
-from shannon_game.experiments.harness.outputs import write_outputs
-from tests.experiments.command import config, prepared
+from tests.experiments.command import prepared
 
 N_TEXTS, PER_TEXT = 40, 12
 SIMULATED = {"n_items": N_TEXTS * PER_TEXT, "items_per_text": PER_TEXT, "families": ["same", "ranks"]}
@@ -117,8 +116,6 @@ def test_what_a_run_writes_and_leaves_out(tmp_path: Path) -> None:
     assert "1 times are of words that are no contexts" in said
     assert "2 rows have no time or zero" in said
     assert "ln ms per nat" in result.text
-    write_outputs(tmp_path, config(*settings), job.study, result)
-    assert (tmp_path / "figures" / "reading_times.png").is_file()
 
 
 def test_the_exact_probability_of_the_word_comes_before_samples(tmp_path: Path) -> None:

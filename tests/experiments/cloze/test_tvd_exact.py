@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from shannon_game.estimators.cloze.words import normalise_words, word_rules
-from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.harness.outputs import write_outputs
 from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.inference.lm.language_model import encode
@@ -51,7 +50,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def overrides(root: Path, store: Path, *more: str) -> list[str]:
     return [
-        "+exp=tvd_exact",
+        "+exp=tvd",
         "study=cloze_table",
         f"study.path={root / 'answers.csv'}",
         *(f"study.columns.{key}={value}" for key, value in COLUMNS.items()),
@@ -117,8 +116,3 @@ def test_forms_of_words():
     assert forms["do"] == ["do", "Do", "DO", "don't"]
     assert forms["i"] == ["i", "I"]
     assert forms["baker"] == ["baker", "Baker", "BAKER", "baker's"]
-
-
-def test_no_model(root, tmp_path):
-    with pytest.raises(InputError, match="names no model"):
-        run_experiment(*[text for text in overrides(root, tmp_path) if "models.a" not in text])

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from shannon_game import accuracy, bet_perplexity, bundle, guess_bounds, human_loss, perplexity, pseudonymous
+from shannon_game import accuracy, bet_perplexity, bounds, bundle, human_loss, perplexity, pseudonymous
 from shannon_game.estimators.bets.examples import bet_study
 from shannon_game.estimators.comparison.examples import comparison_study
 from shannon_game.estimators.errors import InputError
@@ -82,7 +82,7 @@ def with_ids(study: xr.Dataset, ids: list[str]) -> xr.Dataset:
     ("experiment", "study", "settings"),
     [
         (accuracy, guess_study, {"posterior": False}),
-        (guess_bounds, guess_study, {"vocab_size": 100}),
+        (bounds, guess_study, {"vocab_size": 100}),
         (bet_perplexity, bet_study, {"posterior": False}),
         (perplexity, comparison_study, {}),
     ],

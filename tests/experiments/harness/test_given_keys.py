@@ -42,7 +42,9 @@ def test_a_key_on_the_command_line(
     monkeypatch.chdir(tmp_path)
     # main() sets it, and reads it
     monkeypatch.setenv("HYDRA_FULL_ERROR", "")
-    monkeypatch.setattr(sys, "argv", ["shannon-game", *(["-m"] if sweep else []), "+exp=api_ranks", override])
+    monkeypatch.setattr(
+        sys, "argv", ["shannon-game", *(["-m"] if sweep else []), "+exp=ranks", "study=texts", "model=[api]", override]
+    )
     assert command.main() == command.EXIT_INPUT
     said = capsys.readouterr()
     assert "a key is not given as a setting" in said.err
@@ -54,7 +56,9 @@ def test_a_key_on_the_command_line(
 def test_what_is_no_key_passes() -> None:
     refuse_keys(
         [
-            "+exp=api_ranks",
+            "+exp=ranks",
+            "study=texts",
+            "model=[api]",
             "-m",
             "+models.api.key_env=OPENAI_API_KEY,_OTHER_2",
             "+models.api.key_env=''",
@@ -79,3 +83,34 @@ def test_a_key_in_a_file_of_settings(tmp_path: Path) -> None:
     assert written.models.api.key == "(hidden)"
     assert written.models.api.model == "m"
     hide_keys(OmegaConf.create({"models": {"api": {"key_env": "MY_KEY", "base_url": "???"}}}), tmp_path)
+
+
+@pytest.mark.subprocess
+def test_a_run_with_a_key_in_its_file_leaves_it_nowhere(tmp_path: Path) -> None:
+    (tmp_path / "mine/model").mkdir(parents=True)
+    lines = ["# @package models.api", "source: api", "base_url: https://host/v1", "model: m", f"key_env: {KEY}"]
+    (tmp_path / "mine/model/paid.yaml").write_text("\n".join(lines) + "\n")
+    arguments = (
+        "--config-dir",
+        "mine",
+        "+exp=ranks",
+        "study=texts",
+        "model=[paid]",
+        "experiment.tokenizer=study",
+        "study.path=x",
+    )
+    # Hydra writes where it is told, and the settings of a sweep beside its jobs
+    (tmp_path / "here/.hydra").mkdir(parents=True)
+    own = tmp_path / "here/.hydra/own.yaml"
+    own.write_text(f"mine: {KEY}")
+    run(tmp_path, *arguments, "-m", "seed=1", "hydra.sweep.dir=here/sweep")
+    done = run(tmp_path, *arguments, "hydra.run.dir=here/run", "hydra.output_subdir=settings")
+    assert done.returncode == 2
+    assert own.read_text() == f"mine: {KEY}"
+    own.unlink()
+    assert done.stderr.startswith("error: settings, key_env: a key is not given as a setting")
+    assert KEY not in done.stderr + done.stdout
+    written = [path for path in (tmp_path / "here").rglob("*") if path.is_file()]
+    assert {path.name for path in written} >= {"config.yaml", "multirun.yaml", "run.log", "status.json"}
+    for path in written:
+        assert KEY.encode() not in path.read_bytes()

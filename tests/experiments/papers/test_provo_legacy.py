@@ -9,6 +9,7 @@ import pytest
 
 from shannon_game import cloze_simulated
 from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.experiments.papers.provo.ard import ard_legacy
 from shannon_game.experiments.papers.provo.quirks import legacy_columns
 from shannon_game.models.cloze.ard_columns import PREDICTORS
@@ -19,25 +20,29 @@ from tests.oracles.ard import paper_rows
 PREDICTORS_SIMULATED = ["human_entropy", "model_entropy", "oracle_tvd", "word_num"]
 
 
+def by_own_code(of: str, *overrides: str) -> ExperimentResult:
+    return run_experiment("+exp=reproduce", "study=provo", f"experiment.of={of}", *overrides)
+
+
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny_provo.write(tmp_path_factory.mktemp("provo"))
 
 
 @pytest.mark.parametrize(
-    ("name", "overrides"),
+    ("name", "given"),
     [
-        ("tvd_legacy", []),
-        ("tvd_sample_size_legacy", ["players=[gpt2]", "n=[10,20]"]),
-        ("improve_legacy", []),
-        ("distributions_legacy", ["experiment.item=['1:2','2']"]),
+        ("tvd", "{}"),
+        ("tvd_sample_size", "{players:[gpt2],n:[10,20]}"),
+        ("improve", "{}"),
+        ("distributions", "{item:['1:2','2']}"),
     ],
 )
-def test_on_the_public_layout(name: str, overrides: list[str], tiny: Path, tmp_path: Path) -> None:
-    result = run_experiment(f"+exp={name}", f"study.root={tiny}", f"study.cache_dir={tmp_path}", *overrides)
+def test_on_the_public_layout(name: str, given: str, tiny: Path, tmp_path: Path) -> None:
+    result = by_own_code(name, f"study.root={tiny}", f"study.cache_dir={tmp_path}", f"experiment.given={given}")
     assert result.figures
     assert len(result.table)
-    if name == "tvd_legacy":
+    if name == "tvd":
         table = result.table.set_index("quantity")
         # the stored list of this copy is made up, and the computed one is not it
         assert table.loc["tvd/oracle2-oracle1", "legacy"] != pytest.approx(0.4)
@@ -45,13 +50,19 @@ def test_on_the_public_layout(name: str, overrides: list[str], tiny: Path, tmp_p
         assert table.loc["tvd/chatgpt", "clean"] == pytest.approx(table.loc["tvd/chatgpt", "legacy"], abs=0.03)
 
 
-def test_a_setting_of_clean_words_is_refused(tiny: Path) -> None:
-    with pytest.raises(InputError, match="unknown setting 'words'"):
-        run_experiment("+exp=distributions_legacy", f"study.root={tiny}", "+experiment.words.case=keep")
+def test_what_it_does_not_take_is_refused(tiny: Path) -> None:
+    with pytest.raises(InputError, match=r"experiment\.given: unknown setting 'words'"):
+        by_own_code("improve", f"study.root={tiny}", "experiment.given={words:{case:keep}}")
+    with pytest.raises(InputError, match="of=tvd needs the paper's own: study=provo"):
+        run_experiment("+exp=reproduce", "experiment.of=tvd")
+    with pytest.raises(InputError, match="holds no published values"):
+        run_experiment("+exp=reproduce", "study=provo", f"study.root={tiny}")
 
 
 def test_the_paper_s_coefficients(provo_root: Path, tmp_path: Path) -> None:
-    job = prepared("+exp=ard_legacy", f"study.root={provo_root}", f"study.cache_dir={tmp_path}")
+    job = prepared(
+        "+exp=reproduce", "study=provo", "experiment.of=ard", f"study.root={provo_root}", f"study.cache_dir={tmp_path}"
+    )
     study, result = job.study, job.run()
     table = result.table.set_index(["fit", "predictor"])
     raw, standard = table.loc["legacy"], table.loc["standardised"]
@@ -61,7 +72,8 @@ def test_the_paper_s_coefficients(provo_root: Path, tmp_path: Path) -> None:
     # posterior standard deviations, and what the paper draws for them
     np.testing.assert_allclose(raw["sd"], [0.01266, 0.00385, 0.0547, 0], atol=5e-5)
     np.testing.assert_allclose(raw["published_bar"], [0.00686, 0.01817, 0.03346, 0], atol=5e-5)
-    assert "model entropy" in result.text.split("the largest is that of")[-1]
+    assert "per standard deviation it is that of model entropy" in result.text
+    assert table.index.unique("fit").tolist() == ["legacy", "standardised", "shared", "resplit", "disjoint"]
     # row by row what loops over the files give
     rows, target = paper_rows(provo_root)
     found = legacy_columns(study, "gpt2", list(PREDICTORS))
@@ -73,26 +85,7 @@ def test_the_paper_s_coefficients(provo_root: Path, tmp_path: Path) -> None:
 
 def test_the_regression_is_about_one_model() -> None:
     study = cloze_simulated(n_items=24, vocab_size=60)
-    with pytest.raises(InputError, match="ard_legacy is about one model"):
+    with pytest.raises(InputError, match="is about one model"):
         ard_legacy(study, players=None, predictors=PREDICTORS_SIMULATED)
     with pytest.raises(InputError, match="legacy_seed: is -1"):
         ard_legacy(study, legacy_seed=-1)
-
-
-@pytest.mark.slow
-@pytest.mark.mcmc
-def test_how_the_conclusion_fares_at_a_tiny_size(seed_offset: int) -> None:
-    small = ["study.n_items=24", "study.items_per_text=6", "study.vocab_size=60", "study.n_samples=60"]
-    short = ["sampler.draws=60", "sampler.tune=150", "sampler.chains=2", "sampler.cores=1", "players=[factors]"]
-    result = run_experiment(
-        *("+exp=ard_conclusion", "study=cloze_simulated", f"study.seed={seed_offset}", *small, *short),
-        *("experiment.variants=[]", "experiment.n_predictive=80", "experiment.save_posterior=false"),
-        f"experiment.predictors=[{','.join(PREDICTORS_SIMULATED)}]",
-    )
-    assert result.table["fit"].drop_duplicates().tolist() == [
-        *("legacy", "standardised", "shared", "resplit", "disjoint", "main")
-    ]
-    np.testing.assert_allclose(result.table.loc[result.table["engine"] == "PyMC", "p_largest"].sum(), 1)
-    assert 'conclusion "TVD between oracles matters most"' in result.text
-    assert "conclusion" in result.figures
-    assert not result.posteriors

@@ -139,11 +139,6 @@ def test_an_odd_answer_may_stay_in_the_second_oracle() -> None:
     assert not legacy_split_halves(counts([["a"]]), [0], size="half").first.any()
 
 
-def test_too_few_answers_for_a_legacy_oracle() -> None:
-    with pytest.raises(InputError, match="a context has 9 answers, too few for a half of 20"):
-        legacy_split_halves(counts(LISTS), [1])
-
-
 def test_published_improvement_uses_its_own_random_numbers() -> None:
     model, oracle = np.zeros(5), np.ones(5)
     uniform = np.random.RandomState(4).random_sample(10)

@@ -187,21 +187,8 @@ def test_malformed_values(change: dict[str, str], message: str) -> None:
 def test_malformed_studies() -> None:
     with pytest.raises(InputError, match=r"'same' is there twice"):
         validate_published_study(study_of(good(), good(), names=["same", "same"]))
-    with pytest.raises(InputError, match=r"tolerance: is -1.0 .*larger than zero"):
-        validate_published_study(study_of(good(), tolerance=-1.0))
-    with pytest.raises(InputError, match=r"tolerance: has dtype <U1"):
-        validate_published_study(study_of(good(), tolerance="1"))
+    for tolerance in (-1.0, 0.0):
+        with pytest.raises(InputError, match=r"tolerance: is .*larger than zero"):
+            validate_published_study(study_of(good(), tolerance=tolerance))
     with pytest.raises(InputError, match=r"unit: is missing"):
         validate_published_study(study_of(good()).drop_vars("unit"))
-    with pytest.raises(InputError, match=r"is no published study"):
-        validate_published_study(xr.Dataset())
-    with pytest.raises(InputError, match=r"value: has no coordinate values"):
-        validate_published_study(study_of(good()).drop_vars("value"))
-    with pytest.raises(InputError, match=r"unit: is missing"):
-        validate_published_study(study_of(good()).drop_vars("unit").drop_attrs())
-    with pytest.raises(InputError, match=r"tolerance: is 0.0 .*larger than zero"):
-        validate_published_study(study_of(good(), tolerance=0.0))
-    small = study_of(good(), tolerance=1e-6)
-    assert validate_published_study(small) is small
-    with pytest.raises(InputError, match=r"unit: is 1 .*should be a string"):
-        validate_published_study(study_of(good()).assign(unit=("value", np.array([1], dtype=object))))

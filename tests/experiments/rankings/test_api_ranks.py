@@ -12,7 +12,7 @@ import xarray as xr
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.harness.outputs import write_outputs
 from shannon_game.experiments.harness.result import ExperimentResult
-from shannon_game.experiments.rankings.api_ranks import _joined, _whole
+from shannon_game.experiments.rankings.ranks.ask import _joined, _whole
 from shannon_game.experiments.studies.rankings.table import ranking_table
 from tests.experiments.command import config, prepared
 from tests.inference.api.fake_server import KEY, FakeEndpoint, never, ranking, serving
@@ -36,7 +36,14 @@ def overrides(url: str, folder: Path, *more: str) -> list[str]:
         "experiment.n_tokens": 5,
         "experiment.store": folder / "answers.db",
     }
-    return ["+exp=api_ranks", *(f"{name}={value}" for name, value in settings.items()), *more]
+    return [
+        "+exp=ranks",
+        "study=texts",
+        "model=[api]",
+        "experiment.posterior=false",
+        *(f"{name}={value}" for name, value in settings.items()),
+        *more,
+    ]
 
 
 def ranked(study: xr.Dataset, *given: str) -> ExperimentResult:
@@ -64,11 +71,11 @@ def test_the_table_it_writes_is_a_ranking_study(study, tmp_path: Path) -> None:
     with serving(FakeEndpoint(never)) as endpoint:
         given = overrides(endpoint.url, tmp_path)
         result = ranked(study, *given)
-    assert result.table["context_length"].tolist() == [4, 8]
+    assert sorted(set(result.tables["windows"]["context_length"])) == [4, 8]
     assert np.isfinite(result.table.drop(columns="model").to_numpy(dtype=float)).all()
     (tmp_path / "out").mkdir()
     write_outputs(tmp_path / "out", config(*given), study, result)
-    back = ranking_table(path=tmp_path / "out" / "tables" / "ranking.csv")
+    back = ranking_table(path=tmp_path / "out" / "ranking.csv")
     assert back.sizes["token"] == 30
     row = 7
     start = int(back["window"].to_numpy()[row].removeprefix("token "))
@@ -100,13 +107,12 @@ def test_an_estimate_asks_nothing(study, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("override", "message"),
     [
-        ("experiment.window=both", "experiment.window: is 'both', should be one of growing, sliding"),
         ("experiment.n_windows=99", "but the texts have 10 places"),
         ("experiment.tokenizer=words", "should be study, tiktoken:ENCODING or file"),
-        ("experiment.tokenizer=file:none.json", "which does not exist|needs the package"),
+        ("experiment.tokenizer=file:none.json", "gives no tokenizer|needs the package"),
         ("+models.api.keys=x", "unknown setting 'keys'"),
-        ("models.api.source=smollm2", "models: names api; api_ranks takes one endpoint"),
-        ("model=[api,smollm2]", "models: names api, smollm2; api_ranks takes one endpoint"),
+        ("models.api.source=smollm2", "models: names api; ranks takes one endpoint"),
+        ("model=[api,smollm2]", "models: names api, smollm2; ranks takes one endpoint"),
     ],
 )
 def test_wrong_settings(study, tmp_path: Path, override: str, message: str) -> None:
@@ -118,7 +124,7 @@ def test_wrong_settings(study, tmp_path: Path, override: str, message: str) -> N
 def test_a_file_that_is_no_tokenizer(study, tmp_path: Path, content: str) -> None:
     pytest.importorskip("tokenizers")
     (tmp_path / "t.json").write_text(content)
-    with pytest.raises(InputError, match=r"tokenizer: is '.*t\.json', which is no tokenizer"):
+    with pytest.raises(InputError, match=r"tokenizer: is '.*t\.json', which gives no tokenizer"):
         ranked(study, *overrides("http://localhost", tmp_path, f"experiment.tokenizer=file:{tmp_path}/t.json"))
 
 

@@ -121,14 +121,8 @@ def test_texts_that_a_model_writes(root: Path) -> None:
     [
         (["experiment.n_places=5000"], "n_places: is 5000, but the texts have"),
         (["experiment.candidates=['two words']"], "'two words' is no single word"),
-        (["experiment.places=middle"], "experiment.places: is 'middle', should be one of random, last"),
     ],
 )
 def test_bad_settings(root: Path, tmp_path: Path, settings: list[str], said: str) -> None:
     with pytest.raises(InputError, match=said):
         prepared(*overrides(root, tmp_path / "store", *settings)).run()
-
-
-def test_a_run_without_a_model_is_refused(root: Path) -> None:
-    with pytest.raises(InputError, match="names no model"):
-        prepared("+exp=word_ranks", "study=texts", f"study.path={root / 'texts'}", "model=[]").run()

@@ -1,4 +1,4 @@
-"""``+exp=guess_bounds``: a game that goes on until the guess is right, counted by hand and simulated."""
+"""``+exp=bounds``: a game that goes on until the guess is right, counted by hand and simulated."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shannon_game import guess_bounds, guess_study
+from shannon_game import bounds, guess_study
 from shannon_game.estimators.documents.guess_bounds import guess_bounds as bounds_of
+from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.guesses import guess_ranks
-from shannon_game.experiments.guesses.guess_bounds import GUESS_BOUND_COLUMNS
+from shannon_game.estimators.rankings.examples import ranking_study
 from shannon_game.experiments.harness.outputs import write_outputs
 from tests.experiments.command import config, prepared
+from tests.experiments.studies.rankings import tiny_ranks
 
 # ann finds the first word at once and the second at the third guess; bo gives the second up after two
 GAME = """\
@@ -51,11 +53,10 @@ def test_guesses_after_the_right_one_do_not_count() -> None:
 
 
 def test_what_a_run_writes(tmp_path: Path) -> None:
-    arguments = ("+exp=guess_bounds", f"study.path={write(tmp_path)}", "experiment.vocab_size=50", "output.dpi=40")
+    arguments = ("+exp=bounds", f"study.path={write(tmp_path)}", "experiment.vocab_size=50", "output.dpi=40")
     job = prepared(*arguments)
     result = job.run()
     table = result.table
-    assert tuple(table.columns) == GUESS_BOUND_COLUMNS
     assert table["player"].tolist() == ["human", "ann", "bo"]
     assert table["n_not_found"].tolist() == [1, 0, 1]
     np.testing.assert_allclose(table["reciprocal"], [(1 + 1 / 3 + 1 / 2) / 4, 2 / 3, 1 / 4])
@@ -65,7 +66,7 @@ def test_what_a_run_writes(tmp_path: Path) -> None:
     assert table.loc[0, "lower_nats"] == pytest.approx(whole.lower_nats)
     assert table.loc[0, "upper_se_nats"] == pytest.approx(whole.upper_se_nats)
     write_outputs(tmp_path, config(*arguments), job.study, result)
-    assert (tmp_path / "figures" / "guess_bounds.png").is_file()
+    assert (tmp_path / "figures" / "bounds.png").is_file()
 
 
 def test_bounds_hold_the_entropy_of_a_simulated_text() -> None:
@@ -83,12 +84,56 @@ def test_bounds_hold_the_entropy_of_a_simulated_text() -> None:
         for item in range(150)
         for guess in range(1, rank[item] + 1)
     ]
-    row = guess_bounds(guess_study(pd.DataFrame(rows), columns={"correct": "right"})).table.iloc[0]
+    row = bounds(guess_study(pd.DataFrame(rows), columns={"correct": "right"})).table.iloc[0]
     assert row["n_not_found"] == 0
     assert row["lower_nats"] < entropy < row["upper_nats"]
 
 
 def test_without_a_vocabulary_there_is_no_upper_bound(tmp_path: Path) -> None:
-    result = guess_bounds(guess_study(pd.read_csv(write(tmp_path))))
+    result = bounds(guess_study(pd.read_csv(write(tmp_path))))
     assert result.table["upper_nats"].isna().tolist() == [True, False, True]
     assert any("needs experiment.vocab_size" in text for text in result.warnings)
+
+
+def test_ranks_by_length(tmp_path: Path) -> None:
+    root = tiny_ranks.write(tmp_path / "ranks")
+    arguments = (
+        "+exp=bounds",
+        "study=rank_perplexity",
+        f"study.root={root}",
+        "experiment.vocab_size=50000",
+        "output.dpi=40",
+    )
+    job = prepared(*arguments)
+    result = job.run()
+    table = result.table
+    assert set(table["player"]) == set(tiny_ranks.MODELS)
+    assert (table["lower_nats"] <= table["upper_nats"]).all()
+    np.testing.assert_allclose(table["upper_bits"], table["upper_nats"] / np.log(2))
+    whole = table[table["context_length"] == 0].set_index("player")
+    rest = table[table["context_length"] > 0].groupby("player")["n_words"].sum()
+    assert whole["n_words"].to_dict() == rest.to_dict()
+    write_outputs(tmp_path, config(*arguments), job.study, result)
+    assert (tmp_path / "figures" / "bounds.png").is_file()
+
+
+def test_the_bounds_are_those_of_the_ranks() -> None:
+    study = ranking_study()
+    table = bounds(study, vocab_size=100).table
+    own = (study["model"] == "large").to_numpy() & (study["context_length"] == 8).to_numpy()
+    rank = study["reference_rank"].to_numpy()[own]
+    expected = bounds_of(rank, item=study["text"].to_numpy()[own], n_tried=3, vocab_size=100)
+    row = table[(table["player"] == "large") & (table["context_length"] == 8)].iloc[0]
+    for name in ("lower_nats", "lower_se_nats", "upper_nats", "upper_se_nats"):
+        assert row[name] == pytest.approx(getattr(expected, name))
+    assert row["top_1"] == pytest.approx((rank == 1).mean())
+
+
+def test_ranks_need_a_vocabulary_too() -> None:
+    result = bounds(ranking_study())
+    assert result.table["upper_nats"].isna().any()
+    assert "unknown" in result.text
+    with pytest.raises(InputError, match="vocab_size: is 3, should be at least 4"):
+        bounds(ranking_study(), vocab_size=3)
+    with pytest.raises(InputError, match="tie: is 'middle'"):
+        bounds(ranking_study(), tie="middle")

@@ -1,4 +1,4 @@
-"""``+exp=tvd_exact``: distance of live models' next words from people's, with the models' exact probabilities."""
+"""Distance of live models' next words from people's, with the models' exact probabilities."""
 
 from __future__ import annotations
 
@@ -22,52 +22,32 @@ from shannon_game.estimators.cloze import (
     relative_frequencies,
     study_words,
     total_variation,
-)
-from shannon_game.estimators.cloze import (
-    tvd_exact as exact_distance,
+    tvd_exact,
 )
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import item_labels
-from shannon_game.experiments.cloze.live_words import (
-    LiveWordSettings,
-    lost_spellings,
-    score_words,
-    spellings,
-    usable_contexts,
-    writable,
-)
-from shannon_game.experiments.cloze.settings import ORACLE, SplitSettings, cluster_se, groups_of
+from shannon_game.experiments.cloze.live_words import lost_spellings, score_words, spellings, usable_contexts, writable
+from shannon_game.experiments.cloze.settings import ORACLE, cluster_se, groups_of
 from shannon_game.experiments.cloze.tvd.results import oracle_tvd
+from shannon_game.experiments.cloze.tvd.settings import TvdSettings
 from shannon_game.experiments.harness.figures import new_figure, player_colours, player_label
 from shannon_game.experiments.harness.language_models import Work, open_work
 from shannon_game.experiments.harness.marks import titled
 from shannon_game.experiments.harness.plots import diagonal, styled
-from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.experiments.harness.settings import rng_for, rows_of
 from shannon_game.experiments.studies.cloze.answers import answer_warnings
 from shannon_game.inference.lm.language_model import LanguageModel, encode
 from shannon_game.inference.lm.loading import load_language_model
 from shannon_game.inference.lm.word_samples import sample_words
-from shannon_game.inference.settings import Count
 from shannon_game.inference.store.keys import result_key
 
 Floats = NDArray[np.float64]
 
 
-class TvdExactSettings(SplitSettings, LiveWordSettings):
-    """Settings of :func:`tvd_exact`."""
-
-    n_sampled: Count | None = None
-    """Contexts at random where the distance is estimated from whole-word samples too; null: none."""
-    n_samples: Count = 1000
-    """Whole-word samples in each of those."""
-    items_per_batch: Count = 32
-    """Most items of a batch: what a killed run loses."""
-
-
 @dataclass(frozen=True, eq=False)
 class _Asked:
-    """What the models are asked: contexts, people's words in them, and the strings that count as each word."""
+    """Contexts, people's words in them, and the strings that count as each word."""
 
     texts: list[str]
     people: Distributions
@@ -77,34 +57,8 @@ class _Asked:
     rules: WordRules
 
 
-@experiment(TvdExactSettings)
-def tvd_exact(study: xr.Dataset, settings: TvdExactSettings) -> ExperimentResult:
-    """Compute every live model's TVD to people from its probabilities of the words that people gave.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A cloze study with the text of every context.
-
-    Returns
-    -------
-    ExperimentResult
-        One row a model. Its ``tables`` have one row a context (:func:`shannon_game.estimators.cloze.cloze_items`).
-
-    Raises
-    ------
-    InputError
-        If no model is named, one cannot be loaded, or no context is left.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from shannon_game import cloze_study, tvd_exact
-    >>> answers = pd.DataFrame({"context": ["The old clock"] * 3, "response": ["struck", "in", "in"]})
-    >>> tvd_exact(cloze_study(answers), store="store").table  # doctest: +SKIP
-    """
-    if not settings.models:
-        raise InputError("names no model; add model=[smollm2]", source="settings", field="model")
+def exact_tvd(study: xr.Dataset, settings: TvdSettings) -> ExperimentResult:
+    """Compute every live model's TVD to people from its probabilities of the words that people gave."""
     rules = settings.words.of(study)
     words = study_words(study, human=rules, model=rules, corpus=rules, models=[])
     work = open_work(settings)
@@ -127,7 +81,7 @@ def tvd_exact(study: xr.Dataset, settings: TvdExactSettings) -> ExperimentResult
         forms, lost = writable(model, asked.forms)
         warnings += lost_spellings(name, lost)
         q, start = _probabilities(settings, work, model, replace(asked, forms=forms))
-        distances[name] = exact_distance(people, q)
+        distances[name] = tvd_exact(people, q)
         listed = np.bincount(people.context, weights=q, minlength=len(items))
         row: dict[str, Any] = {
             "player": name,
@@ -143,25 +97,17 @@ def tvd_exact(study: xr.Dataset, settings: TvdExactSettings) -> ExperimentResult
             sampled[name] = np.full(len(items), np.nan)
             sampled[name][at] = estimate
             exact = distances[name][at]
-            row |= {
-                "n_sampled_contexts": len(at),
-                "n_samples": settings.n_samples,
-                "tvd_of_those": exact.mean(),
-                "tvd_sampled": estimate.mean(),
-                "sampling_bias": (estimate - exact).mean(),
-            }
+            row |= {"n_sampled_contexts": len(at), "n_samples": settings.n_samples, "tvd_of_those": exact.mean()}
+            row |= {"tvd_sampled": estimate.mean(), "sampling_bias": (estimate - exact).mean()}
         rows.append(row)
     table = pd.DataFrame(rows)
+    texts = groups_of(study, items).astype(str)
     dataset = xr.Dataset(
         {
             "tvd": (("player", "item"), np.stack(list(distances.values()))),
             "tvd_between_oracles": ("item", between[items]),
         },
-        coords={
-            "player": list(distances),
-            "item": item_labels(study)[items],
-            "text_id": ("item", groups_of(study, items).astype(str)),
-        },
+        coords={"player": list(distances), "item": item_labels(study)[items], "text_id": ("item", texts)},
     )
     if sampled:
         dataset["tvd_sampled"] = ("player", "item"), np.stack(list(sampled.values()))
@@ -170,13 +116,13 @@ def tvd_exact(study: xr.Dataset, settings: TvdExactSettings) -> ExperimentResult
         table=table,
         dataset=dataset,
         tables={"items": by_item.assign(**{f"tvd_{name}": values for name, values in distances.items()})},
-        figures={"tvd_exact": tvd_exact_figure(dataset)},
+        figures={"tvd_exact": exact_figure(dataset)},
         text=_summary(table, work),
         warnings=tuple(warnings),
     )
 
 
-def _items(study: xr.Dataset, settings: TvdExactSettings, words: StudyWords, work: Work) -> NDArray[np.intp]:
+def _items(study: xr.Dataset, settings: TvdSettings, words: StudyWords, work: Work) -> NDArray[np.intp]:
     """Contexts with an answer and a text before them, of this run's shard, neighbours in their text together."""
     text = study["context"].to_numpy()
     usable = usable_contexts(study, words)
@@ -189,9 +135,7 @@ def _items(study: xr.Dataset, settings: TvdExactSettings, words: StudyWords, wor
     return items
 
 
-def _probabilities(
-    settings: TvdExactSettings, work: Work, model: LanguageModel, asked: _Asked
-) -> tuple[Floats, Floats]:
+def _probabilities(settings: TvdSettings, work: Work, model: LanguageModel, asked: _Asked) -> tuple[Floats, Floats]:
     """Probability of every row of people's distributions under the model, and ln of that that a word begins."""
     of_context: list[list[str]] = [[] for _ in asked.texts]
     for context, word in zip(asked.people.context, asked.words, strict=True):
@@ -207,20 +151,16 @@ def _probabilities(
     return probability, answers["start_logprob"]
 
 
-def _sampled(settings: TvdExactSettings, model: LanguageModel, asked: _Asked) -> tuple[NDArray[np.intp], Floats]:
+def _sampled(settings: TvdSettings, model: LanguageModel, asked: _Asked) -> tuple[NDArray[np.intp], Floats]:
     """TVD of whole-word samples to people, at some contexts (positions among those asked)."""
     n_contexts = min(settings.n_sampled or 0, len(asked.texts))
     at = np.sort(rng_for(settings.seed, "sampled").choice(len(asked.texts), size=n_contexts, replace=False))
-    texts = [asked.texts[i] for i in at]
     codes = dict(asked.codes)
-    rules = asked.rules
-    drawn = sample_words(model, encode(model, texts), n_samples=settings.n_samples, seed=settings.seed)
+    tokens = encode(model, [asked.texts[i] for i in at])
     context, code = [], []
-    for index, one in enumerate(drawn):
-        normalised = normalise_words(one.words, rules)
-        kept = [
-            str(word) for word, is_missing in zip(normalised.words, normalised.missing, strict=True) if not is_missing
-        ]
+    for index, one in enumerate(sample_words(model, tokens, n_samples=settings.n_samples, seed=settings.seed)):
+        found = normalise_words(one.words, asked.rules)
+        kept = [str(word) for word in found.words[~found.missing]]
         context += [index] * len(kept)
         code += [codes.setdefault(word, len(codes)) for word in kept]
     counts = count_words(context, code, np.ones(len(code), dtype=np.int64), n_contexts=n_contexts)
@@ -228,7 +168,7 @@ def _sampled(settings: TvdExactSettings, model: LanguageModel, asked: _Asked) ->
 
 
 @styled
-def tvd_exact_figure(dataset: xr.Dataset) -> Figure:
+def exact_figure(dataset: xr.Dataset) -> Figure:
     """Draw the distribution of the distances over contexts, and sampled distances against exact ones."""
     players = [str(name) for name in dataset["player"].to_numpy()]
     colours, sampled = player_colours(players), "tvd_sampled" in dataset
@@ -256,21 +196,12 @@ def tvd_exact_figure(dataset: xr.Dataset) -> Figure:
 
 
 def _summary(table: pd.DataFrame, work: Work) -> str:
-    lines = []
-    for row in rows_of(table):
-        line = (
-            f"- **{player_label(row.player)}** ({row.n_contexts:,} contexts): TVD to people {row.tvd:.4f} (s.e. "
-            f"{row.se_tvd:.4f} over texts); two halves of the people differ by {row.tvd_between_oracles:.4f}. The "
-            f"words that people gave hold {row.mass_on_answers:.1%} of its probability."
-        )
-        if "tvd_sampled" in table:
-            line += (
-                f" At {row.n_sampled_contexts} contexts, {row.n_samples:,} samples each give {row.tvd_sampled:.4f} "
-                f"where {row.tvd_of_those:.4f} is exact: {row.sampling_bias:+.4f}."
-            )
-        lines.append(line)
+    lines = [
+        f"- **{player_label(row.player)}** ({row.n_contexts:,} contexts): TVD to people {row.tvd:.4f} (s.e. "
+        f"{row.se_tvd:.4f} over texts); two halves of the people differ by {row.tvd_between_oracles:.4f}"
+        for row in rows_of(table)
+    ]
     return (
         "\n".join(lines) + "\n\nThe models' probabilities of people's words are exact, given that a word begins; all "
-        "other words add half of what is left. People's side is still a sample: two halves of it show by how much. "
-        f"{work.said()}"
+        f"other words add half of what is left. People's side is still a sample. {work.said()}"
     )

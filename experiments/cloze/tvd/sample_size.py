@@ -1,8 +1,9 @@
-"""``+exp=tvd_sample_size``: what a smaller sample of the model does to its TVD (appendix C, figure 8)."""
+"""What a smaller sample of the model does to its TVD (appendix C, figure 8)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,6 @@ from shannon_game.estimators.cloze import (
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.cloze.figures import colours, label
 from shannon_game.experiments.cloze.settings import (
-    ClozeSettings,
-    PlayerSettings,
     chosen_models,
     cluster_se,
     groups_of,
@@ -31,33 +30,16 @@ from shannon_game.experiments.cloze.settings import (
     shared_contexts,
     words_of,
 )
+from shannon_game.experiments.cloze.tvd.settings import TvdSettings
 from shannon_game.experiments.harness.figures import new_figure
 from shannon_game.experiments.harness.marks import light_grid
 from shannon_game.experiments.harness.plots import styled
-from shannon_game.experiments.harness.result import ExperimentResult, experiment
-from shannon_game.experiments.harness.settings import Seeded, rng_for, rows_of
-from shannon_game.experiments.studies.cloze.answers import answer_warnings
-from shannon_game.inference.settings import Count, Counts, Probability
+from shannon_game.experiments.harness.result import ExperimentResult
+from shannon_game.experiments.harness.settings import rng_for, rows_of
 
 Floats = NDArray[np.float64]
 
 _ON_SCREEN = ("model", "n_samples", "tvd_error", "error_lower", "error_upper", "tvd", "tvd_all", "tvd_corrected")
-
-
-class SampleSizeSettings(PlayerSettings, Seeded):
-    """Which sizes are compared."""
-
-    n: Counts = (10, 20, 40, 100)
-    """Samples of the model a context."""
-    interval: Probability = 0.9
-    """Probability inside the band over contexts (equal tails)."""
-
-
-class TvdSampleSizeSettings(SampleSizeSettings, ClozeSettings):
-    """Settings of :func:`tvd_sample_size`."""
-
-    n_repeats: Count = 5
-    """Draws of each size."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,54 +53,26 @@ class SizeDistances:
     corrected: dict[int, float] = field(default_factory=dict)
 
 
-@experiment(TvdSampleSizeSettings)
-def tvd_sample_size(study: xr.Dataset, settings: TvdSampleSizeSettings) -> ExperimentResult:
-    """Compare the TVD of n of a model's samples with that of all of them, context by context.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A cloze study with counts and models.
-
-    Returns
-    -------
-    ExperimentResult
-        One row a model and size.
-
-    Raises
-    ------
-    InputError
-        If no model has twice the largest number of samples.
-
-    Examples
-    --------
-    >>> from shannon_game import cloze_simulated, tvd_sample_size
-    >>> study = cloze_simulated(n_items=8, vocab_size=40)
-    >>> tvd_sample_size(study, players="mixture", n=[5, 20]).table[["n_samples", "tvd", "tvd_all"]].round(2)
-       n_samples   tvd  tvd_all
-    0          5  0.61     0.43
-    1         20  0.48     0.43
-    """
-    found = {name: _distances(study, settings, name) for name in large_enough(study, settings)}
-    doubts = answer_warnings(words_of(settings, study, []))
-    return replace(size_result(study, settings, found), warnings=doubts)
+def sizes_compared(study: xr.Dataset, settings: TvdSettings, sizes: Sequence[int]) -> ExperimentResult:
+    """Compare the TVD of n of a model's samples with that of all of them, context by context."""
+    found = {name: _distances(study, settings, name, sizes) for name in large_enough(study, settings, sizes)}
+    return size_result(study, found, settings.tail)
 
 
-def size_result(study: xr.Dataset, settings: SampleSizeSettings, found: dict[str, SizeDistances]) -> ExperimentResult:
+def size_result(study: xr.Dataset, found: dict[str, SizeDistances], tail: float) -> ExperimentResult:
     """Table, errors and figure of distances by size."""
-    sizes, tail = sorted(settings.n), (1 - settings.interval) / 2
-    rows = []
+    rows, errors = [], {}
     for name, one in found.items():
         groups = groups_of(study, one.items)
-        for n in sizes:
-            difference = one.by_size[n] - one.everything
+        for n, distances in one.by_size.items():
+            errors[name, n] = difference = distances - one.everything
             rows.append(
                 {
                     "model": name,
                     "n_samples": n,
                     "n_samples_all": int(np.median(one.totals)),
                     "n_contexts": len(difference),
-                    "tvd": float(one.by_size[n].mean()),
+                    "tvd": float(distances.mean()),
                     "tvd_all": float(one.everything.mean()),
                     "tvd_error": float(difference.mean()),
                     "se_error": cluster_se(difference, groups),
@@ -130,13 +84,13 @@ def size_result(study: xr.Dataset, settings: SampleSizeSettings, found: dict[str
                 }
             )
     table = pd.DataFrame(rows)
-    error = np.full((len(found), len(sizes), max(len(one.items) for one in found.values())), np.nan)
-    for row, one in enumerate(found.values()):
-        for column, n in enumerate(sizes):
-            error[row, column, : len(one.items)] = one.by_size[n] - one.everything
+    sizes = sorted(set(table["n_samples"]))
+    error = np.full((len(found), len(sizes), max(map(len, errors.values()))), np.nan)
+    for (name, n), values in errors.items():
+        error[list(found).index(name), sizes.index(n), : len(values)] = values
     dataset = xr.Dataset({"tvd_error": (("model", "n", "context"), error)}, coords={"model": list(found), "n": sizes})
-    figures = {"tvd_sample_size": tvd_sample_size_figure(dataset)}
-    return ExperimentResult(table, dataset, figures, summary(table), on_screen=table[[*_ON_SCREEN]])
+    figures = {"tvd_sample_size": size_figure(dataset)}
+    return ExperimentResult(table, dataset, figures, _summary(table), on_screen=table[[*_ON_SCREEN]])
 
 
 def subsample(counts: WordCounts, size: int, rng: np.random.Generator) -> WordCounts:
@@ -150,48 +104,42 @@ def subsample(counts: WordCounts, size: int, rng: np.random.Generator) -> WordCo
     return count_words(counts.context[chosen], counts.word[chosen], np.ones(len(chosen)), n_contexts=counts.n_contexts)
 
 
-def large_enough(study: xr.Dataset, settings: SampleSizeSettings) -> list[str]:
+def large_enough(study: xr.Dataset, settings: TvdSettings, sizes: Sequence[int]) -> list[str]:
     """Models with at least twice as many samples as the largest size."""
     models = chosen_models(settings, study)
     is_sample = study["sample_source"].to_numpy() == study["source"].to_numpy().tolist().index("samples")
-    samples = np.bincount(
-        study["sample_entry"].to_numpy(),
-        weights=study["sample_count"].to_numpy() * is_sample,
-        minlength=study.sizes["entry"],
-    )
+    weights = study["sample_count"].to_numpy() * is_sample
+    samples = np.bincount(study["sample_entry"].to_numpy(), weights=weights, minlength=study.sizes["entry"])
     entry_model = study["entry_model"].to_numpy()
     names = study["model"].to_numpy().tolist()
-    sizes = sorted(settings.n)
-    enough = [name for name in models if np.median(samples[entry_model == names.index(name)]) >= 2 * sizes[-1]]
+    enough = [name for name in models if np.median(samples[entry_model == names.index(name)]) >= 2 * max(sizes)]
     if not enough or (settings.players is not None and len(enough) < len(models)):
         raise InputError(
-            f"is {sizes}, but a model needs at least twice the largest number of samples a context to compare with; "
-            f"those of {', '.join(name for name in models if name not in enough)} have fewer",
+            f"is {sorted(sizes)}, but a model needs at least twice the largest number of samples a context to compare "
+            f"with; those of {', '.join(name for name in models if name not in enough)} have fewer",
             field="n",
         )
     return enough
 
 
-def _distances(study: xr.Dataset, settings: TvdSampleSizeSettings, name: str) -> SizeDistances:
+def _distances(study: xr.Dataset, settings: TvdSettings, name: str, sizes: Sequence[int]) -> SizeDistances:
     words = words_of(settings, study, [name])
     model, answers = words.models[name], words.answers()
-    sizes = sorted(settings.n)
-    have = shared_contexts(words, name, n_samples=sizes[-1])
+    have = shared_contexts(words, name, n_samples=max(sizes))
     items = model.item[have]
     counts, human = model.counts.take(have), answers.take(items)
     rng = rng_for(settings.seed, f"tvd_sample_size {name}")
     splits = random_split_halves(human, n_splits=1, rng=rng)
     everything = tvd_to_split_halves(relative_frequencies(counts), splits)[0]
     by_size, corrected = {}, {0: known_mean(tvd_with_baseline(counts, human).corrected)}
-    for n in sizes:
+    for n in sorted(sizes):
         drawn = [subsample(counts, n, rng) for _ in range(settings.n_repeats)]
         by_size[n] = np.mean([tvd_to_split_halves(relative_frequencies(one), splits)[0] for one in drawn], axis=0)
         corrected[n] = known_mean([known_mean(tvd_with_baseline(one, human).corrected) for one in drawn])
     return SizeDistances(items, everything, by_size, counts.totals, corrected)
 
 
-def summary(table: pd.DataFrame) -> str:
-    """Say how much each size adds."""
+def _summary(table: pd.DataFrame) -> str:
     lines = []
     for name, rows in table.groupby("model", sort=False):
         steps = ", ".join(f"{row.n_samples} samples: {row.tvd_error:+.4f}" for row in rows_of(rows))
@@ -204,7 +152,7 @@ def summary(table: pd.DataFrame) -> str:
 
 
 @styled
-def tvd_sample_size_figure(dataset: xr.Dataset) -> Figure:
+def size_figure(dataset: xr.Dataset) -> Figure:
     """Draw the change of the TVD over contexts, a box a size (figure 8)."""
     models, sizes = [str(name) for name in dataset["model"].to_numpy()], dataset["n"].to_numpy().tolist()
     palette = colours(models)
@@ -213,23 +161,17 @@ def tvd_sample_size_figure(dataset: xr.Dataset) -> Figure:
     axes.axhline(0, color="0.5", linewidth=0.8, linestyle="--")
     width = 0.7 / len(models)
     mean = {"marker": "D", "markerfacecolor": "white", "markeredgecolor": "black", "markersize": 4}
-    look: dict[str, Any] = {
-        "widths": width * 0.85,
-        "whis": (5, 95),
-        "showfliers": False,
-        "patch_artist": True,
-        "showmeans": True,
-    }
+    look: dict[str, Any] = {"widths": width * 0.85, "whis": (5, 95), "showfliers": False, "patch_artist": True}
+    look |= {"showmeans": True, "meanprops": mean, "medianprops": {"color": "black"}}
     for m, name in enumerate(models):
         errors = [own[~np.isnan(own)] for own in dataset["tvd_error"].sel(model=name).to_numpy()]
         places = np.arange(len(sizes)) + (m - (len(models) - 1) / 2) * width
-        boxes = axes.boxplot(errors, positions=places, meanprops=mean, medianprops={"color": "black"}, **look)
-        for box in boxes["boxes"]:
+        boxes = axes.boxplot(errors, positions=places, **look)["boxes"]
+        for box in boxes:
             box.set(facecolor=palette[name], alpha=0.6)
-        boxes["boxes"][0].set_label(label(name))
+        boxes[0].set_label(label(name))
     axes.set_xticks(np.arange(len(sizes)), [str(n) for n in sizes])
-    axes.set_xlabel("samples of the model per context")
-    axes.set_ylabel("TVD with n samples \N{MINUS SIGN} with all")
+    axes.set(xlabel="samples of the model per context", ylabel="TVD with n samples \N{MINUS SIGN} with all")
     axes.set_title("A small sample of a model looks farther from people")
     light_grid(axes, "y")
     axes.legend(title="box: quartiles; whiskers: 5 to 95%; diamond: mean")

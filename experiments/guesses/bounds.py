@@ -1,0 +1,197 @@
+"""``+exp=bounds``: Shannon's bounds of the entropy of a text, from numbers of guesses or from ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from statistics import NormalDist
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from hydra.utils import get_object
+from matplotlib.figure import Figure
+
+from shannon_game.estimators.documents.guess_bounds import guess_bounds
+from shannon_game.estimators.guesses import guess_ranks
+from shannon_game.estimators.layout import HUMAN
+from shannon_game.experiments.harness.figures import Series, new_figure, player_colours, player_label
+from shannon_game.experiments.harness.marks import light_grid, mark, named, titled
+from shannon_game.experiments.harness.plots import bars, forest_figure, length_axis, styled
+from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.settings import rows_of
+from shannon_game.experiments.harness.tables import short_names, table_variables
+from shannon_game.inference.progress import counted
+from shannon_game.inference.settings import Count, Probability, Settings
+
+BOUND_COLUMNS = (
+    *("player", "context_length", "n_words", "n_items", "n_participants", "n_not_found"),
+    *("lower_nats", "lower_se_nats", "upper_nats", "upper_se_nats", "upper_plug_in_nats", "lower_bits", "upper_bits"),
+    *("is_falling", "top_1", "reciprocal"),
+)
+_FEW = 10
+
+
+class BoundsSettings(Settings):
+    """Settings of :func:`bounds`."""
+
+    vocab_size: Count | None = None
+    """Words (or letters, or tokens) that can be guessed; the upper bound needs it where one was not found."""
+    interval: Probability = 0.9
+    """Probability inside the intervals of the figure."""
+    match: Literal["stripped", "exact", "id"] = "stripped"
+    """Of a ranking study: how the reference token is found in a list, without outer blanks, as it is, or by number."""
+    tie: Literal["listed", "best", "worst"] = "listed"
+    """Of a ranking study: place of a token among equally probable ones; a half rank is no number of guesses."""
+    top_k: Count | None = None
+    """Of a ranking study: tokens of a list to look at; null takes all."""
+
+
+@experiment(BoundsSettings)
+def bounds(study: xr.Dataset, settings: BoundsSettings) -> ExperimentResult:
+    """Bound the entropy of a text by how many guesses its words took people, or would have taken models.
+
+    Parameters
+    ----------
+    study : xarray.Dataset
+        A guess study, of a game that goes on until the guess is right; or a ranking study.
+
+    Returns
+    -------
+    ExperimentResult
+        One row for all people (player "human", standard errors over people and items) and one each (over items); or a
+        row a model over all lengths of the context (0) and one a length, standard errors over windows.
+
+    Examples
+    --------
+    >>> from shannon_game import bounds
+    >>> from shannon_game.estimators.guesses.examples import guess_study
+    >>> bounds(guess_study(), vocab_size=100).table["player"].tolist()
+    ['human', 'p0', 'p1', 'p2', 'p3']
+    """
+    of_people = "correct" in study
+    if of_people:
+        words, groups = _guesses(study), _by_person
+    else:
+        # another kind of study
+        read: Callable[..., pd.DataFrame] = get_object("shannon_game.experiments.rankings.windows.guess_order")
+        words, groups = read(study, match=settings.match, tie=settings.tie, top_k=settings.top_k), _by_length
+    rows = [_row(player, length, some, settings.vocab_size) for player, length, some in groups(words)]
+    table = pd.DataFrame(rows, columns=list(BOUND_COLUMNS))
+    name = str(study.attrs.get("name", ""))
+    draw = people_figure if of_people else lengths_figure
+    return ExperimentResult(
+        table=table,
+        dataset=xr.Dataset(
+            table_variables(table, "row", but=["player"]), coords={"row": table["player"].to_numpy(dtype=object)}
+        ),
+        figures={"bounds": draw(table, name, interval=settings.interval)},
+        text=_summary(table, of_people),
+        warnings=_warnings(table),
+    )
+
+
+def _guesses(study: xr.Dataset) -> pd.DataFrame:
+    found = guess_ranks(study)
+    columns = {name: getattr(found, name) for name in ("participant", "item", "rank", "n_tried")}
+    return pd.DataFrame({**columns, "participant": found.participant.astype(str)})
+
+
+def _by_person(words: pd.DataFrame) -> list[tuple[str, int, pd.DataFrame]]:
+    return [(HUMAN, 0, words), *((str(name), 0, own) for name, own in words.groupby("participant", sort=True))]
+
+
+def _by_length(words: pd.DataFrame) -> list[tuple[str, int, pd.DataFrame]]:
+    found = []
+    for model, own in words.groupby("model", sort=True):
+        lengths = [(0, own), *own.groupby("context_length", sort=True)]
+        # one length is all lengths
+        found += [(str(model), length, its) for length, its in (lengths if len(lengths) > 2 else lengths[1:])]
+    return found
+
+
+def _row(player: str, length: int, words: pd.DataFrame, vocab_size: int | None) -> dict[str, Any]:
+    found = guess_bounds(
+        words["rank"].to_numpy(),
+        item=words["item"].to_numpy(),
+        participant=words["participant"].to_numpy() if "participant" in words else None,
+        n_tried=words["n_tried"].to_numpy(),
+        vocab_size=vocab_size,
+    )
+    row = {"player": player, "context_length": length, "n_words": found.n_responses, "top_1": found.share_first}
+    row |= vars(found) | {f"{end}_bits": getattr(found, f"{end}_nats") / np.log(2) for end in ("lower", "upper")}
+    return {**row, "reciprocal": float((1 / words["rank"]).mean())}
+
+
+def _warnings(table: pd.DataFrame) -> tuple[str, ...]:
+    said = []
+    if table["upper_nats"].isna().any():
+        said.append("words were not found: the upper bound needs experiment.vocab_size")
+    if table["n_not_found"].iloc[0] > table["n_words"].iloc[0] / 2:
+        said.append("most words were not found: few guesses a word say little of the entropy")
+    if (table["n_items"] < _FEW).any():
+        said.append(f"some rows have {int(table['n_items'].min())} places: standard errors are rough there")
+    return tuple(said)
+
+
+def _summary(table: pd.DataFrame, of_people: bool) -> str:
+    rows = rows_of(table[:1] if of_people else table[~table["player"].duplicated()])
+    lines = []
+    for row in rows:
+        upper = f"{row.upper_nats:.3f} (se {row.upper_se_nats:.3f})" if np.isfinite(row.upper_nats) else "unknown"
+        lines.append(
+            f"- **{player_label(row.player)}**: {row.lower_nats:.3f} (se {row.lower_se_nats:.3f}) to {upper} nats per "
+            f"word; first guess right in {row.top_1:.1%} of {counted(row.n_words, 'word')} at "
+            f"{counted(row.n_items, 'place')}, {row.n_not_found:,} not found"
+        )
+    return (
+        "\n".join(lines) + "\n\nNumbers of guesses bound the entropy (Shannon 1951): the upper bound holds for any "
+        "guesser, the lower one for a guesser who knows the text's own probabilities."
+    )
+
+
+def people_figure(table: pd.DataFrame, study_name: str = "", *, interval: float) -> Figure:
+    """Draw both bounds of all people together and of each."""
+    z = NormalDist().inv_cdf((1 + interval) / 2)
+    # people's long ids become short names, the row of all of them keeps its own
+    names = {HUMAN: HUMAN} | short_names(name for name in table["player"] if name != HUMAN)
+    rows = table.assign(
+        label=[player_label(names[name]) for name in table["player"]],
+        group=np.where(table["player"] == HUMAN, "all", "each"),
+    )
+    series = []
+    for end, colour, offset in (("lower", "#0072B2", 0.12), ("upper", "#D55E00", -0.12)):
+        reach = z * rows[f"{end}_se_nats"].fillna(0)
+        rows[f"{end}_from"], rows[f"{end}_to"] = rows[f"{end}_nats"] - reach, rows[f"{end}_nats"] + reach
+        label = f"{end} bound, {interval:.0%}"
+        series.append(Series(f"{end}_nats", f"{end}_from", f"{end}_to", label=label, colour=colour, offset=offset))
+    title = "What numbers of guesses say of the entropy"
+    return forest_figure(rows, series, "entropy, nats per word", title, study_name, row_height=0.24, start=0)
+
+
+@styled
+def lengths_figure(table: pd.DataFrame, study_name: str = "", *, interval: float) -> Figure:
+    """Draw both bounds of every model, by the length of the context."""
+    shown = table[table["context_length"] > 0]
+    models = list(dict.fromkeys(shown["player"]))
+    colours = player_colours(models)
+    z = NormalDist().inv_cdf((1 + interval) / 2)
+    styles = {"upper": "-", "lower": "--"}
+    fig = new_figure(5.6, 3.9)
+    axes = fig.add_subplot()
+    for at, model in enumerate(models):
+        own = shown[shown["player"] == model]
+        # models of one length stand side by side
+        x = own["context_length"] * 2 ** (0.06 * (at - (len(models) - 1) / 2))
+        for end, style in styles.items():
+            middle, reach = own[f"{end}_nats"], z * own[f"{end}_se_nats"].fillna(0)
+            bars(axes, x, middle - reach, middle, middle + reach, color=colours[model], linestyle=style, capsize=0)
+    length_axis(axes, shown["context_length"])
+    axes.tick_params(axis="x", labelrotation=60)
+    axes.set_ylim(bottom=0)
+    axes.set_ylabel("entropy, nats per token")
+    light_grid(axes, "y")
+    handles = [mark(player_label(model), colours[model], "o", line="-") for model in models]
+    named(fig, [*handles, *(mark(f"{end} bound, {interval:.0%}", line=style) for end, style in styles.items())])
+    titled(fig, "What ranks say of the entropy of a text", study_name)
+    return fig

@@ -1,0 +1,170 @@
+"""Scores of a rank compared: what they reward, which separates models best, and which tokens are easy."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from itertools import combinations, pairwise
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from shannon_game.estimators.documents.corpus import clustered_mean
+from shannon_game.estimators.documents.tokens import TOKEN_CLASSES, token_class
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.rankings import (
+    exponential_score,
+    linear_score,
+    paired_separation,
+    reciprocal_score,
+    top_k_accuracy,
+)
+from shannon_game.experiments.harness.figures import Series, new_figure, player_colours, player_label
+from shannon_game.experiments.harness.marks import light_grid, mark, named, titled
+from shannon_game.experiments.harness.plots import bars, forest_figure, styled
+from shannon_game.experiments.rankings.ranks.settings import RanksSettings
+
+_CHARACTERS = (1, 2, 3, 4, 5, 7, 9)
+_WINDOW = ["text", "context_length", "window"]
+
+
+def token_scores_by_name(rank: NDArray[np.float64], k: int, settings: RanksSettings) -> dict[str, NDArray[np.float64]]:
+    """Every score of every token, the weighted average last."""
+    single = {"linear": linear_score(rank, k), "reciprocal": reciprocal_score(rank)}
+    for decay in settings.decays:
+        single[f"exponential_{f'{decay:g}'.replace('.', '')}"] = exponential_score(rank, decay)
+    weights: Mapping[str, float] = settings.weights or dict.fromkeys(single, 1.0)
+    known = [*single, "top_1"]
+    for name in weights:
+        if name not in known:
+            raise InputError(f"names {name!r}; scores are {', '.join(known)}", field="weights")
+    if not sum(weights.values()) > 0:
+        raise InputError("are all 0, at least one should be above 0", field="weights")
+    scores = {**single, "top_1": top_k_accuracy(rank, 1)}
+    scores["average"] = np.average([scores[name] for name in weights], axis=0, weights=list(weights.values()))
+    return scores
+
+
+def score_curves(k: int, settings: RanksSettings) -> pd.DataFrame:
+    """Every score of the ranks 1 to `k`; a token beyond has 0 in all of them."""
+    rank = np.arange(1.0, k + 1)
+    return pd.DataFrame({"rank": rank, **token_scores_by_name(rank, k, settings)})
+
+
+def separations(tokens: pd.DataFrame, scores: list[str], *, level: float, power: float) -> pd.DataFrame:
+    """Compare every two models in every score, on the windows that both scored; ``place`` 1 separates them best."""
+    means = tokens.groupby(["model", *_WINDOW])[scores].mean()
+    found = []
+    for pair in combinations(means.index.get_level_values("model").unique(), 2):
+        first, second = sorted(pair, key=lambda name: -means.loc[name, "average"].mean())
+        both = means.loc[first].add_suffix("|1").join(means.loc[second].add_suffix("|2"), how="inner")
+        if len(both) < 2:
+            continue
+        rows = []
+        for score in scores:
+            its = paired_separation(both[f"{score}|1"], both[f"{score}|2"], level=level, power=power)
+            row = {"first": first, "second": second, "score": score, "n_windows": its.n_windows}
+            row |= {"difference": its.difference, "se": its.se, "effect": its.effect}
+            rows.append({**row, "windows_needed": its.windows_needed})
+        own = pd.DataFrame(rows)
+        size = own["effect"].abs().where(np.isfinite(own["effect"]), 0)
+        own = own.loc[size.sort_values(ascending=False, kind="stable").index]
+        found.append(own.assign(place=np.arange(1, len(own) + 1)))
+    return pd.concat(found, ignore_index=True) if found else pd.DataFrame()
+
+
+def easy_tokens(tokens: pd.DataFrame, scores: list[str]) -> pd.DataFrame:
+    """Mean scores by a token's number of characters and by its class; standard errors are over windows."""
+    shown = tokens["reference_token"].astype(str)
+    length = np.maximum([len(text.strip()) for text in shown], 1)
+    ends = np.array(_CHARACTERS)
+    names = [*(f"{a}" if b == a + 1 else f"{a}-{b - 1}" for a, b in pairwise(ends)), f"{ends[-1]}+"]
+    of_length = np.array(names, dtype=object)[np.searchsorted(ends, length, side="right") - 1]
+    factors = {"characters": (of_length, names), "class": (shown.map(token_class).to_numpy(), list(TOKEN_CLASSES))}
+    rows = []
+    for factor, (levels, order) in factors.items():
+        for level in order:
+            for model, own in tokens[levels == level].groupby("model", sort=True):
+                window = own.groupby(_WINDOW).ngroup().to_numpy()
+                for score in scores:
+                    mean = clustered_mean(own[score].to_numpy(dtype=float), window)
+                    row = {"factor": factor, "level": level, "model": model, "score": score}
+                    n_windows = len(np.unique(window))
+                    rows.append({**row, "n_tokens": len(own), "n_windows": n_windows, "mean": mean.mean, "se": mean.se})
+    return pd.DataFrame(rows)
+
+
+def said_of_scores(separation: pd.DataFrame) -> str:
+    """Say in which score each two models differ most clearly."""
+    if separation.empty:
+        return ""
+    best = separation[separation["place"] == 1]
+    pairs = [
+        f"{first} and {second} in {score} (effect size {effect:.2f})"
+        for first, second, score, effect in best[["first", "second", "score", "effect"]].itertuples(index=False)
+    ]
+    return (
+        f"Most clearly differ {'; '.join(pairs)} (`separation.csv`). The best of several scores is too large by "
+        "chance: choose on one half of the windows and report on the other."
+    )
+
+
+def _score_label(name: str) -> str:
+    exponential = re.fullmatch(r"exponential_0(\d+)", name)
+    return f"exponential, rate 0.{exponential[1]}" if exponential else name.replace("top_1", "first guess right")
+
+
+@styled
+def curves_figure(curves: pd.DataFrame) -> Figure:
+    """Draw every score of every rank."""
+    names = sorted(str(name) for name in curves.columns if name != "rank")
+    fig = new_figure(5.0, 3.4)
+    axes = fig.add_subplot()
+    for name, colour in player_colours(names).items():
+        axes.plot(curves["rank"], curves[name], color=colour, marker="o", markersize=2.5, label=_score_label(name))
+    axes.set(xlabel="rank of the token of the text", ylabel="score", ylim=(-0.03, 1.05))
+    light_grid(axes, "y")
+    named(fig, axes.get_legend_handles_labels()[0])
+    titled(fig, "What a rank is worth")
+    return fig
+
+
+def separation_figure(table: pd.DataFrame) -> Figure:
+    """Draw the effect size of every score, a row a pair of models."""
+    scores = sorted(set(table["score"]))
+    colours = player_colours(scores)
+    finite = table.assign(effect=table["effect"].replace([np.inf, -np.inf], np.nan))
+    wide = finite.pivot_table(index=["first", "second"], columns="score", values="effect", dropna=False, sort=False)
+    wide = wide.dropna(how="all").reset_index()
+    rows = wide.assign(label=wide["first"].map(player_label) + " - " + wide["second"].map(player_label))
+    series = [
+        Series(name, label=_score_label(name), colour=colours[name], size=4, offset=0.1 * (len(scores) / 2 - at))
+        for at, name in enumerate(scores)
+    ]
+    xlabel = "effect size: mean difference of windows / its standard deviation"
+    return forest_figure(rows, series, xlabel, "Which score separates two models", row_height=0.42)
+
+
+@styled
+def easy_figure(easy: pd.DataFrame) -> Figure:
+    """Draw the share of first guesses that are right, by a token's length and class."""
+    shown = easy[easy["score"] == "top_1"]
+    models = [str(name) for name in shown["model"].unique()]
+    colours = player_colours(models)
+    fig = new_figure(7.2, 3.3)
+    panels = zip(fig.subplots(1, 2, sharey=True), shown.groupby("factor", sort=False), strict=True)
+    for axes, (factor, rows) in panels:
+        levels = list(dict.fromkeys(rows["level"]))
+        for at, model in enumerate(models):
+            own = rows[rows["model"] == model]
+            x, se = own["level"].map(levels.index) + 0.12 * (at - (len(models) - 1) / 2), own["se"].fillna(0)
+            bars(axes, x, own["mean"] - se, own["mean"], own["mean"] + se, color=colours[model], capsize=0)
+        axes.set_xticks(range(len(levels)), levels, rotation=35 if factor == "class" else 0)
+        axes.set(xlabel=f"{factor} of the token", ylim=(-0.02, 1.02))
+        light_grid(axes, "y")
+    fig.axes[0].set_ylabel("first guess right")
+    named(fig, [mark(player_label(model), colours[model], "o") for model in models], 4)
+    titled(fig, "Which tokens are easy, with standard errors")
+    return fig
