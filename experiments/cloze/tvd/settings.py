@@ -23,7 +23,7 @@ class BayesianTvdSettings(Settings):
 
 
 class TvdSettings(OracleSettings, LiveWordSettings, PosteriorSettings):
-    """Settings of :func:`~shannon_game.experiments.cloze.tvd.experiment.tvd`; at most one of `models`, `n` and `item` is given."""
+    """Settings of :func:`~shannon_game.experiments.cloze.tvd.experiment.tvd`; `models`, `n`, `item`: at most one."""
 
     models: LiveModels = Field(default_factory=dict)
     """Take the exact probabilities of these live models instead of stored words; on the command line model=[smollm2]

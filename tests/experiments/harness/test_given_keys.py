@@ -11,6 +11,7 @@ from omegaconf import OmegaConf
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments import run as command
 from shannon_game.experiments.harness.given_keys import hide_keys, refuse_keys
+from tests.experiments.command import run
 
 KEY = "sk-proj-0123456789abcdef"
 NAMES = ("api_key", "apikey", "API_KEY", "openai_api_key", "secret", "password", "key", "token", "auth_token")
