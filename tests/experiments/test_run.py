@@ -216,3 +216,40 @@ def test_a_failed_check_is_the_exit_code_and_keeps_the_outputs(tmp_path):
     assert status["warnings"][-1] == "no convergence"
     assert (tmp_path / "out" / "table.csv").is_file()
     assert "a check failed" in done.stderr
+
+
+@pytest.mark.subprocess
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("players=[bob]",), ["'bob'", "human, lm-weak, lm-medium, lm-strong"]),
+        (("rounding=custom",), ["rounding.values"]),
+        (("output.dpx=3",), ["output: unknown setting 'dpx'; did you mean 'dpi'?"]),
+        (("n=0",), ["n: is 0, should be a whole number, 1 or larger or null"]),
+        (("study.n_itms=3",), ["study: unknown setting 'n_itms'; did you mean 'n_items'?"]),
+        (("study.participants={slop: 1}",), ["study.participants: unknown setting 'slop'; did you mean 'slope'?"]),
+    ],
+    ids=["unknown player", "mandatory setting", "unknown output", "bad number", "unknown setting", "unknown key"],
+)
+def test_a_mistake_that_the_job_finds_is_one_line_and_a_failed_status(tmp_path, arguments, says):
+    done = run(tmp_path, "+exp=perplexity", *TINY, *arguments, "hydra.run.dir=here")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+    assert files(tmp_path / "here") == ["run.log", "status.json"]
+    status = json.loads((tmp_path / "here/status.json").read_text())
+    assert status["status"] == "failed"
+    for text in says:
+        assert text in done.stderr
+        assert text in status["error"]
+
+
+@pytest.mark.subprocess
+def test_a_place_that_cannot_be_written_to(tmp_path):
+    (tmp_path / "file").touch()
+    done = run(tmp_path, "+exp=perplexity", *TINY, "hydra.run.dir=file/below")
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: cannot write the outputs")
+    assert len(done.stderr.splitlines()) == 1
+    assert not list(tmp_path.glob("**/table.csv"))

@@ -118,3 +118,53 @@ def test_a_killed_sweep_goes_on_where_it_was(tmp_path):
     assert resumed.stderr.count("done before, skipped") == len(done_before)
     assert_same_table(folder / "summary.csv", whole / "summary.csv")
     assert len((whole / "summary.csv").read_text().splitlines()) > 24
+
+
+@pytest.mark.subprocess
+def test_one_failed_job_does_not_stop_the_others(tmp_path):
+    patch = break_experiment("settings.seed == 1", "RuntimeError('the roof is leaking')")
+    done = run(tmp_path, "-m", "+exp=perplexity", *TINY, "players=[human],[bob]", "seed=0,1", "sweep=s", patch=patch)
+    folder = tmp_path / "multirun/perplexity/s"
+    assert done.returncode == 1
+    # job 3 is broken before the unknown player is found
+    assert statuses(folder) == {0: "ok", 1: "failed", 2: "failed", 3: "failed"}
+    for number in (1, 3):
+        log = (folder / str(number) / "run.log").read_text()
+        assert "Traceback (most recent call last)" in log
+        assert "RuntimeError: the roof is leaking" in log
+    log = (folder / "2/run.log").read_text()
+    assert "unknown player 'bob'" in log
+    assert "Traceback" not in log
+    assert "4 jobs: 3 failed, 1 ok" in done.stdout
+    with (folder / "summary.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["error"] for row in rows if row["job"] == "1"} == {"RuntimeError: the roof is leaking"}
+    assert {(row["sweep.players"], row["sweep.seed"]) for row in rows if row["job"] == "0"} == {("[human]", "0")}
+
+    # the roof is mended: only what failed is done again
+    before = (folder / "0/status.json").stat().st_mtime_ns
+    done = run(tmp_path, "-m", "+exp=perplexity", *TINY, "players=[human],[bob]", "seed=0,1", "sweep=s", "resume=true")
+    assert done.returncode == 1
+    assert statuses(folder) == {0: "ok", 1: "ok", 2: "failed", 3: "failed"}
+    assert (folder / "0/status.json").stat().st_mtime_ns == before
+    assert "job 0: done before, skipped" in done.stderr
+    assert "job 1: done before" not in done.stderr
+
+
+@pytest.mark.subprocess
+def test_the_joblib_launcher_gives_the_same_summary(tmp_path):
+    pytest.importorskip("hydra_plugins.hydra_joblib_launcher")
+    sweep = ("-m", "+exp=perplexity", *TINY, "seed=0,1", "n=2,0")
+    one = run(tmp_path, *sweep, "sweep=one")
+    two = run(tmp_path, *sweep, "sweep=two", "hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
+    assert (one.returncode, two.returncode) == (1, 1)
+    folder = tmp_path / "multirun/perplexity"
+    assert statuses(folder / "two") == {0: "ok", 1: "failed", 2: "ok", 3: "failed"}
+    assert_same_table(folder / "one/summary.csv", folder / "two/summary.csv")
+
+
+def test_a_lost_table_is_a_missing_job(tmp_path):
+    make_job(tmp_path, 0)
+    make_job(tmp_path, 1)
+    (tmp_path / "1" / "table.csv").unlink()
+    assert [job.status for job in collect(tmp_path)] == ["ok", "missing"]
