@@ -69,7 +69,7 @@ class Entry:
     Attributes
     ----------
     name : str
-        Of its picture; an experiment may have several entries.
+        Of its picture; an experiment may have several entries, and what a choice changes has its own.
     title : str
         The question, in plain words; the heading of its section.
     data : str
@@ -102,6 +102,11 @@ class Entry:
     def experiment(self) -> str:
         """What its command runs."""
         return shlex.split(self.command)[0].removeprefix("+exp=")
+
+    @property
+    def asked(self) -> str:
+        """Experiment, and the choice that it was given, as in the command."""
+        return " ".join(re.findall(r"\+exp=\w+|\b(?:vary|of|look)=\w+", self.command))
 
 
 @dataclass(frozen=True)
@@ -159,7 +164,7 @@ def section(entry: Entry, run: Mapping[str, str]) -> str:
     check = " Its check failed at this size (exit code 3)." if run["exit_code"] == "3" else ""
     return (
         f"## {entry.title}\n\n"
-        f"`+exp={entry.experiment}` on {DATA[entry.data]}: "
+        f"`{entry.asked}` on {DATA[entry.data]}: "
         f"{spoken(float(run['processor_seconds']))} of processor time.{check}\n\n"
         f"![{entry.alt or entry.title}](pictures/{entry.name}.png)\n\n"
         f"{entry.says.strip()}\n\n"
@@ -182,8 +187,9 @@ def front(groups: tuple[Group, ...], runs: Mapping[str, Mapping[str, str]]) -> s
     count = sum(len(group.entries) for group in groups)
     parts = [
         f"# Gallery\n\n{HEAD}\n\n"
-        f"All {count} experiments, each with a figure, a command, eight lines of Python, what it says and how long it "
-        "took. They were run at small sizes, to be quick: the numbers show how to read a figure, not what is true of "
+        f"All experiments and what they can be asked to vary, {count} in all, each with a figure, a command, eight "
+        "lines of Python, what it says and how long it took. They were run at small sizes, to be quick: the numbers "
+        "show how to read a figure, not what is true of "
         "people or models ([results](../results.md) has those). Times are processor time of one run with its start, "
         "which a busy machine changes little. By the clock, two idle cores take about as long, or less; a busy machine "
         "takes longer, and so does the first run after the installation, which compiles."
@@ -192,7 +198,7 @@ def front(groups: tuple[Group, ...], runs: Mapping[str, Mapping[str, str]]) -> s
         rows = [f"## {group.title}", group.about.strip(), "| figure | question | time |\n| --- | --- | --- |"]
         table = [
             f"| [![{entry.alt or entry.title}](thumbnails/{entry.name}.png)]({group.stem}.md#{slug(entry.title)}) "
-            f"| [{entry.title}]({group.stem}.md#{slug(entry.title)})<br>`+exp={entry.experiment}` "
+            f"| [{entry.title}]({group.stem}.md#{slug(entry.title)})<br>`{entry.asked}` "
             f"| {spoken(float(runs[entry.name]['processor_seconds']))} |"
             for entry in group.entries
         ]

@@ -85,7 +85,7 @@ FAMILIES = {
 
 
 def take_coverage(table: pd.DataFrame) -> pd.DataFrame:
-    """Coverage of ``+exp=tvd_coverage`` by family and size, and mean errors by size."""
+    """Coverage of ``+exp=recovery of=tvd`` by family and size, and mean errors by size."""
     errors = table[["tvd", "tvd_bayes"]].sub(table["true_tvd"], axis=0)
     shares = table.assign(coverage=table["coverage"].map("{:.0%}".format))
     shown = shares.pivot_table(index="family", columns="n", values="coverage", aggfunc="first")
@@ -102,7 +102,7 @@ TAKES: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "bet_perplexity": lambda table: take_rows(table.fillna({"back_off": ""}), ("kind", "player", "back_off"), BETS),
     "perplexity": lambda table: take_rows(table, ("player", "rounding"), PERPLEXITY),
     "reproduce": take_verdicts,
-    "tvd_coverage": take_coverage,
+    "recovery_tvd": take_coverage,
     "text_players": lambda table: (
         take_rows(table, ("player", "way", "rounding"), TEXT_PLAYERS).round(3).convert_dtypes()
     ),

@@ -1,4 +1,4 @@
-"""``+exp=ard_coverage``: intervals of the relevance regression on data drawn from the model, a few hundred times."""
+"""``+exp=recovery of=ard``: intervals of the relevance regression on data drawn from the model, a few hundred times."""
 
 from __future__ import annotations
 
@@ -16,12 +16,10 @@ from shannon_game.experiments.harness.bayes import SamplerSettings
 from shannon_game.experiments.harness.figures import Series, forest, new_figure
 from shannon_game.experiments.harness.marks import named, titled
 from shannon_game.experiments.harness.plots import styled
-from shannon_game.experiments.harness.replication import ReplicationSettings, replicates_path
+from shannon_game.experiments.harness.ranked_fits import RankedSettings, by_quantity, ranked_fits, unconverged_fits
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.inference.cloze.ard_sbc import ard_sbc, interval_coverage
-from shannon_game.inference.posterior.sbc import SbcSettings, run_sbc
 from shannon_game.inference.posterior.sbc_bands import judge_ranks
-from shannon_game.inference.progress import stage
 from shannon_game.inference.settings import Count, Names, Probability
 from shannon_game.models.cloze.ard_data import ArdData
 
@@ -37,15 +35,13 @@ it is in ``experiment.accepted``; the others are of simulation-based calibration
 """
 
 
-class ArdCoverageSettings(RelevanceSettings, ReplicationSettings):
+class ArdCoverageSettings(RelevanceSettings, RankedSettings):
     """Settings of :func:`ard_coverage`."""
 
     players: Names | None = ("factors",)
     """The model whose contexts make the design; its words are not used."""
     predictors: Names = ("human_entropy", "model_entropy", "oracle_tvd", "word_num")
     """As in ard (simulated contexts are all of one length)."""
-    n_fits: Count = 200
-    """Data sets drawn and fitted."""
     n_texts: Count = 8
     """Texts of the design."""
     n_items_per_text: Count = 15
@@ -55,8 +51,6 @@ class ArdCoverageSettings(RelevanceSettings, ReplicationSettings):
     accepted: tuple[float, float] = (0.86, 0.94)
     """Share of intervals that hold the truth, if they are right: exit code 3 where that over all coefficients, or all
     quantities, is outside. One of twenty quantities of a right model strays out with 200 fits."""
-    allow_outside: bool = False
-    """End with exit code 0 all the same; the table and the warnings say it either way."""
     n_ranked: Count = 99
     """Posterior draws, nearly independent, among which the truth is ranked."""
     sampler: SamplerSettings = SamplerSettings(draws=300, tune=300, chains=2, cores=1)
@@ -75,51 +69,11 @@ class ArdCoverageSettings(RelevanceSettings, ReplicationSettings):
 
 @experiment(ArdCoverageSettings)
 def ard_coverage(study: xr.Dataset, settings: ArdCoverageSettings) -> ExperimentResult:
-    """Draw parameters and data from the model on a study's design, fit, and count what the intervals hold.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A cloze study with counts and models.
-
-    Returns
-    -------
-    ExperimentResult
-        One row a quantity, :data:`COVERAGE_COLUMNS`.
-
-    Raises
-    ------
-    InputError
-        If a file of fits was made with other settings, or nothing names one.
-
-    Examples
-    --------
-    >>> from shannon_game import ard_coverage, cloze_simulated
-    >>> study = cloze_simulated(n_items=24, n_samples=60, vocab_size=60)
-    >>> ard_coverage(study, n_fits=200, replicates="fits.jsonl").table  # doctest: +SKIP
-    """
+    """Draw parameters and data from the model on a study's design, fit, and count what the intervals hold."""
     (low, high), n_fits = settings.accepted, settings.n_fits
     data = _design(study, settings)
     model = ard_sbc(data, prior=settings.prior, likelihood=settings.likelihood, priors=settings.priors)
-    sampler = settings.sampler
-    with stage("fits", announced=True) as show:
-        rows = run_sbc(
-            model,
-            n_fits,
-            path=replicates_path(settings),
-            seed=settings.seed,
-            settings=SbcSettings(
-                n_ranked=settings.n_ranked,
-                draws=sampler.draws,
-                tune=sampler.tune,
-                chains=sampler.chains,
-                target_accept=sampler.target_accept,
-            ),
-            n_jobs=settings.n_jobs,
-            progress=show,
-            set_aside=settings.set_aside,
-        )
-    ranks = pd.DataFrame(rows)
+    ranks = ranked_fits(model, settings, settings.sampler)
     table = _table(ranks, data, settings)
     own = table["quantity"].str.startswith("coefficient")
     pooled, mean = float(table.loc[own, "coverage"].mean()), float(table["coverage"].mean())
@@ -170,9 +124,7 @@ def _warnings(table: pd.DataFrame, settings: ArdCoverageSettings) -> list[str]:
             f"the share of intervals that hold the truth is outside {low:g} to {high:g} for {outside} "
             f"({len(table) * strays:.1f} such are expected of a right model with {n_fits} fits)"
         )
-    if table["n_unconverged"].max():
-        n_poor = int(table["n_unconverged"].max())
-        warnings.append(f"{n_poor} of {n_fits} fits did not converge even with longer chains; they count")
+    warnings += unconverged_fits(table["n_unconverged"].tolist(), n_fits, "they count")
     return warnings
 
 
@@ -197,11 +149,7 @@ def _readable(quantity: str, data: ArdData) -> str:
 
 
 def _dataset(ranks: pd.DataFrame, table: pd.DataFrame) -> xr.Dataset:
-    names = list(dict.fromkeys(ranks["quantity"]))
-    wide = {
-        column: (("quantity", "fit"), np.stack([ranks.loc[ranks["quantity"] == name, column] for name in names]))
-        for column in ("rank", "truth", "posterior_mean", "posterior_sd", "ess", "r_hat")
-    }
+    names, wide = by_quantity(ranks)
     return xr.Dataset(
         {**wide, "coverage": ("covered", table["coverage"].to_numpy())},
         coords={"quantity": np.array(names, dtype=object), "covered": table["quantity"].to_numpy(dtype=object)},

@@ -1,4 +1,4 @@
-"""``+exp=tvd_coverage``: how often the interval of the Bayesian TVD holds the truth, and how far off the raw one is."""
+"""``+exp=recovery of=tvd``: how often the Bayesian TVD's interval holds the truth, and how far off the raw one is."""
 
 from __future__ import annotations
 
@@ -64,29 +64,7 @@ class TvdCoverageSettings(BayesianSettings):
 
 @experiment(TvdCoverageSettings)
 def tvd_coverage(study: xr.Dataset, settings: TvdCoverageSettings) -> ExperimentResult:
-    """Count how often the interval of the Bayesian TVD holds the truth, on studies from known distributions.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A simulated cloze study; others are drawn with its settings.
-
-    Returns
-    -------
-    ExperimentResult
-        One row a size, family and pooling.
-
-    Raises
-    ------
-    InputError
-        If the study is not simulated.
-
-    Examples
-    --------
-    >>> from shannon_game import cloze_simulated, tvd_coverage
-    >>> study = cloze_simulated(n_items=50, families=["mixture", "factors", "ranks", "tail", "same"])
-    >>> tvd_coverage(study, n=20).table  # doctest: +SKIP
-    """
+    """Count how often the Bayesian TVD's interval holds the truth where it is known: a row a size, family, pooling."""
     base = simulation_of(study)
     fits, verdicts = WordPairFits(settings), {}
     rows: list[dict[str, Any]] = []

@@ -32,27 +32,7 @@ from shannon_game.experiments.harness.figures import player_colours, player_labe
 from shannon_game.experiments.harness.settings import Seeded, rng_for, rows_of
 from shannon_game.inference.settings import Count, Group, Names
 
-__all__ = [
-    "TABLE_COLUMNS",
-    "ComparisonSettings",
-    "EstimateSettings",
-    "EstimatorSettings",
-    "GeneratorSettings",
-    "PlayerSettings",
-    "ResponseSettings",
-    "RoundingSettings",
-    "asked_for",
-    "bars_label",
-    "chosen_models",
-    "chosen_players",
-    "compared_schemes",
-    "estimate",
-    "grey_roundings",
-    "player_rows",
-    "rounding_label",
-    "table_row",
-    "with_n_responses",
-]
+_ROUNDINGS = {"none": "as given", "interface": "rounded to the game's 11 values"}
 
 
 class EstimatorSettings(Group):
@@ -186,30 +166,13 @@ class ComparisonSettings(EstimateSettings, ResponseSettings):
     """What most questions to a comparison study take."""
 
 
+_OF_GAP = ("n_items", "n_responses", "gap_nats", "se_items_nats", "se_samples_nats")
+_PERPLEXITY = ("reference_loss_nats", "perplexity", "perplexity_lower", "perplexity_upper")
+_OF_ESTIMATE = (*_PERPLEXITY, "true_loss_nats", "true_gap_nats")
+_OF_WEIGHTS = ("pareto_k", "kl_nats", "n_required", "share_starved", "verdict")
 TABLE_COLUMNS = (
-    "player",
-    "rounding",
-    "estimator",
-    "generator",
-    "n_items",
-    "n_responses",
-    "gap_nats",
-    "se_items_nats",
-    "se_samples_nats",
-    "reference_loss_nats",
-    "perplexity",
-    "perplexity_lower",
-    "perplexity_upper",
-    "true_loss_nats",
-    "true_perplexity",
-    "true_gap_nats",
-    "true_perplexity_asked",
-    "error_nats",
-    "pareto_k",
-    "kl_nats",
-    "n_required",
-    "share_starved",
-    "verdict",
+    *("player", "rounding", "estimator", "generator", *_OF_GAP, *_PERPLEXITY),
+    *("true_loss_nats", "true_perplexity", "true_gap_nats", "true_perplexity_asked", "error_nats", *_OF_WEIGHTS),
 )
 """Columns of every perplexity-like table, in this order; an experiment may append its own."""
 
@@ -268,32 +231,18 @@ def estimate(settings: EstimateSettings, study: xr.Dataset, player: str, scheme:
 
 def table_row(result: PerplexityEstimate, generator: str) -> dict[str, Any]:
     """One row of a perplexity-like table (:data:`TABLE_COLUMNS`)."""
-    gap, weights = result.gap, result.gap.diagnostics
-    return {
+    gap = result.gap
+    parts = ((gap, _OF_GAP), (result, _OF_ESTIMATE), (gap.diagnostics, _OF_WEIGHTS))
+    row = {name: getattr(part, name) for part, names in parts for name in names} | {
         "player": result.player,
         "rounding": result.rounding,
         "estimator": gap.estimator,
         "generator": generator,
-        "n_items": gap.n_items,
-        "n_responses": gap.n_responses,
-        "gap_nats": gap.gap_nats,
-        "se_items_nats": gap.se_items_nats,
-        "se_samples_nats": gap.se_samples_nats,
-        "reference_loss_nats": result.reference_loss_nats,
-        "perplexity": result.perplexity,
-        "perplexity_lower": result.perplexity_lower,
-        "perplexity_upper": result.perplexity_upper,
-        "true_loss_nats": result.true_loss_nats,
         "true_perplexity": float(np.exp(result.true_loss_nats)),
-        "true_gap_nats": result.true_gap_nats,
         "true_perplexity_asked": float(np.exp(result.reference_loss_nats + result.true_gap_nats)),
         "error_nats": gap.gap_nats - result.true_gap_nats,
-        "pareto_k": weights.pareto_k,
-        "kl_nats": weights.kl_nats,
-        "n_required": weights.n_required,
-        "share_starved": weights.share_starved,
-        "verdict": weights.verdict,
     }
+    return {name: row[name] for name in TABLE_COLUMNS}
 
 
 def player_rows(table: pd.DataFrame) -> pd.DataFrame:
@@ -312,10 +261,8 @@ def player_rows(table: pd.DataFrame) -> pd.DataFrame:
 
 def rounding_label(name: str) -> str:
     """Say what a rounding does, for a reader who does not know its name."""
-    if name == "none":
-        return "as given"
-    if name == "interface":
-        return "rounded to the game's 11 values"
+    if name in _ROUNDINGS:
+        return _ROUNDINGS[name]
     return f"rounded to {len(SCHEMES[name].values)} values ({name})" if name in SCHEMES else f"rounded: {name}"
 
 

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from shannon_game.experiments.harness.result import ExperimentResult
 
-__all__ = ["comparison_exploration"]
-
 _LABELS = {
     "item": "item",
     "context": "context",

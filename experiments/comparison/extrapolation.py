@@ -1,4 +1,4 @@
-"""``+exp=extrapolation``: people's loss by a polynomial through models' scores and losses, and how far it is wrong.
+"""``+exp=perplexity vary=extrapolation``: people's loss by a polynomial through models' scores and losses.
 
 Shen et al. (2017, Estimation of gap between current language models and human performance) fit a polynomial to people's
 judgements of models of known loss, and read people's loss off where people's own text is judged. Here the judgement is
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import xarray as xr
@@ -21,14 +20,13 @@ from shannon_game.estimators.comparison import two_alternative_report
 from shannon_game.estimators.comparison.study_sources import TARGET_POSITION, response_references
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import HUMAN, item_positions
-from shannon_game.experiments.harness.figures import STYLE, new_figure, player_colours, player_label
+from shannon_game.experiments.harness.figures import new_figure, player_colours, player_label
 from shannon_game.experiments.harness.marks import light_grid, mark, named, titled
+from shannon_game.experiments.harness.plots import bars, styled
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import Seeded, rng_for, rows_of
 from shannon_game.experiments.harness.tables import table_variables
 from shannon_game.inference.settings import Count, Probability
-
-__all__ = ["EXTRAPOLATION_COLUMNS", "ExtrapolationSettings", "extrapolation", "extrapolation_figure"]
 
 Floats = NDArray[np.float64]
 
@@ -57,34 +55,7 @@ class ExtrapolationSettings(Seeded):
 
 @experiment(ExtrapolationSettings)
 def extrapolation(study: xr.Dataset, settings: ExtrapolationSettings) -> ExperimentResult:
-    """Extrapolate the loss of people, and of every model left out, from the scores of the (other) models.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A comparison study with at least two models.
-    settings : ExtrapolationSettings, optional
-        Or its fields by name.
-
-    Returns
-    -------
-    ExperimentResult
-        :data:`EXTRAPOLATION_COLUMNS`, a row a player and degree.
-
-    Raises
-    ------
-    InputError
-        If the models are too few for every degree, or nobody answered.
-
-    Examples
-    --------
-    >>> from shannon_game import extrapolation, simulated
-    >>> study = simulated(n_items=20, n_participants=8, vocab_size=300, n_candidates=40)
-    >>> extrapolation(study, n_replicates=50).table[["player", "degree"]].head(2)
-      player  degree
-    0  human       1
-    1  human       2
-    """
+    """Extrapolate the loss of people, and of every model left out, from the scores of the (other) models."""
     scores, losses, truth = _by_item(study)
     models = list(losses)
     if len(models) <= min(settings.degrees):
@@ -187,51 +158,47 @@ def _warnings(table: pd.DataFrame) -> tuple[str, ...]:
 
 
 def _summary(table: pd.DataFrame, interval: float) -> str:
-    lines = []
-    for row in rows_of(table):
-        truth = "" if np.isnan(row.true_loss_nats) else f"; true {row.true_loss_nats:.3f}, error {row.error_nats:+.3f}"
-        lines.append(
-            f"- {player_label(row.player)}, degree {row.degree} through {row.n_models} models"
-            f"{' (outside of their scores)' if row.outside else ''}: loss {row.loss_nats:.3f} "
-            f"[{row.lower_nats:.3f}, {row.upper_nats:.3f}]{truth}"
-        )
+    people = rows_of(table[table["player"] == HUMAN])
+    each = [f"{row.loss_nats:.3f} [{row.lower_nats:.3f}, {row.upper_nats:.3f}] (degree {row.degree})" for row in people]
+    known = people and np.isfinite(people[0].true_loss_nats)
+    truth = f"; in truth {people[0].true_loss_nats:.3f}" if known else ""
+    models = table[table["player"] != HUMAN]
+    left_out = (
+        f" Models left out are missed by {models['error_nats'].abs().mean():.3f} on average." if len(models) else ""
+    )
     return (
-        "Loss in nats a token, read off a polynomial through the mean ln p of models' answers and their losses, as "
-        f"Shen et al. (2017) did with judgements; a model's own row leaves it out. Intervals ({interval:.0%}) resample "
-        "items, and know nothing of the choice of the curve:\n\n" + "\n".join(lines)
+        "**People's loss, read off a polynomial through models' scores, is in nats per token "
+        f"{', '.join(each) or 'unknown'}"
+        f"{truth}.**{left_out} Intervals ({interval:.0%}) resample items, and know nothing of the choice of the curve."
     )
 
 
+@styled
 def extrapolation_figure(table: pd.DataFrame, points: pd.DataFrame, study_name: str = "") -> Figure:
     """Models' scores and losses, and what polynomials give people."""
     colours = player_colours([HUMAN, *points["model"]])
-    with mpl.rc_context(STYLE):
-        fig = new_figure(5.2, 3.6)
-        axes = fig.add_subplot()
-        for row in rows_of(points):
-            axes.plot(row.score_nats, row.loss_nats, "o", color=colours[row.model], markersize=6)
-        people = table[table["player"] == HUMAN]
-        # side by side, or one interval would hide the others
-        step = 0.02 * np.ptp([*points["score_nats"], *people["score_nats"]])
-        for k, (row, marker) in enumerate(zip(rows_of(people), "^vDs" * len(people), strict=False), start=1):
-            arms = [[max(row.loss_nats - row.lower_nats, 0)], [max(row.upper_nats - row.loss_nats, 0)]]
-            x = row.score_nats + k * step
-            axes.errorbar(x, row.loss_nats, yerr=arms, fmt=marker, color=colours[HUMAN], markersize=5)
-        truth = people["true_loss_nats"].iloc[0]
-        if np.isfinite(truth):
-            axes.plot(people["score_nats"].iloc[0], truth, "*", color=colours[HUMAN], markersize=10)
-        # an interval may run to any number
-        highest = max(points["loss_nats"].max(), people["upper_nats"].max(), np.nan_to_num(truth))
-        axes.set_ylim(0, min(1.1 * highest, 3 * points["loss_nats"].max()))
-        axes.set_xlabel("mean ln p of the answers, nats")
-        axes.set_ylabel("loss, nats a token")
-        light_grid(axes, "both")
-        handles = [mark(player_label(name), colours[name], "o") for name in points["model"]]
-        handles += [
-            mark(f"people, degree {d}", colours[HUMAN], m) for d, m in zip(people["degree"], "^vDs", strict=False)
-        ]
-        if np.isfinite(truth):
-            handles.append(mark("people, true", colours[HUMAN], "*"))
-        named(fig, handles, 3)
-        titled(fig, "People's loss, extrapolated from models", study_name)
+    fig = new_figure(5.2, 3.6)
+    axes = fig.add_subplot()
+    handles = []
+    for row in rows_of(points):
+        axes.plot(row.score_nats, row.loss_nats, "o", color=colours[row.model], markersize=6)
+        handles.append(mark(player_label(row.model), colours[row.model], "o"))
+    people = table[table["player"] == HUMAN]
+    # side by side, or one interval would hide the others
+    step = 0.02 * np.ptp([*points["score_nats"], *people["score_nats"]])
+    for k, (row, marker) in enumerate(zip(rows_of(people), "^vDs" * len(people), strict=False), start=1):
+        ends = [[row.lower_nats], [row.loss_nats], [row.upper_nats]]
+        bars(axes, [row.score_nats + k * step], *ends, marker=marker, color=colours[HUMAN], markersize=5, capsize=0)
+        handles.append(mark(f"people, degree {row.degree}", colours[HUMAN], marker))
+    truth = people["true_loss_nats"].iloc[0]
+    if np.isfinite(truth):
+        axes.plot(people["score_nats"].iloc[0], truth, "*", color=colours[HUMAN], markersize=10)
+        handles.append(mark("people, true", colours[HUMAN], "*"))
+    # an interval may run to any number
+    highest = max(points["loss_nats"].max(), people["upper_nats"].max(), np.nan_to_num(truth))
+    axes.set_ylim(0, min(1.1 * highest, 3 * points["loss_nats"].max()))
+    axes.set(xlabel="mean ln p of the answers, nats", ylabel="loss, nats per token")
+    light_grid(axes, "both")
+    named(fig, handles)
+    titled(fig, "People's loss, extrapolated from models", study_name)
     return fig

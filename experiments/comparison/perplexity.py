@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import xarray as xr
@@ -29,8 +28,8 @@ from shannon_game.experiments.comparison.estimates import (
     player_rows,
     table_row,
 )
+from shannon_game.experiments.harness.choice import choice
 from shannon_game.experiments.harness.figures import (
-    STYLE,
     TRUTH_ASKED,
     TRUTH_REFERENCE,
     Series,
@@ -39,11 +38,10 @@ from shannon_game.experiments.harness.figures import (
     player_label,
 )
 from shannon_game.experiments.harness.marks import named
+from shannon_game.experiments.harness.plots import styled
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rows_of
 from shannon_game.experiments.harness.tables import for_screen, table_variables
-
-__all__ = ["PerplexitySettings", "estimates_dataset", "perplexity", "perplexity_figure", "sampling_warnings"]
 
 _VERDICTS = {
     "too few": "too few responses an item for such a tail, which by itself makes the log-mean too low "
@@ -57,6 +55,13 @@ class PerplexitySettings(ComparisonSettings):
     """Settings of :func:`perplexity`."""
 
 
+_VARIED = {
+    name: f"shannon_game.experiments.comparison.{name}.{name}"
+    for name in ("rounding", "bootstrap", "sample_size", "token_classes", "extrapolation")
+}
+
+
+@choice("vary", "nothing", _VARIED)
 @experiment(PerplexitySettings)
 def perplexity(study: xr.Dataset, settings: PerplexitySettings) -> ExperimentResult:
     """Estimate every player's perplexity, unrounded and under one rounding (figures 4 and 9 of the paper).
@@ -65,8 +70,6 @@ def perplexity(study: xr.Dataset, settings: PerplexitySettings) -> ExperimentRes
     ----------
     study : xarray.Dataset
         A comparison study.
-    settings : PerplexitySettings, optional
-        Or its fields by name.
 
     Returns
     -------
@@ -196,31 +199,23 @@ def sampling_warnings(table: pd.DataFrame) -> tuple[str, ...]:
 
 
 def summary(table: pd.DataFrame) -> str:
-    """Say in words how far the estimates are from the truth, where it is known."""
-    lines = []
-    for row in rows_of(table):
-        name = f"**{player_label(row.player)}**, rounding {row.rounding}"
-        estimate_text = (
-            f"{name}: perplexity {row.perplexity:.1f} [{row.perplexity_lower:.1f}, {row.perplexity_upper:.1f}]"
-        )
-        if np.isnan(row.true_gap_nats):
-            lines.append(f"- {estimate_text}; the truth is not known.")
-            continue
-        off = row.error_nats
-        direction = "exact" if abs(off) < 5e-7 else f"{abs(off):.3f} nats too {'high' if off > 0 else 'low'}"
-        lines.append(
-            f"- {estimate_text}; the gap to {row.generator} is {row.gap_nats:.3f} nats, "
-            f"in truth {row.true_gap_nats:.3f} on the same items: {direction}."
-        )
+    """Say every player's perplexity, and how far the estimates are from the truth, where it is known."""
+    said, errors = [], []
+    for row in rows_of(table[table["rounding"] == table["rounding"].iloc[0]]):
+        name = player_label(row.player)
+        said.append(f"{name} {row.perplexity:.1f} [{row.perplexity_lower:.1f}, {row.perplexity_upper:.1f}]")
+        if np.isfinite(row.error_nats):
+            off = abs(row.error_nats)
+            direction = "exact" if off < 5e-7 else f"{off:.3f} nats too {'high' if row.error_nats > 0 else 'low'}"
+            errors.append(f"{name} {direction}")
     what = "Intervals are of chance alone: an estimator's own error is what stands beside the truth."
     if set(table["estimator"]) & set(ESTIMATORS):
         what = (
-            "Equation 5 errs in two directions: too low where few responses meet a heavy tail, too high where reports "
-            "are rounded or noisy. The interval shows neither."
+            "Equation 5 errs in two directions, which the intervals do not show: too low where few responses meet a "
+            "heavy tail, too high where reports are rounded or noisy."
         )
-    known = bool(np.isfinite(table.loc[table["player"] == HUMAN, "true_gap_nats"]).any())
-    truth = "This study is simulated, so the humans' true loss is known too.\n\n" if known else ""
-    return f"{truth}{what}\n\n" + "\n".join(lines)
+    truth = f" Beside the truth the gaps are: {', '.join(errors)}." if errors else " The truth is not known."
+    return f"**Perplexity, rounding {table['rounding'].iloc[0]}: {', '.join(said)}.**{truth} {what}"
 
 
 def _rounded_already(table: pd.DataFrame) -> pd.Series[bool]:
@@ -239,6 +234,7 @@ def _said_once(rows: pd.DataFrame) -> tuple[str, ...]:
     return (f"People's reports are on the grid {grids} already: rounding changes none of them.",) if grids else ()
 
 
+@styled
 def perplexity_figure(table: pd.DataFrame, study_name: str = "", estimator: EstimatorSettings | None = None) -> Figure:
     """Estimates with bars and truths, one line a player and rounding, on a log axis."""
     rows = player_rows(table[~_rounded_already(table)])
@@ -247,14 +243,13 @@ def perplexity_figure(table: pd.DataFrame, study_name: str = "", estimator: Esti
         Series("true_perplexity_asked", marker="|", size=13, alpha=0.55, label=TRUTH_ASKED),
         Series("true_perplexity", marker="*", size=9, label=TRUTH_REFERENCE),
     )
-    with mpl.rc_context(STYLE):
-        fig = new_figure(6.8, 1.5 + 0.3 * len(table))
-        axes = fig.add_subplot()
-        forest(axes, rows, [shown, *truths], scale="log")
-        grey_roundings(axes)
-        axes.set_xlabel("perplexity per token (log scale)")
-        name = (estimator or EstimatorSettings()).name
-        axes.set_title(f"Perplexity as players of the comparison game ({study_name}; estimator {name})")
-        rounded = [shown.handle(hollow=True, label="... of rounded reports")] if rows["hollow"].any() else []
-        named(fig, [shown.handle(), *rounded, *(each.handle() for each in truths if each.is_in(rows))], 2)
+    fig = new_figure(6.8, 1.5 + 0.3 * len(table))
+    axes = fig.add_subplot()
+    forest(axes, rows, [shown, *truths], scale="log")
+    grey_roundings(axes)
+    axes.set_xlabel("perplexity per token (log scale)")
+    name = (estimator or EstimatorSettings()).name
+    axes.set_title(f"Perplexity as players of the comparison game ({study_name}; estimator {name})")
+    rounded = [shown.handle(hollow=True, label="... of rounded reports")] if rows["hollow"].any() else []
+    named(fig, [shown.handle(), *rounded, *(each.handle() for each in truths if each.is_in(rows))], 2)
     return fig

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import xarray as xr
@@ -13,16 +12,13 @@ from shannon_game.estimators.comparison.study_sources import TARGET_POSITION
 from shannon_game.estimators.documents import crossed_slope
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.estimators.layout import item_positions
-from shannon_game.experiments.harness.figures import STYLE, new_figure
+from shannon_game.experiments.harness.figures import new_figure
 from shannon_game.experiments.harness.marks import light_grid, number_ticks, titled
+from shannon_game.experiments.harness.plots import styled
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rows_of
 from shannon_game.experiments.harness.tables import table_variables
 from shannon_game.inference.settings import Count, Probability, Settings
-
-__all__ = ["PRACTICE_COLUMNS", "PracticeSettings", "practice", "practice_answers", "practice_figure"]
-
-Floats = NDArray[np.float64]
 
 PRACTICE_COLUMNS = (
     *("answers", "slope_nats", "se_nats", "lower_nats", "upper_nats", "n_responses", "n_participants"),
@@ -64,8 +60,6 @@ def practice(study: xr.Dataset, settings: PracticeSettings) -> ExperimentResult:
     ----------
     study : xarray.Dataset
         A comparison study.
-    settings : PracticeSettings, optional
-        Or its fields by name.
 
     Returns
     -------
@@ -180,48 +174,46 @@ def _warnings(table: pd.DataFrame) -> tuple[str, ...]:
 
 
 def _summary(table: pd.DataFrame, interval: float, against: str) -> str:
-    lines = []
-    for row in rows_of(table):
-        what = "all answers" if row.answers == "all" else "answers to the same questions"
-        lines.append(
-            f"- {what}: ln p changes by {row.slope_nats:+.4f} [{row.lower_nats:+.4f}, {row.upper_nats:+.4f}] nats; "
-            f"mean of first quarters {row.first_quarter_nats:.3f}, of last {row.last_quarter_nats:.3f}"
-        )
+    names = {"all": "all answers", "the same questions": "answers to the same questions"}
+    said = [
+        f"{row.slope_nats:+.4f} [{row.lower_nats:+.4f}, {row.upper_nats:+.4f}] nats in {names[row.answers]}"
+        for row in rows_of(table)
+    ]
     first = table.iloc[0]
     what = "the number of answers" if against == "order" else against
     return (
-        f"What ln p of the token of the text grows by when {what} doubles, in {first['n_responses']:,} "
-        f"answers of {first['n_participants']} people (their own levels taken out; intervals hold {interval:.0%}, "
-        "clustered over people and questions):\n\n" + "\n".join(lines)
+        f"**ln p of the token of the text changes by {', '.join(said)} when {what} doubles.** These are "
+        f"{first['n_responses']:,} answers of {first['n_participants']} people, with participant fixed effects "
+        f"removed; intervals hold {interval:.0%}, clustered over people and questions. The mean of first quarters is "
+        f"{first['first_quarter_nats']:.3f} nats, of last ones {first['last_quarter_nats']:.3f}."
     )
 
 
+@styled
 def practice_figure(answers: pd.DataFrame, study_name: str, settings: PracticeSettings) -> Figure:
     """Mean of the answers by their number, or another variable, less the levels of people, and of questions, too."""
     edges = np.unique(np.quantile(answers["x"], np.linspace(0, 1, settings.bins + 1)).round())
     bins = np.clip(np.searchsorted(edges, answers["x"], side="right") - 1, 0, max(edges.size - 2, 0))
     by_person = answers["log_score"] - answers.groupby("participant")["log_score"].transform("mean")
     by_question = by_person - by_person.groupby(answers["item"]).transform("mean")
-    with mpl.rc_context(STYLE):
-        fig = new_figure(5.6, 3.6)
-        axes = fig.add_subplot()
-        middle = answers["x"].groupby(bins).mean()
-        shown = ((by_person, "black", "less the person's mean"), (by_question, "#D55E00", "less the question's, too"))
-        for values, colour, name in shown:
-            means, errors = values.groupby(bins).mean(), values.groupby(bins).sem()
-            axes.errorbar(middle, means, yerr=errors, fmt="o-", markersize=3.5, linewidth=1, color=colour, label=name)
-        axes.axhline(0, color="0.55", linewidth=0.8)
-        axes.set_xscale("log", base=2)
-        number_ticks(
-            axes.xaxis, [each for each in 2.0 ** np.arange(25) if middle.min() / 2 <= each <= middle.max() * 2]
-        )
-        what = "answer number" if settings.against == "order" else settings.against
-        axes.set_xlabel(f"{what} (log scale)")
-        axes.set_ylabel("ln p of the token of the text, nats")
-        light_grid(axes, "y")
-        axes.legend(loc="best")
-        question = "as they go on" if settings.against == "order" else f"with {what}"
-        titled(fig, f"Do answers get better {question}?", study_name)
+    fig = new_figure(5.6, 3.6)
+    axes = fig.add_subplot()
+    middle = answers["x"].groupby(bins).mean()
+    shown = ((by_person, "black", "less the person's mean"), (by_question, "#D55E00", "less the question's, too"))
+    for values, colour, name in shown:
+        means, errors = values.groupby(bins).mean(), values.groupby(bins).sem()
+        axes.errorbar(middle, means, yerr=errors, fmt="o-", markersize=3.5, linewidth=1, color=colour, label=name)
+    axes.axhline(0, color="0.55", linewidth=0.8)
+    axes.set_xscale("log", base=2)
+    powers = 2.0 ** np.arange(25)
+    number_ticks(axes.xaxis, powers[(middle.min() / 2 <= powers) & (powers <= middle.max() * 2)])
+    what = "answer number" if settings.against == "order" else settings.against
+    axes.set(xlabel=f"{what} (log scale)", ylabel="ln p of the token of the text, nats")
+    light_grid(axes, "y")
+    axes.legend(loc="best")
+    titled(
+        fig, f"Do answers get better {'as they go on' if settings.against == 'order' else f'with {what}'}?", study_name
+    )
     return fig
 
 

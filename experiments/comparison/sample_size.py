@@ -1,4 +1,4 @@
-"""Error of the loss against the number of candidates (figure 3 of the paper) and the player's distance."""
+"""``+exp=perplexity vary=sample_size``: error of the loss by number of candidates (figure 3) and distance."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import xarray as xr
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
@@ -24,13 +25,12 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import HUMAN
 from shannon_game.estimators.perplexity import perplexity_of_loss
 from shannon_game.experiments.comparison.estimates import EstimateSettings, RoundingSettings, chosen_players
-from shannon_game.experiments.harness.figures import STYLE, new_figure, player_colours, player_label
-from shannon_game.experiments.harness.marks import curve, light_grid, mark, number_ticks
+from shannon_game.experiments.harness.figures import new_figure, player_colours, player_label
+from shannon_game.experiments.harness.marks import curve, light_grid, mark, number_ticks, titled
+from shannon_game.experiments.harness.plots import styled
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rng_for, rows_of
 from shannon_game.inference.settings import Count, Counts, Probability
-
-__all__ = ["SampleSizeSettings", "bias_by_kl_figure", "sample_size", "sample_size_figure"]
 
 _MARKERS = ("o", "s", "D", "^", "v", "P", "X")
 
@@ -50,35 +50,7 @@ class SampleSizeSettings(EstimateSettings):
 
 @experiment(SampleSizeSettings)
 def sample_size(study: xr.Dataset, settings: SampleSizeSettings) -> ExperimentResult:
-    """Estimate the gap of every player whose probabilities are known from n candidates, at every n.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A comparison study.
-    settings : SampleSizeSettings, optional
-        Or its fields by name.
-
-    Returns
-    -------
-    ExperimentResult
-        One row a player and n.
-
-    Raises
-    ------
-    InputError
-        If `players` names people of whom no probabilities are known, `generator` a model that drew no candidates, or
-        no reference item passes the study's filter.
-
-    Examples
-    --------
-    >>> from shannon_game import sample_size, simulated
-    >>> study = simulated(n_items=12, n_reference_items=30, vocab_size=300, n_candidates=40, n_participants=8)
-    >>> sample_size(study, players="lm-weak", n=[1, 40]).table[["n", "error_nats"]].round(2)
-        n  error_nats
-    0   1       -1.66
-    1  40       -0.59
-    """
+    """Estimate the gap of every player whose probabilities are known from n candidates, one row a player and n."""
     sampler = study.attrs["generator"]
     if settings.generator.name not in (None, sampler):
         raise InputError(
@@ -189,89 +161,68 @@ def _players_with_truth(study: xr.Dataset, players: Sequence[str] | None, sample
 
 
 def summary(table: pd.DataFrame) -> str:
-    """Say how large the error is at each n."""
-    lines = []
-    for player, rows in table.groupby("player", sort=False):
-        steps = ", ".join(f"n = {row.n}: {row.error_nats:+.3f}" for row in rows_of(rows))
-        lines.append(
-            f"- **{player_label(str(player))}** (true gap {rows['true_gap_nats'].iloc[0]:.3f} nats), error: {steps}"
-        )
+    """Say how large the error is at the largest n."""
+    most = table[table["n"] == table["n"].max()]
+    pairs = zip(most["player"], most["error_nats"], strict=True)
+    said = ", ".join(f"{player_label(player)} {error:+.3f}" for player, error in pairs)
     first = table.iloc[0]
     return (
-        f"Mean error in nats over {first['n_repeats']} repeats on {first['n_items']} items, candidates drawn with "
-        f"replacement from those stored of {first['generator']}. Beyond the number stored the error no longer "
-        "shrinks: the tokens that were never drawn are missing for good.\n\n" + "\n".join(lines)
+        f"**With {table['n'].max()} candidates per item the mean error in nats is: {said}.** It is the mean over "
+        f"{first['n_repeats']} repeats on {first['n_items']} items, candidates drawn with replacement from those "
+        f"stored of {first['generator']}. Beyond the number stored the error no longer shrinks: tokens never drawn "
+        "stay missing."
     )
 
 
+@styled
 def sample_size_figure(table: pd.DataFrame, study_name: str = "", interval: float = 0.9) -> Figure:
     """Mean error with its band over repeats, against n."""
-    players = list(dict.fromkeys(table["player"]))
-    colours = player_colours(players)
-    with mpl.rc_context(STYLE):
-        fig = new_figure(6.2, 3.9)
-        axes = fig.add_subplot()
-        axes.axhline(0, color="0.5", linewidth=0.8, linestyle="--")
-        for player in players:
-            rows = table[table["player"] == player]
-            quantiles = rows[["error_lower_nats", "error_nats", "error_upper_nats"]].to_numpy().T
-            look = {"marker": "o", "markersize": 4.5, "label": player_label(player)}
-            curve(axes, rows["n"], quantiles, colours[player], alpha=0.2, **look)
-        axes.set_xscale("log")
-        sizes = sorted(set(table["n"]))
-        number_ticks(axes.xaxis, sizes)
-        light_grid(axes, "y")
-        axes.set_xlabel("candidates an item, n (log scale)")
-        axes.set_ylabel("estimated \N{MINUS SIGN} true loss (nats per token)")
-        first = table.iloc[0]
-        axes.set_title(
-            f"Error of the estimate ({study_name}, generator {player_label(str(first['generator']))}, "
-            f"{first['n_items']} items)"
-        )
-        axes.legend(
-            title=f"mean and central {interval:.0%} of {first['n_repeats']} repeats",
-            loc="lower right",
-        )
+    fig = new_figure(6.2, 3.9)
+    axes = _error_axes(fig)
+    for player, colour in player_colours(list(dict.fromkeys(table["player"]))).items():
+        rows = table[table["player"] == player]
+        quantiles = rows[["error_lower_nats", "error_nats", "error_upper_nats"]].to_numpy().T
+        look = {"marker": "o", "markersize": 4.5, "label": player_label(player)}
+        curve(axes, rows["n"], quantiles, colour, alpha=0.2, **look)
+    axes.set_xscale("log")
+    number_ticks(axes.xaxis, sorted(set(table["n"])))
+    axes.set_xlabel("candidates per item, n (log scale)")
+    first = table.iloc[0]
+    generator = player_label(str(first["generator"]))
+    titled(fig, "Error of the estimate", f"{study_name}, generator {generator}, {first['n_items']} items")
+    axes.legend(title=f"mean and central {interval:.0%} of {first['n_repeats']} repeats", loc="lower right")
     return fig
 
 
+@styled
 def bias_by_kl_figure(table: pd.DataFrame, title: str) -> Figure:
     """Error of every player against its divergence from the generator, one line a number of candidates."""
     sizes = sorted(set(table["n"]))
     shades = dict(zip(sizes, mpl.colormaps["viridis"](np.linspace(0.9, 0.05, len(sizes))), strict=True))
     markers = dict(zip(dict.fromkeys(table["player"]), _MARKERS * len(table), strict=False))
-    with mpl.rc_context(STYLE):
-        fig = new_figure(7.2, 3.9)
-        axes = fig.add_subplot()
-        axes.axhline(0, color="0.5", linewidth=0.8, linestyle="--")
-        for n, shade in shades.items():
-            trend = table[table["n"] == n].sort_values("kl_nats")
-            # a guide for the eye: neighbours may be different players
-            axes.plot(trend["kl_nats"], trend["error_nats"], color=shade, linewidth=0.8, alpha=0.5)
-            for player, rows in trend.groupby("player", sort=False):
-                axes.plot(
-                    rows["kl_nats"],
-                    rows["error_nats"],
-                    color=shade,
-                    marker=markers[player],
-                    markersize=5.5,
-                    markeredgecolor="white",
-                    markeredgewidth=0.4,
-                    linestyle="none",
-                )
-        light_grid(axes, "y")
-        axes.set_xlim(left=0)
-        exact = "" if bool(table["kl_is_exact"].astype(bool).all()) else ", estimated from all candidates"
-        axes.set_xlabel(f"KL(player \N{PARALLEL TO} generator), mean over items (nats{exact})")
-        axes.set_ylabel("estimated \N{MINUS SIGN} true loss (nats per token)")
-        axes.set_title(title)
-        by_size = [mark(f"{n:g}", shade, linewidth=3) for n, shade in shades.items()]
-        by_player = [mark(player_label(str(player)), marker=marker) for player, marker in markers.items()]
-        first = axes.legend(
-            handles=by_size, title="candidates an item", loc="upper left", bbox_to_anchor=(1.01, 1), alignment="left"
-        )
-        axes.add_artist(first)
-        # beside the axes, where its title would be cut
-        first.set_clip_on(False)
-        axes.legend(handles=by_player, title="player", loc="lower left", bbox_to_anchor=(1.01, 0), alignment="left")
+    fig = new_figure(7.2, 3.9)
+    axes = _error_axes(fig)
+    look: dict[str, Any] = {"markersize": 5.5, "markeredgecolor": "white", "markeredgewidth": 0.4, "linestyle": "none"}
+    for n, shade in shades.items():
+        trend = table[table["n"] == n].sort_values("kl_nats")
+        # a guide for the eye: neighbours may be different players
+        axes.plot(trend["kl_nats"], trend["error_nats"], color=shade, linewidth=0.8, alpha=0.5)
+        for row in rows_of(trend):
+            axes.plot(row.kl_nats, row.error_nats, color=shade, marker=markers[row.player], **look)
+    axes.set_xlim(left=0)
+    exact = "" if bool(table["kl_is_exact"].astype(bool).all()) else ", estimated from all candidates"
+    axes.set_xlabel(f"KL(player \N{PARALLEL TO} generator), mean over items (nats{exact})")
+    titled(fig, title)
+    by_size = [mark(f"n = {n:g}", shade, linewidth=3) for n, shade in shades.items()]
+    by_player = [mark(player_label(str(player)), marker=marker) for player, marker in markers.items()]
+    fig.legend(handles=[*by_size, *by_player], loc="outside right center")
     return fig
+
+
+def _error_axes(fig: Figure) -> Axes:
+    """Axes of errors, with a line where there is none."""
+    axes = fig.add_subplot()
+    axes.axhline(0, color="0.5", linewidth=0.8, linestyle="--")
+    light_grid(axes, "y")
+    axes.set_ylabel("estimated \N{MINUS SIGN} true loss (nats per token)")
+    return axes

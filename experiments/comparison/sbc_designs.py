@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from shannon_game.experiments.comparison.sbc import SbcSettings
     from shannon_game.inference.posterior.sbc import SbcModel
 
-__all__ = ["calibration", "calibration_beta", "reports"]
-
 
 def calibration(study: xr.Dataset, settings: SbcSettings, family: str = "llo") -> SbcModel:
     """Calibration curves that are linear in log-odds."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import xarray as xr
@@ -17,13 +16,12 @@ from shannon_game.estimators.comparison import (
     study_pool,
 )
 from shannon_game.experiments.comparison.estimates import RoundingSettings
-from shannon_game.experiments.harness.figures import STYLE, new_figure
+from shannon_game.experiments.harness.figures import new_figure
 from shannon_game.experiments.harness.marks import light_grid, titled
+from shannon_game.experiments.harness.plots import styled
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.tables import table_variables
 from shannon_game.inference.settings import Positive, Probability, Settings
-
-__all__ = ["SHARED_BELIEF_COLUMNS", "SharedBeliefSettings", "shared_belief", "shared_belief_figure"]
 
 Floats = NDArray[np.float64]
 
@@ -61,8 +59,6 @@ def shared_belief(study: xr.Dataset, settings: SharedBeliefSettings) -> Experime
     ----------
     study : xarray.Dataset
         A comparison study in which people compared two tokens or more of an item with its target.
-    settings : SharedBeliefSettings, optional
-        Or its fields by name.
 
     Returns
     -------
@@ -117,34 +113,30 @@ def _summary(found: PrivateBelief, interval: float, source: str) -> str:
     )
     return (
         f"{differ} The mean loss of people one by one is that of the shared belief, or up to "
-        f"{found.loss_most_nats:.2f} nats more.\n\n{found.n_participants} people compared two tokens or more of one "
+        f"{found.loss_most_nats:.2f} nats more. {found.n_participants} people compared two tokens or more of one "
         f"item {found.n_repeated:,} times. The variance between people of ln h of a token is {found.variance:.2f} "
         f"[{found.lower:.2f}, {found.upper:.2f}] square nats ({interval:.0%}; {scale})."
     )
 
 
+@styled
 def shared_belief_figure(found: PrivateBelief, study_name: str) -> Figure:
     """What one person reports of two tokens of an item, beside what two people report."""
     own, others = _pairs(found)
     # as many of two people, who are many more
     others = others[:: max(1, len(others) // max(len(own), 1))]
     limit = float(np.quantile(np.abs(own), 0.99)) if own.size else 1.0
-    with mpl.rc_context(STYLE):
-        fig = new_figure(6.2, 3.6)
-        grid = fig.subplots(1, 2, sharex=True, sharey=True)
-        for axes, pairs, title in zip(grid, (own, others), ("one person", "two people"), strict=True):
-            axes.plot(*pairs.T, "o", markersize=3, alpha=0.3, color="black", markeredgewidth=0)
-            slope = float(np.sum(pairs[:, 0] * pairs[:, 1]) / max(np.sum(pairs[:, 0] ** 2), 1e-9))
-            ends = np.array([-limit, limit])
-            axes.plot(ends, slope * ends, color="#D55E00", linewidth=1.5)
-            axes.set_title(f"{title}: correlation {slope:+.2f}", loc="left", fontsize=9)
-            axes.set_xlim(-limit, limit)
-            axes.set_ylim(-limit, limit)
-            axes.set_aspect("equal")
-            axes.set_xlabel("report on one token (nats)")
-            light_grid(axes, "both")
-        grid[0].set_ylabel("report on another token (nats)")
-        titled(fig, "Reports on two tokens of an item, less those of other people", study_name)
+    fig = new_figure(6.2, 3.6)
+    grid = fig.subplots(1, 2, sharex=True, sharey=True)
+    for axes, pairs, title in zip(grid, (own, others), ("one person", "two people"), strict=True):
+        axes.plot(*pairs.T, "o", markersize=3, alpha=0.3, color="black", markeredgewidth=0)
+        slope = float(np.sum(pairs[:, 0] * pairs[:, 1]) / max(np.sum(pairs[:, 0] ** 2), 1e-9))
+        axes.axline((0, 0), slope=slope, color="#D55E00", linewidth=1.5)
+        axes.set_title(f"{title}: correlation {slope:+.2f}", loc="left", fontsize=9)
+        axes.set(xlim=(-limit, limit), ylim=(-limit, limit), aspect="equal", xlabel="report on one token (nats)")
+        light_grid(axes, "both")
+    grid[0].set_ylabel("report on another token (nats)")
+    titled(fig, "Reports on two tokens of an item, less those of other people", study_name)
     return fig
 
 

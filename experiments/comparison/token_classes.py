@@ -1,11 +1,10 @@
-"""``+exp=token_classes``: where a player loses, by class of token, length of the context and frequency of the token."""
+"""``+exp=perplexity vary=token_classes``: the gap by class of token, its frequency, length of context."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import xarray as xr
@@ -23,15 +22,13 @@ from shannon_game.experiments.comparison.estimates import (
     asked_for,
     chosen_players,
 )
-from shannon_game.experiments.harness.figures import STYLE, new_figure, player_colours, player_label
-from shannon_game.experiments.harness.marks import light_grid, titled
+from shannon_game.experiments.harness.figures import Series, forest, new_figure, player_colours, player_label
+from shannon_game.experiments.harness.marks import light_grid, mark, named, titled
+from shannon_game.experiments.harness.plots import styled
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
-from shannon_game.experiments.harness.settings import rows_of
 from shannon_game.experiments.harness.tables import table_variables
 from shannon_game.inference.progress import counted
 from shannon_game.inference.settings import Count
-
-__all__ = ["FACTORS", "TokenClassesSettings", "class_table", "item_levels", "token_classes", "token_classes_figure"]
 
 FACTORS = ("class", "context", "frequency")
 """Class of the target; words of the context; how often the target is a target of the study."""
@@ -56,39 +53,10 @@ class TokenClassesSettings(ComparisonSettings):
 
 @experiment(TokenClassesSettings)
 def token_classes(study: xr.Dataset, settings: TokenClassesSettings) -> ExperimentResult:
-    """Split every player's gap by what is asked for.
+    """Split every player's gap by what is asked for, one row a factor, level and player.
 
     An item's gap by equation 5 is rough, and too low with few responses; means over a class of items inherit that. The
     contributions of the classes of one factor sum to the player's gap.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A comparison study.
-    settings : TokenClassesSettings, optional
-        Or its fields by name.
-
-    Returns
-    -------
-    ExperimentResult
-        One row a factor, level and player.
-
-    Raises
-    ------
-    InputError
-        If a player is not in the study, or nobody answered an item.
-
-    Examples
-    --------
-    >>> from shannon_game import simulated, token_classes
-    >>> study = simulated(n_items=12, n_reference_items=30, vocab_size=300, n_candidates=40, n_participants=8)
-    >>> found = token_classes(study, players="lm-weak").table
-    >>> found.loc[found["factor"] == "class", ["level", "n_items"]].reset_index(drop=True)
-              level  n_items
-    0          word        9
-    1       capital        1
-    2  continuation        1
-    3        number        1
     """
     study, _ = asked_for(study, settings)
     players = chosen_players(study, settings.players)
@@ -177,53 +145,46 @@ def _mean_and_se(values: NDArray[np.float64]) -> tuple[float, float]:
 
 def summary(table: pd.DataFrame) -> str:
     """Say which class of token carries most of each player's gap."""
-    lines = []
+    said = []
     for player, rows in table[table["factor"] == "class"].groupby("player", sort=False):
-        shown = rows.sort_values("contribution_nats", ascending=False)
-        said = ", ".join(
-            f"{row.level} {row.contribution_nats:+.2f} ({counted(row.n_items, 'item')})" for row in rows_of(shown)
-        )
-        lines.append(f"- **{player_label(str(player))}**, {rows['contribution_nats'].sum():.3f} nats in all: {said}.")
+        most = rows.sort_values("contribution_nats", ascending=False).iloc[0]
+        own = f"{most['level']} {most['contribution_nats']:+.2f} ({counted(int(most['n_items']), 'item')})"
+        said.append(f"{player_label(str(player))} {rows['contribution_nats'].sum():.3f}, most by {own}")
     return (
-        "What each class of target token contributes to the gap, in nats; the contributions sum to the gap. A class of "
-        "few items has a rough mean, and an item's gap by equation 5 is too low where it has few responses.\n\n"
-        + "\n".join(lines)
+        f"**Gaps in nats, and the class of target that contributes most: {'; '.join(said)}.** The contributions of all "
+        "classes sum to the gap. A class of few items has a rough mean, and an item's gap by equation 5 is too low "
+        "where it has few responses."
     )
 
 
+@styled
 def token_classes_figure(table: pd.DataFrame, study_name: str = "") -> Figure:
     """Draw mean gaps with two standard errors, a panel a factor, a colour a player; crosses are exact gaps."""
-    players = list(dict.fromkeys(table["player"]))
-    palette = player_colours(players)
+    palette = player_colours(list(dict.fromkeys(table["player"])))
     factors = list(dict.fromkeys(table["factor"]))
     heights = [table.loc[table["factor"] == factor, "level"].nunique() for factor in factors]
-    with mpl.rc_context(STYLE):
-        fig = new_figure(6.8, 1.0 + 0.42 * sum(heights))
-        axes = fig.subplots(len(factors), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
-        for ax, factor in zip(axes, factors, strict=True):
-            own = table[table["factor"] == factor]
-            order = list(dict.fromkeys(own["level"]))
-            n_items = own.groupby("level")["n_items"].max()
-            for number, player in enumerate(players):
-                rows = own[own["player"] == player]
-                y = (
-                    np.array([-order.index(level) for level in rows["level"]])
-                    + 0.22
-                    - 0.44 * number / max(len(players) - 1, 1)
-                )
-                wide = 2 * rows["se_items_nats"].fillna(0)
-                label = player_label(player) if ax is axes[0] else None
-                ax.errorbar(
-                    rows["gap_nats"], y, xerr=wide, fmt="o", markersize=4, capsize=2, color=palette[player], label=label
-                )
-                ax.plot(rows["true_gap_nats"], y, linestyle="", marker="x", markersize=5, color=palette[player])
-            ax.axvline(0, color="0.55", linewidth=0.8)
-            ax.set_yticks([-at for at in range(len(order))], [f"{level} ({n_items[level]})" for level in order])
-            ax.set_ylabel(factor)
-            light_grid(ax, "x")
-        axes[-1].set_xlabel(
-            "gap to the generator, nats\n(bars: two standard errors over items; crosses: exact; in brackets: items)"
-        )
-        titled(fig, "Where players lose, by what was asked for", study_name)
-        fig.legend(loc="outside lower center", ncols=4)
+    offsets = np.linspace(0.22, -0.22, len(palette)) if len(palette) > 1 else [0.22]
+    fig = new_figure(6.8, 1.0 + 0.42 * sum(heights))
+    panels = fig.subplots(len(factors), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
+    for axes, factor in zip(panels, factors, strict=True):
+        own = table[table["factor"] == factor]
+        n_items = own.groupby("level", sort=False)["n_items"].max()
+        rows = pd.DataFrame({"label": [f"{level} ({n})" for level, n in n_items.items()]}, index=n_items.index)
+        series = []
+        for (player, colour), offset in zip(palette.items(), offsets, strict=True):
+            mine = own[own["player"] == player].set_index("level")
+            gap, wide = mine["gap_nats"], 2 * mine["se_items_nats"].fillna(0)
+            ends = {f"{player} gap": gap, f"{player} low": gap - wide, f"{player} high": gap + wide}
+            rows = rows.join(pd.DataFrame(ends | {f"{player} true": mine["true_gap_nats"]}))
+            look = {"colour": colour, "offset": offset, "size": 4, "capsize": 2}
+            series += [Series(*ends, **look), Series(f"{player} true", marker="x", **look)]
+        forest(axes, rows, series)
+        axes.axvline(0, color="0.55", linewidth=0.8)
+        axes.set_ylabel(factor)
+        light_grid(axes, "x")
+    panels[-1].set_xlabel(
+        "gap to the generator, nats\n(bars: two standard errors over items; crosses: exact; in brackets: items)"
+    )
+    titled(fig, "Where players lose, by what was asked for", study_name)
+    named(fig, [mark(player_label(player), colour, "o") for player, colour in palette.items()], 4)
     return fig

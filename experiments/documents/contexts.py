@@ -10,27 +10,13 @@ import numpy as np
 
 from shannon_game.estimators.errors import InputError
 
-__all__ = ["Cut", "Start", "cut_contexts"]
-
 Start = Literal["document", "anywhere"]
 """Where contexts begin: with their document, or at most the longest context before a cut anywhere in it."""
 
 
 @dataclass(frozen=True)
 class Cut:
-    """One context and its true next token.
-
-    Parameters
-    ----------
-    document : int
-        Position of the document.
-    position : int
-        Position of the next token in the document.
-    context : tuple of int
-        Tokens before it.
-    target : int
-        The next token.
-    """
+    """One context and its true next token, with the positions of its document and, in it, of that token."""
 
     document: int
     position: int

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import xarray as xr
@@ -13,13 +12,12 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from pydantic import Field
 
-from shannon_game.estimators.documents import corpus_scores, unit_loss
+from shannon_game.estimators.documents import ClusteredMean, corpus_scores, unit_loss
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.perplexity import perplexity_of_loss
 from shannon_game.experiments.documents.corpus_splits import split_contrasts, split_summary
 from shannon_game.experiments.documents.scored import Scored, of_shared_text, score_texts
 from shannon_game.experiments.harness.figures import (
-    STYLE,
     Series,
     finite_range,
     forest,
@@ -35,49 +33,39 @@ from shannon_game.experiments.harness.language_models import (
     open_work,
 )
 from shannon_game.experiments.harness.marks import light_grid, titled
+from shannon_game.experiments.harness.plots import styled
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
-from shannon_game.experiments.harness.settings import Seeded, rng_for
+from shannon_game.experiments.harness.settings import Seeded, rng_for, rows_of
 from shannon_game.inference.lm.loading import load_language_model
 from shannon_game.inference.settings import Count
 from shannon_game.inference.store.keys import result_key
 
-__all__ = ["TABLE_COLUMNS", "CorpusSettings", "corpus", "corpus_figure"]
-
 AtLeastTwo = Annotated[int, Field(ge=2)]
 
+PANELS = {
+    "perplexity": "perplexity,\nexp of the mean loss",
+    "mean_sequence_perplexity": "perplexity,\nmean over documents",
+    "top1_accuracy": "top-1 accuracy",
+}
+"""Numbers that the figure shows, and their labels."""
+_PER_UNIT = ("loss_nats_per_word", "bits_per_word", "loss_nats_per_character", "bits_per_character")
 TABLE_COLUMNS = (
-    "model",
-    "split",
-    "n_documents",
-    "n_tokens",
-    "loss_nats",
-    "loss_se_nats",
-    "perplexity",
-    "perplexity_lower",
-    "perplexity_upper",
-    "mean_sequence_perplexity",
-    "mean_sequence_perplexity_lower",
-    "mean_sequence_perplexity_upper",
-    "top1_accuracy",
-    "top1_accuracy_lower",
-    "top1_accuracy_upper",
-    "bits_per_byte",
-    "bos",
-    "window",
-    "stride",
-    "n_words",
-    "n_characters",
-    "n_bytes",
-    "bits_per_token",
-    "loss_nats_per_word",
-    "bits_per_word",
-    "loss_nats_per_character",
-    "bits_per_character",
-    "bits_per_character_se",
-    "loss_nats_per_byte",
+    *("model", "split", "n_documents", "n_tokens", "loss_nats", "loss_se_nats"),
+    *(f"{name}{end}" for name in PANELS for end in ("", "_lower", "_upper")),
+    *("bits_per_byte", "bos", "window", "stride", "n_words", "n_characters", "n_bytes", "bits_per_token"),
+    *(*_PER_UNIT, "bits_per_character_se", "loss_nats_per_byte"),
 )
 """``perplexity`` is exp of the mean loss over tokens, ``mean_sequence_perplexity`` the mean of the documents' own."""
 
+_SUMS = {
+    "n_tokens": "tokens scored",
+    "n_words": "words of the tokens scored",
+    "n_characters": "characters of the tokens scored",
+    "n_bytes": "UTF-8 bytes of the tokens scored",
+    "n_best": "tokens that were the model's best guess",
+    "total_loss_nats": "sum of -ln q over the tokens",
+    "total_entropy_nats": "sum of the entropies at the tokens",
+}
 _EVERYTHING = "every split"
 _ON_SCREEN = (
     *("model", "split", "n_documents", "n_tokens", "loss_nats", "perplexity", "mean_sequence_perplexity"),
@@ -111,8 +99,6 @@ def corpus(study: xr.Dataset, settings: CorpusSettings) -> ExperimentResult:
     ----------
     study : xarray.Dataset
         A documents study.
-    settings : CorpusSettings, optional
-        Or its fields by name.
 
     Returns
     -------
@@ -188,7 +174,10 @@ def _row(name: str, part: str, which: NDArray[np.intp], scored: Scored) -> dict[
     scores = corpus_scores(logprob, is_best, label, n_bytes=float(n_bytes.sum()))
     total = np.array([-its.sum(dtype=np.float64) for its in scored.scores["logprob"][which]])
     word, character, byte = (unit_loss(total, n) for n in (n_words, n_characters, n_bytes))
-    loss, sequences, accuracy = scores.loss_nats, scores.mean_sequence_perplexity, scores.top1_accuracy
+    loss = scores.loss_nats
+    bounds = _bounds("mean_sequence_perplexity", scores.mean_sequence_perplexity)
+    bounds |= _bounds("top1_accuracy", scores.top1_accuracy)
+    bounds["mean_sequence_perplexity_lower"] = max(bounds["mean_sequence_perplexity_lower"], 1.0)
     return {
         "model": name,
         "split": part,
@@ -199,16 +188,9 @@ def _row(name: str, part: str, which: NDArray[np.intp], scored: Scored) -> dict[
         "perplexity": scores.perplexity_of_token_mean,
         "perplexity_lower": perplexity_of_loss(loss.mean - _N_SE * loss.se),
         "perplexity_upper": perplexity_of_loss(loss.mean + _N_SE * loss.se),
-        "mean_sequence_perplexity": sequences.mean,
-        "mean_sequence_perplexity_lower": max(sequences.mean - _N_SE * sequences.se, 1.0),
-        "mean_sequence_perplexity_upper": sequences.mean + _N_SE * sequences.se,
-        "top1_accuracy": accuracy.mean,
-        "top1_accuracy_lower": accuracy.mean - _N_SE * accuracy.se,
-        "top1_accuracy_upper": accuracy.mean + _N_SE * accuracy.se,
+        **bounds,
         "bits_per_byte": scores.bits_per_byte,
-        "bos": scored.bos,
-        "window": scored.window,
-        "stride": scored.stride,
+        **{name: getattr(scored, name) for name in ("bos", "window", "stride")},
         "n_words": int(n_words.sum()),
         "n_characters": int(n_characters.sum()),
         "n_bytes": int(n_bytes.sum()),
@@ -222,28 +204,34 @@ def _row(name: str, part: str, which: NDArray[np.intp], scored: Scored) -> dict[
     }
 
 
+def _bounds(name: str, found: ClusteredMean) -> dict[str, float]:
+    ends = {"": 0.0, "_lower": -_N_SE, "_upper": _N_SE}
+    return {f"{name}{end}": found.mean + n_se * found.se for end, n_se in ends.items()}
+
+
 def _dataset(scored: Mapping[str, Scored], names: NDArray[Any], splits: NDArray[Any]) -> xr.Dataset:
     """Sums by model and document, from which every number of the table follows."""
     shape = (len(scored), len(names))
-    n_tokens, n_words, n_characters, n_bytes, n_best = (np.zeros(shape, dtype=np.int64) for _ in range(5))
-    loss, entropy = np.zeros(shape), np.zeros(shape)
+    sums = {name: np.zeros(shape) for name in _SUMS}
     for m, its in enumerate(scored.values()):
-        n_tokens[m, its.document] = [len(row) for row in its.scores["logprob"]]
-        for of_model, units in zip((n_words, n_characters, n_bytes), its.units.T, strict=True):
-            of_model[m, its.document] = units
-        n_best[m, its.document] = [int(row.sum()) for row in its.scores["is_best"]]
-        loss[m, its.document] = [-row.sum(dtype=np.float64) for row in its.scores["logprob"]]
-        entropy[m, its.document] = [row.sum(dtype=np.float64) for row in its.scores["entropy_nats"]]
+        of_rows = {
+            "n_tokens": [len(row) for row in its.scores["logprob"]],
+            **dict(zip(("n_words", "n_characters", "n_bytes"), its.units.T, strict=True)),
+            "n_best": [row.sum() for row in its.scores["is_best"]],
+            "total_loss_nats": [-row.sum(dtype=np.float64) for row in its.scores["logprob"]],
+            "total_entropy_nats": [row.sum(dtype=np.float64) for row in its.scores["entropy_nats"]],
+        }
+        for name, values in of_rows.items():
+            sums[name][m, its.document] = values
     dims = ("model", "document")
     return xr.Dataset(
         {
-            "n_tokens": (dims, n_tokens, {"long_name": "tokens scored"}),
-            "n_words": (dims, n_words, {"long_name": "words of the tokens scored"}),
-            "n_characters": (dims, n_characters, {"long_name": "characters of the tokens scored"}),
-            "n_bytes": (dims, n_bytes, {"long_name": "UTF-8 bytes of the tokens scored"}),
-            "n_best": (dims, n_best, {"long_name": "tokens that were the model's best guess"}),
-            "total_loss_nats": (dims, loss, {"units": "nats", "long_name": "sum of -ln q over the tokens"}),
-            "total_entropy_nats": (dims, entropy, {"units": "nats"}),
+            **{
+                name: (dims, values, {"units": "nats", "long_name": _SUMS[name]})
+                if name.endswith("_nats")
+                else (dims, values.astype(np.int64), {"long_name": _SUMS[name]})
+                for name, values in sums.items()
+            },
             "split": ("document", splits.astype(object)),
         },
         coords={"model": list(scored), "document": names},
@@ -276,56 +264,42 @@ def _warnings(scored: Mapping[str, Scored], settings: CorpusSettings, work: Work
 
 def _summary(table: pd.DataFrame, settings: CorpusSettings, work: Work) -> str:
     whole = table.drop_duplicates("model", keep="last")
-    parts = [
-        f"{row['model']} has a loss of {row['loss_nats']:.3f} nats a token (perplexity {row['perplexity']:.1f}), a "
-        f"mean perplexity over documents of {row['mean_sequence_perplexity']:.1f} and a top-1 accuracy of "
-        f"{row['top1_accuracy']:.1%}, {row['bits_per_character']:.3f} bits a character, {row['bits_per_byte']:.3f} "
-        "bits a byte"
-        for row in whole.to_dict("records")
-    ]
-    return (
-        "; ".join(parts)
-        + ". Bounds are two standard errors, documents being what was sampled. "
-        + (
-            f"All models score the same {whole['n_characters'].iloc[0]:,} characters; losses a token are of different "
-            "tokens where the tokenizers differ: compare their bits per character.\n\n"
-            if settings.characters == "shared"
-            else "Losses of models with different tokenizers are means over different tokens: compare their bits per "
-            "byte, or score the same characters with experiment.characters=shared.\n\n"
-        )
-        + work.said()
+    said = "; ".join(
+        f"{row.model} {row.loss_nats:.3f} (perplexity {row.perplexity:.1f}, top-1 accuracy {row.top1_accuracy:.1%}, "
+        f"{row.bits_per_byte:.3f} bits per byte)"
+        for row in rows_of(whole)
     )
+    compare = (
+        f"All models score the same {whole['n_characters'].iloc[0]:,} characters: compare their bits per character."
+        if settings.characters == "shared"
+        else "Models with different tokenizers have losses of different tokens: compare their bits per byte, or score "
+        "the same characters (experiment.characters=shared)."
+    )
+    return f"**Loss in nats per token: {said}.** {compare} Bounds are two standard errors over documents. {work.said()}"
 
 
+@styled
 def corpus_figure(table: pd.DataFrame, title: str = "documents") -> Figure:
     """Both perplexities and the top-1 accuracy of every model and split, with bars of two standard errors."""
-    models = list(dict.fromkeys(table["model"]))
-    colours = player_colours(models)
     one_split = len(set(table["split"])) == 1
-    named_so = [
+    labels = [
         player_label(model) + ("" if one_split else f", {split}")
         for model, split in zip(table["model"], table["split"], strict=True)
     ]
-    rows = table.assign(label=named_so, colour=table["model"].map(colours))
-    panels = {
-        "perplexity": "perplexity,\nexp of the mean loss",
-        "mean_sequence_perplexity": "perplexity,\nmean over documents",
-        "top1_accuracy": "top-1 accuracy",
-    }
-    both = [name for name in panels if "perplexity" in name]
+    rows = table.assign(label=labels, colour=table["model"].map(player_colours(list(dict.fromkeys(table["model"])))))
+    both = [name for name in PANELS if "perplexity" in name]
     for name in both:
         # no perplexity is below 1, whatever its standard error says
         rows[f"{name}_lower"] = rows[f"{name}_lower"].clip(lower=1)
     ends = finite_range(*(rows[f"{name}{end}"] for name in both for end in ("", "_lower", "_upper")))
-    with mpl.rc_context(STYLE):
-        fig = new_figure(7.4, 1.3 + 0.32 * len(rows))
-        for axes, (name, label) in zip(fig.subplots(1, 3, sharey=True), panels.items(), strict=True):
-            forest(axes, rows, [Series(name, f"{name}_lower", f"{name}_upper", size=5)])
-            axes.set_xlabel(label)
-            if name in both:
-                # both on one scale; a narrow panel has room for few numbers
-                log_perplexity_axis(axes, "x", *ends, least=3)
-            else:
-                light_grid(axes, "x")
-        titled(fig, f"Language models on {title} (bars: two standard errors over documents)", size=10)
+    fig = new_figure(7.4, 1.3 + 0.32 * len(rows))
+    for axes, (name, label) in zip(fig.subplots(1, 3, sharey=True), PANELS.items(), strict=True):
+        forest(axes, rows, [Series(name, f"{name}_lower", f"{name}_upper", size=5)])
+        axes.set_xlabel(label)
+        if name in both:
+            # both on one scale; a narrow panel has room for few numbers
+            log_perplexity_axis(axes, "x", *ends, least=3)
+        else:
+            light_grid(axes, "x")
+    titled(fig, f"Language models on {title} (bars: two standard errors over documents)", size=10)
     return fig

@@ -11,8 +11,6 @@ import pandas as pd
 
 from shannon_game.experiments.harness.settings import rows_of
 
-__all__ = ["SPLIT_COLUMNS", "split_contrasts", "split_summary"]
-
 SPLIT_COLUMNS = (
     *("model", "split", "other", "loss_difference_nats", "se_nats", "lower", "upper", "p_split_is_easier"),
     *("accuracy_difference", "accuracy_lower", "accuracy_upper"),
@@ -28,15 +26,6 @@ def split_contrasts(table: pd.DataFrame, *, whole: str) -> pd.DataFrame:
     The splits hold different documents, so that their errors are independent: the squared standard error of a
     difference is the sum of both. Whether a model has seen a split is one reason for a difference, another is that the
     texts differ: a model that has seen neither shows the latter.
-
-    Examples
-    --------
-    >>> rows = {"model": "m", "split": ["train", "test"], "loss_nats": [3.0, 3.5], "loss_se_nats": [0.3, 0.4]}
-    >>> rows |= {"top1_accuracy": [0.4, 0.3], "top1_accuracy_lower": [0.34, 0.22]}
-    >>> found = split_contrasts(pd.DataFrame(rows), whole="every split")
-    >>> found[["split", "other", "loss_difference_nats", "se_nats", "p_split_is_easier"]].round(2)
-       split other  loss_difference_nats  se_nats  p_split_is_easier
-    0  train  test                  -0.5      0.5               0.84
     """
     rows: list[dict[str, Any]] = []
     for model, own in table[table["split"] != whole].groupby("model", sort=False):
@@ -66,9 +55,9 @@ def split_contrasts(table: pd.DataFrame, *, whole: str) -> pd.DataFrame:
 
 def split_summary(contrasts: pd.DataFrame) -> str:
     """Say each difference with its bounds; empty where there is none."""
-    lines = [
-        f"- **{row.model}**: {row.split} minus {row.other} {row.loss_difference_nats:+.3f} nats "
-        f"[{row.lower:+.3f}, {row.upper:+.3f}]"
+    said = "; ".join(
+        f"{row.model} {row.split} minus {row.other} {row.loss_difference_nats:+.3f} nats [{row.lower:+.3f}, "
+        f"{row.upper:+.3f}]"
         for row in rows_of(contrasts)
-    ]
-    return "\n\nBetween splits, with two standard errors:\n\n" + "\n".join(lines) if lines else ""
+    )
+    return f" Between splits, with two standard errors: {said}." if said else ""

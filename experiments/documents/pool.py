@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import xarray as xr
@@ -13,14 +12,13 @@ from scipy import stats
 
 from shannon_game.estimators.documents import PooledMean, pooled_mean
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.harness.figures import STYLE, Series, forest, new_figure
+from shannon_game.experiments.harness.figures import Series, forest, new_figure
 from shannon_game.experiments.harness.marks import titled
+from shannon_game.experiments.harness.plots import styled
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rows_of
 from shannon_game.experiments.harness.tables import table_variables
 from shannon_game.inference.settings import Probability, Settings
-
-__all__ = ["POOL_COLUMNS", "PoolSettings", "pool"]
 
 POOL_COLUMNS = (
     "what",
@@ -60,8 +58,6 @@ def pool(study: xr.Dataset, settings: PoolSettings) -> ExperimentResult:
     ----------
     study : xarray.Dataset
         A study of estimates.
-    settings : PoolSettings, optional
-        Or its fields by name.
 
     Returns
     -------
@@ -106,23 +102,12 @@ def _rows(study: xr.Dataset, group: str, interval: float) -> list[dict[str, Any]
     found = pooled_mean(y, s, probability=interval)
     weight = 1 / (s**2 + found.tau**2)
     half = stats.norm.isf((1 - interval) / 2)
-    rows = [
-        {
-            "what": "study",
-            "group": group,
-            "source": name,
-            "estimate": mean,
-            "se": se,
-            "lower": mean - half * se,
-            "upper": mean + half * se,
-            "weight": share,
-        }
-        for name, mean, se, share in zip(names, y, s, weight / weight.sum(), strict=True)
-    ]
+    known = {"source": names, "estimate": y, "se": s, "lower": y - half * s, "upper": y + half * s}
+    studies = pd.DataFrame(known | {"weight": weight / weight.sum()}).assign(what="study", group=group)
+    rows = [{str(name): value for name, value in row.items()} for row in studies.to_dict("records")]
     rows.append(_pooled("pooled", group, "", found))
-    rows.append(
-        _pooled("new study", group, "", found) | {"lower": found.new_lower, "upper": found.new_upper, "se": np.nan}
-    )
+    new = {"lower": found.new_lower, "upper": found.new_upper, "se": np.nan}
+    rows.append(_pooled("new study", group, "", found) | new)
     if y.size > 2:
         rows += [
             _pooled("without", group, name, pooled_mean(np.delete(y, at), np.delete(s, at), probability=interval))
@@ -132,39 +117,26 @@ def _rows(study: xr.Dataset, group: str, interval: float) -> list[dict[str, Any]
 
 
 def _pooled(what: str, group: str, source: str, found: PooledMean) -> dict[str, Any]:
-    return {
-        "what": what,
-        "group": group,
-        "source": source,
-        "estimate": found.mean,
-        "se": found.se,
-        "lower": found.lower,
-        "upper": found.upper,
-        "tau": found.tau,
-        "share_between": found.share_between,
-        "n_studies": found.n_studies,
-    }
+    its = {name: getattr(found, name) for name in POOL_COLUMNS if hasattr(found, name)}
+    return {"what": what, "group": group, "source": source, "estimate": found.mean, **its}
 
 
 def _summary(table: pd.DataFrame, units: str, interval: float) -> str:
-    lines = []
+    said = []
     for group, its in table.groupby("group", sort=False):
         mean, new = its[its["what"] == "pooled"].iloc[0], its[its["what"] == "new study"].iloc[0]
-        without = its[its["what"] == "without"]
-        line = (
-            f"- **{group}**: {mean['estimate']:.3f} [{mean['lower']:.3f}, {mean['upper']:.3f}] over "
-            f"{mean['n_studies']:.0f} studies, whose true values differ by {mean['tau']:.3f} (standard deviation; "
-            f"{mean['share_between']:.0%} of the variation is between studies)"
-        )
+        ends = f"{mean['estimate']:.3f} [{mean['lower']:.3f}, {mean['upper']:.3f}]"
+        line = f"{group} {ends} over {mean['n_studies']:.0f} studies"
         if np.isfinite(new["lower"]):
-            line += f"; a new study would lie in [{new['lower']:.3f}, {new['upper']:.3f}]"
-        if len(without):
-            line += f"; without any one study {without['estimate'].min():.3f} to {without['estimate'].max():.3f}"
-        lines.append(line)
-    unit = f" in {units}" if units else ""
-    return f"Means of the studies' true values{unit}, with {interval:.0%} intervals.\n\n" + "\n".join(lines)
+            line += f" (a new one in [{new['lower']:.3f}, {new['upper']:.3f}])"
+        said.append(line)
+    return (
+        f"**Means of the studies' true values{f' in {units}' if units else ''}: {'; '.join(said)}.** Intervals hold "
+        f"{interval:.0%}; the table has how far true values differ (tau), and the mean without each study."
+    )
 
 
+@styled
 def pool_figure(table: pd.DataFrame, units: str = "", study_name: str = "") -> Figure:
     """Every study with its interval, and below each group its pooled mean and where a new study would lie."""
     rows = table[table["what"] != "without"].copy()
@@ -177,10 +149,9 @@ def pool_figure(table: pd.DataFrame, units: str = "", study_name: str = "") -> F
     ]
     rows["colour"] = rows["what"].map({"study": "#0072B2", "pooled": "black", "new study": "0.55"})
     rows["marker"] = rows["what"].map({"study": "o", "pooled": "D", "new study": "|"})
-    with mpl.rc_context(STYLE):
-        fig = new_figure(6.2, 1.2 + 0.3 * len(rows))
-        axes = fig.add_subplot()
-        forest(axes, rows.reset_index(drop=True), [Series("estimate", "lower", "upper", marker=None)])
-        axes.set_xlabel(units or "estimate")
-        titled(fig, "What do the studies say together?", study_name)
+    fig = new_figure(6.2, 1.2 + 0.3 * len(rows))
+    axes = fig.add_subplot()
+    forest(axes, rows.reset_index(drop=True), [Series("estimate", "lower", "upper", marker=None)])
+    axes.set_xlabel(units or "estimate")
+    titled(fig, "What do the studies say together?", study_name)
     return fig

@@ -10,49 +10,70 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.documents.shared_text import Span, inside, shared_span, units_of
 from shannon_game.experiments.harness.language_models import Work, batches_by_length
-from shannon_game.inference.lm.alignment import token_places
+from shannon_game.inference.lm.alignment import shared_places, token_places
 from shannon_game.inference.lm.language_model import LanguageModel, encode, model_record
 from shannon_game.inference.lm.scoring import score_documents
 from shannon_game.inference.lm.vocabulary import vocabulary
 from shannon_game.inference.store.files import ragged
 from shannon_game.inference.store.keys import operation_key, result_key
 
-__all__ = ["Scored", "of_shared_text", "score_texts"]
+
+@dataclass(frozen=True)
+class Span:
+    """A part of a text, in UTF-8 bytes."""
+
+    start: int
+    stop: int
+
+    def of(self, text: str) -> bytes:
+        """Bytes of the part."""
+        return text.encode()[self.start : self.stop]
+
+
+def shared_span(text: str, places: Sequence[NDArray[np.int64] | None]) -> Span | None:
+    """Find the characters from the first to the last place at which every model has the end of a token."""
+    known = [its for its in places if its is not None]
+    if len(known) < len(places):
+        return None
+    shared = shared_places(text, known)
+    return Span(int(shared[0]), int(shared[-1])) if len(shared) > 1 else None
+
+
+def inside(places: NDArray[np.int64], span: Span) -> NDArray[np.bool_]:
+    """Which tokens lie in a span; a space that a tokenizer puts before a text lies at its beginning."""
+    return (places[:-1] >= span.start) & (places[1:] <= span.stop)
+
+
+def units_of(content: bytes) -> tuple[int, int, int]:
+    """Count the words (between spaces), characters and bytes of a part of a text."""
+    text = content.decode(errors="replace")
+    # a character of which the part holds the beginning alone is none of it
+    n_characters = sum(byte & 0xC0 != 0x80 for byte in content)
+    return len(text.split()), n_characters, len(content)
+
 
 _SCORES = ("logprob", "is_best", "entropy_nats", "rank")
 
 
 @dataclass(frozen=True, eq=False)
 class Scored:
-    """Scores of one model: rows are the documents that have any.
-
-    Parameters
-    ----------
-    document : ndarray of int, shape (row,)
-        Position of the document.
-    scores : mapping of str to ndarray
-        ``logprob``, ``entropy_nats`` (nats), ``is_best`` and ``rank``: an array a row, of its tokens.
-    places : sequence of ndarray of int or None
-        Where the scored tokens begin and end, in UTF-8 bytes; None where the tokenizer changed the text.
-    units : ndarray of int, shape (row, 3)
-        Words, characters and bytes of what was scored.
-    n_cut : int
-        Documents that were not scored to their end.
-    window, stride : int
-    bos : str
-        Token before every document, or none.
-    """
+    """Scores of one model: rows are the documents that have any."""
 
     document: NDArray[np.intp]
+    """Position of the document, shape (row,)."""
     scores: Mapping[str, NDArray[Any]]
+    """Of :data:`_SCORES`: an array a row, of its tokens."""
     places: Sequence[NDArray[np.int64] | None]
+    """Where the scored tokens begin and end, in UTF-8 bytes; None where the tokenizer changed the text."""
     units: NDArray[np.int64]
+    """Words, characters and bytes of what was scored, shape (row, 3)."""
     n_cut: int
+    """Documents that were not scored to their end."""
     window: int
     stride: int
     bos: str
+    """Token before every document, or none."""
 
 
 def score_texts(

@@ -7,92 +7,25 @@ experiment on the line (``experiment.``): the first time it asks ``--completion 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.resources import files
 
 from omegaconf import OmegaConf
 
 from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.experiments.harness.choice import CHOICES
 from shannon_game.experiments.harness.job import before
 from shannon_game.experiments.harness.stand_ins import import_for_settings
 from shannon_game.inference.settings import setting_lines
 
-__all__ = ["SHELLS", "completion", "names", "script", "settings"]
-
 _OWN = ("doctor", "demo")
 _FLAGS = ("--help", "--version", "--multirun", "--cfg", "--completion")
 
-_BASH = """\
-_shannon_game() {
-    local line="${COMP_LINE:0:COMP_POINT}"
-    local word="${line##* }"
-    COMPREPLY=()
-    if [[ "$word" == experiment.* && "$word" != *=* ]]; then
-        local asked="" each
-        for each in $line; do
-            case "$each" in
-                +exp=*) asked="${each#+exp=}" ;;
-                *) if [[ " @EXPERIMENTS@ " == *" $each "* ]]; then asked="${asked:-$each}"; fi ;;
-            esac
-        done
-        if [[ -n "$asked" ]]; then
-            # seconds the first time: it starts Python
-            if [[ "$_SHANNON_GAME_ASKED" != "$asked" ]]; then
-                _SHANNON_GAME_SETTINGS="$(shannon-game --completion settings "$asked" 2> /dev/null)"
-                _SHANNON_GAME_ASKED="$asked"
-            fi
-            COMPREPLY=($(compgen -W "$_SHANNON_GAME_SETTINGS" -- "$word"))
-            compopt -o nospace 2> /dev/null
-        fi
-    elif [[ "$word" == *=* ]]; then
-        COMPREPLY=($(compgen -W "@VALUES@" -- "$word"))
-        # where a word ends at the sign, bash replaces only what follows it
-        if [[ "$COMP_WORDBREAKS" == *=* ]]; then COMPREPLY=("${COMPREPLY[@]#"${word%%=*}="}"); fi
-    else
-        COMPREPLY=($(compgen -W "@STARTS@" -- "$word"))
-        if [[ "${#COMPREPLY[@]}" == 1 && "${COMPREPLY[0]}" == *= ]]; then compopt -o nospace 2> /dev/null; fi
-    fi
-}
-complete -o default -F _shannon_game shannon-game
-"""
-
-_ZSH = """\
-if ! type compdef > /dev/null; then autoload -Uz compinit && compinit -u; fi
-_shannon_game() {
-    local -a values groups words
-    values=(@VALUES@)
-    groups=(@GROUPS@)
-    words=(@WORDS@)
-    if [[ "$PREFIX" == *=* ]]; then
-        compadd -a values
-        [[ "${PREFIX%%=*}=" == (@PATTERN@) ]] || _default
-    else
-        compadd -S '' -a groups
-        compadd -a words
-    fi
-}
-compdef _shannon_game shannon-game
-"""
-
-_FISH = """\
-complete -c shannon-game -e
-complete -c shannon-game -f -n 'string match -q "*=*" -- (commandline -ct)' -a '@VALUES@'
-complete -c shannon-game -f -n 'not string match -q "*=*" -- (commandline -ct)' -a '@STARTS@'
-"""
-
-SHELLS: Mapping[str, str] = {"bash": _BASH, "zsh": _ZSH, "fish": _FISH}
-"""Shell -> the script, names left open."""
+SHELLS = ("bash", "zsh", "fish")
 
 
 def names() -> dict[str, list[str]]:
-    """Groups of settings as on the command line, ``+exp=`` the first, and what each may be.
-
-    Examples
-    --------
-    >>> found = names()
-    >>> "perplexity" in found["+exp="], "simulated" in found["study="]
-    (True, True)
-    """
+    """Groups of settings as on the command line, ``+exp=`` the first, and what each may be."""
     groups = sorted(
         folder.name
         for folder in files("shannon_game.conf").iterdir()
@@ -108,13 +41,7 @@ def _options(group: str) -> list[str]:
 
 
 def script(shell: str) -> str:
-    """Script that a shell reads to complete ``shannon-game``.
-
-    Examples
-    --------
-    >>> "+exp=perplexity" in script("fish")
-    True
-    """
+    """Script that a shell reads to complete ``shannon-game``."""
     if shell not in SHELLS:
         raise unknown_choice("shell", shell, SHELLS, source="--completion")
     found = names()
@@ -125,36 +52,39 @@ def script(shell: str) -> str:
         "@GROUPS@": " ".join(found),
         "@WORDS@": " ".join(words),
         "@PATTERN@": "|".join(found),
+        "@CHOICES@": "|".join(f"{name}=*" for name in CHOICES),
         "@EXPERIMENTS@": " ".join(found["+exp="]),
     }
-    text = SHELLS[shell]
+    text = files("shannon_game.experiments.first_steps").joinpath(f"completion.{shell}").read_text(encoding="utf-8")
     for mark, names_there in parts.items():
         text = text.replace(mark, names_there)
     return text
 
 
-def settings(name: str) -> list[str]:
-    """Names of the settings of an experiment, each with the sign that its value follows.
-
-    Examples
-    --------
-    >>> "experiment.half_samples=" in settings("bootstrap")
-    True
-    """
+def settings(name: str, choice: str = "") -> list[str]:
+    """Names of the settings of an experiment, or of its choice, each with the sign that its value follows."""
     known = _options("exp")
     if name not in known:
         raise unknown_choice("experiment", name, known, source="--completion settings")
-    text = files("shannon_game.conf").joinpath("exp", f"{name}.yaml").read_text(encoding="utf-8")
-    target = str(OmegaConf.select(OmegaConf.create(text), "experiment._target_"))
+    group, _, option = choice.partition("=")
+    target = _target(group, option) if option in (_options(group) if group in CHOICES else ()) else None
+    target = target or str(_target("exp", name))
     of_class, _ = import_for_settings(target)
     lines = setting_lines(of_class.settings_class, lambda key: before(key, of_class.settings_class))
     return [f"{key}=" for key, *_ in lines]
 
 
+def _target(group: str, name: str) -> str | None:
+    """Function that a file of settings names; None where it leaves that to its experiment."""
+    text = files("shannon_game.conf").joinpath(group, f"{name}.yaml").read_text(encoding="utf-8")
+    found: str | None = OmegaConf.select(OmegaConf.create(text), "experiment._target_")
+    return found
+
+
 def completion(arguments: Sequence[str] = ()) -> int:
     """Run ``shannon-game --completion SHELL``: print the shell's script; or ``settings NAME``, of an experiment."""
-    if len(arguments) == 2 and arguments[0] == "settings":
-        sys.stdout.write("\n".join(settings(arguments[1])) + "\n")
+    if len(arguments) in (2, 3) and arguments[0] == "settings":
+        sys.stdout.write("\n".join(settings(*arguments[1:])) + "\n")
         return 0
     if len(arguments) != 1:
         raise InputError(f"has {len(arguments)} values, should have one of: {', '.join(SHELLS)}", field="--completion")

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,34 +28,19 @@ if TYPE_CHECKING:
 
     from shannon_game.experiments.harness.result import ExperimentResult
 
-__all__ = ["PARTS", "Part", "demo", "guesses_until_right"]
-
 _DPI = 110
 _MANY_ROWS = 12
 
 
 @dataclass(frozen=True)
 class Part:
-    """One question of the demonstration.
-
-    Parameters
-    ----------
-    title : str
-    says : str
-        What its figure shows, in Markdown.
-    python : str
-        How to ask it in a notebook.
-    extra : str
-        What has to be installed; empty if nothing has.
-    run : callable
-        Answers it.
-    """
+    """One question of the demonstration: what its figure shows, how a notebook asks it, what must be installed."""
 
     title: str
     says: str
     python: str
-    extra: str
     run: Callable[[], ExperimentResult]
+    extra: str = ""
 
 
 def demo(arguments: Sequence[str] = ()) -> int:
@@ -64,7 +50,7 @@ def demo(arguments: Sequence[str] = ()) -> int:
     given = parser.parse_args(list(arguments))
     folder = given.folder or Path("outputs", "demo", f"{datetime.now().astimezone():%Y-%m-%d_%H-%M-%S}")
     start = time.monotonic()
-    page = write_demo(folder, PARTS)
+    page = write_demo(folder, demo_parts())
     say(f"took {duration(time.monotonic() - start)}; open this page in a browser:")
     sys.stdout.write(f"{page}\n")
     return 0
@@ -123,14 +109,7 @@ def _tvd() -> ExperimentResult:
 
 
 def guesses_until_right(*, n_people: int = 12, n_words: int = 40, seed: int = 0) -> pd.DataFrame:
-    """Simulate people who guess every word until they have it.
-
-    Examples
-    --------
-    >>> table = guesses_until_right(n_people=2, n_words=3)
-    >>> int((table["guess"] == table["target"]).sum())
-    6
-    """
+    """Simulate people who guess every word until they have it."""
     import pandas as pd  # noqa: PLC0415
 
     rng = np.random.default_rng(seed)
@@ -164,49 +143,18 @@ def _posterior() -> ExperimentResult:
     return human_loss(simulated(), players=["lm-medium", "lm-weak"], rounding="none")
 
 
-PARTS = (
-    Part(
-        "How well do people and language models predict?",
-        "People are asked which of two tokens comes next. A dot is the perplexity that equation 5 makes of the "
-        "answers, with two standard errors; lower is better. Bars and stars are the truth: where a dot is far "
-        "from it, the estimator is wrong, not the player.",
-        "from shannon_game import perplexity, simulated\nperplexity(simulated()).figures['perplexity']",
-        "",
-        _perplexity,
-    ),
-    Part(
-        "How far are a model's words from people's?",
-        "Many people write the next word. The total variation distance is 0 if a model gives every word the "
-        "probability that people give it, and 1 if they share no word. Samples of people differ too: the other half of "
-        "the people is the distance to compare with.",
-        "from shannon_game import cloze_simulated, tvd\ntvd(cloze_simulated()).table",
-        "data",
-        _tvd,
-    ),
-    Part(
-        "How often is the first guess right?",
-        "Each person guesses every word of a story. Bars are 95% intervals over people and words.",
-        "from shannon_game import accuracy, guess_study\naccuracy(guess_study(guesses), posterior=False).table",
-        "data",
-        _accuracy,
-    ),
-    Part(
-        "How much does a word tell? Shannon's bounds",
-        "People guess until they are right, as in Shannon's experiment of 1951. The numbers of guesses bound the "
-        "entropy of a word from below and above.",
-        "from shannon_game import bounds, guess_study\nbounds(guess_study(guesses), vocab_size=1000).table",
-        "data",
-        _bounds,
-    ),
-    Part(
-        "What does a Bayesian model add?",
-        "Dots are posteriors of two language models with 90% intervals, on the answers of the first question. The "
-        "generator, lm-medium, is known exactly. For lm-weak equation 5 (square) is far too low, because a few "
-        "candidates carry all of its weight; the posterior is nearer to the truth, and with these data still below it.",
-        "from shannon_game import human_loss, simulated\n"
-        "human_loss(simulated(), players=['lm-medium', 'lm-weak']).table",
-        "bayes",
-        _posterior,
-    ),
-)
-"""The questions, in the order of the page."""
+_RUNS = {
+    "perplexity": _perplexity,
+    "tvd": _tvd,
+    "accuracy": _accuracy,
+    "bounds": _bounds,
+    "posterior": _posterior,
+}
+
+
+def demo_parts() -> list[Part]:
+    """Read the questions, in the order of the page."""
+    import yaml  # noqa: PLC0415
+
+    text = files("shannon_game.experiments.first_steps").joinpath("demo.yaml").read_text(encoding="utf-8")
+    return [Part(**{**each, "run": _RUNS[each["run"]]}) for each in yaml.safe_load(text)]

@@ -11,8 +11,6 @@ from dataclasses import asdict, dataclass
 from shannon_game.experiments.first_steps import installed, machine
 from shannon_game.inference.progress import counted
 
-__all__ = ["doctor", "look"]
-
 _CHECKS: tuple[tuple[str, Callable[[], Iterator[installed.Finding]]], ...] = (
     ("python and packages", installed.packages),
     ("extras", installed.extras),
@@ -24,27 +22,14 @@ _CHECKS: tuple[tuple[str, Callable[[], Iterator[installed.Finding]]], ...] = (
 
 @dataclass(frozen=True)
 class Section:
-    """Findings about one thing.
-
-    Parameters
-    ----------
-    name : str
-    findings : tuple of Finding
-    """
+    """Findings about one thing."""
 
     name: str
     findings: tuple[installed.Finding, ...]
 
 
 def look(*, gpu: bool = True) -> tuple[Section, ...]:
-    """Look at everything.
-
-    Examples
-    --------
-    >>> from shannon_game.experiments.first_steps.doctor import look
-    >>> [section.name for section in look(gpu=False)]
-    ['python and packages', 'extras', 'machine', 'caches', 'public data']
-    """
+    """Look at everything."""
     found = [Section(name, tuple(check())) for name, check in _CHECKS]
     if gpu:
         at = next(place for place, section in enumerate(found) if section.name == "machine")

@@ -11,8 +11,6 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-__all__ = ["PURPOSES", "Finding", "extras", "packages"]
-
 _OURS = "shannon-game"
 _OLDEST = (3, 11)
 
@@ -31,18 +29,7 @@ PURPOSES = {
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at.
-
-    Parameters
-    ----------
-    name : str
-    value : str
-        What was found.
-    problem : str
-        What is wrong with it; empty if nothing is.
-    cure : str
-        What to do, where something can be done.
-    """
+    """One thing that was looked at: what was found, what is wrong with it, and what to do."""
 
     name: str
     value: str

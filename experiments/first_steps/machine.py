@@ -17,8 +17,6 @@ from shannon_game.experiments.first_steps.installed import Finding
 from shannon_game.experiments.studies.public_data import VARIABLE
 from shannon_game.inference.progress import counted
 
-__all__ = ["caches", "data", "data_folder", "gpus", "resources"]
-
 _GB = 1e9
 _LEAST_DISK_GB = 1.0
 _LEAST_MEMORY_GB = 2.0

@@ -18,6 +18,7 @@ from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 from shannon_game.estimators.code_identity import package_version
 from shannon_game.estimators.errors import InputError, how_to_install, unknown_choice
 from shannon_game.experiments.harness import sweep
+from shannon_game.experiments.harness.choice import CHOICES
 from shannon_game.experiments.harness.given_keys import refuse_keys
 from shannon_game.experiments.harness.help import command_help, experiment_help
 from shannon_game.experiments.harness.registry import installed_configs
@@ -197,7 +198,9 @@ def check_arguments(arguments: Sequence[str]) -> list[str]:
     asked = [text.partition("=")[2] for text in options.overrides if text.lstrip("+").startswith("exp=")]
     if options.help and asked:
         own = [f"file://{Path(options.config_dir).absolute()}"] if options.config_dir else []
-        _say_and_leave(experiment_help(asked[0], search_path(options.overrides, [*own, *installed_configs()])))
+        chosen = [text for text in options.overrides if text.partition("=")[0] in CHOICES]
+        chosen += search_path(options.overrides, [*own, *installed_configs()])
+        _say_and_leave(experiment_help(asked[0], chosen))
     multirun = options.multirun or any(text.lstrip("+") == "hydra.mode=MULTIRUN" for text in options.overrides)
     plain = {text: readable(text, multirun=multirun) for text in options.overrides}
     arguments = [plain.get(text, text) for text in arguments if not text.startswith(_SEARCH_PATH)]

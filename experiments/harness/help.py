@@ -37,7 +37,7 @@ def command_help() -> str:
     return template.replace(_GROUPS, "".join(lines)) + "\n"
 
 
-def experiment_help(name: str, search_path: Sequence[str] = (), *, width: int = 120) -> str:
+def experiment_help(name: str, more: Sequence[str] = (), *, width: int = 120) -> str:
     """Say what an experiment answers, and every setting that it takes: default, what is right, meaning.
 
     Nothing needs to be installed for it: of packages that are missing only names are needed.
@@ -46,7 +46,7 @@ def experiment_help(name: str, search_path: Sequence[str] = (), *, width: int = 
     from rich.table import Table  # noqa: PLC0415
 
     with initialize_config_module("shannon_game.conf", version_base="1.3"):
-        cfg = compose("config", overrides=[f"+exp={name}", *search_path])
+        cfg = compose("config", overrides=[f"+exp={name}", *more])
     entry = entry_of(cfg.experiment, what="experiment")
     try:
         function, missing = import_for_settings(entry.target)
@@ -72,6 +72,8 @@ def experiment_help(name: str, search_path: Sequence[str] = (), *, width: int = 
     console.print(f"+exp={name} takes a {' or '.join(entry.kinds)} study. {summary}\n")
     console.print(table)
     console.print(f"\nOf the run: {read_of_the_run(settings_class)}. The study: study=NAME study.SETTING=VALUE.")
+    for setting, others in getattr(function, "choices", {}).items():
+        console.print(f"With {setting}=NAME it asks something else, with other settings: {', '.join(others)}.")
     if entry.extra:
         absent = f", which is not here: {how_to_install(', '.join(missing), ','.join(entry.extra))}" if missing else ""
         # in one piece, to be copied

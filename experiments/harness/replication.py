@@ -7,8 +7,6 @@ from pathlib import Path
 from shannon_game.estimators.errors import InputError
 from shannon_game.inference.settings import Count, Settings, UserPath
 
-__all__ = ["PARTS", "REPLICATES", "ReplicationSettings", "replicates_path"]
-
 REPLICATES = "replicates.jsonl"
 """Name of the file in the output folder of a run."""
 

@@ -70,12 +70,12 @@ def warnings_of(study: xr.Dataset, result: ExperimentResult) -> tuple[str, ...]:
     return (*noted, *result.warnings)
 
 
-def fill(name: str, **values: Any) -> str:
-    """Fill in the template ``NAME.jinja`` beside this module; its filter ``plain`` escapes text for Markdown."""
+def fill(name: str, folder: Path = Path(__file__).parent, **values: Any) -> str:
+    """Fill in the template ``NAME.jinja``, here or in another folder; its filter ``plain`` escapes for Markdown."""
     from jinja2 import Environment  # noqa: PLC0415 - a job that was done before needs none
 
     # no HTML: what is Markdown is escaped as such
     environment = Environment(trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
     environment.filters["plain"] = markdown_plain
-    text = Path(__file__).with_name(f"{name}.jinja").read_text(encoding="utf-8")
+    text = (folder / f"{name}.jinja").read_text(encoding="utf-8")
     return environment.from_string(text).render(values)

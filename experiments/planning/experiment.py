@@ -5,6 +5,7 @@ from __future__ import annotations
 import xarray as xr
 
 from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.harness.choice import choice
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.tables import table_variables
 from shannon_game.experiments.planning.figures import cost_figure
@@ -14,11 +15,10 @@ from shannon_game.experiments.planning.settings import DesignSettings
 from shannon_game.experiments.planning.summary import conclusion, design_warnings, summary
 from shannon_game.experiments.planning.worlds import draw_worlds, study_contexts
 
-__all__ = ["design"]
-
 _ON_SCREEN = (*("game", "n_contexts", "n_people", "minutes", "width", "p_width", "coverage", "recommended"),)
 
 
+@choice("look", "ahead", {"back": "shannon_game.experiments.planning.question_worth.question_worth"})
 @experiment(DesignSettings)
 def design(study: xr.Dataset, settings: DesignSettings) -> ExperimentResult:
     """Simulate studies of many designs with known truth, and recommend the cheapest that keeps its promise.
@@ -28,8 +28,6 @@ def design(study: xr.Dataset, settings: DesignSettings) -> ExperimentResult:
     study : xarray.Dataset
         A comparison study with the generator's whole distribution (``reference_logprob``); what people answered in it
         is not used.
-    settings : DesignSettings, optional
-        Or its fields by name.
 
     Returns
     -------

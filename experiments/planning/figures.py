@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import matplotlib as mpl
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from shannon_game.experiments.harness.figures import STYLE, new_figure
-from shannon_game.experiments.harness.marks import light_grid, mark, named, number_ticks
+from shannon_game.experiments.harness.figures import new_figure
+from shannon_game.experiments.harness.marks import light_grid, mark, named, number_ticks, titled
+from shannon_game.experiments.harness.plots import styled
 from shannon_game.experiments.planning.points import SHARE_GAMES
 from shannon_game.experiments.planning.settings import ADAPTIVE, GAMES
-
-__all__ = ["COVERS_TOO_LITTLE", "GAME_LABELS", "cost_figure"]
 
 GAME_LABELS = {
     "comparison": "comparisons, equation 5",
@@ -35,24 +35,24 @@ COVERS_TOO_LITTLE = 0.1
 """How far below the stated coverage a design's is drawn hollow."""
 
 
+@styled
 def cost_figure(table: pd.DataFrame, study_name: str = "", interval: float = 0.9) -> Figure:
     """Width of the interval against minutes of people's time, one line a game through its cheapest designs."""
     share = table["game"].isin(SHARE_GAMES)
     parts = [(part, unit) for part, unit in ((table[~share], "nats"), (table[share], "share")) if len(part)]
-    with mpl.rc_context(STYLE):
-        fig = new_figure(2.2 + 4.0 * len(parts), 4.4)
-        for number, (part, unit) in enumerate(parts):
-            axes = fig.add_subplot(1, len(parts), number + 1)
-            _panel(axes, part, unit, interval)
-        fig.suptitle(f"What a narrower interval costs ({study_name})", x=0.01, ha="left", fontsize=10.5)
-        games = [game for game in GAME_LABELS if game in set(table["game"])]
-        handles = [mark(GAME_LABELS[game], _COLOURS[game], "o", line="-") for game in games]
-        handles += [
-            mark(f"covers less than {interval - COVERS_TOO_LITTLE:.0%}", "0.3", "o", hollow=True),
-            mark("recommended", "0.3", "*", markersize=11),
-            mark("wanted width", "0.3", line="--"),
-        ]
-        named(fig, handles, 3)
+    fig = new_figure(2.2 + 4.0 * len(parts), 4.4)
+    for number, (part, unit) in enumerate(parts):
+        axes = fig.add_subplot(1, len(parts), number + 1)
+        _panel(axes, part, unit, interval)
+    titled(fig, "What a narrower interval costs", study_name)
+    games = [game for game in GAME_LABELS if game in set(table["game"])]
+    handles = [mark(GAME_LABELS[game], _COLOURS[game], "o", line="-") for game in games]
+    handles += [
+        mark(f"covers less than {interval - COVERS_TOO_LITTLE:.0%}", "0.3", "o", hollow=True),
+        mark("recommended", "0.3", "*", markersize=11),
+        mark("wanted width", "0.3", line="--"),
+    ]
+    named(fig, handles, 3)
     return fig
 
 
@@ -65,15 +65,8 @@ def _panel(axes: Axes, table: pd.DataFrame, unit: str, interval: float) -> None:
         axes.plot(frontier["minutes"], frontier["width"], color=colour, zorder=2)
         covers = (own["coverage"] >= interval - COVERS_TOO_LITTLE).to_numpy()
         for these, face in ((covers, colour), (~covers, "white")):
-            axes.plot(
-                own["minutes"][these],
-                own["width"][these],
-                "o",
-                color=colour,
-                markerfacecolor=face,
-                markersize=4,
-                zorder=3,
-            )
+            look: dict[str, Any] = {"markerfacecolor": face, "markersize": 4, "zorder": 3}
+            axes.plot(own["minutes"][these], own["width"][these], "o", color=colour, **look)
         best = own[own["recommended"]]
         axes.plot(best["minutes"], best["width"], "*", color=colour, markersize=15, markeredgecolor="white", zorder=4)
     axes.axhline(float(table["wanted_width"].iloc[0]), color="0.3", linestyle="--", linewidth=1, zorder=1)

@@ -24,8 +24,6 @@ from shannon_game.experiments.planning.points import DesignPoint, people_minutes
 from shannon_game.experiments.planning.settings import ADAPTIVE, DesignSettings
 from shannon_game.experiments.planning.worlds import N_TRIED, World, guessed_ranks
 
-__all__ = ["PLAYED", "Outcome", "Planned", "equation_5", "play"]
-
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
@@ -35,15 +33,7 @@ _TVD_REPEATS = 20  # samples of every context, for what samples of that size hav
 
 @dataclass(frozen=True, eq=False)
 class Planned:
-    """A study to be simulated.
-
-    Parameters
-    ----------
-    world : World
-    point : DesignPoint
-    n_people : int
-    settings : DesignSettings
-    """
+    """A study to be simulated."""
 
     world: World
     point: DesignPoint
@@ -62,31 +52,19 @@ class Planned:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one simulated study found.
-
-    Parameters
-    ----------
-    value, se : float
-        Estimate and standard error, nats or a share.
-    freedom : int
-        Of Student's t.
-    truth : float
-    belief : float
-        What the truth would be if people's belief were asked itself: their gap, where the game is about a loss, or the
-        TVD of whole distributions; NaN elsewhere.
-    minutes : float
-        People's time, where the study itself decides when to stop; NaN elsewhere.
-    right_order : float
-        Whether people and the named model are put in the right order: 1 or 0; NaN where the game says nothing of it.
-    """
+    """What one simulated study found, nats or a share; NaN where a game says nothing of something."""
 
     value: float
     se: float
     freedom: int
+    """Of Student's t."""
     truth: float
     belief: float = float("nan")
+    """What the truth would be if people's belief were asked itself: their gap, or the TVD of whole distributions."""
     right_order: float = float("nan")
+    """Whether people and the named model are put in the right order: 1 or 0."""
     minutes: float = float("nan")
+    """People's time, where the study itself decides when to stop."""
 
     def width(self, interval: float) -> float:
         """Width of the interval."""
@@ -184,14 +162,8 @@ def _bets(planned: Planned, rng: np.random.Generator) -> Outcome:
     se = found.se
     if planned.asked:
         se, of_context, belief = found.se_participants, of_context[context], belief[context]
-    return Outcome(
-        found.mean,
-        se,
-        _freedom(found.n_participants, found.n_items),
-        float(of_context.mean()),
-        float(belief.mean()),
-        right,
-    )
+    freedom = _freedom(found.n_participants, found.n_items)
+    return Outcome(found.mean, se, freedom, float(of_context.mean()), float(belief.mean()), right)
 
 
 def _mixed(planned: Planned, rng: np.random.Generator) -> Outcome:

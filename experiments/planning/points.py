@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from shannon_game.experiments.planning.settings import ADAPTIVE, Costs, DesignSettings
 
-__all__ = ["SHARE_GAMES", "DesignPoint", "design_points", "n_people", "people_minutes", "wanted_width"]
-
 SHARE_GAMES = ("cloze", "accuracy")
 """Games whose number is a share, not nats."""
+
+_ON_A_SCALE = ("comparison", "bridge", "mixed")
 
 
 @dataclass(frozen=True)
 class DesignPoint:
-    """Sizes of a study; a size that the game does not have is 0.
-
-    Parameters
-    ----------
-    game : str
-        One of :data:`~shannon_game.experiments.planning.settings.GAMES`.
-    n_contexts : int
-    scale : str
-        On which people report, "" where they do not.
-    n_draws, n_answers, n_comparisons, n_bets, n_guesses : int
-        An item; cloze answers are answers.
-    """
+    """Sizes of a study, the numbers per context; a size that the game does not have is 0, a scale ''."""
 
     game: str
     n_contexts: int
@@ -44,34 +35,28 @@ class DesignPoint:
         return asdict(self)
 
 
+def _grid(**sizes: Sequence[int]) -> list[dict[str, int]]:
+    return [dict(zip(sizes, values, strict=True)) for values in product(*sizes.values())]
+
+
 def design_points(settings: DesignSettings) -> list[DesignPoint]:
     """All designs that are simulated, game by game."""
     found: list[DesignPoint] = []
     most = {"n_draws": settings.draws[-1], "n_answers": settings.answers[-1], "n_comparisons": settings.comparisons[-1]}
+    sizes = {
+        "comparison": _grid(n_draws=settings.draws, n_comparisons=settings.comparisons),
+        "bridge": _grid(n_draws=settings.draws, n_answers=settings.answers, n_comparisons=settings.comparisons),
+        "mixed": [{**most, "n_bets": settings.bets[0]}],
+        "bets": _grid(n_bets=settings.bets),
+        "cloze": [{"n_draws": n, "n_answers": n} for n in settings.cloze_answers],
+        "accuracy": _grid(n_guesses=settings.guesses),
+        "ranks": _grid(n_guesses=settings.guesses),
+    }
     for game in settings.games:
-        for n in settings.contexts:
-            for scale in settings.scales:
-                if game == "comparison":
-                    found += [
-                        DesignPoint(game, n, scale, n_draws=d, n_comparisons=c)
-                        for d in settings.draws
-                        for c in settings.comparisons
-                    ]
-                elif game == "bridge":
-                    found += [
-                        DesignPoint(game, n, scale, n_draws=d, n_answers=a, n_comparisons=c)
-                        for d in settings.draws
-                        for a in settings.answers
-                        for c in settings.comparisons
-                    ]
-                elif game == "mixed":
-                    found += [DesignPoint(game, n, scale, **most, n_bets=b) for b in settings.bets[:1]]
-            if game == "bets":
-                found += [DesignPoint(game, n, n_bets=b) for b in settings.bets]
-            elif game == "cloze":
-                found += [DesignPoint(game, n, n_draws=a, n_answers=a) for a in settings.cloze_answers]
-            elif game in ("accuracy", "ranks"):
-                found += [DesignPoint(game, n, n_guesses=m) for m in settings.guesses]
+        scales = settings.scales if game in _ON_A_SCALE else ("",)
+        found += [
+            DesignPoint(game, n, scale, **own) for n in settings.contexts for scale in scales for own in sizes[game]
+        ]
     if settings.questions == "adaptive":
         found += [DesignPoint(ADAPTIVE, n, scale, **most) for n in settings.contexts for scale in settings.scales]
     return list(dict.fromkeys(found))

@@ -1,11 +1,9 @@
-"""``+exp=question_worth``: which questions of a study were worth their time, and what would have been better ones."""
+"""``+exp=design look=back``: which questions were worth their time, and what would be better ones."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import xarray as xr
@@ -15,8 +13,9 @@ from numpy.typing import NDArray
 
 from shannon_game.estimators.comparison import log_terms, response_pairs
 from shannon_game.estimators.layout import item_labels
-from shannon_game.experiments.harness.figures import STYLE, new_figure
+from shannon_game.experiments.harness.figures import new_figure
 from shannon_game.experiments.harness.marks import light_grid, percent
+from shannon_game.experiments.harness.plots import styled
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import Seeded, rng_for, rows_of
 from shannon_game.experiments.harness.tables import table_variables
@@ -29,9 +28,6 @@ from shannon_game.experiments.planning.worlds import draw_worlds, study_contexts
 from shannon_game.experiments.studies.comparison.designed import designed_simulated
 from shannon_game.inference.progress import stage
 from shannon_game.inference.settings import Count, Probability
-
-__all__ = ["QuestionWorthSettings", "question_worth", "question_worth_figure"]
-
 
 _ON_SCREEN = ("label", "minutes", "width", "p_width", "coverage", "bias", "rmse", "p_right_order")
 _PLAYED = 29  # people whose answers were published
@@ -61,31 +57,6 @@ def question_worth(study: xr.Dataset, settings: QuestionWorthSettings) -> Experi
     A question is an item and a candidate. What it carries is its share of the item's sum of importance weights: a
     share near 0 says only that the candidate is nothing to people, a share near 1 that the item's number is one
     report. The other designs are simulated on the embedded study, with people as the settings assume them.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A comparison study with people's reports on draws of its generator.
-    settings : QuestionWorthSettings, optional
-        Or its fields by name.
-
-    Returns
-    -------
-    ExperimentResult
-        One row a design; its ``tables`` have one row a question.
-
-    Raises
-    ------
-    InputError
-        If the study has no reports that equation 5 can use.
-
-    Examples
-    --------
-    >>> from shannon_game import question_worth, simulated
-    >>> study = simulated(n_items=20, n_reference_items=20, vocab_size=100, n_candidates=20)
-    >>> result = question_worth(study, n_replicates=3, n_contexts=40, vocab_size=100)
-    >>> result.table["game"].tolist()
-    ['comparison', 'comparison', 'bridge', 'bets']
     """
     questions = _questions(study)
     n_items, n_responses = int(questions["item"].nunique()), int(questions["n_responses"].sum())
@@ -102,24 +73,25 @@ def question_worth(study: xr.Dataset, settings: QuestionWorthSettings) -> Experi
     )
 
 
+@styled
 def question_worth_figure(
     questions: pd.DataFrame, table: pd.DataFrame, study_name: str = "", interval: float = 0.9
 ) -> Figure:
     """What each answer carries, and what the same time buys in other games."""
-    with mpl.rc_context(STYLE):
-        fig = new_figure(10.6, 3.7)
-        left, right = fig.subplots(1, 2, width_ratios=[1, 1.1])
-        _carried(left, _by_answer(questions))
-        _bought(right, table, interval)
-        left.set_title(f"What each answer carried ({study_name})")
-        right.set_title(f"What {table['minutes'].iloc[0]:,.0f} minutes of people's time buy (simulated)")
+    fig = new_figure(10.6, 3.7)
+    left, right = fig.subplots(1, 2, width_ratios=[1, 1.1])
+    _carried(left, _by_answer(questions))
+    _bought(right, table, interval)
+    left.set_title(f"What each answer carried ({study_name})")
+    right.set_title(f"What {table['minutes'].iloc[0]:,.0f} minutes of people's time buy (simulated)")
     return fig
 
 
 def _questions(study: xr.Dataset) -> pd.DataFrame:
     """One row a question, with its owner's item id: answers, and their share of the item's weights."""
     pairs = response_pairs(study)
-    weight = np.exp(log_terms(pairs) - _item_top(log_terms(pairs), pairs.item))
+    log_term = pd.Series(log_terms(pairs))
+    weight = np.exp(log_term - log_term.groupby(pairs.item).transform("max"))
     frame = pd.DataFrame({"item": pairs.item, "candidate": pairs.candidate, "weight": weight})
     frame = frame.groupby(["item", "candidate"], sort=False)["weight"].agg(["sum", "size"]).reset_index()
     total = frame.groupby("item")["sum"].transform("sum")
@@ -134,12 +106,6 @@ def _questions(study: xr.Dataset) -> pd.DataFrame:
             "share": frame["sum"] / total,
         }
     ).sort_values("share", ascending=False, ignore_index=True)
-
-
-def _item_top(log_term: NDArray[np.float64], item: NDArray[np.generic]) -> NDArray[np.float64]:
-    """Largest log-weight of each term's item."""
-    top: NDArray[np.float64] = pd.Series(log_term).groupby(np.asarray(item)).transform("max").to_numpy(dtype=float)
-    return top
 
 
 def _by_answer(questions: pd.DataFrame) -> NDArray[np.float64]:
@@ -219,7 +185,7 @@ def _bought(axes: Axes, table: pd.DataFrame, interval: float) -> None:
         axes.barh(-at, row.width, 0.55, color="#0072B2" if good else "white", edgecolor="#0072B2", zorder=2)
         said = f"covers {row.coverage:.0%}, off by {round(row.bias, 2) + 0.0:+.2f}"
         axes.annotate(said, (row.width, -at), (5, 0), textcoords="offset points", va="center", fontsize=8.5)
-    labels = [f"{row.label}\n{_words(row)}" for row in rows]
+    labels = [f"{row.label}\n{GAME_LABELS[row.game]}; {row.n_contexts} contexts" for row in rows]
     axes.set_yticks([-at for at in range(len(rows))], labels, fontsize=8.5)
     axes.tick_params(axis="y", length=0)
     axes.set_xlim(0, float(table["width"].max()) * 1.75)
@@ -227,25 +193,12 @@ def _bought(axes: Axes, table: pd.DataFrame, interval: float) -> None:
     axes.set_xlabel(f"mean width of the {interval:.0%} interval, nats; hollow: covers too little")
 
 
-def _words(row: Any) -> str:
-    return f"{GAME_LABELS[row.game]}; {row.n_contexts} contexts"
-
-
 def _summary(questions: pd.DataFrame, table: pd.DataFrame, interval: float) -> str:
     share = _by_answer(questions)
-    lines = [
+    bought = ", ".join(f"{row.label} {row.width:.2f} (covers {row.coverage:.0%})" for row in rows_of(table))
+    return (
         f"**Of {share.size:,} answers, {_carry(share, 0.5):,} carry half of equation 5's estimate** and "
         f"{_carry(share, 0.9):,} carry 90% of it, each item counting the same. An answer that carries next to nothing "
-        "says only that people give its candidate next to nothing.\n",
-        "What the same time would buy, simulated on the embedded study with the people that the settings assume:\n",
-    ]
-    lines += [
-        f"- **{row.label}** ({row.n_people} people, {row.n_contexts} contexts, {row.minutes:,.0f} minutes): mean width "
-        f"{row.width:.2f} nats, {interval:.0%} intervals cover {row.coverage:.0%}, bias {row.bias:+.2f}, right order "
-        f"in {row.p_right_order:.0%}."
-        for row in rows_of(table)
-    ]
-    lines.append(
-        "\nBets estimate what was really lost, with the generator filling in; the others the loss of the belief."
+        "says only that people give its candidate next to nothing. Mean widths in nats of "
+        f"{interval:.0%} intervals that the same time would buy, simulated: {bought}."
     )
-    return "\n".join(lines)

@@ -15,8 +15,6 @@ from shannon_game.experiments.planning.settings import DesignSettings
 from shannon_game.experiments.planning.worlds import World
 from shannon_game.inference.progress import stage
 
-__all__ = ["COVERAGE_SLACK", "design_table", "fresh_studies", "keeps_promise", "simulated_studies", "summarise"]
-
 COVERAGE_SLACK = 0.05
 """How far below the stated coverage that of a recommended design may lie: 85% for intervals of 90%."""
 
@@ -40,9 +38,7 @@ def design_table(points: Sequence[DesignPoint], worlds: Sequence[World], setting
             minutes = people_minutes(point, settings.costs, guesses)
             people = n_people(point, minutes, settings.costs)
             rng = rng_for(settings.seed, f"screen {point}")
-            found = simulated_studies(
-                [Planned(world, point, people, settings) for world in worlds], settings.n_screen, rng
-            )
+            found = _simulated(point, people, worlds, settings, settings.n_screen, rng)
             rows.append(_row(point, people, minutes, found, settings))
             n_hopeful += _is_hopeful(rows[-1])
         table = pd.DataFrame(rows)
@@ -56,15 +52,24 @@ def design_table(points: Sequence[DesignPoint], worlds: Sequence[World], setting
                 show(screened + (done + number) * settings.n_replicates, total, now=f"promises, {game}")
                 people, minutes = int(rows[at]["n_people"]), float(rows[at]["minutes"])
                 rng = rng_for(settings.seed, f"many {points[at]}")
-                found = simulated_studies(
-                    [Planned(world, points[at], people, settings) for world in worlds], settings.n_replicates, rng
-                )
+                found = _simulated(points[at], people, worlds, settings, settings.n_replicates, rng)
                 rows[at] = _row(points[at], people, minutes, found, settings)
                 if keeps_promise(rows[at], settings):
                     recommended.append(at)
                     break
             done += len(own)
     return pd.DataFrame(rows).assign(recommended=[at in recommended for at in range(len(rows))])
+
+
+def _simulated(  # noqa: PLR0917 - what a study is simulated from
+    point: DesignPoint,
+    people: int,
+    worlds: Sequence[World],
+    settings: DesignSettings,
+    n: int,
+    rng: np.random.Generator,
+) -> list[Outcome]:
+    return simulated_studies([Planned(world, point, people, settings) for world in worlds], n, rng)
 
 
 def _is_hopeful(row: Any) -> bool:
@@ -84,32 +89,12 @@ def fresh_studies(
 ) -> dict[str, Any]:
     """Simulate a design in other worlds than those it was recommended in."""
     rng = rng_for(settings.seed, f"fresh {point}")
-    found = simulated_studies([Planned(world, point, people, settings) for world in worlds], n, rng)
+    found = _simulated(point, people, worlds, settings, n, rng)
     return summarise(found, wanted_width(point.game, settings), settings.interval)
 
 
 def summarise(found: Sequence[Outcome], wanted: float, interval: float) -> dict[str, Any]:
-    """Width, coverage, bias, error and order over simulated studies, each with its Monte-Carlo standard error.
-
-    Parameters
-    ----------
-    found : sequence of Outcome
-    wanted : float
-        Width.
-    interval : float
-        Stated coverage.
-
-    Returns
-    -------
-    dict of str to float
-
-    Examples
-    --------
-    >>> found = [Outcome(1.0, 0.1, 30, 1.1), Outcome(1.3, 0.1, 30, 1.1)]
-    >>> summary = summarise(found, wanted=0.4, interval=0.9)
-    >>> round(summary["width"], 2), summary["p_width"], summary["coverage"], round(summary["bias"], 2)
-    (0.34, 1.0, 0.5, 0.05)
-    """
+    """Width, coverage, bias, error and order over simulated studies, each with its Monte-Carlo standard error."""
     width = np.array([one.width(interval) for one in found])
     error = np.array([one.value - one.truth for one in found])
     kept, covered = (width <= wanted) * 1.0, (np.abs(error) <= width / 2) * 1.0

@@ -11,8 +11,6 @@ from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.experiments.harness.settings import Seeded
 from shannon_game.inference.settings import Count, Counts, Names, Positive, Probability, Settings, UserPath, settings_of
 
-__all__ = ["ADAPTIVE", "GAMES", "AssumedPeople", "Costs", "DesignSettings", "Game"]
-
 Game = Literal["comparison", "bridge", "bets", "mixed", "cloze", "accuracy", "ranks"]
 GAMES: tuple[str, ...] = get_args(Game)
 """Games that are planned, in the order of the table."""

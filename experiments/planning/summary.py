@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from shannon_game.estimators.comparison import QuestionPlan
 from shannon_game.experiments.harness.figures import player_label
+from shannon_game.experiments.harness.report import fill
 from shannon_game.experiments.harness.settings import rows_of
 from shannon_game.experiments.planning.figures import GAME_LABELS
 from shannon_game.experiments.planning.points import SHARE_GAMES
 from shannon_game.experiments.planning.replicates import COVERAGE_SLACK
 from shannon_game.experiments.planning.settings import ADAPTIVE, DesignSettings
 from shannon_game.experiments.planning.worlds import N_TRIED, StudyContexts
-
-__all__ = ["conclusion", "design_warnings", "preregistration", "summary"]
 
 _OF = {
     "the loss of people's belief": ("comparison", "bridge", ADAPTIVE, "mixed"),
@@ -24,35 +24,27 @@ _OF = {
     "people's accuracy": ("accuracy",),
     "Shannon's upper bound": ("ranks",),
 }
-_OVER = {"comparison": "over contexts", "cloze": "over contexts"}
-"""Games whose standard errors are of items alone."""
 
 
 def summary(table: pd.DataFrame, contexts: StudyContexts, settings: DesignSettings) -> str:
     """Say which design is recommended and what it promises; where there is none, how far the budget reaches."""
     found = _recommended(table)
-    lines = []
-    for what, row in found.items():
-        if row is None:
-            lines.append(_frontier(table, what, settings))
-        else:
-            promise = _promise(row, settings)
-            lines.append(f"**For {what}: {GAME_LABELS[row.game]}**, {_sizes(row)}; {_cost(row)}. {promise}\n")
+    lines = [
+        _frontier(table, what, settings)
+        if row is None
+        else f"**For {what}: {GAME_LABELS[row.game]}**, {_sizes(row)}; {_cost(row)}. {_promise(row, settings)}\n"
+        for what, row in found.items()
+    ]
     worlds = "a pilot's posterior" if settings.pilot else "the assumptions that the settings state"
     lines.append(
-        f"People's beliefs and reports were drawn from {worlds}, {settings.assumed.n_beliefs} worlds in all; contexts "
-        f"are the {contexts.target.size} of study {contexts.name}. A recommended design is the cheapest that keeps the "
-        f"wanted width in {settings.assurance:.0%} of the simulated studies and whose intervals hold the truth in at "
-        f"least {settings.interval - COVERAGE_SLACK:.0%} of them ({COVERAGE_SLACK:.0%} less than stated), each with a "
-        "Monte-Carlo standard error to spare. Bets estimate what was "
-        "really lost, with the generator filling in for words that nobody named; the column `bias_to_belief` says how "
-        "far that is from the loss of the belief. Free answers are taken for draws of the belief."
+        f"People were drawn from {worlds}, {settings.assumed.n_beliefs} worlds in all. A recommended design is the "
+        f"cheapest that keeps the wanted width in {settings.assurance:.0%} of the simulated studies and whose "
+        f"intervals cover in {settings.interval - COVERAGE_SLACK:.0%} ({COVERAGE_SLACK:.0%} less than stated), each "
+        "with a Monte-Carlo standard error to spare. Bets estimate what was really lost; `bias_to_belief` says how "
+        "far that is from the belief's loss."
     )
-    chosen = [row for row in found.values() if row is not None]
-    if chosen:
-        lines.append("\n## To preregister")
-        lines += ["\n" + preregistration(row, contexts, settings) for row in chosen]
-    return "\n".join(lines)
+    chosen = [preregistration(row, contexts, settings) for row in found.values() if row is not None]
+    return "\n".join(lines) + "".join(f"\n\n{text}" for text in (["## To preregister", *chosen] if chosen else []))
 
 
 def conclusion(table: pd.DataFrame, settings: DesignSettings) -> tuple[str, ...]:
@@ -67,23 +59,21 @@ def conclusion(table: pd.DataFrame, settings: DesignSettings) -> tuple[str, ...]
 
 def preregistration(row: Any, contexts: StudyContexts, settings: DesignSettings) -> str:
     """Write the paragraph that fixes a design before its study."""
-    unit = _unit(row.game)
-    fixed = "" if row.game == ADAPTIVE else ", and the sample will not be enlarged after the data have been seen"
-    of = "all contexts of this kind" if settings.loss_of == "contexts" else "the contexts asked"
-    within = row.game == "comparison" and settings.loss_of == "asked"
-    over = "within contexts" if within else _OVER.get(row.game, "clustered over contexts and people")
-    money = f"${row.money:,.0f} at ${settings.costs.pay_per_hour:g} an hour"
-    return (
-        f"We will ask {row.n_people} people about {row.n_contexts} contexts drawn at random, with replacement, from "
-        f"those of {contexts.name}. {_what_is_asked(row)}{_makes(row)} All questions together take "
-        f"{row.minutes:,.0f} minutes of people's time and cost {money}. The estimate is {_estimator(row.game)}, with a "
-        f"{settings.interval:.0%} interval for "
-        f"{of} from standard errors {over} and Student's t. No participant, context or "
-        f"answer will be left out that this paragraph does not name{fixed}. In {row.n_replicates} simulated studies "
-        f"with known truth this design gave an interval of {row.width:.3f} {unit} on average and of at most "
-        f"{row.wanted_width:g} {unit} in {_share(row, 'p_width')} of them; the interval held the truth in "
-        f"{_share(row, 'coverage')} of them, and the estimate was off by {row.bias:+.3f} {unit} on average (root mean "
-        f"square {row.rmse:.3f}); ± is the Monte-Carlo standard error." + _order(row, contexts)
+    return " ".join(
+        fill(
+            "preregistration.md",
+            Path(__file__).parent,
+            row=row._asdict(),
+            study=contexts.name,
+            settings=settings,
+            estimator=_ESTIMATORS[row.game],
+            bets="".join(_of_one_person(row)).removesuffix(" a person"),
+            unit=_unit(row.game),
+            against="the generator" if row.game == "accuracy" else player_label(contexts.against),
+            adaptive=ADAPTIVE,
+            plan=QuestionPlan,
+            n_tried=N_TRIED,
+        ).split()
     )
 
 
@@ -124,12 +114,12 @@ def _cheapest(table: pd.DataFrame, games: tuple[str, ...]) -> Any:
 
 
 def _frontier(table: pd.DataFrame, what: str, settings: DesignSettings) -> str:
-    games = [game for game in dict.fromkeys(table["game"]) if game in _OF[what]]
-    reached = "\n".join(f"- {GAME_LABELS[game]}: {_reached(table, game)}" for game in games)
+    reached = [
+        f"{GAME_LABELS[game]}: {_reached(table, game)}" for game in dict.fromkeys(table["game"]) if game in _OF[what]
+    ]
     return (
-        f"**For {what}, {_not_reached(table, what, settings).replace('budget', 'budget**', 1)}. Try more contexts "
-        "(`experiment.contexts`), ask for a wider interval, or raise the budget. "
-        f"What the budget reaches:\n\n{reached}\n"
+        f"**For {what}, {_not_reached(table, what, settings).replace('budget', 'budget**', 1)}. Try more contexts, ask "
+        f"for a wider interval, or raise the budget, which reaches: {' '.join(reached)}\n"
     )
 
 
@@ -141,32 +131,29 @@ def _reached(table: pd.DataFrame, game: str) -> str:
         return f"Every design costs more than the budget; the cheapest takes {cheapest.minutes:,.0f} minutes."
     row = rows_of(own)[0]
     return (
-        f"The narrowest in the budget, {_sizes(row)}, takes {row.minutes:,.0f} minutes: width "
-        f"{row.width:.3f}, coverage "
-        f"{row.coverage:.0%}, bias {row.bias:+.3f} {_unit(game)}."
+        f"The narrowest in the budget, {_sizes(row)}, takes {row.minutes:,.0f} minutes: width {row.width:.3f}, "
+        f"coverage {row.coverage:.0%}, bias {row.bias:+.3f} {_unit(game)}."
     )
+
+
+_PER_CONTEXT = {
+    "n_draws": "draws",
+    "n_answers": "free answers",
+    "n_comparisons": "comparisons",
+    "n_bets": "bets",
+    "n_guesses": "guessers",
+}
 
 
 def _sizes(row: Any) -> str:
     parts = [f"{row.n_people} people, {row.n_contexts} contexts"]
+    each = [f"{getattr(row, name)} {word}" for name, word in _PER_CONTEXT.items() if getattr(row, name)]
     if row.game == "cloze":
         parts.append(f"{row.n_answers} cloze answers and as many samples of the model each")
     else:
-        named = {
-            "n_draws": "draws",
-            "n_answers": "free answers",
-            "n_comparisons": "comparisons",
-            "n_bets": "bets",
-            "n_guesses": "guessers",
-        }
-        each = [f"{getattr(row, name)} {word}" for name, word in named.items() if getattr(row, name)]
         parts.append(" and ".join([", ".join(each[:-1]), each[-1]] if len(each) > 1 else each) + " each")
     scale = [f"scale {row.scale}"] if row.scale else []
     return ", ".join([*parts, *scale, *_of_one_person(row)])
-
-
-def _makes(row: Any) -> str:
-    return "".join(f" A person makes {each.removesuffix(' a person')}." for each in _of_one_person(row))
 
 
 def _of_one_person(row: Any) -> list[str]:
@@ -177,56 +164,17 @@ def _of_one_person(row: Any) -> list[str]:
     return [f"about {share * row.n_contexts * row.n_bets / row.n_people:.0f} bets a person"]
 
 
-def _what_is_asked(row: Any) -> str:
-    half = "Half of the contexts are asked in each of two games. " if row.game == "mixed" else ""
-    parts = []
-    if row.game == ADAPTIVE:
-        return (
-            f"For each context the generator draws {row.n_draws} tokens, {QuestionPlan.n_answers} people answer "
-            f"freely, and {QuestionPlan.n_comparisons} comparisons on the scale {row.scale} are made; what is asked "
-            "next is drawn with recorded probabilities that favour what "
-            "narrows the interval most. Questions end at the second look in a row at which it is at most "
-            f"{row.wanted_width:g} nats wide."
-        )
-    if row.game == "cloze":
-        return f"Each context is continued freely by {row.n_answers} people, and {row.n_answers} times by the model."
-    if row.n_draws:
-        parts.append(f"the generator draws {row.n_draws} tokens")
-    if row.n_answers:
-        parts.append(f"{row.n_answers} people answer freely before anybody sees a candidate")
-    if row.n_comparisons:
-        parts.append(
-            f"{row.n_comparisons} comparisons of the true token with the distinct other ones are made, by other "
-            f"people, on the scale {row.scale}"
-        )
-    if row.n_bets:
-        parts.append(f"{row.n_bets} {'person bets' if row.n_bets == 1 else 'people bet'} on the next word")
-    if row.n_guesses:
-        what = f"guess until they are right, {N_TRIED} times at most" if row.game == "ranks" else "guess once"
-        parts.append(f"{row.n_guesses} people {what}")
-    return half + "For each context " + "; ".join(parts) + "."
-
-
-def _estimator(game: str) -> str:
-    return {
-        "comparison": "the mean log importance weight (equation 5)",
-        "bridge": "the bridge between draws and free answers, the scale of reports found from which "
-        "tokens were answered",
-        ADAPTIVE: "the bridge between draws and free answers, the scale of reports found from which "
-        "tokens were answered",
-        "bets": "the mean loss of bets less the generator's, the generator filling in for words not named",
-        "mixed": "the mean of the bridge and of bets, weighed by their variances",
-        "cloze": "the mean TVD, corrected for the size of the samples",
-        "accuracy": "the share of guesses that are right",
-        "ranks": "Shannon's upper bound from the numbers of guesses",
-    }[game]
-
-
-def _order(row: Any, contexts: StudyContexts) -> str:
-    if not row.p_right_order >= 0:
-        return ""
-    against = "the generator" if row.game == "accuracy" else player_label(contexts.against)
-    return f" It put people and {against} in the right order in {_share(row, 'p_right_order')}."
+_BRIDGE = "the bridge between draws and free answers, the scale of reports found from which tokens were answered"
+_ESTIMATORS = {
+    "comparison": "the mean log importance weight (equation 5)",
+    "bridge": _BRIDGE,
+    ADAPTIVE: _BRIDGE,
+    "bets": "the mean loss of bets less the generator's, the generator filling in for words not named",
+    "mixed": "the mean of the bridge and of bets, weighed by their variances",
+    "cloze": "the mean TVD, corrected for the size of the samples",
+    "accuracy": "the share of guesses that are right",
+    "ranks": "Shannon's upper bound from the numbers of guesses",
+}
 
 
 def _promise(row: Any, settings: DesignSettings) -> str:

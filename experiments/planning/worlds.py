@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from statistics import NormalDist
 
 import numpy as np
@@ -14,11 +15,47 @@ from shannon_game.estimators.comparison import KnownContexts, ParticipantPopulat
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.estimators.rankings import guess_bounds
 from shannon_game.experiments.harness.settings import rng_for
-from shannon_game.experiments.planning.pilot import pilot_populations
 from shannon_game.experiments.planning.settings import AssumedPeople, DesignSettings
 from shannon_game.inference.settings import to_dataclass
 
-__all__ = ["N_TRIED", "StudyContexts", "World", "draw_worlds", "guessed_ranks", "study_contexts"]
+_NEEDED = ("slope_sd", "bias_sd", "log_noise", "noise_sd", "logit_lapse")
+_LAPSE_CONCENTRATION = 40.0
+
+
+def pilot_populations(path: Path, n: int, rng: np.random.Generator) -> list[ParticipantPopulation]:
+    """Draw populations of participants from the posterior of a pilot."""
+    if not path.is_file():
+        raise InputError(f"{path} is no file; should be a posterior that a run wrote", field="pilot")
+    try:
+        with xr.open_dataset(path, group="posterior", engine="h5netcdf") as opened:
+            draws = opened.load()
+    except (OSError, ValueError, KeyError) as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"{path} has no group 'posterior' that can be read: {reason}", field="pilot") from error
+    missing = [name for name in _NEEDED if name not in draws]
+    if missing:
+        raise InputError(
+            f"{path} has no {', '.join(missing)}; should be posterior_human.nc of +exp=human_loss", field="pilot"
+        )
+    flat = draws.stack(draw_number=("chain", "draw"))
+    chosen = rng.choice(flat.sizes["draw_number"], n, replace=flat.sizes["draw_number"] < n)
+    found = []
+    for at in chosen.tolist():
+        one = {name: float(flat[name].to_numpy()[at]) for name in _NEEDED}
+        k0 = float(flat["k0"].to_numpy()[at]) if "k0" in flat else 1.0
+        found.append(
+            ParticipantPopulation(
+                bias_sd_nats=one["bias_sd"],
+                slope_median=k0,
+                slope_log_sd=one["slope_sd"],
+                noise_median_nats=float(np.exp(one["log_noise"])),
+                noise_log_sd=one["noise_sd"],
+                lapse_mean=float(1 / (1 + np.exp(-one["logit_lapse"]))),
+                lapse_concentration=_LAPSE_CONCENTRATION,
+            )
+        )
+    return found
+
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -31,20 +68,7 @@ _RANKS_TRUTH = 40  # people who guess every context, for the true distribution o
 
 @dataclass(frozen=True, eq=False)
 class StudyContexts:
-    """What a study says of its contexts.
-
-    Attributes
-    ----------
-    generator : ndarray, shape (context, token)
-        ln g, nats.
-    target : ndarray of int, shape (context,)
-    against : str
-        The language model whose loss people's is compared with.
-    against_gap_nats : ndarray, shape (context,)
-        Its loss less the generator's.
-    name : str
-        Of the study.
-    """
+    """What a study says of its contexts: ln g of every token, target, loss of a model less the generator's."""
 
     generator: FloatArray
     target: IntArray
@@ -55,42 +79,22 @@ class StudyContexts:
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """One belief that people may have, and everything that is true then.
-
-    Attributes
-    ----------
-    known : KnownContexts
-    people : ParticipantPopulation
-        With this world's k0.
-    against_gap_nats : ndarray, shape (context,)
-    bet_gap_nats : ndarray, shape (kind of people, context)
-        Loss of bets less the generator's, the generator filling in.
-    p_hit : ndarray, shape (kind of people, context)
-        Probability that a guess is right.
-    model_hit : ndarray of bool, shape (context,)
-        Whether the generator's most probable token came.
-    guess_exponents : ndarray, shape (kind of people,)
-    tvd : ndarray, shape (context,)
-        Between people's belief and the generator.
-    rank_bound_nats : float
-        Shannon's upper bound, as infinitely many guesses would give it.
-    guesses_a_token : float
-        Mean number of guesses at one token.
-    tvd_at : dict of int to float
-        Mean corrected TVD of samples of a size; filled when asked for.
-    """
+    """One belief that people may have, and everything that is true then."""
 
     known: KnownContexts
     people: ParticipantPopulation
     against_gap_nats: FloatArray
     bet_gap_nats: FloatArray
+    """Loss of bets less the generator's, the generator filling in, shape (kind of people, context)."""
     p_hit: FloatArray
+    """Probability that a guess is right, shape (kind of people, context)."""
     model_hit: NDArray[np.bool_]
     guess_exponents: FloatArray
     tvd: FloatArray
     rank_bound_nats: float
     guesses_a_token: float
     tvd_at: dict[int, float] = field(default_factory=dict)
+    """Mean corrected TVD of samples of a size; filled when asked for."""
 
 
 def study_contexts(study: xr.Dataset, against: str | None = None) -> StudyContexts:

@@ -1,4 +1,4 @@
-"""``+exp=rank_recovery``: how often the intervals of the regression of ranks hold the truth.
+"""``+exp=recovery of=ranks``: how often the intervals of the regression of ranks hold the truth.
 
 Studies are simulated in the design of a ranking study (its models, texts, windows and tokens), with true slopes drawn
 anew for each, and fitted. Every finished study is on disk at once, so that a stopped run goes on.
@@ -98,18 +98,7 @@ def simulate_ranks(
 
 @experiment(RankRecoverySettings)
 def rank_recovery(study: xr.Dataset, settings: RankRecoverySettings) -> ExperimentResult:
-    """Simulate studies, fit them, and count the intervals that hold the truth.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A ranking study, which has the design of the simulated ones.
-
-    Returns
-    -------
-    ExperimentResult
-        A row for slopes, and one for differences of two.
-    """
+    """Simulate studies, fit them, and count the intervals that hold the truth: of slopes, and differences of two."""
     scores = score_study(study)
     design = rank_data(study, scores.rank, scores.k)
     total = design.count.sum(axis=0) + 0.5

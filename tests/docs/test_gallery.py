@@ -11,6 +11,7 @@ import sys
 from types import ModuleType
 
 import pytest
+from hydra.utils import get_method
 
 from shannon_game import experiments
 from tests.experiments.command import ROOT
@@ -28,6 +29,9 @@ def make_gallery() -> ModuleType:
 
 
 GALLERY = make_gallery()
+CHOICES = {
+    name: next(iter(getattr(experiments, name).choices.items())) for name in ("perplexity", "recovery", "design")
+}
 ENTRIES = {entry.name: entry for group in GALLERY.read_groups() for entry in group.entries}
 
 
@@ -35,6 +39,7 @@ def test_every_experiment_has_one_entry_and_one_run() -> None:
     names = [entry.name for group in GALLERY.read_groups() for entry in group.entries]
     assert len(set(names)) == len(names)
     assert {ENTRIES[name].experiment for name in names} == {path.stem for path in (ROOT / "conf/exp").glob("*.yaml")}
+    assert {f"{name}_{option}" for name, (_, options) in CHOICES.items() for option in options} <= set(names)
     assert sorted(GALLERY.read_runs()) == sorted(names)
 
 
@@ -57,8 +62,12 @@ def test_the_python_of_an_entry_is_short_and_of_today(name: str) -> None:
             module = importlib.import_module(str(node.module))
             assert all(hasattr(module, alias.name) for alias in node.names)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and hasattr(experiments, node.func.id):
-            fields = getattr(experiments, node.func.id).settings_class.model_fields
-            assert {keyword.arg for keyword in node.keywords if keyword.arg} <= set(fields), ast.unparse(node)
+            given = {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
+            choice, options = CHOICES.get(node.func.id, ("", {}))
+            function = getattr(experiments, node.func.id)
+            if choice in given:
+                function = get_method(options[ast.literal_eval(given.pop(choice))])
+            assert set(given) <= set(function.settings_class.model_fields), ast.unparse(node)
     assert lines[-1].startswith("result.figures[")
 
 

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any, Literal
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import xarray as xr
@@ -33,8 +32,10 @@ from shannon_game.experiments.comparison.build_study.scores import (
 from shannon_game.experiments.comparison.estimates import TABLE_COLUMNS, EstimateSettings, estimate, table_row
 from shannon_game.experiments.comparison.perplexity import perplexity_figure
 from shannon_game.experiments.documents.contexts import Cut, Start, cut_contexts
-from shannon_game.experiments.harness.figures import STYLE, new_figure, player_colours, player_label
+from shannon_game.experiments.harness.figures import new_figure, player_colours, player_label
 from shannon_game.experiments.harness.language_models import GeneratedSettings, Work, chosen_generator, open_work
+from shannon_game.experiments.harness.marks import light_grid
+from shannon_game.experiments.harness.plots import styled
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import Seeded, rng_for
 from shannon_game.experiments.studies.comparison.file import save_comparison_study
@@ -45,8 +46,6 @@ from shannon_game.inference.lm.vocabulary import vocabulary
 from shannon_game.inference.progress import counted
 from shannon_game.inference.settings import Count
 from shannon_game.inference.store.keys import result_key
-
-__all__ = ["BuildStudySettings", "build_study", "surprisal_figure"]
 
 Layouts = Annotated[
     tuple[Literal["netcdf", "lm_game"], ...],
@@ -93,8 +92,6 @@ def build_study(study: xr.Dataset, settings: BuildStudySettings) -> ExperimentRe
     ----------
     study : xarray.Dataset
         A documents study.
-    settings : BuildStudySettings, optional
-        Or its fields by name.
 
     Returns
     -------
@@ -287,49 +284,32 @@ def _result(
     )
 
 
+@styled
 def surprisal_figure(built: xr.Dataset) -> Figure:
     """Cumulative share of contexts by the surprisal of the true next token, one line a model."""
-    models = built["model"].to_numpy().tolist()
-    colours = player_colours(models)
-    with mpl.rc_context(STYLE):
-        fig = new_figure(5.6, 3.4)
-        axes = fig.add_subplot()
-        share = np.arange(1, built.sizes["item"] + 1) / built.sizes["item"]
-        for model in models:
-            surprisal = -built["target_logprob"].sel(model=model).to_numpy()
-            label = f"{player_label(model)}, mean {surprisal.mean():.2f}"
-            axes.step(np.sort(surprisal), share, where="post", color=colours[model], label=label)
-        axes.set_xlim(left=0)
-        axes.set_ylim(0, 1)
-        axes.set_xlabel("surprisal of the true next token (nats)")
-        axes.set_ylabel("share of contexts with less")
-        axes.set_title(f"Surprisal of {built.sizes['item']:,} true next tokens")
-        axes.grid(color="0.92", linewidth=0.6)
-        axes.set_axisbelow(True)
-        axes.legend(loc="lower right")
+    fig = new_figure(5.6, 3.4)
+    axes = fig.add_subplot()
+    share = np.arange(1, built.sizes["item"] + 1) / built.sizes["item"]
+    for model, colour in player_colours(built["model"].to_numpy().tolist()).items():
+        surprisal = -built["target_logprob"].sel(model=model).to_numpy()
+        label = f"{player_label(model)}, mean {surprisal.mean():.2f}"
+        axes.step(np.sort(surprisal), share, where="post", color=colour, label=label)
+    axes.set_xlim(left=0)
+    axes.set(ylim=(0, 1), xlabel="surprisal of the true next token (nats)", ylabel="share of contexts with less")
+    axes.set_title(f"Surprisal of {built.sizes['item']:,} true next tokens")
+    light_grid(axes, "both")
+    axes.legend(loc="lower right")
     return fig
 
 
 def _summary(built: xr.Dataset, table: pd.DataFrame, work: Work) -> str:
-    lengths = [len(text) for text in built["context"].to_numpy().tolist()]
     n_documents = len(set(built["document"].to_numpy().tolist()))
-    generator = built.attrs["generator"]
-    own = table[table["player"] == generator].iloc[0]
-    lines = [
-        f"{counted(built.sizes['item'], 'context')} of {counted(n_documents, 'document')} "
-        f"({np.mean(lengths):.0f} characters on average) "
-        f"with {built.sizes['candidate']} candidates drawn from {generator}. Its loss on the true next tokens is "
-        f"{own['true_loss_nats']:.3f} nats (perplexity {own['true_perplexity']:.1f}) where its own entropy is "
-        f"{own['entropy_nats']:.3f}. {work.said()}"
-    ]
-    others = table[table["player"] != generator]
-    if len(others):
-        lines.append(
-            "Estimated from the candidates (equation 5) and true loss: "
-            + "; ".join(
-                f"{row['player']} {row['gap_nats'] + row['reference_loss_nats']:.3f} and {row['true_loss_nats']:.3f}"
-                for row in others.to_dict("records")
-            )
-            + "."
-        )
-    return "\n\n".join(lines)
+    losses = ", ".join(
+        f"{player} {loss:.3f}" for player, loss in zip(table["player"], table["true_loss_nats"], strict=True)
+    )
+    return (
+        f"**Built {counted(built.sizes['item'], 'context')} of {counted(n_documents, 'document')}, with "
+        f"{built.sizes['candidate']} candidates drawn from {built.attrs['generator']}.** Losses on the true next "
+        f"tokens, in nats: {losses}; perplexities in the table are estimated from the candidates by equation 5. "
+        f"{work.said()}"
+    )

@@ -21,8 +21,6 @@ from shannon_game.inference.lm.next_token import next_token_distributions
 from shannon_game.inference.lm.translation import shares_tokenizer, translate
 from shannon_game.inference.store.keys import operation_key, result_key
 
-__all__ = ["ModelScores", "divergences", "draw_candidates", "reference_distributions", "score_tokens"]
-
 _Compute = Callable[[list[list[int]]], dict[str, NDArray[Any]]]
 _WHOLE_BYTES = 1 << 32
 _OF_TARGET = ("target_logprob", "target_rank", "entropy_nats")
@@ -30,27 +28,15 @@ _OF_TARGET = ("target_logprob", "target_rank", "entropy_nats")
 
 @dataclass(frozen=True, eq=False)
 class ModelScores:
-    """What one model says about the true next tokens and the candidates.
-
-    Parameters
-    ----------
-    logprob : ndarray, shape (context, 1 + candidate)
-        Nats; the true next token first. NaN where the context is not exact.
-    rank : ndarray of int, shape (context,)
-        Of the true next token; 0 where the context is not exact.
-    entropy : ndarray, shape (context,)
-        Nats.
-    problems : list of str
-        Why a context cannot be asked of the model exactly, "" where it can.
-    by_id : bool
-        The model shares the generator's tokenizer; otherwise it was asked about strings.
-    """
+    """What one model says of each context: of the true next token, then the candidates; NaN and 0 where not exact."""
 
     logprob: NDArray[np.float64]
     rank: NDArray[np.int64]
     entropy: NDArray[np.float64]
     problems: Sequence[str]
+    """Why a context cannot be asked of the model exactly, "" where it can."""
     by_id: bool
+    """The model shares the generator's tokenizer; otherwise it was asked about strings."""
 
     @property
     def exact(self) -> NDArray[np.bool_]:

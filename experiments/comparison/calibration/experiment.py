@@ -17,7 +17,7 @@ from shannon_game.experiments.comparison.calibration.figures import (
     reports_figure,
 )
 from shannon_game.experiments.comparison.calibration.summary import TYPICAL, summary
-from shannon_game.experiments.comparison.calibration.table import CALIBRATION_COLUMNS, participant_table
+from shannon_game.experiments.comparison.calibration.table import participant_table
 from shannon_game.experiments.comparison.estimates import ResponseSettings, RoundingSettings, with_n_responses
 from shannon_game.experiments.harness.bayes import (
     CONVERGENCE_COLUMNS,
@@ -54,14 +54,19 @@ if TYPE_CHECKING:
     from shannon_game.inference.posterior.arviz_adapter import InferenceData
     from shannon_game.inference.posterior.sampling import CompiledModel
 
-__all__ = ["CALIBRATION_COLUMNS", "CURVE_REPORTS", "CalibrationSettings", "calibration"]
-
 FloatArray = NDArray[np.float64]
 
 CURVE_REPORTS = tuple(float(p) for p in np.round(np.linspace(0.5, 0.99, 50), 3)[1:])
 """Reports at which the reliability curves are drawn."""
 
 _MAX_POINTS = 12
+_MEANS = {
+    "reports": ("strength", "half_share", "log_slope_mean", "log_noise_mean", "logit_lapse_mean"),
+    "llo": ("bias_mean", "slope_mean"),
+    "game": ("bias_mean", "slope_mean"),
+    "beta": ("bias_mean", "slope_low_mean", "slope_high_mean"),
+}
+"""Fit -> means whose draws are kept."""
 
 
 class CalibrationSettings(ResponseSettings, PosteriorSettings):
@@ -89,8 +94,6 @@ def calibration(study: xr.Dataset, settings: CalibrationSettings) -> ExperimentR
     ----------
     study : xarray.Dataset
         A comparison study; no language model's probabilities are used but the generator's.
-    settings : CalibrationSettings, optional
-        Or its fields by name.
 
     Returns
     -------
@@ -242,16 +245,10 @@ def _dataset(
     own = table[table["participant"] != TYPICAL]
     people = own["participant"].to_numpy(dtype=str)
     curve_people = fits["llo"].posterior["participant"].to_numpy().astype(str)
-    names = [str(name) for name in fits]
     verdicts = pd.DataFrame([convergence_columns(fit.convergence) for fit in fits.values()])
     means = {
         f"{fit}_{name}_draws": ("draw", np.ravel(fits[fit].posterior[name].to_numpy()))
-        for fit, wanted in (
-            ("reports", ("strength", "half_share", "log_slope_mean", "log_noise_mean", "logit_lapse_mean")),
-            ("llo", ("bias_mean", "slope_mean")),
-            ("game", ("bias_mean", "slope_mean")),
-            ("beta", ("bias_mean", "slope_low_mean", "slope_high_mean")),
-        )
+        for fit, wanted in _MEANS.items()
         for name in wanted
     }
     return xr.Dataset(
@@ -280,7 +277,7 @@ def _dataset(
             "row": table["participant"].to_numpy(dtype=object),
             "participant": people.astype(object),
             "curve_participant": curve_people.astype(object),
-            "fit": np.array(names, dtype=object),
+            "fit": np.array([str(name) for name in fits], dtype=object),
             "quantile": quantile,
             "report": list(CURVE_REPORTS),
             "box": boxes,

@@ -16,31 +16,14 @@ from shannon_game.experiments.harness.tables import short_names
 from shannon_game.inference.posterior.convergence import Convergence
 from shannon_game.models.comparison.calibration_data import OutcomeData, ReportData
 
-__all__ = ["CALIBRATION_COLUMNS", "participant_table"]
-
 FloatArray = NDArray[np.float64]
 
-_ESTIMATED = (
-    "calibration_slope",
-    "calibration_bias_nats",
-    "game_slope",
-    "game_bias_nats",
-    "bias_nats",
-    "slope",
-    "noise_nats",
-    "lapse",
-)
+_CURVES = ("calibration_slope", "calibration_bias_nats", "game_slope", "game_bias_nats")
+_ESTIMATED = (*_CURVES, "bias_nats", "slope", "noise_nats", "lapse")
 _TRUTHS = ("true_bias_nats", "true_relative_slope", "true_noise_nats", "true_lapse")
 
 CALIBRATION_COLUMNS = (
-    "participant",
-    "label",
-    "n_responses",
-    "n_favoured",
-    "confidence",
-    "accuracy",
-    "overconfidence",
-    "share_ends",
+    *("participant", "label", "n_responses", "n_favoured", "confidence", "accuracy", "overconfidence", "share_ends"),
     *(f"{name}_{what}" for name in _ESTIMATED for what in ("median", "lower", "upper")),
     "relative_slope_median",
     *_TRUTHS,
@@ -54,45 +37,23 @@ def participant_table(
 ) -> pd.DataFrame:
     """One row the typical participant, then one row a participant (:data:`CALIBRATION_COLUMNS`)."""
     worst = _worst([fit.convergence for fit in fits.values()])
-    everyone = np.ones(reports.person.size, dtype=bool)
-    rows = [
-        {
-            "participant": TYPICAL,
-            "label": TYPICAL,
-            **_described(reports, outcomes, everyone),
-            **_typical(fits, tail),
-            "relative_slope_median": 1.0,
-            **worst,
-        }
-    ]
-    labels = short_names(map(str, reports.participant))
-    truth = _truth(study, reports.participant)
+    described = _described(reports, outcomes, np.ones(reports.person.size, dtype=bool))
+    typical = {"participant": TYPICAL, "label": TYPICAL, "relative_slope_median": 1.0}
+    rows = [typical | described | _typical(fits, tail) | worst]
+    labels, truth = short_names(map(str, reports.participant)), _truth(study, reports.participant)
     slopes = _flat(fits["reports"].posterior["slope"])
     relative = np.median(slopes / np.exp(np.log(slopes).mean(axis=1, keepdims=True)), axis=0)
-    rows += [
-        {
-            "participant": name,
-            "label": labels[str(name)],
-            **_described(reports, outcomes, reports.person == number),
-            **_own(fits, str(name), tail),
-            "relative_slope_median": relative[number],
-            **({column: values[number] for column, values in truth.items()}),
-            **worst,
-        }
-        for number, name in enumerate(reports.participant)
-    ]
+    for number, name in enumerate(reports.participant):
+        own = {"participant": name, "label": labels[str(name)], "relative_slope_median": relative[number]}
+        own |= _described(reports, outcomes, reports.person == number) | _own(fits, str(name), tail)
+        rows.append(own | {column: values[number] for column, values in truth.items()} | worst)
     return pd.DataFrame(rows, columns=list(CALIBRATION_COLUMNS))
-
-
-def _ends(reports: ReportData) -> list[int]:
-    """The lowest and the highest box."""
-    return [0, reports.box_report.size - 1]
 
 
 def _described(reports: ReportData, outcomes: OutcomeData, mine: NDArray[np.bool_]) -> dict[str, float]:
     """Counts and raw means of some rows."""
     favoured = np.isin(outcomes.row, reports.row[mine])
-    n = int(favoured.sum())
+    n, ends = int(favoured.sum()), [0, reports.box_report.size - 1]
     confidence = float(outcomes.report[favoured].mean()) if n else np.nan
     accuracy = float(outcomes.outcome[favoured].mean()) if n else np.nan
     return {
@@ -101,7 +62,7 @@ def _described(reports: ReportData, outcomes: OutcomeData, mine: NDArray[np.bool
         "confidence": confidence,
         "accuracy": accuracy,
         "overconfidence": confidence - accuracy,
-        "share_ends": np.nan if reports.is_raw else float(np.isin(reports.report[mine], _ends(reports)).mean()),
+        "share_ends": np.nan if reports.is_raw else float(np.isin(reports.report[mine], ends).mean()),
     }
 
 

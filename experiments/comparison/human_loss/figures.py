@@ -5,7 +5,6 @@ from __future__ import annotations
 from textwrap import fill
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import xarray as xr
@@ -15,7 +14,6 @@ from shannon_game.estimators.layout import HUMAN
 from shannon_game.experiments.comparison.estimates import EstimatorSettings, bars_label, player_rows
 from shannon_game.experiments.comparison.human_loss.rows import BRIDGE, PEOPLE, STEP
 from shannon_game.experiments.harness.figures import (
-    STYLE,
     TRUTH_ASKED,
     Series,
     finite_range,
@@ -25,9 +23,8 @@ from shannon_game.experiments.harness.figures import (
     player_label,
 )
 from shannon_game.experiments.harness.marks import arms, curve, named, number_ticks
+from shannon_game.experiments.harness.plots import styled, without_y
 from shannon_game.experiments.harness.settings import rows_of
-
-__all__ = ["curve_figure", "loss_figure", "main_rows", "people_label", "sensitivity_figure", "top1_figure"]
 
 _WITHOUT, _TRUTH, _PRIORS, _WEIGHTED = "#939393", "#CC3311", "#CC79A7", "#0072B2"
 _POINTS = ("#AA4499", "#0072B2", "#117733")
@@ -56,6 +53,7 @@ def _missed(row: Any) -> str:
     return "" if row.converged else " (not converged)"
 
 
+@styled
 def loss_figure(
     table: pd.DataFrame, study_name: str = "", estimator: EstimatorSettings | None = None, interval: float = 0.9
 ) -> Figure:
@@ -71,90 +69,87 @@ def loss_figure(
     ends = ("perplexity", "perplexity_lower", "perplexity_upper")
     classical = Series(*ends, label=name, marker="s", colour="0.55", size=4, capsize=2, linewidth=1, offset=-0.2)
     truth = Series("true_perplexity_asked", label=TRUTH_ASKED, marker="|", colour=_TRUTH, size=18, alpha=0.6)
-    with mpl.rc_context(STYLE):
-        fig = new_figure(7.2, 1.6 + 0.44 * len(rows))
-        axes = fig.add_subplot()
-        forest(axes, rows, [posterior, classical, truth], scale="log")
-        axes.set_xlabel("perplexity per token (log scale)")
-        axes.set_title(f"Perplexity of the belief that people share, and of models ({study_name})")
-        missed = [posterior.handle(hollow=True, label="check failed: not to be used")] if rows["hollow"].any() else []
-        others = [each.handle() for each in (classical, truth) if each.is_in(rows)]
-        named(fig, [posterior.handle(), *others, *missed], 2)
+    fig = new_figure(7.2, 1.6 + 0.44 * len(rows))
+    axes = fig.add_subplot()
+    forest(axes, rows, [posterior, classical, truth], scale="log")
+    axes.set_xlabel("perplexity per token (log scale)")
+    axes.set_title(f"Perplexity of the belief that people share, and of models ({study_name})")
+    missed = [posterior.handle(hollow=True, label="check failed: not to be used")] if rows["hollow"].any() else []
+    others = [each.handle() for each in (classical, truth) if each.is_in(rows)]
+    named(fig, [posterior.handle(), *others, *missed], 2)
     return fig
 
 
+@styled
 def curve_figure(table: pd.DataFrame, dataset: xr.Dataset, study_name: str = "", interval: float = 0.9) -> Figure:
     """Gap by the assumed scale, with what the anchors say and the models' exact gaps."""
     fits = main_rows(table)
     fits = fits[(fits["method"] == PEOPLE) & fits["top1_rate_given"].isna()]
     k0 = dataset["k0"].to_numpy()
-    with mpl.rc_context(STYLE):
-        fig = new_figure(6.8, 4.4)
-        axes = fig.add_subplot()
-        for what, colour in (("everyone", "#000000"), ("without", _WITHOUT)):
-            if what in dataset["fit"]:
-                who = "humans" if what == "everyone" else "some left out"
-                band = dataset["curve_gap_nats"].sel(fit=what)
-                curve(axes, k0, band, colour, alpha=0.18, label=f"{who}, if k\N{SUBSCRIPT ZERO} were this")
-        for row, colour in zip(rows_of(fits), ("#000000", *_POINTS), strict=False):
-            axes.errorbar(
-                row.k0_median,
-                row.gap_median_nats,
-                xerr=arms([row.k0_lower], [row.k0_median], [row.k0_upper]),
-                yerr=arms([row.gap_lower_nats], [row.gap_median_nats], [row.gap_upper_nats]),
-                fmt="o",
-                color=_WITHOUT if row.left_out else colour,
-                markerfacecolor=None if row.converged else "white",
-                capsize=3,
-                zorder=4,
-                label=people_label(row) + _missed(row),
-            )
-        if np.isfinite(fits["k0_true"].iloc[0]):
-            axes.plot(*fits[["k0_true", "true_gap_nats"]].iloc[0], "*", color=_TRUTH, markersize=12, label="truth")
-        exact = {name.removeprefix(_GAP_OF): gap for name, gap in dataset.attrs.items() if name.startswith(_GAP_OF)}
-        shown = (fits[name] for name in ("gap_lower_nats", "gap_upper_nats", "true_gap_nats"))
-        low, high = finite_range(*shown, list(exact.values()))
-        axes.set_ylim(low - 0.15 * (high - low), high + 0.15 * (high - low))
-        for name, colour in player_colours(list(exact)).items():
-            label = f"{player_label(name)}, exact"
-            axes.axhline(exact[name], color=colour, linewidth=1, linestyle="--", zorder=1, label=label)
-        axes.set_xscale("log")
-        axes.set_xlim(k0.min(), k0.max())
-        number_ticks(axes.xaxis, [tick for tick in _SCALES if k0.min() <= tick <= k0.max() * 1.001])
-        axes.set_xlabel("typical slope k\N{SUBSCRIPT ZERO} of reports on the log-odds of the belief")
-        axes.set_ylabel(f"loss gap to {player_label(dataset.attrs['generator'])}, nats per token")
-        axes.set_title(
-            "Reports alone fix the loss of the shared belief only up to k\N{SUBSCRIPT ZERO}\n"
-            f"(bands and bars {interval:.0%}; {study_name})"
+    fig = new_figure(6.8, 4.4)
+    axes = fig.add_subplot()
+    for what, colour in (("everyone", "#000000"), ("without", _WITHOUT)):
+        if what in dataset["fit"]:
+            who = "humans" if what == "everyone" else "some left out"
+            band = dataset["curve_gap_nats"].sel(fit=what)
+            curve(axes, k0, band, colour, alpha=0.18, label=f"{who}, if k\N{SUBSCRIPT ZERO} were this")
+    look: dict[str, Any] = {"fmt": "o", "capsize": 3, "zorder": 4}
+    for row, colour in zip(rows_of(fits), ("#000000", *_POINTS), strict=False):
+        axes.errorbar(
+            row.k0_median,
+            row.gap_median_nats,
+            xerr=arms([row.k0_lower], [row.k0_median], [row.k0_upper]),
+            yerr=arms([row.gap_lower_nats], [row.gap_median_nats], [row.gap_upper_nats]),
+            color=_WITHOUT if row.left_out else colour,
+            markerfacecolor=None if row.converged else "white",
+            label=people_label(row) + _missed(row),
+            **look,
         )
-        fig.legend(loc="outside lower center", ncols=2)
+    if np.isfinite(fits["k0_true"].iloc[0]):
+        axes.plot(*fits[["k0_true", "true_gap_nats"]].iloc[0], "*", color=_TRUTH, markersize=12, label="truth")
+    exact = {name.removeprefix(_GAP_OF): gap for name, gap in dataset.attrs.items() if name.startswith(_GAP_OF)}
+    shown = (fits[name] for name in ("gap_lower_nats", "gap_upper_nats", "true_gap_nats"))
+    low, high = finite_range(*shown, list(exact.values()))
+    axes.set_ylim(low - 0.15 * (high - low), high + 0.15 * (high - low))
+    for name, colour in player_colours(list(exact)).items():
+        label = f"{player_label(name)}, exact"
+        axes.axhline(exact[name], color=colour, linewidth=1, linestyle="--", zorder=1, label=label)
+    axes.set_xscale("log")
+    axes.set_xlim(k0.min(), k0.max())
+    number_ticks(axes.xaxis, [tick for tick in _SCALES if k0.min() <= tick <= k0.max() * 1.001])
+    axes.set_xlabel("typical slope k\N{SUBSCRIPT ZERO} of reports on the log-odds of the belief")
+    axes.set_ylabel(f"loss gap to {player_label(dataset.attrs['generator'])}, nats per token")
+    axes.set_title(
+        "Reports alone fix the loss of the shared belief only up to k\N{SUBSCRIPT ZERO}\n"
+        f"(bands and bars {interval:.0%}; {study_name})"
+    )
+    fig.legend(loc="outside lower center", ncols=2)
     return fig
 
 
+@styled
 def top1_figure(dataset: xr.Dataset, study_name: str = "", rate: float | None = None, se: float = 0.06) -> Figure:
     """How often the belief's most probable token is the true one: implied by the model, and measured."""
-    with mpl.rc_context(STYLE):
-        fig = new_figure(6, 3.2)
-        axes = fig.add_subplot()
-        for what, colour in (("everyone", "#000000"), ("without", _WITHOUT)):
-            if what in dataset["fit"]:
-                draws = dataset["top1_draws"].sel(fit=what).to_numpy()
-                at, count = np.unique(draws[np.isfinite(draws)].round(9), return_counts=True)
-                name = "humans" if what == "everyone" else "humans, some left out"
-                axes.fill_between(at, count / count.sum(), step="mid", color=colour, alpha=0.3, linewidth=0, label=name)
-        if rate is not None:
-            axes.axvline(
-                rate, color=_TRUTH, label=f"measured: {rate:g} \N{PLUS-MINUS SIGN} {se:g} (given in the settings)"
-            )
-            axes.axvspan(rate - se, rate + se, color=_TRUTH, alpha=0.12, linewidth=0)
-        axes.set_ylim(bottom=0)
-        axes.set_yticks([])
-        axes.set_xlabel("share of items whose true token is the most probable of the shared belief")
-        axes.set_title(f"A check that does not depend on the scale: top-1 rate ({study_name})")
-        fig.legend(loc="outside lower center", ncols=2)
+    fig = new_figure(6, 3.2)
+    axes = fig.add_subplot()
+    for what, colour in (("everyone", "#000000"), ("without", _WITHOUT)):
+        if what in dataset["fit"]:
+            draws = dataset["top1_draws"].sel(fit=what).to_numpy()
+            at, count = np.unique(draws[np.isfinite(draws)].round(9), return_counts=True)
+            name = "humans" if what == "everyone" else "humans, some left out"
+            axes.fill_between(at, count / count.sum(), step="mid", color=colour, alpha=0.3, linewidth=0, label=name)
+    if rate is not None:
+        measured = f"measured: {rate:g} \N{PLUS-MINUS SIGN} {se:g} (given in the settings)"
+        axes.axvline(rate, color=_TRUTH, label=measured)
+        axes.axvspan(rate - se, rate + se, color=_TRUTH, alpha=0.12, linewidth=0)
+    without_y(axes)
+    axes.set_xlabel("share of items whose true token is the most probable of the shared belief")
+    axes.set_title(f"A check that does not depend on the scale: top-1 rate ({study_name})")
+    fig.legend(loc="outside lower center", ncols=2)
     return fig
 
 
+@styled
 def sensitivity_figure(table: pd.DataFrame, study_name: str = "", interval: float = 0.9) -> Figure:
     """The gap without each participant, and under other priors."""
     people = table[table["player"] == HUMAN].sort_values("gap_median_nats")
@@ -170,21 +165,20 @@ def sensitivity_figure(table: pd.DataFrame, study_name: str = "", interval: floa
         hollow=~rows["converged"].astype(bool),
     )
     ends = ("gap_median_nats", "gap_lower_nats", "gap_upper_nats")
-    with mpl.rc_context(STYLE):
-        fig = new_figure(6.4, 1.6 + 0.2 * len(rows))
-        axes = fig.add_subplot()
-        axes.axvspan(base.gap_lower_nats, base.gap_upper_nats, color="0.93", linewidth=0)
-        axes.axvline(base.gap_median_nats, color="0.55", linewidth=1)
-        forest(axes, rows, [Series(*ends, marker=None, size=4, capsize=0, linewidth=1.2)])
-        axes.tick_params(axis="y", labelsize=7.5)
-        axes.set_xlabel("loss gap of the belief that people share, nats per token")
-        axes.set_title(f"Does the result hang on one participant or on the priors? ({study_name}, {interval:.0%})")
-        looks = [("D", False, "fit"), ("o", False, STEP), ("o", True, "check failed")]
-        handles = [
-            Series("", label=label, marker=marker, size=4).handle(hollow=hollow, colour="0.3")
-            for marker, hollow, label in looks
-        ]
-        named(fig, handles)
+    fig = new_figure(6.4, 1.6 + 0.2 * len(rows))
+    axes = fig.add_subplot()
+    axes.axvspan(base.gap_lower_nats, base.gap_upper_nats, color="0.93", linewidth=0)
+    axes.axvline(base.gap_median_nats, color="0.55", linewidth=1)
+    forest(axes, rows, [Series(*ends, marker=None, size=4, capsize=0, linewidth=1.2)])
+    axes.tick_params(axis="y", labelsize=7.5)
+    axes.set_xlabel("loss gap of the belief that people share, nats per token")
+    axes.set_title(f"Does the result hang on one participant or on the priors? ({study_name}, {interval:.0%})")
+    looks = [("D", False, "fit"), ("o", False, STEP), ("o", True, "check failed")]
+    handles = [
+        Series("", label=label, marker=marker, size=4).handle(hollow=hollow, colour="0.3")
+        for marker, hollow, label in looks
+    ]
+    named(fig, handles)
     return fig
 
 

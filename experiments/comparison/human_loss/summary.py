@@ -14,8 +14,6 @@ from shannon_game.experiments.comparison.human_loss.rows import BRIDGE, PEOPLE, 
 from shannon_game.experiments.harness.figures import finite_range, player_label
 from shannon_game.experiments.harness.settings import rows_of
 
-__all__ = ["summary"]
-
 _GAP_OF = "true_gap_nats_"
 _SCALE = {
     "answers": "free answers as draws of that belief",
@@ -39,12 +37,12 @@ def summary(table: pd.DataFrame, dataset: xr.Dataset, interval: float = 0.9, top
         measured = "" if top1_rate is None else f"; measured was {top1_rate:.1%}"
         parts = [
             _answer(main, people, interval),
-            "\n".join(_people_line(row, exact) for _, row in main_rows(people).iterrows()),
+            " ".join(_people_line(row, exact) for _, row in main_rows(people).iterrows()),
             f"The most probable token of the shared belief is the true one on {_ends(main, 'top1_model', '.0%', '')} "
             f"of the items, whatever the scale{measured}.",
             _sensitivity(people),
         ]
-    parts.append("\n".join(_player_line(row) for row in rows_of(table[table["method"] == PLAYERS])))
+    parts.append(" ".join(_player_line(row) for row in rows_of(table[table["method"] == PLAYERS])))
     return "\n\n".join(part for part in parts if part)
 
 
@@ -83,21 +81,22 @@ def _bounded(row: Any) -> bool:
 
 
 def _people_line(row: Any, exact: dict[str, float]) -> str:
-    text = f"- **{people_label(row)}**{_failed(row)}: gap of the shared belief {_ends(row, 'gap')} nats"
+    text = f"{people_label(row)}{_failed(row)}: gap of the shared belief {_ends(row, 'gap')} nats"
     if row.method == BRIDGE:
         return f"{text}, k0 {row.k0_median:.2f}, in closed form."
-    said = [f"{_ends(row, 'informed_gap')} over items with a report or an answer"]
-    said += [f"mean gap of people one by one at most {_ends(row, 'one_by_one_most')}"] if _bounded(row) else []
-    said += [f"k0 {_ends(row, 'k0', unit='')}"] if row.anchor != "assumed" else []
-    said += [f"{_ends(row, 'tail_share', '.0%', '')} of it on tokens never drawn"]
+    said = [f"k0 {_ends(row, 'k0', unit='')}"] if row.anchor != "assumed" else []
     for name, gap in exact.items():
         side, factor = "above" if row.gap_median_nats > gap else "below", row[f"tail_factor_{name}"]
-        until = f"until that is multiplied by {factor:.2g}" if 0 < factor < np.inf else "whatever that is"
+        until = (
+            f"until its tokens never drawn are multiplied by {factor:.2g}"
+            if 0 < factor < np.inf
+            else "whatever its tail"
+        )
         said.append(f"{side} {player_label(name)} {until}")
     agreement = (
         f" The outcomes' scale {row.agreement} that of the free answers. {_SHARED_BIAS}" if row.agreement else ""
     )
-    return f"{text}; {'; '.join(said)}; equation 5 {row.gap_nats:.2f}.{agreement}"
+    return f"{'; '.join([text, *said])}.{agreement}"
 
 
 def _sensitivity(people: pd.DataFrame) -> str:
@@ -116,13 +115,7 @@ def _sensitivity(people: pd.DataFrame) -> str:
 
 
 def _player_line(row: Any) -> str:
-    name = f"- **{player_label(row.player)}**, rounding {row.rounding}"
-    if row.gap_lower_nats == row.gap_upper_nats:
-        return (
-            f"{name}: its answers are the generator's own, so that its gap is exactly {row.gap_median_nats:.3f} nats."
-        )
     inside = "inside" if row.gap_lower_nats <= row.true_gap_nats <= row.gap_upper_nats else "outside"
-    return (
-        f"{name}{_failed(row)}: gap {_ends(row, 'gap', '.3f')} nats, in truth {row.true_gap_nats:.3f} ({inside} the "
-        f"interval), equation 5 {row.gap_nats:.3f}."
-    )
+    truth = f"in truth {row.true_gap_nats:.3f} ({inside}), equation 5 {row.gap_nats:.3f}"
+    name = f"{player_label(row.player)}, rounding {row.rounding}{_failed(row)}"
+    return f"{name}: gap {_ends(row, 'gap', '.3f')} nats, {truth}."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from itertools import product
 from typing import Annotated, Any, Literal
@@ -9,6 +10,8 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import pandas as pd
 import xarray as xr
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field, model_validator
 from scipy.stats import binomtest
@@ -17,10 +20,12 @@ from shannon_game.estimators.comparison import ParticipantPopulation
 from shannon_game.estimators.content import content_digest
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.comparison.estimates import PlayerSettings, chosen_models, rounding_label
-from shannon_game.experiments.comparison.recovery.figures import ESTIMATOR_LABELS, recovery_figure
 from shannon_game.experiments.comparison.recovery.studies import fresh_items, rows_of_models, rows_of_participants
 from shannon_game.experiments.harness.bayes import SamplerSettings
-from shannon_game.experiments.harness.figures import player_label
+from shannon_game.experiments.harness.choice import choice
+from shannon_game.experiments.harness.figures import Series, forest, new_figure, player_label
+from shannon_game.experiments.harness.marks import light_grid, mark, named, percent, titled
+from shannon_game.experiments.harness.plots import styled
 from shannon_game.experiments.harness.replication import ReplicationSettings, replicates_path
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rows_of
@@ -29,8 +34,6 @@ from shannon_game.inference.posterior.replicates import Task, run_replicates
 from shannon_game.inference.progress import stage
 from shannon_game.inference.settings import Count, Counts, Positive, Probability, numbers_of
 from shannon_game.models.comparison.participants import ParticipantPriors
-
-__all__ = ["RECOVERY_COLUMNS", "RecoverySettings", "recovery", "recovery_summary"]
 
 _OF_A_STUDY = ("study", "estimator", "truth_nats", "gap_median_nats", "gap_lower_nats", "gap_upper_nats", "covers")
 _CELL = {"models": ("player", "rounding", "n"), "participants": ("player", "k0")}
@@ -91,6 +94,15 @@ class RecoverySettings(PlayerSettings, ReplicationSettings):
         return np.array([(1 - self.interval) / 2, 0.5, (1 + self.interval) / 2])
 
 
+_OF = {
+    "sbc": "shannon_game.experiments.comparison.sbc.sbc",
+    "ard": "shannon_game.experiments.cloze.ard_coverage.ard_coverage",
+    "tvd": "shannon_game.experiments.cloze.tvd_coverage.tvd_coverage",
+    "ranks": "shannon_game.experiments.rankings.rank_recovery.rank_recovery",
+}
+
+
+@choice("of", "loss", _OF)
 @experiment(RecoverySettings)
 def recovery(study: xr.Dataset, settings: RecoverySettings) -> ExperimentResult:
     """Make many fresh studies of players whose loss is known, and estimate each in every way.
@@ -99,8 +111,6 @@ def recovery(study: xr.Dataset, settings: RecoverySettings) -> ExperimentResult:
     ----------
     study : xarray.Dataset
         A comparison study, which gives items, candidates and language models.
-    settings : RecoverySettings, optional
-        Or its fields by name. In a notebook `replicates` names the file of the fits.
 
     Returns
     -------
@@ -219,4 +229,61 @@ def _text(cells: pd.DataFrame, settings: RecoverySettings) -> str:
         f"**{settings.interval:.0%} intervals hold the truth in: {'; '.join(held)}.** Every cell has "
         f"{settings.n_studies} fresh studies of {who}. The truth is that of the study's own items. Equation 5 and the "
         "jackknife have the normal interval of the standard error over items."
+    )
+
+
+_BAND = 0.05
+_COLOURS = {"importance": "#D55E00", "jackknife": "#C38700", "outcomes": "#0072B2", "assumed": "#4A9BC8"}
+_MARKERS = {"importance": "s", "jackknife": "D"}
+ESTIMATOR_LABELS = {
+    "importance": "equation 5",
+    "jackknife": "jackknife",
+    "outcomes": "participant model, outcomes",
+    "assumed": "participant model, k0 known",
+}
+"""What a reader calls the estimators."""
+
+
+@styled
+def recovery_figure(cells: pd.DataFrame, labels: Sequence[str], title: str, nominal: float) -> Figure:
+    """Errors and coverage of every estimator, a line a cell."""
+    estimators = list(dict.fromkeys(cells["estimator"]))
+    names = list(dict.fromkeys(labels))
+    wide = pd.DataFrame({"label": names}, index=names)
+    for estimator in estimators:
+        own = cells.assign(label=labels)[cells["estimator"] == estimator].set_index("label")
+        wide = wide.join(own.select_dtypes("number").add_suffix(f" {estimator}"))
+    offsets = np.linspace(0.2, -0.2, len(estimators))
+    fig = new_figure(7.2, 1.9 + 0.4 * len(names))
+    left, right = fig.subplots(1, 2, sharey=True)
+    for axes, columns in ((left, ("bias_nats", "error")), (right, ("coverage", "coverage"))):
+        forest(axes, wide, [_series(*columns, *one) for one in zip(estimators, offsets, strict=True)])
+        light_grid(axes, "x")
+        for line in range(1, len(names)):
+            axes.axhline(-line + 0.5, color="0.9", linewidth=0.6, zorder=0)
+    left.axvline(0, color="0.55", linewidth=1, zorder=0)
+    left.set_xlabel("error, nats: mean, 5% and 95%")
+    right.axvspan(nominal - _BAND, min(nominal + _BAND, 1), color="0.88", zorder=0, linewidth=0)
+    right.set_xlim(-0.03, 1.03)
+    percent(right.xaxis)
+    right.set_xlabel(f"coverage of {nominal:.0%} intervals")
+    titled(fig, title, size=10)
+    handles: list[Any] = [_series("bias_nats", "error", name, 0).handle() for name in estimators]
+    handles.append(Patch(color="0.88", label=f"{nominal - _BAND:.0%} to {min(nominal + _BAND, 1):.0%}", linewidth=0))
+    named(fig, [*handles, mark("bars of coverage: 95% interval")])
+    return fig
+
+
+def _series(value: str, ends: str, estimator: str, offset: float) -> Series:
+    unit = "_nats" if ends == "error" else ""
+    return Series(
+        f"{value} {estimator}",
+        f"{ends}_lower{unit} {estimator}",
+        f"{ends}_upper{unit} {estimator}",
+        label=ESTIMATOR_LABELS[estimator],
+        marker=_MARKERS.get(estimator, "o"),
+        colour=_COLOURS[estimator],
+        size=4.5,
+        capsize=0,
+        offset=offset,
     )

@@ -26,8 +26,6 @@ from shannon_game.models.comparison.participant_data import ParticipantData, par
 if TYPE_CHECKING:
     from shannon_game.experiments.comparison.recovery.experiment import RecoverySettings
 
-__all__ = ["answered_by_people", "fresh_items", "fresh_study", "rows_of_models", "rows_of_participants"]
-
 CLASSICAL = ("importance", "jackknife")
 
 

@@ -21,8 +21,6 @@ from shannon_game.inference.store.keys import operation_key, result_key
 from shannon_game.inference.text.prompts import PERCENTS, Question, option_question, percent_question
 from shannon_game.inference.text.reading import read_percent
 
-__all__ = ["ORDERS", "Said", "answer_rows", "believed_nats", "probability_of", "say"]
-
 FloatArray = NDArray[np.float64]
 
 ORDERS = ("A", "B")
@@ -35,19 +33,7 @@ _NEAREST = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Said:
-    """What a model said of pairs.
-
-    Attributes
-    ----------
-    way : str
-        ``verbalised``, ``boxes`` or ``options``.
-    probability_a : ndarray of float, shape (pair, order)
-        Given to A; NaN where it cannot be read, or was not asked because both strings are equal.
-    text : list of list of str or None
-        The answers, by pair and order; "" where none were written.
-    said : str
-        For the report: what it cost.
-    """
+    """What a model said of pairs, by pair and order: NaN and "" where nothing was asked, None where nothing came."""
 
     way: str
     probability_a: FloatArray

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -36,14 +36,12 @@ from shannon_game.experiments.comparison.text_players.answers import (
 from shannon_game.experiments.comparison.text_players.figures import said_figure, text_perplexity_figure
 from shannon_game.experiments.comparison.text_players.pairs import Pairs, answered_study, asked_pairs
 from shannon_game.experiments.comparison.text_players.settings import VERBALISED, TextPlayersSettings
-from shannon_game.experiments.comparison.text_players.summary import summary
 from shannon_game.experiments.harness.language_models import open_work
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.settings import rows_of
 from shannon_game.experiments.harness.text_models import text_players as players_of
 from shannon_game.experiments.studies.comparison.file import save_comparison_study
 from shannon_game.inference.store.keys import result_key
-
-__all__ = ["TEXT_PLAYERS_COLUMNS", "TextPlayersSettings", "text_players"]
 
 FloatArray = NDArray[np.float64]
 
@@ -64,6 +62,8 @@ of no answer at all). ``position_bias_nats`` is the mean log-odds of A over both
 (:class:`~shannon_game.estimators.comparison.StatedBelief`); the rest is equation 5 on the answers.
 """
 
+_COMPARED = ("slope", "slope_se", "correlation", "agreement", "distance_nats")
+_ESTIMATED = TEXT_PLAYERS_COLUMNS[TEXT_PLAYERS_COLUMNS.index("gap_nats") :]
 _ON_SCREEN = (
     *("player", "way", "rounding", "n_questions", "n_unreadable", "position_bias_nats", "slope", "agreement"),
     *("perplexity", "perplexity_lower", "perplexity_upper"),
@@ -72,23 +72,7 @@ _ON_SCREEN = (
 
 @dataclass(frozen=True, eq=False)
 class Played:
-    """One model in one way.
-
-    Attributes
-    ----------
-    player : str
-    said : Said
-    study : Dataset or None
-        With the answers in the place of people's, on the game's eleven values; None without a readable one.
-    exact : Dataset or None
-        The same unrounded.
-    compared : StatedBelief
-    bias_nats : float
-    said_nats, believed_nats : ndarray of float, shape (pair,)
-    unreadable : Counter
-        Answers that could not be read.
-    answers : DataFrame
-    """
+    """One model in one way, with studies of its answers: on the game's eleven values, and exact."""
 
     player: str
     said: Said
@@ -110,8 +94,6 @@ def text_players(study: xr.Dataset, settings: TextPlayersSettings) -> Experiment
     ----------
     study : xarray.Dataset
         A comparison study.
-    settings : TextPlayersSettings, optional
-        Or its fields by name.
 
     Returns
     -------
@@ -205,15 +187,8 @@ def _estimate(study: xr.Dataset | None) -> dict[str, Any]:
     if study is None:
         return {"verdict": "no answer"}
     found = estimate_perplexity(study, HUMAN)
-    return {
-        "gap_nats": found.gap.gap_nats,
-        "se_items_nats": found.gap.se_items_nats,
-        "perplexity": found.perplexity,
-        "perplexity_lower": found.perplexity_lower,
-        "perplexity_upper": found.perplexity_upper,
-        "pareto_k": found.gap.diagnostics.pareto_k,
-        "verdict": found.gap.diagnostics.verdict,
-    }
+    its = (found, found.gap, found.gap.diagnostics)
+    return {name: next(getattr(each, name) for each in its if hasattr(each, name)) for name in _ESTIMATED}
 
 
 def _people(study: xr.Dataset) -> dict[str, Any]:
@@ -256,11 +231,7 @@ def _text_rows(one: Played, pairs: Pairs) -> list[dict[str, Any]]:
         "n_questions": n_asked * len(ORDERS),
         "n_unreadable": sum(one.unreadable.values()),
         "position_bias_nats": one.bias_nats,
-        "slope": one.compared.slope,
-        "slope_se": one.compared.slope_se,
-        "correlation": one.compared.correlation,
-        "agreement": one.compared.agreement,
-        "distance_nats": one.compared.distance_nats,
+        **{name: getattr(one.compared, name) for name in _COMPARED},
     }
     studies = {"none": one.exact} | ({"interface": one.study} if one.said.way != VERBALISED else {})
     return [row | {"rounding": rounding} | _estimate(its) for rounding, its in studies.items()]
@@ -272,9 +243,7 @@ def _dataset(table: pd.DataFrame, played: list[Played], pairs: Pairs, labels: ND
     return xr.Dataset(
         {
             **{name: ("row", table[name].to_numpy()) for name in table.select_dtypes("number")},
-            "player": ("row", table["player"].to_numpy(dtype=str)),
-            "way": ("row", table["way"].to_numpy(dtype=str)),
-            "rounding": ("row", table["rounding"].to_numpy(dtype=str)),
+            **{name: ("row", table[name].to_numpy(dtype=str)) for name in ("player", "way", "rounding")},
             "said_nats": (("text_player", "pair"), np.stack([one.said_nats for one in played]), nats),
             "believed_nats": (("text_player", "pair"), np.stack([one.believed_nats for one in played]), nats),
             "probability_a": (
@@ -303,3 +272,24 @@ def _write(studies: Mapping[str, xr.Dataset | None], folder: Path) -> None:
     for name, study in studies.items():
         if study is not None:
             save_comparison_study(study, folder / f"{name}.nc")
+
+
+_WAYS = ("verbalised", "boxes", "options")
+
+
+def summary(table: pd.DataFrame, settings: TextPlayersSettings, costs: Sequence[str]) -> str:
+    """Say how each player answered, and how far that is from what it believes."""
+    how = "greedy" if settings.temperature == 0 else f"temperature {settings.temperature:g}"
+    said = []
+    for row in rows_of(table[table["rounding"] == "none"]):
+        interval = f"{row.perplexity:.1f} [{row.perplexity_lower:.1f}, {row.perplexity_upper:.1f}]"
+        text = f"{row.player} ({row.way}) {interval if np.isfinite(row.perplexity) else 'not known'}"
+        if row.way in _WAYS and np.isfinite(row.slope):
+            text += f", saying {row.slope:.2g} of each nat that it believes"
+        said.append(text)
+    about = (
+        f"**Perplexity: {'; '.join(said)}.** Every pair of tokens was asked in both orders, by the prompt "
+        f"`{settings.prompt.name}` ({how}); equal strings are answered 50%, as the game does. Perplexities are of "
+        "equation 5, which noise and rounding make too high, and few pairs per item too low."
+    )
+    return "\n\n".join([about, *dict.fromkeys(costs)])

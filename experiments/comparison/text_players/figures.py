@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from shannon_game.estimators.comparison import HUMAN, StatedBelief
-from shannon_game.experiments.harness.figures import STYLE, Series, forest, new_figure, player_colours, player_label
+from shannon_game.experiments.harness.figures import Series, forest, new_figure, player_colours, player_label
 from shannon_game.experiments.harness.marks import light_grid, mark, named, titled
-
-__all__ = ["said_figure", "text_perplexity_figure"]
+from shannon_game.experiments.harness.plots import styled
 
 FloatArray = NDArray[np.float64]
 
@@ -24,6 +22,7 @@ _PALE = 0.35
 _WIDEST = 20.0
 
 
+@styled
 def text_perplexity_figure(table: pd.DataFrame, study_name: str) -> Figure:
     """Perplexity of every player and way by importance sampling (equation 5), one line each, on a log axis."""
     known = table[np.isfinite(table["perplexity"].to_numpy(dtype=float))]
@@ -41,47 +40,39 @@ def text_perplexity_figure(table: pd.DataFrame, study_name: str) -> Figure:
         group=known["player"],
     )
     shown = Series("perplexity", "perplexity_lower", "perplexity_upper", label="estimate ± 2 s.e. (over items)")
-    with mpl.rc_context(STYLE):
-        fig = new_figure(6.4, 1.5 + 0.3 * max(len(rows), 1))
-        axes = fig.add_subplot()
-        if len(rows):
-            forest(axes, rows, [shown], scale="log")
-        axes.set_xlabel("perplexity per token (log scale)")
-        titled(fig, "Perplexity of what players say", study_name)
-        few = bool((rows["alpha"] < 1).any())
-        pale = Series("perplexity", "perplexity_lower", alpha=_PALE, label="pale: too few answers for this estimate")
-        named(fig, [shown.handle(), *([pale.handle()] if few else [])])
+    fig = new_figure(6.4, 1.5 + 0.3 * max(len(rows), 1))
+    axes = fig.add_subplot()
+    if len(rows):
+        forest(axes, rows, [shown], scale="log")
+    axes.set_xlabel("perplexity per token (log scale)")
+    titled(fig, "Perplexity of what players say", study_name)
+    few = bool((rows["alpha"] < 1).any())
+    pale = Series("perplexity", "perplexity_lower", alpha=_PALE, label="pale: too few answers for this estimate")
+    named(fig, [shown.handle(), *([pale.handle()] if few else [])])
     return fig
 
 
+@styled
 def said_figure(panels: Mapping[str, tuple[FloatArray, FloatArray, StatedBelief]]) -> Figure:
     """What is said against what is believed, one panel a model and way."""
     n_columns = min(len(panels), _COLUMNS)
     n_rows = -(-len(panels) // n_columns)
-    with mpl.rc_context(STYLE):
-        fig = new_figure(0.6 + 3.0 * n_columns, 0.9 + 2.9 * n_rows)
-        for number, (name, (believed, said, compared)) in enumerate(panels.items()):
-            axes = fig.add_subplot(n_rows, n_columns, number + 1)
-            known = np.isfinite(believed) & np.isfinite(said)
-            width = min(_WIDEST, 1.05 * float(np.abs(believed[known]).max()))
-            height = min(_WIDEST, 1.15 * max(float(np.abs(said[known]).max()), 1.0))
-            axes.plot(believed[known], said[known], ".", color=_SAID_COLOUR, alpha=0.35, markersize=4)
-            ends = np.array([-width, width])
-            axes.plot(ends, ends, color="0.55", linewidth=1)
-            if np.isfinite(compared.slope):
-                axes.plot(ends, compared.intercept_nats + compared.slope * ends, color=_LINE_COLOUR, linewidth=1.4)
-            axes.set_xlim(-width, width)
-            axes.set_ylim(-height, height)
-            light_grid(axes, "both")
-            axes.set_title(f"{name}: slope {compared.slope:.2g}, agreement {compared.agreement:.0%}", fontsize=8.5)
-            axes.set_xlabel("believed (nats)")
-            if number % n_columns == 0:
-                axes.set_ylabel("said (nats)")
-        titled(fig, "What is said against what is believed", "log-odds of the target")
-        handles = [
-            mark("pair of tokens", _SAID_COLOUR, "."),
-            mark("least squares", _LINE_COLOUR),
-            mark("said as believed", "0.6"),
-        ]
-        named(fig, handles)
+    fig = new_figure(0.6 + 3.0 * n_columns, 0.9 + 2.9 * n_rows)
+    for number, (name, (believed, said, compared)) in enumerate(panels.items()):
+        axes = fig.add_subplot(n_rows, n_columns, number + 1)
+        known = np.isfinite(believed) & np.isfinite(said)
+        width = min(_WIDEST, 1.05 * float(np.abs(believed[known]).max()))
+        height = min(_WIDEST, 1.15 * max(float(np.abs(said[known]).max()), 1.0))
+        axes.plot(believed[known], said[known], ".", color=_SAID_COLOUR, alpha=0.35, markersize=4)
+        axes.axline((0, 0), slope=1, color="0.55", linewidth=1)
+        if np.isfinite(compared.slope):
+            axes.axline((0, compared.intercept_nats), slope=compared.slope, color=_LINE_COLOUR, linewidth=1.4)
+        axes.set(xlim=(-width, width), ylim=(-height, height), xlabel="believed (nats)")
+        light_grid(axes, "both")
+        axes.set_title(f"{name}: slope {compared.slope:.2g}, agreement {compared.agreement:.0%}", fontsize=8.5)
+        if number % n_columns == 0:
+            axes.set_ylabel("said (nats)")
+    titled(fig, "What is said against what is believed", "log-odds of the target")
+    dots, line = mark("pair of tokens", _SAID_COLOUR, "."), mark("least squares", _LINE_COLOUR)
+    named(fig, [dots, line, mark("said as believed", "0.6")])
     return fig

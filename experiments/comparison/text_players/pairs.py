@@ -22,8 +22,6 @@ from shannon_game.experiments.harness.settings import rng_for
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["Pairs", "answered_study", "asked_pairs"]
-
 FloatArray = NDArray[np.float64]
 
 _NOT_DRAWN = ("answer", "padding")
@@ -31,17 +29,7 @@ _NOT_DRAWN = ("answer", "padding")
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Questions of a comparison study: an item's target beside one of its candidates.
-
-    Attributes
-    ----------
-    position : ndarray of int, shape (pair,)
-        Along ``item``.
-    candidate : ndarray of int, shape (pair,)
-        Along ``candidate``.
-    context, target, other : list of str
-        What is shown.
-    """
+    """Questions of a comparison study: an item's target beside one of its candidates, and what is shown."""
 
     position: NDArray[np.intp]
     candidate: NDArray[np.intp]
@@ -70,13 +58,6 @@ def asked_pairs(study: xr.Dataset, settings: TextPlayersSettings) -> Pairs:
     """List the pairs to ask about, each once: those that people answered, or an item's first candidates.
 
     Candidates are draws of the generator, so that equal tokens at two positions are two pairs.
-
-    Examples
-    --------
-    >>> from shannon_game.estimators.comparison.examples import comparison_study
-    >>> pairs = asked_pairs(comparison_study(), TextPlayersSettings(pairs_per_item=2))
-    >>> pairs.target[:2], pairs.position.tolist()[:4]
-    ([',', ','], [0, 0, 1, 1])
     """
     if settings.candidates is None:
         drawn = drawn_response_mask(study)

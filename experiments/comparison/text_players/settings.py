@@ -10,8 +10,6 @@ from shannon_game.experiments.harness.settings import Seeded
 from shannon_game.experiments.harness.text_models import TextSettings
 from shannon_game.inference.settings import Count
 
-__all__ = ["BOXES", "OPTIONS", "VERBALISED", "TextPlayersSettings"]
-
 VERBALISED: Final = "verbalised"
 BOXES: Final = "boxes"
 OPTIONS: Final = "options"

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from shannon_game.estimators.documents import ngram_overlap
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.experiments.documents.corpus import TABLE_COLUMNS, corpus
-from shannon_game.experiments.documents.train.settings import TrainSettings
-from shannon_game.experiments.harness.language_models import training_folder
+from shannon_game.experiments.harness.language_models import StoreFolder, training_folder
 from shannon_game.experiments.harness.loss_curves import curve_table, loss_curves_figure
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
-from shannon_game.experiments.harness.settings import rng_for
+from shannon_game.experiments.harness.settings import Seeded, rng_for
 from shannon_game.inference.lm.minimal_model import (
+    ShapeSettings,
     collate_blocks,
     make_model,
     make_tokenizer,
@@ -30,8 +30,29 @@ from shannon_game.inference.lm.minimal_model import (
 )
 from shannon_game.inference.lm.settings import ModelSettings
 from shannon_game.inference.lm.training import Examples, TrainedModel, train_model, training_key
+from shannon_game.inference.lm.training_settings import TrainingSettings
+from shannon_game.inference.settings import Count, Probability, Text
 
-__all__ = ["TRAIN_COLUMNS", "train"]
+
+class TrainSettings(Seeded, StoreFolder, TrainingSettings):
+    """Settings of :func:`~shannon_game.experiments.documents.train.experiment.train`."""
+
+    name: Text = "trained"
+    """What tables and figures call the model."""
+    shape: ShapeSettings = ShapeSettings()
+    """The model and its tokenizer."""
+    train_split: Text | None = None
+    """Split of the study that is trained on, all others being held out; null: "train" where the study has one, else
+    documents at random."""
+    held_out: Probability = 0.1
+    """Share of the documents that is held out where the study has no splits."""
+    n_held_out_blocks: Count = 64
+    """Most blocks of held-out text whose loss is computed while the model trains."""
+    n_scored: Count | None = 200
+    """Documents of each split, at random, that the trained model is scored on; null scores all."""
+    ngram: Count = 13
+    """Words of a sequence for which held-out documents are looked through: does it stand in training documents too?"""
+
 
 TRAIN_COLUMNS = ("n_parameters", "n_steps", "n_train_tokens", "n_epochs", "ngram_overlap")
 """Columns of the table after :data:`~shannon_game.experiments.documents.corpus.TABLE_COLUMNS`; ``ngram_overlap`` is the
@@ -48,8 +69,6 @@ def train(study: xr.Dataset, settings: TrainSettings) -> ExperimentResult:
     ----------
     study : xarray.Dataset
         A documents study.
-    settings : TrainSettings, optional
-        Or its fields by name.
 
     Returns
     -------

@@ -63,13 +63,13 @@ def test_coverage_at_a_tiny_size(tmp_path: Path) -> None:
     settings = ("experiment.n_fits=2", "experiment.n_texts=3", "experiment.n_items_per_text=5", "sampler.draws=60")
     path = f"experiment.replicates={tmp_path / 'fits.jsonl'}"
     small = (*SIMULATED, *settings, path, "sampler.tune=100", "experiment.measured=[]")
-    first = run_experiment("+exp=ard_coverage", *small)
+    first = run_experiment("+exp=recovery", "of=ard", *small)
     assert first.table["coverage"].between(0, 1).all()
     assert first.table["quantity"].tolist()[1] == "coefficient of human_entropy"
-    again = run_experiment("+exp=ard_coverage", *small)
+    again = run_experiment("+exp=recovery", "of=ard", *small)
     pd.testing.assert_frame_equal(first.table, again.table)
     with pytest.raises(InputError, match="made with other settings"):
-        run_experiment("+exp=ard_coverage", *small, "experiment.prior=normal")
+        run_experiment("+exp=recovery", "of=ard", *small, "experiment.prior=normal")
 
 
 @pytest.mark.parametrize(

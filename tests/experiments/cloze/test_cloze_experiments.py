@@ -41,7 +41,8 @@ SHORT = (
 TINY = {
     "tvd": (*SIMULATED, *SHORT, "experiment.n_splits=3", "experiment.bayes={n_contexts: 3, more_draws: 1}"),
     "improve": (*SIMULATED, "experiment.n_splits=3", "experiment.n_replicates=50"),
-    "tvd_coverage": (
+    "recovery": (
+        "of=tvd",
         *SIMULATED,
         "study.families=[mixture,same]",
         *SHORT,
@@ -52,7 +53,7 @@ TINY = {
 
 
 # the coverage of twenty fits takes minutes
-MARKS = {"tvd": pytest.mark.mcmc, "tvd_coverage": pytest.mark.slow}
+MARKS = {"tvd": pytest.mark.mcmc, "recovery": pytest.mark.slow}
 NAMES = [pytest.param(name, marks=MARKS.get(name, ())) for name in sorted(TINY)]
 
 

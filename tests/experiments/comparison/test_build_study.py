@@ -207,7 +207,7 @@ def test_the_files_are_studies_that_experiments_take(built: ExperimentResult, ro
     columns = ["gap_nats", "true_loss_nats", "perplexity", "error_nats"]
     pd.testing.assert_frame_equal(played.table[columns], built.table[columns])
     assert played.figures["perplexity"]
-    sizes = run_experiment("+exp=sample_size", *settings, "n=[1,4]", "experiment.n_repeats=5")
+    sizes = run_experiment("+exp=perplexity", "vary=sample_size", *settings, "n=[1,4]", "experiment.n_repeats=5")
     assert sizes.table["kl_is_exact"].all()
     fewer = run_experiment("+exp=perplexity", *settings, "n=4")
     assert set(fewer.table["n_responses"]) == {48}
@@ -301,23 +301,13 @@ def test_places_where_characters_were_lost_are_left_out(root: Path, tmp_path: Pa
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (["experiment.n_contexts=0"], "experiment.n_contexts: is 0, should be a whole number, 1 or larger"),
         (["experiment.n_contexts=9999"], "n_contexts: is 9999, but the 8 documents have only"),
-        (["experiment.n_candidates=1.5"], "n_candidates: is 1.5"),
-        (["experiment.min_context_tokens=-1"], "min_context_tokens: is -1, should be a whole number, 0 or larger"),
         (["experiment.min_context_tokens=50"], "min_context_tokens: is 50, should be 0 to 30"),
-        (["experiment.items_per_batch=0"], "items_per_batch: is 0"),
-        (["experiment.start=middle"], "experiment.start: is 'middle', should be one of document, anywhere"),
-        (["experiment.inexact=guess"], "experiment.inexact: is 'guess', should be one of error, drop"),
-        (["experiment.layouts=[zarr]"], "layouts.*: is 'zarr', should be .*one of netcdf, lm_game"),
-        (["experiment.kl=maybe"], "experiment.kl: is 'maybe', should be true or false"),
         (["experiment.shard=2/2"], "shard: is 2/2, should be i/n"),
-        (["experiment.shard=half"], "shard: is 'half', should be i/n"),
         (["generator.name=e"], "unknown generator 'e'; choose one of: a, b"),
         (["generator.name=null"], "unknown generator None"),
         (["+models.b.nmae=x"], "unknown setting 'nmae'"),
         (["+models.b.name=a"], "'a' is the name of two models"),
-        (["models.b=null"], "models.b: is None, should be a mapping"),
     ],
 )
 def test_wrong_settings(settings: list[str], message: str, root: Path, tmp_path: Path) -> None:

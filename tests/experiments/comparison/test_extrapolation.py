@@ -1,4 +1,4 @@
-"""``+exp=extrapolation``: lines that are right, a truth that is missed, and what a run writes."""
+"""``+exp=perplexity vary=extrapolation``: lines that are right, a truth that is missed, and what a run writes."""
 
 from __future__ import annotations
 
@@ -7,24 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shannon_game import extrapolation, lm_game, simulated
+from shannon_game import lm_game, simulated
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.comparison.extrapolation import EXTRAPOLATION_COLUMNS, _polynomial
-from shannon_game.experiments.harness.outputs import write_outputs
-from tests.experiments.command import TINY, config, prepared
-
-
-def test_what_a_run_writes(tmp_path: Path) -> None:
-    arguments = ("+exp=extrapolation", *TINY, "experiment.n_replicates=50")
-    job = prepared(*arguments)
-    result = job.run()
-    table = result.table
-    assert tuple(table.columns) == EXTRAPOLATION_COLUMNS
-    assert set(table["player"]) == {"human", *job.study["model"].to_numpy().tolist()}
-    # a model is left out of its own line, so that three leave two: a line and no parabola
-    assert set(table[table["player"] != "human"]["degree"]) == {1}
-    write_outputs(tmp_path, config(*arguments), job.study, result)
-    assert (tmp_path / "figures" / "extrapolation.png").is_file()
+from shannon_game.experiments.comparison.extrapolation import _polynomial, extrapolation
 
 
 def test_polynomials_by_hand() -> None:

@@ -20,7 +20,7 @@ from shannon_game.experiments.comparison.estimates import TABLE_COLUMNS
 from shannon_game.experiments.comparison.human_loss.experiment import HUMAN_LOSS_COLUMNS, HumanLossSettings
 from shannon_game.experiments.harness.outputs import write_outputs
 from shannon_game.experiments.harness.result import ExperimentResult
-from shannon_game.experiments.planning.pilot import pilot_populations
+from shannon_game.experiments.planning.worlds import pilot_populations
 from shannon_game.inference.comparison.participant_fit import fit_participants
 from shannon_game.inference.posterior.arviz_adapter import group
 from shannon_game.inference.posterior.storage import load_posterior

@@ -10,9 +10,7 @@ import xarray as xr
 
 from shannon_game import lm_game, practice, simulated
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.comparison.practice import PRACTICE_COLUMNS, practice_answers
-from shannon_game.experiments.harness.outputs import write_outputs
-from tests.experiments.command import TINY, config, prepared
+from shannon_game.experiments.comparison.practice import practice_answers
 
 
 @pytest.fixture(scope="module")
@@ -48,15 +46,6 @@ def test_questions_in_one_order_are_warned_of(study: xr.Dataset) -> None:
     result = practice(practised(study, 0.0, shuffled=False))
     assert result.table["item_share"].iloc[0] > 0.8
     assert "in one order" in result.warnings[0]
-
-
-def test_what_a_run_writes(tmp_path: Path) -> None:
-    arguments = ("+exp=practice", *TINY)
-    job = prepared(*arguments)
-    result = job.run()
-    assert tuple(result.table.columns) == PRACTICE_COLUMNS
-    write_outputs(tmp_path, config(*arguments), job.study, result)
-    assert (tmp_path / "figures" / "practice.png").is_file()
 
 
 def test_nobody_gets_better_with_one_answer(study: xr.Dataset) -> None:

@@ -81,15 +81,8 @@ def test_simulated_people_in_every_scale(tmp_path: Path, seed_offset: int) -> No
 @pytest.mark.parametrize(
     ("override", "part"),
     [
-        ("experiment.population=martians", "martians"),
-        ("experiment.n_studies=0", "n_studies"),
-        ("experiment.n_studies=[1,2]", "n_studies"),
         ("experiment.n_items=19", "only 18 items have no response"),
         ("n=[5,41]", "40 candidates"),
-        ("n=many", "n: is 'many'"),
-        ("experiment.interval=90", "interval"),
-        ("experiment.n_jobs=0", "n_jobs"),
-        ("+experiment.priors.form=wide", "form"),
         ("+experiment.priors.tau=1", "tau"),
         ("experiment.k0=2", "k0: does nothing where the population is models"),
         ("players=[human]", "human"),

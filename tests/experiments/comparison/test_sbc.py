@@ -1,4 +1,4 @@
-"""``+exp=sbc`` at a tiny size, what it says of wrong ranks, and what users get wrong."""
+"""``+exp=recovery of=sbc`` at a tiny size, what it says of wrong ranks, and what users get wrong."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from shannon_game.experiments.comparison.sbc import (
 )
 from shannon_game.experiments.harness.outputs import write_outputs
 from shannon_game.experiments.harness.result import ExperimentResult
-from shannon_game.inference.comparison.sbc import small_study
 from shannon_game.inference.posterior.sbc import JOINT_LOG_LIKELIHOOD, SbcModel
 from tests.experiments.command import config, prepared, run_experiment
 
@@ -40,14 +39,14 @@ QUANTITIES = ["right", "wrong", JOINT_LOG_LIKELIHOOD]
 
 
 def result_of(*overrides: str) -> ExperimentResult:
-    return run_experiment("+exp=sbc", *overrides)
+    return run_experiment("+exp=recovery", "of=sbc", *overrides)
 
 
 @pytest.mark.mcmc
 def test_a_tiny_run_and_what_it_leaves(tmp_path: Path, seed_offset: int) -> None:
     path = tmp_path / "replicates.jsonl"
     small = (*SMALL, f"experiment.replicates={path}", f"seed={seed_offset}")
-    job = prepared("+exp=sbc", *small, "experiment.allow_outside=true")
+    job = prepared("+exp=recovery", "of=sbc", *small, "experiment.allow_outside=true")
     result = job.run()
     assert tuple(result.table.columns) == SBC_COLUMNS
     assert result.table["quantity"].iloc[-1] == JOINT_LOG_LIKELIHOOD
@@ -55,7 +54,7 @@ def test_a_tiny_run_and_what_it_leaves(tmp_path: Path, seed_offset: int) -> None
     assert (result.table["n_fits"] == 6).all()
     assert not result.gate_failed
     assert "joint log-likelihood" in result.text
-    write_outputs(tmp_path, config("+exp=sbc", *small), job.study, result)
+    write_outputs(tmp_path, config("+exp=recovery", "of=sbc", *small), job.study, result)
     assert list(pd.read_csv(tmp_path / "table.csv").columns) == list(SBC_COLUMNS)
     with xr.open_dataset(tmp_path / "results.nc", engine="h5netcdf") as dataset:
         assert dataset["rank"].dims == ("quantity", "fit")
@@ -85,7 +84,7 @@ def fake(monkeypatch: pytest.MonkeyPatch, n_fits: int = 200) -> None:
                 rows.append({"fit": fit, "seed": 0, "quantity": name, "rank": rank, **common, **of_fit})
         return rows
 
-    monkeypatch.setattr("shannon_game.experiments.comparison.sbc.run_sbc", run_sbc)
+    monkeypatch.setattr("shannon_game.experiments.harness.ranked_fits.run_sbc", run_sbc)
 
 
 @pytest.mark.parametrize("bands", ["each", "together"])
@@ -123,18 +122,10 @@ def test_bands_for_all_quantities_together_are_wider() -> None:
     assert "inside those of all quantities together" in warned[0]
 
 
-def test_small_study_keeps_who_answered_most() -> None:
-    study = prepared("+exp=sbc", "study.n_items=12", "study.n_participants=8").study
-    small = small_study(study, 5, 3)
-    assert len(set(small["participant"].to_numpy().astype(str))) <= 3
-    assert len(set(small["response_item"].values)) <= 5
-    assert 0 < small.sizes["response"] < study.sizes["response"]
-
-
 def test_models_of_participants_are_built() -> None:
     """Cheap part of those that take long to compile: the design, and that every quantity is there."""
     for name in ("calibration", "calibration_beta", "reports", "recalibration", "tvd"):
-        job = prepared("+exp=sbc", f"experiment.model={name}", "experiment.n_participants=3", *QUICK)
+        job = prepared("+exp=recovery", "of=sbc", f"experiment.model={name}", "experiment.n_participants=3", *QUICK)
         model = get_method(MODELS[name])(job.study, job.settings)
         program = model.build()
         for quantity in model.quantities:
@@ -145,10 +136,6 @@ def test_models_of_participants_are_built() -> None:
     ("overrides", "part"),
     [
         (("experiment.model=other",), "other"),
-        (("experiment.bands=wide",), "wide"),
-        (("experiment.n_fits=0",), "n_fits"),
-        (("experiment.probability=1",), "probability"),
-        (("experiment.allow_outside=1",), "allow_outside"),
         (("sampler=pymc",), "only nutpie and hmc"),
         (("+experiment.priors.sigmas=1",), "sigmas"),
         (("experiment.n_ranked=5000",), "n_ranked"),

@@ -8,11 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shannon_game import lm_game, perplexity, simulated, token_classes
+from shannon_game import lm_game, perplexity, simulated
 from shannon_game.estimators.documents.tokens import TOKEN_CLASSES, token_class
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.comparison.token_classes import FACTORS, class_table, item_levels
-from tests.experiments.command import TINY, run_experiment
+from shannon_game.experiments.comparison.token_classes import FACTORS, class_table, item_levels, token_classes
 
 
 @pytest.mark.parametrize(
@@ -72,14 +71,6 @@ def test_means_and_contributions_by_hand() -> None:
     # exact gaps 1 and 2 against the people's 1 and 3
     assert (model["true_gap_nats"], model["human_minus_player_nats"]) == (1.5, 0.5)
     assert model["se_human_minus_player_nats"] == pytest.approx(0.5)
-
-
-def test_the_command_at_a_tiny_size() -> None:
-    result = run_experiment("+exp=token_classes", "experiment.context_words=[2,5]", *TINY)
-    assert set(result.table["factor"]) == set(FACTORS)
-    assert list(result.figures) == ["token_classes"]
-    assert set(FACTORS) <= set(result.tables["items"])
-    assert "contributes to the gap" in result.text
 
 
 def test_contributions_sum_to_the_gap() -> None:

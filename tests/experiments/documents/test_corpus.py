@@ -202,12 +202,9 @@ def test_outputs(root: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (["experiment.window=1"], "experiment.window: is 1, should be a whole number"),
         (["experiment.window=4096"], "window: is 4096; a takes 2 to 96 tokens"),
         (["experiment.stride=96"], "stride: is 96; with a window of 96 it is 1 to 95"),
-        (["experiment.max_tokens=1.5"], "max_tokens: is 1.5"),
         (["experiment.n_documents=7"], "n_documents: is 7, but there are 6 documents"),
-        (["experiment.items_per_batch=null"], "items_per_batch: is None"),
         (["experiment.shard=0/9999"], "shard: holds none of the 6 documents"),
     ],
 )

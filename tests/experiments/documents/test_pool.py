@@ -52,7 +52,7 @@ def test_what_a_run_writes(tmp_path: Path) -> None:
     large = table[table["group"] == "large"]
     assert set(large["what"]) == {"study", "pooled", "new study"}
     assert any("large has 2 studies" in said for said in result.warnings)
-    assert "in bits a character" in result.text
+    assert "in bits a character: " in result.text
     write_outputs(tmp_path, config(*arguments), job.study, result)
     assert (tmp_path / "figures" / "pool.png").is_file()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import os
 import pty
 import select
@@ -63,29 +62,35 @@ def test_bash(source: Path, typed: str, offered: set[str], breaks: str) -> None:
 
 @pytest.mark.parametrize("source", ["bash"], indirect=True)
 @pytest.mark.parametrize(
-    "line", ["+exp=bootstrap experiment.half", "bootstrap n=10 experiment.half", "experiment.half"]
+    "line",
+    [
+        "+exp=perplexity vary=bootstrap experiment.half",
+        "perplexity vary=bootstrap n=10 experiment.half",
+        "experiment.half",
+    ],
 )
 def test_bash_completes_the_settings_of_the_experiment_on_the_line(source: Path, line: str) -> None:
     needs("bash")
     code = (
         # what the command would say; it is asked once
-        f'shannon-game() {{ echo "$3" >> {source}.asked; echo experiment.half_samples= experiment.cluster=; }}; '
+        f'shannon-game() {{ echo "$3 $4" >> {source}.asked; echo experiment.half_samples= experiment.cluster=; }}; '
         f'source {source}; COMP_LINE="shannon-game {line}"; COMP_POINT=${{#COMP_LINE}}; '
         '_shannon_game; _shannon_game; printf "%s\\n" "${COMPREPLY[@]}"'
     )
     done = subprocess.run(["bash", "--norc", "-c", code], capture_output=True, text=True, check=True)
     known = "bootstrap" in line
     assert done.stdout.split() == (["experiment.half_samples="] if known else [])
-    assert not known or Path(f"{source}.asked").read_text(encoding="utf-8") == "bootstrap\n"
+    assert not known or Path(f"{source}.asked").read_text(encoding="utf-8") == "perplexity vary=bootstrap\n"
 
 
 def test_settings_are_those_of_the_help(capsys: pytest.CaptureFixture[str]) -> None:
-    assert completion.completion(["settings", "bootstrap"]) == 0
+    assert completion.completion(["settings", "perplexity", "vary=bootstrap"]) == 0
     found = capsys.readouterr().out.split()
     assert "experiment.half_samples=" in found
     assert all(name.endswith("=") for name in found)
-    with pytest.raises(InputError, match="did you mean 'bootstrap'"):
-        completion.settings("bootstrp")
+    assert "experiment.half_samples=" not in completion.settings("perplexity")
+    with pytest.raises(InputError, match="did you mean 'perplexity'"):
+        completion.settings("perplexty")
 
 
 @pytest.mark.parametrize("source", ["fish"], indirect=True)
@@ -129,7 +134,3 @@ def _read(terminal: int, wanted: str, seconds: float = 300) -> str:
 def test_another_shell_is_refused(arguments: list[str]) -> None:
     with pytest.raises(InputError, match="bash, zsh, fish"):
         completion.completion(arguments)
-
-
-def test_the_examples_are_right() -> None:
-    assert doctest.testmod(completion).failed == 0

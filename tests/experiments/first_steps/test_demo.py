@@ -11,12 +11,12 @@ import pytest
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.first_steps import demo as demo_module
-from shannon_game.experiments.first_steps.demo import PARTS, demo, guesses_until_right, write_demo
+from shannon_game.experiments.first_steps.demo import demo, demo_parts, guesses_until_right, write_demo
 
 
 def test_the_page_has_figures_words_and_commands(tmp_path: Path) -> None:
     # the others are in the slow test
-    quick = [PARTS[0], PARTS[3]]
+    quick = [demo_parts()[0], demo_parts()[3]]
     page = write_demo(tmp_path / "demo", quick).read_text(encoding="utf-8")
     for part in quick:
         assert part.title in page
@@ -28,7 +28,7 @@ def test_the_page_has_figures_words_and_commands(tmp_path: Path) -> None:
 
 def test_what_is_not_installed_is_left_out_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo_module, "EXTRAS", {"bayes": ("no_such_package",)})
-    part = replace(PARTS[-1], run=lambda: pytest.fail("was run"))
+    part = replace(demo_parts()[-1], run=lambda: pytest.fail("was run"))
     page = write_demo(tmp_path, [part]).read_text(encoding="utf-8")
     assert "Left out" in page
     assert "no_such_package not installed" in page

@@ -30,7 +30,11 @@ GUESSES, RANKS = ("study=guess_table", "study.path=guesses.csv"), ("study=rankin
 TABLES = ("study=comparison_table", "study.pairs=pairs.csv", "study.answers=answers.csv", "study.generator=lm")
 UNIFORM = ("experiment.back_offs=[uniform]", "experiment.vocab_size=1000")
 COMMANDS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(("perplexity", "rounding", "sample_size", "bootstrap", "practice", "token_classes"), TINY[:5]),
+    **dict.fromkeys(("perplexity", "practice"), TINY[:5]),
+    **{
+        f"perplexity {vary}": (f"vary={vary}", *TINY[:5])
+        for vary in ("rounding", "sample_size", "bootstrap", "token_classes")
+    },
     "perplexity of a table": TABLES,
     "accuracy of a table": (*GUESSES, "experiment.min_answers=1", "experiment.posterior=false"),
     "bounds of a table": GUESSES,
@@ -42,9 +46,12 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "groups": (),
     "pool of a table": ("study=estimates", "study.path=estimates.csv"),
 }
-FITTED = ("human_loss", "calibration", "recovery", "sbc", "extrapolation", "design", "collect")
+FITTED = ("human_loss", "calibration", "recovery", "recovery sbc", "perplexity extrapolation", "design", "collect")
 """Prepared and not run: they take minutes."""
-COMMANDS |= dict.fromkeys(FITTED, ())
+COMMANDS |= dict.fromkeys(FITTED, ()) | {
+    "recovery sbc": ("of=sbc",),
+    "perplexity extrapolation": ("vary=extrapolation",),
+}
 PLAIN = """
 -1 0 1.5 -0.0 1e20 1e-320 99999999999999999999 -9223372036854775809 nan -inf null 0x10 1_000 2026-11-23 true [] [[1]]
 [null] [nan] [1,1] [-1,0] [a,b] {} {a:1} {1:{2:3}} '' two [1,two,3.5] [0.5,0.1] [1e308,1e308] é😀 a/../b nowhere.csv

@@ -1,4 +1,4 @@
-"""``+exp=design`` and ``+exp=question_worth`` at a tiny size: table, words, refusals, and whether promises are kept."""
+"""``+exp=design`` and ``+exp=design look=back`` at a tiny size: table, words, refusals, promises."""
 
 from __future__ import annotations
 
@@ -9,16 +9,22 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from shannon_game import design, designed_simulated, question_worth, simulated
+from shannon_game import design, designed_simulated, simulated
 from shannon_game.estimators.comparison import token_pool
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.harness.outputs import write_outputs
 from shannon_game.experiments.planning.games import Outcome, equation_5
-from shannon_game.experiments.planning.pilot import pilot_populations
-from shannon_game.experiments.planning.points import DesignPoint, design_points, n_people, people_minutes
+from shannon_game.experiments.planning.points import DesignPoint, n_people, people_minutes
+from shannon_game.experiments.planning.question_worth import question_worth
 from shannon_game.experiments.planning.replicates import fresh_studies, keeps_promise, summarise
 from shannon_game.experiments.planning.settings import GAMES, Costs, DesignSettings
-from shannon_game.experiments.planning.worlds import N_TRIED, draw_worlds, guessed_ranks, study_contexts
+from shannon_game.experiments.planning.worlds import (
+    N_TRIED,
+    draw_worlds,
+    guessed_ranks,
+    pilot_populations,
+    study_contexts,
+)
 from tests.experiments.command import config, prepared, run_experiment
 
 ONE = {"n_draws": 1, "n_answers": 1, "n_comparisons": 1}
@@ -114,8 +120,6 @@ def test_money_is_a_budget_too(contexts: xr.Dataset) -> None:
         ("experiment.against=gpt2", "unknown against 'gpt2'"),
         ("experiment.budget_minutes=null", "budget_minutes: is null, and budget_money too"),
         ("experiment.pilot=nowhere.nc", "nowhere.nc is no file"),
-        ("experiment.assumed.unigram_share=1.0", "unigram_share"),
-        ("experiment.contexts=[]", "contexts"),
     ],
 )
 def test_what_users_get_wrong(more: str, message: str) -> None:
@@ -150,12 +154,6 @@ def test_people_fill_sessions_and_an_items_questions() -> None:
     assert n_people(bridge, 900.0, Costs()) == 30
     assert n_people(bridge, 10.0, Costs()) == 14
     assert n_people(DesignPoint("bets", 10, n_bets=1), 10.0, Costs()) == 12
-
-
-def test_designs_are_all_different() -> None:
-    points = design_points(DesignSettings())
-    assert len(points) == len(set(points))
-    assert {point.game for point in points} == set(GAMES)
 
 
 def test_equation_5_counts_every_draw_and_averages_reports_on_one_token() -> None:
@@ -252,7 +250,7 @@ def test_a_pilot_without_its_variables_is_refused(tmp_path: Path) -> None:
 
 def test_what_questions_were_worth() -> None:
     job = prepared(
-        "+exp=question_worth", "study=simulated", "study.n_items=12", "study.n_reference_items=12",
+        "+exp=design", "look=back", "study=simulated", "study.n_items=12", "study.n_reference_items=12",
         "study.vocab_size=60", "study.n_candidates=20", "study.n_participants=6", "experiment.n_replicates=3",
         "experiment.n_contexts=20", "experiment.vocab_size=60", "experiment.assumed.n_beliefs=2",
     )  # fmt: skip

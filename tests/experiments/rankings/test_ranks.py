@@ -148,7 +148,7 @@ def test_studies_of_two_designs_in_one_process(tiny_root: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.mcmc
 def test_a_stopped_recovery_goes_on(tiny_root: Path, tmp_path: Path) -> None:
-    settings = ["+exp=rank_recovery", f"study.root={tiny_root}", f"experiment.replicates={tmp_path / 'r.jsonl'}"]
+    settings = ["+exp=recovery", "of=ranks", f"study.root={tiny_root}", f"experiment.replicates={tmp_path / 'r.jsonl'}"]
     short = ["sampler.draws=20", "sampler.tune=30", "sampler.chains=1"]
     run_experiment(*settings, *short, "experiment.n_studies=2")
     done = (tmp_path / "r.jsonl").read_text().splitlines()
@@ -164,7 +164,7 @@ def test_a_stopped_recovery_goes_on(tiny_root: Path, tmp_path: Path) -> None:
 def test_coverage_over_simulated_studies(rank_perplexity_root: Path, tmp_path: Path) -> None:
     """200 studies of the thesis's size: 86 to 94% of the 90% intervals of slopes hold the truth."""
     settings = [f"study.root={rank_perplexity_root}", f"experiment.replicates={tmp_path / 'r.jsonl'}"]
-    table = run_experiment("+exp=rank_recovery", *settings).table.set_index("what")
+    table = run_experiment("+exp=recovery", "of=ranks", *settings).table.set_index("what")
     assert table.loc["slope", "n_studies"] == 200
     assert 0.86 <= table.loc["slope", "coverage"] <= 0.94
     assert abs(table.loc["slope", "bias"]) < 0.01

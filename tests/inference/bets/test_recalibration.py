@@ -22,7 +22,7 @@ from shannon_game.models.bets.recalibration_data import recalibration_data
 
 
 def test_the_design_is_a_model() -> None:
-    """Fits are made by `+exp=sbc experiment.model=recalibration`, and by the slow test below."""
+    """Fits are made by `+exp=recovery of=sbc experiment.model=recalibration`, and by the slow test below."""
     data = small_recalibration_design(3, 4, 2)
     assert data.stake.shape == data.mixed.shape == (12, 3)
     model = recalibration_sbc(data)

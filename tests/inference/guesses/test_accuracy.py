@@ -239,7 +239,7 @@ def test_the_probability_of_beating_everybody_is_recovered(fit: Fit) -> None:
 
 
 def test_calibration_s_design_holds_what_is_ranked() -> None:
-    """Fits are made by `+exp=sbc experiment.model=accuracy`, and by the slow test below."""
+    """Fits are made by `+exp=recovery of=sbc experiment.model=accuracy`, and by the slow test below."""
     data = small_accuracy_design(4, 6, 6)
     model = accuracy_sbc(data)
     names = model.build().named_vars
