@@ -123,7 +123,7 @@ _GENERATOR = b'<meta name="generator" content="Shannon game">'
 @cache
 def _library() -> str:
     """Return Vega, Vega-Lite and Vega-Embed as one script."""
-    import vl_convert  # noqa: PLC0415 - the extra explore
+    import vl_convert  # noqa: PLC0415 - the extra data
 
     # its annotation wants a snippet of one's own, which may be left out
     bundle: Any = vl_convert.javascript_bundle

@@ -101,7 +101,6 @@ def tvd(study: xr.Dataset, settings: TvdSettings) -> ExperimentResult:
         words = words_of(settings, study, chosen_models(settings, study, needed=False))
         shown = contexts_shown(study, words, settings.item, settings.n_words)
         return replace(shown, warnings=answer_warnings(words))
-    require_packages(("scipy",), "cloze", source="this experiment")
     if settings.n is not None:
         doubts = answer_warnings(words_of(settings, study, []))
         return replace(sizes_compared(study, settings, settings.n), warnings=doubts)

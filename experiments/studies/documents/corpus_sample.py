@@ -33,7 +33,7 @@ class CorpusSampleSettings(Settings):
     """A Parquet file, or a folder of them."""
     dataset: Text | None = None
     """A Hugging Face data set: a repository of the Hub, such as Skylion007/openwebtext, or a folder that the library
-    datasets saved (needs the extra datasets)."""
+    datasets saved (needs the extra lm)."""
     config: Text | None = None
     """Configuration of the data set."""
     revision: Text | None = None
