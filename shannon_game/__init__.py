@@ -16,10 +16,10 @@ from typing import Any
 
 _PACKAGES = ("estimators", "experiments", "inference", "models")
 
-_checkout = Path(__file__).resolve().parents[1]
-if (_checkout / "pyproject.toml").is_file() and (_checkout / "estimators" / "__init__.py").is_file():
-    # in a checkout the packages lie beside this folder; in an installation they lie inside it
-    __path__.insert(0, str(_checkout))
+_here = Path(__file__).resolve().parent
+if not (_here / "estimators").is_dir():
+    # in an installation the packages lie inside this folder, in a checkout beside it
+    __path__.insert(0, str(_here.parent))
 
 
 def __getattr__(name: str) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from reprlib import Repr
@@ -13,7 +14,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import AllowInfNan, Field, Strict, ValidationError
-from pydantic_core import from_json
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import add_note
@@ -53,6 +53,8 @@ _BRIEF.maxlevel = 6
 _BRIEF.maxlist = _BRIEF.maxtuple = _BRIEF.maxdict = _BRIEF.maxset = _BRIEF.maxfrozenset = _SHOWN
 _BRIEF.maxstring = _BRIEF.maxlong = _BRIEF.maxother = 2 * _SHOWN
 # the name before a number that is none; a quotation mark inside a string has a backslash before it
+_STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_PYTHONS_LIMIT = 1000
 _CONSTANT = re.compile(r'"([^"\\]*)"\s*:[^"{}:]*?\b(?:NaN|Infinity)\b')
 
 
@@ -107,12 +109,16 @@ def parse_json(content: bytes | str, source: object, field: object = None, *, na
         return {"source": source, "field": ", ".join(parts) or None}
 
     text = content if isinstance(content, str) else utf8(content, source, field)
-    if _too_deep(text):
-        raise InputError("is nested too deeply for data", source=source, field=field)
+    too_deep = InputError("is nested too deeply for data", source=source, field=field)
+    # where a library has lifted the recursion limit, the json module overflows the stack
+    if sys.getrecursionlimit() > _PYTHONS_LIMIT and _depth(text) > _PYTHONS_LIMIT:
+        raise too_deep
     try:
         return json.loads(text, object_pairs_hook=once, parse_constant=constant)
     except InputError:
         raise
+    except RecursionError:
+        raise too_deep from None
     except ValueError as error:
         # beyond some thousand digits Python's own message tells a programmer which limit to lift
         if not isinstance(error, json.JSONDecodeError):
@@ -121,13 +127,12 @@ def parse_json(content: bytes | str, source: object, field: object = None, *, na
         raise InputError(problem, source=source, field=field) from None
 
 
-def _too_deep(text: str) -> bool:
-    """Whether brackets nest beyond 200: the json module would overflow the stack where a library lifted the limit."""
-    try:
-        from_json(text)
-    except ValueError as error:
-        return "recursion" in str(error)
-    return False
+def _depth(text: str) -> int:
+    """Most brackets that are open at once, outside of strings."""
+    step = np.zeros(256, dtype=np.int8)
+    step[list(b"[{")], step[list(b"]}")] = 1, -1
+    bare = np.frombuffer(_STRING.sub("", text).encode("utf-8", "surrogatepass"), dtype=np.uint8)
+    return int(step[bare].cumsum(dtype=np.int64).max(initial=0))
 
 
 def checked(read: Callable[[Any], T], data: Any, source: object, columns: Sequence[str] = ()) -> T:

@@ -77,3 +77,14 @@ def test_a_command_of_the_table_has_settings_that_are_taken(command: str) -> Non
     experiment_settings(load_target(entry, what="experiment"), cfg, given_to(cfg.experiment), overrides)
     entry = entry_of(cfg.study, what="study")
     settings_from(load_target(entry, what="study").settings_class, given_to(cfg.study))
+
+
+def test_earlier_numbers_have_values_units_and_sources() -> None:
+    rows = PAGE.read_rows(PAGE.LITERATURE)
+    assert len({(row["who"], row["player"], row["quantity"]) for row in rows}) == len(rows)
+    for row in rows:
+        assert float(row["value"]) > 0, row
+        assert not row["upper"] or float(row["upper"]) > float(row["value"]), row
+        assert row["unit"] in ("character", "word", "token"), row
+        assert row["value_unit"] in ("bits", ""), row
+        assert all(row[name] for name in ("corpus", "method", "source")), row

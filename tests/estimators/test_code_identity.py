@@ -77,7 +77,7 @@ def test_a_copy_elsewhere_has_the_same_hash_and_a_changed_one_its_own(tmp_path: 
     shutil.copy(ROOT / "shannon_game/__init__.py", tmp_path / "shannon_game")
     for package in PACKAGES:
         name = package.removeprefix("shannon_game.")
-        there = ROOT / "shannon_game" / name
+        there = ROOT / name
         shutil.copytree(there, tmp_path / "shannon_game" / name, ignore=shutil.ignore_patterns("__pycache__"))
 
     def found() -> str:

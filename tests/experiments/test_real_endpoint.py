@@ -93,8 +93,8 @@ def test_its_ranks_are_those_of_the_engine(root: Path, endpoint: ModelEndpoint, 
         token=("position", tokens), token_document=("position", np.zeros(len(tokens), dtype=np.int64))
     )
     result = job.experiment(study, job.settings)
-    result.files["tables"](tmp_path / "tables")
-    found = ranking_table(path=tmp_path / "tables" / "ranking.csv")
+    result.files["ranking.csv"](tmp_path / "ranking.csv")
+    found = ranking_table(path=tmp_path / "ranking.csv")
     assert found.sizes["token"] == 12
     for row in range(12):
         start = int(str(found["window"].to_numpy()[row]).removeprefix("token "))

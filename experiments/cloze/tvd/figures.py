@@ -36,7 +36,7 @@ def tvd_figure(dataset: xr.Dataset, title: str = "Distance to people") -> Figure
         axes.plot(_GRID, height, color=colour)
 
     figure = _player_panels(dataset, shown, density, said, low=0.0, title=title)
-    figure.axes[-1].set_xlabel("distance (TVD) to one half of the people, density over contexts; dashed: mean")
+    figure.axes[-1].set_xlabel("TVD to one half of the people\n(density over contexts; dashed: mean)")
     return figure
 
 

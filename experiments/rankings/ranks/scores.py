@@ -9,6 +9,7 @@ from itertools import combinations, pairwise
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from shannon_game.estimators.documents.corpus import clustered_mean
@@ -124,6 +125,7 @@ def curves_figure(curves: pd.DataFrame) -> Figure:
     axes = fig.add_subplot()
     for name, colour in player_colours(names).items():
         axes.plot(curves["rank"], curves[name], color=colour, marker="o", markersize=2.5, label=_score_label(name))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set(xlabel="rank of the token of the text", ylabel="score", ylim=(-0.03, 1.05))
     light_grid(axes, "y")
     named(fig, axes.get_legend_handles_labels()[0])

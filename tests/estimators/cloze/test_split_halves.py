@@ -176,3 +176,15 @@ def test_interval_of_the_needed_share_is_quantiles_over_groups_drawn_again() -> 
         )
         tail = (1 - probability) / 2
         assert (inner.lower, inner.upper) == pytest.approx(tuple(np.quantile(shares, [tail, 1 - tail])))
+
+
+def test_interval_of_the_needed_share_covers() -> None:
+    """200 sets of 40 texts with a gap of .2: the 90% interval holds 1 - .05 / .2 in 84 to 96% (binomial, 2.5 sd)."""
+    rng = np.random.default_rng(4)
+    hits = 0
+    for _ in range(200):
+        text = np.repeat(rng.normal(0, 0.05, size=40), 10)
+        gap = 0.2 + text + rng.normal(0, 0.1, size=400)
+        found = needed_share(gap, np.zeros(400), np.repeat(np.arange(40), 10), margin=0.05, rng=rng, n_replicates=300)
+        hits += found.lower <= 0.75 <= found.upper
+    assert 0.84 <= hits / 200 <= 0.96

@@ -166,3 +166,14 @@ def test_practice_intervals_are_quantiles_over_people_drawn_again() -> None:
             excess.append(sum(times * value for times, value in kept) / total)
         assert curve.excess_lower[column] == pytest.approx(np.quantile(excess, 0.1))
         assert curve.excess_upper[column] == pytest.approx(np.quantile(excess, 0.9))
+
+
+def test_only_the_bootstrap_covers_where_people_and_documents_differ() -> None:
+    """200 fresh studies; the truth is 1/2. Nominal 95%: Wilson falls far short, the bootstrap errs on the wide side."""
+    inside = {"wilson": 0, "bootstrap": 0}
+    for seed in range(200):
+        found = pooled_accuracy(*crossed(seed, 20, 20), rng=np.random.default_rng(seed), n_replicates=300)
+        inside["wilson"] += found.wilson_lower <= 0.5 <= found.wilson_upper
+        inside["bootstrap"] += found.lower <= 0.5 <= found.upper
+    assert inside["wilson"] < 0.6 * 200
+    assert inside["bootstrap"] > 0.89 * 200

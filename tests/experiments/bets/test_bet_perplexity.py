@@ -55,7 +55,6 @@ def test_without_a_posterior(tmp_path: Path) -> None:
     write_outputs(tmp_path, config(*overrides()), job.study, result)
     report = (tmp_path / "report.md").read_text(encoding="utf-8")
     assert "it is the back-off that decides" in report
-    assert "Shannon's bounds" in report
     assert {"items.csv", "participants.csv"} <= {path.name for path in tmp_path.iterdir()}
 
 

@@ -104,10 +104,10 @@ def test_figures_are_those_that_the_files_allow(root: Path, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ({"epoch": 1}, "should hold a list of epochs"),
-        ([{"Training Loss": 1.0}], r"epoch 1, Valid\. Loss: is None, should be a number"),
-        ([{"Training Loss": "1", "Valid. Loss": 1}], "epoch 1, Training Loss: is '1', should be a number"),
-        ([3], "epoch 1, Training Loss: is None"),
+        ({"epoch": 1}, "list"),
+        ([{"Training Loss": 1.0}], r"Valid\. Loss"),
+        ([{"Training Loss": "1", "Valid. Loss": 1}], "Training Loss: is '1'"),
+        ([3], "is 3"),
     ],
 )
 def test_malformed_losses(content: object, message: str, tmp_path: Path) -> None:

@@ -180,3 +180,17 @@ def test_rows_of_other_code_are_set_aside_where_asked(
     first, second = caplog.messages
     assert "made by other code; it is now r-before-1.jsonl, and its 6 tasks begin anew" in first
     assert "made with other settings (n)" in second
+
+
+def test_goes_on_after_a_kill_in_the_middle_of_a_line(tmp_path: Path) -> None:
+    path, calls = tmp_path / "r.jsonl", tmp_path / "calls"
+    work = partial(square, calls=calls)
+    run_replicates(work, TASKS[:3], path=path, settings={"n": 1})
+    path.write_text(path.read_text()[:-20])  # the last line is half written
+    counts: list[tuple[int, int]] = []
+    rows = run_replicates(work, TASKS, path=path, settings={"n": 1}, progress=lambda *now: counts.append(now))
+    assert calls.read_text().split() == ["0", "1", "2", "2", "3", "4", "5"]
+    assert counts[0] == (2, 6)
+    assert counts[-1] == (6, 6)
+    assert [row["value"] for row in rows[::2]] == [seed**2 for seed in range(6)]
+    assert len(path.read_text().splitlines()) == 7

@@ -6,8 +6,10 @@ import errno
 import hashlib
 import logging
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -461,3 +463,24 @@ def test_two_processes_fill_one_store(tmp_path: Path) -> None:
     # both worked, and not all of it twice
     assert all(computed > 0 for computed, _, _ in counts)
     assert sum(computed for computed, _, _ in counts) < 110
+
+
+@pytest.mark.subprocess
+def test_a_killed_run_loses_at_most_a_batch_and_nothing_is_computed_twice(tmp_path: Path) -> None:
+    # four batches of two, and in the fifth it stands still
+    process = start(tmp_path, 40, "len(list(Path(sys.argv[1]).rglob('*.arrow'))) >= 4 and time.sleep(1000)")
+    while len(batch_files(tmp_path)) < 4:
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL
+    store = open_store(tmp_path)
+    before = store.counts(OPERATION)
+    assert before.n_keys == 8
+    items, keys = numbers(40)
+    again = compute_stored(store, OPERATION, items, keys, square, batches=2)
+    assert (again.n_found, again.n_computed) == (before.n_keys, 40 - before.n_keys)
+    after = store.counts(OPERATION)
+    assert (after.n_keys, after.n_rows) == (40, 40)
+    same(again.arrays, square(items))
