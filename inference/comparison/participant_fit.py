@@ -39,8 +39,7 @@ from shannon_game.inference.comparison.participant_gap import (
 )
 from shannon_game.inference.posterior.arviz_adapter import InferenceData, from_groups, group
 from shannon_game.inference.posterior.convergence import Convergence, check_convergence
-from shannon_game.inference.posterior.gaussian import Gaussian, Program, Spread, fit_gaussian, posterior_of, walk
-from shannon_game.inference.posterior.sampling import sample
+from shannon_game.inference.posterior.gaussian import QUICK, Gaussian, Program, Spread, fit_gaussian, nuts
 from shannon_game.inference.posterior.thresholds import GateThresholds
 from shannon_game.models.comparison.latent_words import draw_words
 from shannon_game.models.comparison.participant_data import ParticipantData
@@ -49,7 +48,6 @@ from shannon_game.models.comparison.participants import ParticipantPriors, parti
 __all__ = [
     "ANCHORS",
     "DESCRIPTIONS",
-    "HMC",
     "REPORTED",
     "Anchor",
     "Compiled",
@@ -63,8 +61,8 @@ FloatArray = NDArray[np.float64]
 
 ANCHORS = ("answers", "outcomes", "assumed")
 """Where the scale of the belief comes from."""
-HMC = "hmc"
-"""The sampler that goes in the directions of a Gaussian around the posterior's mode."""
+NUTS = "pymc"
+"""The sampler of this model, whose log-density no other package's compiler knows."""
 CHECKED = ("gap", "k0")
 """What the check of a fit looks at: what is reported."""
 REPORTED = GateThresholds(r_hat=1.02, ess_bulk=200, ess_tail=200)
@@ -261,13 +259,14 @@ def fit_participants(
     priors: ParticipantPriors | None = None,
     anchor: Anchor | None = None,
     covariates: pd.DataFrame | None = None,
-    sampler: str = HMC,
-    draws: int = 250,
-    tune: int = 100,
+    draws: int = 150,
+    tune: int = 50,
     chains: int = 4,
+    cores: int | None = 1,
+    target_accept: float = 0.8,
+    sampler: str = NUTS,
     thresholds: GateThresholds | None = None,
     seed: int = 0,
-    **settings: Any,
 ) -> ParticipantFit:
     """Fit the participant model to people's answers, or to a language model's.
 
@@ -279,16 +278,16 @@ def fit_participants(
         By default ``answers`` where people answered freely, else ``outcomes``.
     covariates : pandas.DataFrame, optional
         See :func:`shannon_game.models.participant_model`.
-    sampler : str
-        ``hmc`` goes in the directions of the Gaussian around the mode; others are of
-        :func:`shannon_game.inference.sample` and run PyMC's own graph (``pymc``).
     draws, tune, chains : int
-        Draws and warm-up of each chain.
+        Draws and warm-up of each chain of PyMC's NUTS, from the Gaussian around the mode.
+    cores : int, optional
+        Chains at a time; by default one, and None takes all cores.
+    target_accept : float
+    sampler : str
+        ``pymc`` alone.
     thresholds : GateThresholds, optional
         What the gap and k0 have to reach.
     seed : int
-    **settings
-        ``target_accept``; others of :func:`shannon_game.inference.sample`, for other samplers.
 
     Returns
     -------
@@ -308,6 +307,8 @@ def fit_participants(
     >>> fit.item_gap_nats.shape, list(fit.summary().index)
     ((40, 6), ['gap_nats', 'k0', 'temperature'])
     """
+    if sampler != NUTS:
+        raise unknown_choice("sampler of the participant model", sampler, [NUTS])
     p = priors or ParticipantPriors()
     anchor = anchor or Anchor("answers" if data.has_answers or data.is_player else "outcomes")
     rng = np.random.default_rng(seed)
@@ -322,14 +323,7 @@ def fit_participants(
             if 1 / _NEAR_ENOUGH < step < _NEAR_ENOUGH:
                 break
     fit = fit.at(scale)
-    lengths = {"draws": draws, "tune": tune, "chains": chains}
-    if sampler == HMC:
-        settings.pop("cores", None)
-        idata, belief = fit.draws(rng, **lengths, **settings)
-    else:
-        own = {**lengths, **settings}
-        idata = sample(fit.program.model, sampler=sampler, seed=int(rng.integers(2**31)), **own)
-        belief = fit.belief_of(idata, rng)
+    idata, belief = fit.draws(rng, draws=draws, tune=tune, chains=chains, cores=cores, target_accept=target_accept)
     temperature = np.ones(belief.n_draws)
     if anchor.name == "outcomes" and not data.is_player:
         weight = rng.exponential(size=belief.target.shape)
@@ -388,20 +382,17 @@ class Compiled:
 
     def draws(self, rng: np.random.Generator, **lengths: Any) -> tuple[InferenceData, SharedBelief]:
         """Draws of the posterior, and of the belief given them."""
-        idata, inputs = posterior_of(self.program, walk(self.program, self.gaussian, rng, **lengths), DESCRIPTIONS)
-        return idata, self._belief(inputs, rng)
-
-    def belief_of(self, idata: InferenceData, rng: np.random.Generator) -> SharedBelief:
-        """Draws of the belief given draws of another sampler."""
-        posterior = group(idata, "posterior").stack(sample=("chain", "draw"))  # noqa: PD013
-        program = self.program
-        wanted = program.model.compile_fn(
-            program.model.latent_inputs, inputs=program.model.free_RVs, on_unused_input="ignore", point_fn=False
+        idata = nuts(self.program, self.gaussian, rng, **lengths)
+        posterior = group(idata, "posterior")
+        for name in posterior:
+            posterior[name].attrs["description"] = DESCRIPTIONS.get(str(name), "")
+        draws = posterior.stack(sample=("chain", "draw"))  # noqa: PD013
+        model = self.program.model
+        wanted = model.compile_fn(
+            model.latent_inputs, inputs=model.free_RVs, on_unused_input="ignore", point_fn=False, mode=QUICK
         )
-        points = range(posterior.sizes["sample"])
-        free = [one.name for one in program.model.free_RVs]
-        values = {name: np.asarray(posterior[name].transpose("sample", ...)) for name in free}
-        return self._belief([wanted(*(values[name][at] for name in free)) for at in points], rng)
+        values = [draws[one.name].transpose("sample", ...).to_numpy() for one in model.free_RVs]
+        return idata, self._belief([wanted(*one) for one in zip(*values, strict=True)], rng)
 
     def _belief(self, inputs: list[Any], rng: np.random.Generator) -> SharedBelief:
         model, data = self.program.model, self.data

@@ -22,8 +22,7 @@ __all__ = ["WithoutOne", "leave_one_out", "scaled_priors", "unusual_participants
 FloatArray = NDArray[np.float64]
 
 _SCALES = (
-    *("log_spread", "slope", "slope_change", "spread_slope", "left_place_sd", "right_place_sd", "log_side_spread"),
-    *("left_weight_sd", "right_weight_sd", "right_slope_sd", "right_weight_slope", "target", "target_slope"),
+    *("log_spread", "slope", "slope_change", "spread_slope", "ratio", "ratio_slope", "level", "target", "target_slope"),
     *("log_target_spread", "log_k0", "log_sd", "log_noise", "logit_lapse", "covariate"),
 )
 

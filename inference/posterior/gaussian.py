@@ -1,7 +1,7 @@
-r"""A posterior's mode, the Gaussian around it, and Hamiltonian Monte Carlo in the Gaussian's directions.
+r"""A posterior's mode, the Gaussian around it, and PyMC's NUTS with the Gaussian's covariance as its metric.
 
-For models of a hundred parameters whose likelihood takes milliseconds. NUTS from a diagonal metric takes hundreds of
-gradients a draw on the participant model; along the Gaussian's directions four or five suffice.
+For models of a hundred parameters whose likelihood takes milliseconds. With PyMC's own diagonal metric NUTS takes
+hundreds of gradients a draw on the participant model, with this one fifteen.
 
 The mode of a joint posterior is no good place for the spread of parameters that are alike (:class:`Spread`): with n of
 them, each known with precision :math:`\lambda_i` from the data, the density of the spread s alone is about
@@ -20,30 +20,26 @@ from typing import Any
 
 import numpy as np
 import pymc as pm
-import xarray as xr
 from numpy.typing import NDArray
 from pymc.blocking import DictToArrayBijection, RaveledVars
+from pymc.step_methods.hmc.quadpotential import QuadPotentialFull
 from pytensor.compile.mode import Mode
 from scipy.optimize import minimize
 
-from shannon_game.inference.posterior.arviz_adapter import InferenceData, from_groups
+from shannon_game.inference.posterior.arviz_adapter import InferenceData
 from shannon_game.inference.progress import advance, stage
 
-__all__ = ["Gaussian", "Program", "Spread", "Walk", "fit_gaussian", "nearby_mode", "posterior_of", "walk"]
+__all__ = ["QUICK", "Gaussian", "Program", "Spread", "fit_gaussian", "nearby_mode", "nuts"]
 
 FloatArray = NDArray[np.float64]
 
-_QUICK = Mode("cvm", "fast_compile")
+QUICK = Mode("cvm", "fast_compile")
 """Compiles in half of the time; a call takes as long where the likelihood is one operation."""
 _STEP = 1e-3
 _NEWTON = 3
 _LEAST_PRECISION = 1e-2
 _NEARBY = 40
-_FIRST_STEP, _ACCEPTED, _SCALED = 0.3, 0.7, 0.6
-_DRAWS = "draws (hmc)"
-_DIVERGENT_NATS = 1000.0
-_STEADY = 20.0
-"""Draws that a scale of 1 counts as."""
+_DRAWS = "draws"
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,15 +52,6 @@ class Gaussian:
     def points(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Draw parameters, (n, parameter)."""
         return self.mode + rng.normal(size=(n, self.mode.size)) @ self.directions.T
-
-
-@dataclass(frozen=True, eq=False)
-class Walk:
-    """Draws (chain, draw, parameter), the acceptance of each proposal, and which diverged, (chain, draw)."""
-
-    points: FloatArray
-    acceptance: FloatArray
-    diverging: NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -91,7 +78,7 @@ class Program:
         self.model = model
         self._spreads = spreads
         self._precision: list[tuple[Spread, FloatArray]] = []
-        self._density = model.logp_dlogp_function(ravel_inputs=True, mode=_QUICK)
+        self._density = model.logp_dlogp_function(ravel_inputs=True, mode=QUICK)
         self._density.set_extra_values({})
         start = model.initial_point()
         raveled = DictToArrayBijection.map({v.name: start[v.name] for v in self._density._grad_vars})
@@ -104,7 +91,7 @@ class Program:
     def _values(self) -> Any:
         outputs = [*self.model.replace_rvs_by_values(self.variables), *self._of_wanted]
         return self.model.compile_fn(
-            outputs, inputs=self.model.value_vars, on_unused_input="ignore", point_fn=False, mode=_QUICK
+            outputs, inputs=self.model.value_vars, on_unused_input="ignore", point_fn=False, mode=QUICK
         )
 
     @property
@@ -114,7 +101,7 @@ class Program:
     @cached_property
     def _only_wanted(self) -> Any:
         return self.model.compile_fn(
-            self._of_wanted, inputs=self.model.value_vars, on_unused_input="ignore", point_fn=False, mode=_QUICK
+            self._of_wanted, inputs=self.model.value_vars, on_unused_input="ignore", point_fn=False, mode=QUICK
         )
 
     def density(self, x: FloatArray, *, laplace: bool = True) -> tuple[float, FloatArray]:
@@ -229,7 +216,7 @@ def nearby_mode(program: Program, gaussian: Gaussian) -> FloatArray:
     return found
 
 
-def walk(
+def nuts(
     program: Program,
     gaussian: Gaussian,
     rng: np.random.Generator,
@@ -237,113 +224,29 @@ def walk(
     draws: int,
     tune: int,
     chains: int = 4,
-    target_accept: float = _ACCEPTED,
-) -> Walk:
-    """Hamiltonian Monte Carlo from draws of a Gaussian, in its directions, which the warm-up scales."""
-    size, total = gaussian.mode.size, tune + draws
-    points, acceptance = np.empty((chains, total, size)), np.empty((chains, total))
-    diverging = np.zeros((chains, total), dtype=bool)
-    directions, step = gaussian.directions, _FIRST_STEP
-    last = (gaussian.mode + gaussian.points(chains, rng)) / 2
-
-    def at(z: FloatArray) -> tuple[float, FloatArray]:
-        value, gradient = program.density(gaussian.mode + directions @ z, laplace=False)
-        return value, directions.T @ gradient
-
-    with stage(_DRAWS, chains * total):
-        scaled = round(_SCALED * tune)
-        for first, end in ((0, scaled), (scaled, tune), (tune, total)):
-            if first == scaled and scaled:
-                directions = _rescaled(gaussian, points[:, scaled // 3 : scaled].reshape(-1, size))
-            adapting = _StepSize(step, target_accept)
-            for chain in range(chains):
-                z = np.linalg.solve(directions, last[chain] - gaussian.mode)
-                here = at(z)
-                for draw in range(first, end):
-                    z, here, gain = _path(at, z, here, step if first == tune else adapting.now, rng)
-                    chance = float(np.exp(min(0.0, gain)))
-                    points[chain, draw], acceptance[chain, draw] = gaussian.mode + directions @ z, chance
-                    diverging[chain, draw] = gain < -_DIVERGENT_NATS
-                    adapting.learn(chance)
-                    advance(_DRAWS)
-                last[chain] = gaussian.mode + directions @ z
-            step = adapting.mean if first < tune else step
-    return Walk(points[:, tune:], acceptance[:, tune:], diverging[:, tune:])
-
-
-def _rescaled(gaussian: Gaussian, warm: FloatArray) -> FloatArray:
-    """Directions as long as the draws of the warm-up say."""
-    n = len(warm)
-    variance = np.linalg.solve(gaussian.directions, (warm - gaussian.mode).T).var(axis=1)
-    found: FloatArray = gaussian.directions * np.sqrt((n * variance + _STEADY) / (n + _STEADY))
-    return found
-
-
-class _StepSize:
-    """Dual averaging of the step size (Hoffman and Gelman 2014, with their constants)."""
-
-    def __init__(self, step: float, target: float) -> None:
-        self.now, self.mean = step, step
-        self._target, self._towards, self._error, self._n = target, np.log(2 * step), 0.0, 0
-
-    def learn(self, chance: float) -> None:
-        """Learn from one proposal's acceptance."""
-        self._n += 1
-        self._error += (self._target - chance - self._error) / (self._n + 10)
-        self.now = float(np.exp(self._towards - self._n**0.5 / 0.05 * self._error))
-        weight = self._n**-0.75
-        self.mean = float(np.exp(weight * np.log(self.now) + (1 - weight) * np.log(self.mean)))
-
-
-def _path(
-    at: Callable[[FloatArray], tuple[float, FloatArray]],
-    z: FloatArray,
-    here: tuple[float, FloatArray],
-    step: float,
-    rng: np.random.Generator,
-) -> tuple[FloatArray, tuple[float, FloatArray], float]:
-    """Follow a path and accept its end or not: the place, log-density and gradient there, and ln acceptance ratio.
-
-    A path takes a random time, at most half a period of a standard normal, so that no direction comes back to its start
-    at every draw (Neal 2011).
-    """
-    momentum = rng.normal(size=z.size)
-    energy = here[0] - momentum @ momentum / 2
-    y, ahead = z, here
-    for _ in range(int(np.ceil(rng.uniform(0, np.pi) / step))):
-        momentum = momentum + step / 2 * ahead[1]
-        y = y + step * momentum
-        ahead = at(y)
-        if not ahead[0] > energy - _DIVERGENT_NATS:
-            return z, here, -np.inf
-        momentum = momentum + step / 2 * ahead[1]
-    gain = float(ahead[0] - momentum @ momentum / 2 - energy)
-    return (y, ahead, gain) if np.log(rng.random()) < gain else (z, here, gain)
-
-
-def posterior_of(program: Program, found: Walk, attrs: Mapping[str, str]) -> tuple[InferenceData, list[Any]]:
-    """Variables at the draws, and the further tensors draw by draw."""
-    chains, n, size = found.points.shape
-    values = [program.values(x) for x in found.points.reshape(-1, size)]
-    data = {}
-    for one in program.variables:
-        stacked = np.stack([its[one.name] for its, _ in values])
-        dims = program.model.named_vars_to_dims.get(one.name, ())
-        labelled = ("chain", "draw", *dims)
-        data[one.name] = (
-            labelled,
-            stacked.reshape(chains, n, *stacked.shape[1:]),
-            {"description": attrs.get(one.name, "")},
+    cores: int | None = 1,
+    target_accept: float = 0.8,
+) -> InferenceData:
+    """PyMC's NUTS from draws of a Gaussian, with its covariance as the metric."""
+    free = [one.name for one in program.model.free_RVs]
+    starts = [program.values(x)[0] for x in (gaussian.mode + gaussian.points(chains, rng)) / 2]
+    with stage(_DRAWS, chains * (tune + draws)), program.model:
+        step = pm.NUTS(
+            potential=QuadPotentialFull(gaussian.directions @ gaussian.directions.T),
+            target_accept=target_accept,
+            step_scale=1.0,
+            mode=QUICK,
         )
-    used = {dim for dims, *_ in data.values() for dim in dims}
-    coords = {dim: np.asarray(values) for dim, values in program.model.coords.items() if dim in used}
-    posterior = xr.Dataset(data, {"chain": np.arange(chains), "draw": np.arange(n), **coords})
-    stats = {
-        "diverging": (("chain", "draw"), found.diverging),
-        "acceptance_rate": (("chain", "draw"), found.acceptance),
-    }
-    groups = {
-        "posterior": posterior,
-        "sample_stats": xr.Dataset(stats, {name: posterior[name] for name in ("chain", "draw")}),
-    }
-    return from_groups(groups), [further for _, further in values]
+        return pm.sample(
+            draws,
+            tune=tune,
+            chains=chains,
+            cores=cores,
+            step=step,
+            initvals=[{name: start[name] for name in free} for start in starts],
+            random_seed=int(rng.integers(2**31)),
+            progressbar=False,
+            quiet=True,
+            compute_convergence_checks=False,
+            callback=lambda **_: advance(_DRAWS),
+        )

@@ -2,7 +2,7 @@ r"""Participants as noisy, miscalibrated, rounded views of one belief, which sum
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,17 +29,25 @@ _KEPT = 1e-4
 """Part of the largest probability below which a place of a grid is left out, beside a margin."""
 _LAW_BIN_NATS = 0.5
 _ENTROPY_CLASSES = 3
+RATIOS, LEVELS = np.arange(-3.0, 4.5), np.arange(-9.0, 2.0, 2.0)
+"""Centres of the bumps of the words' law: along arcsinh(2 e), and along ln g + e in nats."""
+_BUMP, _LEVEL_BUMP, _LIGHTER = 0.7, 1.2, 1.2
 
 
 @dataclass(frozen=True)
 class Grid:
     """Grids of log-ratios e of words and t of targets, and of ln lambda less ln of the number of free answers; nats."""
 
-    step: float = 0.35
+    step: float = 0.3
     e: tuple[float, float] = (-9.0, 13.0)
     t: tuple[float, float] = (-10.0, 8.0)
     log_sum: tuple[float, float] = (-5.0, 6.0)
     log_sum_step: float = 0.8
+
+    @property
+    def narrowest_nats(self) -> float:
+        """Least standard deviation of a law, of which sums over the grid do not depend on where its places lie."""
+        return 0.7 * self.step
 
     @property
     def e_values(self) -> FloatArray:
@@ -50,6 +58,11 @@ class Grid:
     def t_values(self) -> FloatArray:
         """Grid of t."""
         return _grid(*self.t, self.step)
+
+    def reaching(self, data: ParticipantData) -> Grid:
+        """Grid on which the rarest token that was answered can have all of an item's belief."""
+        top = -data.token_log_g.min(initial=0.0, where=data.token_answers > 0)
+        return replace(self, e=(self.e[0], max(self.e[1], top)))
 
     def log_lambda(self, n_answers: NDArray[np.intp]) -> FloatArray:
         """Grid of ln lambda; one place where nobody answered freely."""
@@ -84,13 +97,11 @@ class ParticipantPriors:
         weight of words that people expect more, and targets' mean log-ratio.
     spread_slope : float
         Standard deviation of the change of ln spread per nat of ln g.
-    left_place, left_place_sd, left_spread, right_place, right_place_sd, right_spread, log_side_spread : float
-        Words that people expect less, and more, than most: places beside most words, medians of the standard
-        deviations, and standard deviation of their logarithms.
-    left_weight, left_weight_sd, right_weight, right_weight_sd : float
-        Logits of their weights.
-    right_slope, right_slope_sd, right_weight_slope : float
-        Slope of the right words' place on ln g, and standard deviation of the slope of the logit of their weight.
+    ratio, ratio_slope : float
+        Standard deviations of the bumps of words' log-density along their log-ratio, and of their changes per nat of
+        ln g.
+    level : float
+        Standard deviation of the bumps along ln g + e, the log-probability that people give to a word but for ln Z.
     target, target_slope : float
         Standard deviations of the mean log-ratio of targets and of its slope on ln g.
     target_spread, log_target_spread : float
@@ -114,7 +125,7 @@ class ParticipantPriors:
         By how much the mean gap of items without any report or free answer can be off, standard deviation.
     """
 
-    spread: float = 0.7
+    spread: float = 0.5
     log_spread: float = 0.6
     slope: float = 0.3
     slope_change: float = 0.3
@@ -122,20 +133,9 @@ class ParticipantPriors:
     entropy_weight: float = 0.3
     entropy_target: float = 0.3
     spread_slope: float = 0.1
-    left_place: float = -1.0
-    left_place_sd: float = 0.5
-    left_spread: float = 2.0
-    right_place: float = 2.5
-    right_place_sd: float = 1.0
-    right_spread: float = 1.5
-    log_side_spread: float = 0.3
-    left_weight: float = -1.5
-    left_weight_sd: float = 0.7
-    right_weight: float = -2.0
-    right_weight_sd: float = 1.0
-    right_slope: float = -0.5
-    right_slope_sd: float = 0.3
-    right_weight_slope: float = 0.3
+    ratio: float = 0.7
+    ratio_slope: float = 0.1
+    level: float = 0.7
     target: float = 1.5
     target_slope: float = 0.5
     target_spread: float = 1.0
@@ -156,8 +156,7 @@ class ParticipantPriors:
     uninformed: float = 1.2
 
     def __post_init__(self) -> None:
-        places = ("left_place", "right_place", "left_weight", "right_weight", "right_slope")
-        check_priors(self, "participant priors", any_sign=places, shares=("lapse",))
+        check_priors(self, "participant priors", shares=("lapse",))
 
 
 def participant_model(
@@ -232,9 +231,12 @@ def participant_model(
         )
     if k0 is not None and not (np.isfinite(k0) and k0 > 0):
         raise InputError(f"is {k0}, should be a positive number", field="k0")
+    grid = grid.reaching(data)
     table = _Table.of(data, grid)
     names = [] if covariates is None else [str(name) for name in covariates]
-    with pm.Model(coords={"participant": data.participant, "covariate": names}) as model:
+    with pm.Model(
+        coords={"participant": data.participant, "covariate": names, "ratio": RATIOS, "level": LEVELS}
+    ) as model:
         law = _law(table, p, grid)
         target = _target(data.target_log_g, table.entropy[table.item_class], p, grid)
         people = _player() if data.is_player else _people(data, p, k0, covariates)
@@ -255,37 +257,31 @@ def _law(table: _Table, p: ParticipantPriors, grid: Grid) -> Any:
     common = pm.Normal("law_slope_common", 0, p.slope_change)
     rare = pm.Normal("law_slope_rare", 0, p.slope_change)
     spread_slope = pm.Normal("spread_slope", 0, p.spread_slope)
-    left = pm.Normal("left_place", p.left_place, p.left_place_sd)
-    left_spread = pm.LogNormal("left_spread", np.log(p.left_spread), p.log_side_spread)
-    left_logit = pm.Normal("left_weight", p.left_weight, p.left_weight_sd)
-    right = pm.Normal("right_place", p.right_place, p.right_place_sd)
-    right_spread = pm.LogNormal("right_spread", np.log(p.right_spread), p.log_side_spread)
-    right_logit = pm.Normal("right_weight", p.right_weight, p.right_weight_sd)
-    right_slope = pm.Normal("right_slope", p.right_slope, p.right_slope_sd)
-    right_logit_slope = pm.Normal("right_weight_slope", 0, p.right_weight_slope)
     entropy_slope = pm.Normal("entropy_slope", 0, p.entropy_slope)
+    off, within = log_g + 4, np.clip(log_g, -12, 0) + 4
+    middle = (slope + entropy_slope * entropy) * off
+    middle = middle + common * np.maximum(log_g + 2.5, 0) + rare * np.maximum(-log_g - 7, 0)
+    narrow = pt.sqrt((spread * pt.exp(-spread_slope * within)) ** 2 + grid.narrowest_nats**2)[:, None]
+    off_middle = grid.e_values - middle[:, None]
+    z = off_middle / (np.sqrt(2) * narrow)
+    # a Johnson SU, of which e^e has no expectation, with a lighter tail at words that people expect more
+    log_density = -pt.sqr(pt.arcsinh(z)) / 2 - pt.log1p(pt.sqr(z)) / 2 - _LIGHTER * pt.softplus(off_middle - 1)
+
+    by_ratio, by_level, more_expected = _bumps(grid.e_values, log_g)
+    ratio = pm.Normal("by_ratio", 0, p.ratio, dims="ratio")
+    ratio_slope = pm.Normal("by_ratio_slope", 0, p.ratio_slope, dims="ratio")
+    level = pm.Normal("by_level", 0, p.level, dims="level")
     entropy_weight = pm.Normal("entropy_weight", 0, p.entropy_weight)
-
-    off = log_g + 4
-    within = np.clip(log_g, -12, 0) + 4
-    main = (
-        (slope + entropy_slope * entropy) * off + common * np.maximum(log_g + 2.5, 0) + rare * np.maximum(-log_g - 7, 0)
-    )
-    place = pt.stack([main, main + left, right + right_slope * within], axis=1)
-    scale = pt.stack([spread, left_spread, right_spread])[None, :] * pt.exp(-spread_slope * within)[:, None]
-    ones = np.ones(log_g.size)
-    logit = pt.stack(
-        [0 * ones, left_logit * ones, right_logit + right_logit_slope * within + entropy_weight * entropy], axis=1
-    )
-    weight = pm.math.softmax(logit, axis=1)
-    return (weight[:, :, None] * _on_grid(grid.e_values, place, scale, grid.step)).sum(axis=1)
+    shape = pt.dot(ratio + within[:, None] * ratio_slope, by_ratio.T)
+    log_density = log_density + shape + pt.dot(by_level, level) + entropy_weight * entropy[:, None] * more_expected
+    return pm.math.softmax(log_density, axis=1)
 
 
-def _on_grid(values: FloatArray, place: Any, scale: Any, step: float) -> Any:
-    """Normal densities as probabilities on a grid, no narrower than it can tell."""
-    wide = pt.sqrt(scale**2 + (step / 2) ** 2)
-    density = pt.exp(-pt.sqr((values - place[..., None]) / wide[..., None]) / 2) + 1e-30
-    return density / density.sum(axis=-1, keepdims=True)
+def _bumps(e: FloatArray, log_g: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Bumps along e, (e, ratio), and along ln g + e, (bin, e, level), and a step up at words expected more."""
+    by_ratio = np.exp(-(((np.arcsinh(2 * e)[:, None] - RATIOS) / _BUMP) ** 2) / 2)
+    by_level = np.exp(-((((log_g[:, None] + e)[..., None] - LEVELS) / _LEVEL_BUMP) ** 2) / 2)
+    return by_ratio, by_level, 1 / (1 + np.exp(2 - 2 * e))
 
 
 def _target(log_g: FloatArray, entropy: FloatArray, p: ParticipantPriors, grid: Grid) -> Any:
@@ -293,7 +289,7 @@ def _target(log_g: FloatArray, entropy: FloatArray, p: ParticipantPriors, grid: 
     mean = pm.Normal("target_mean", 0, p.target) + pm.Normal("target_slope", 0, p.target_slope) * (log_g + 4)
     mean = mean + pm.Normal("entropy_target", 0, p.entropy_target) * entropy
     spread = pm.LogNormal("target_spread", np.log(p.target_spread), p.log_target_spread)
-    off = (grid.t_values - mean[:, None]) / pt.sqrt(spread**2 + (grid.step / 2) ** 2)
+    off = (grid.t_values - mean[:, None]) / pt.sqrt(spread**2 + grid.narrowest_nats**2)
     log_density = -2.5 * pt.log1p(pt.sqr(off) / 4)
     return log_density - pt.log(pt.exp(log_density).sum(axis=1, keepdims=True))
 

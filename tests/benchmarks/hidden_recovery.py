@@ -1,7 +1,6 @@
 """Recover the loss gap of players whose belief no model was tuned on, and of people who break an assumption.
 
 Usage: python tests/benchmarks/hidden_recovery.py KEPT.npz RESULT.csv --cells CELL ... [--first 0] [--last 9]
-       [--folder FOLDER] [--anchor answers] [--sampler gaussian] [--jobs 1]
 
 KEPT.npz holds the beliefs (`hidden_beliefs.beliefs`, made where it is missing). A CELL is one of
 
@@ -49,7 +48,7 @@ CELLS = (
     *(f"live:{belief}:{who}" for belief in ("hot", "noisy", "unigrams") for who in ("people", "exact", "rounded")),
 )
 TAIL = 0.05
-DRAWS, TUNE = 100, 40
+DRAWS, TUNE = 60, 30
 GATE = GateThresholds(r_hat=1.03, ess_bulk=150, ess_tail=100)
 """For quantiles of one study among hundreds."""
 
@@ -76,13 +75,13 @@ def _beliefs(folder: Path, kept: Path) -> dict[str, hidden.Array]:
     return hidden.beliefs(folder, kept)
 
 
-def row(one: tuple[str, int], *, kept: Path, folder: Path, anchor: str | None, sampler: str) -> dict[str, Any]:
+def row(one: tuple[str, int], *, kept: Path, folder: Path, anchor: str | None) -> dict[str, Any]:
     """Simulate and estimate one study."""
     made, truth, reading = study_of(*one, kept, folder)
     data = participant_data(made, **reading)
     start = time.process_time()
     chosen = Anchor("assumed") if data.is_player else anchor and Anchor(anchor)
-    fit = fit_participants(data, anchor=chosen, sampler=sampler, draws=DRAWS, tune=TUNE, thresholds=GATE, seed=one[1])
+    fit = fit_participants(data, anchor=chosen, draws=DRAWS, tune=TUNE, thresholds=GATE, seed=one[1])
     found = {"cell": one[0], "study": one[1], "anchor": fit.anchor.name, **compared(fit, truth)}
     found |= {name: getattr(fit.convergence, name) for name in ("r_hat_max", "ess_bulk_min", "ess_tail_min")}
     return found | {"converged": fit.convergence.passed, "cpu_seconds": round(time.process_time() - start, 2)}
@@ -131,14 +130,13 @@ def main() -> None:
     parser.add_argument("--last", type=int, default=9)
     parser.add_argument("--folder", type=Path, default=Path())
     parser.add_argument("--anchor")
-    parser.add_argument("--sampler", default="hmc")
     parser.add_argument("--jobs", type=int, default=1)
     given = parser.parse_args()
     done = pd.read_csv(given.result) if given.result.exists() else pd.DataFrame({"cell": [], "study": []})
     there = set(zip(done["cell"], done["study"], strict=True))
     wanted = [(cell, at) for at in range(given.first, given.last + 1) for cell in given.cells]
     missing = [one for one in wanted if one not in there]
-    work = partial(row, kept=given.kept, folder=given.folder, anchor=given.anchor, sampler=given.sampler)
+    work = partial(row, kept=given.kept, folder=given.folder, anchor=given.anchor)
     with Pool(given.jobs) as pool:
         for found in pool.imap_unordered(work, missing):
             pd.DataFrame([found]).to_csv(given.result, mode="a", header=not given.result.exists(), index=False)

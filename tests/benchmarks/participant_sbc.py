@@ -41,18 +41,19 @@ from shannon_game.inference.posterior.arviz_adapter import group
 from shannon_game.inference.posterior.sbc import rank_of_truth
 from shannon_game.inference.posterior.sbc_bands import judge_ranks
 from shannon_game.models.comparison.participant_data import participant_data
-from shannon_game.models.comparison.participants import GRID, entropy_classes, participant_model
+from shannon_game.models.comparison.participants import GRID, LEVELS, RATIOS, entropy_classes, participant_model
 
 Array = NDArray[Any]
 
 LAW = ("spread", "law_slope", "law_slope_common", "law_slope_rare", "spread_slope")
-LAW += ("left_place", "left_spread", "left_weight", "entropy_slope", "entropy_weight", "entropy_target")
-LAW += ("right_place", "right_spread", "right_weight", "right_slope", "right_weight_slope")
-LAW += ("target_mean", "target_slope", "target_spread")
+LAW += ("entropy_slope", "entropy_weight", "entropy_target", "target_mean", "target_slope", "target_spread")
+SHAPE = ("by_ratio", "by_ratio_slope", "by_level")
 PEOPLE = ("k0", "slope_sd", "bias_sd", "noise_sd", "log_noise", "lapse", "half")
 QUANTITIES = (*PEOPLE, *LAW, "gap")
 OWN = ("slope", "bias", "noise")
 TARGET_FREEDOM = 4
+FINE_NATS, BIN_NATS = 0.02, 0.05
+"""Steps at which log-ratios and ln g are drawn, far finer than the model's."""
 N_RANKED = 63
 MARGIN = 1.0
 """Nats that ln lambda of eight answers may be off the sum over the vocabulary."""
@@ -86,31 +87,48 @@ def template(sizes: Sizes) -> pm.Model:
 
 def drawn_parameters(sizes: Sizes, seed: int) -> dict[str, Array]:
     """One draw of the prior."""
-    model, names = template(sizes), [*PEOPLE, *LAW, *OWN]
+    model, names = template(sizes), [*PEOPLE, *LAW, *SHAPE, *OWN]
     return dict(zip(names, pm.draw([model[name] for name in names], random_seed=seed), strict=True))
+
+
+def law(drawn: dict[str, Array], e: Array, log_g: Array, entropy: Array) -> Array:
+    """Log-density of words' log-ratios but for a constant, (word, e)."""
+    off, within = log_g + 4, np.clip(log_g, -12, 0) + 4
+    middle = (drawn["law_slope"] + drawn["entropy_slope"] * entropy) * off
+    middle += drawn["law_slope_common"] * np.maximum(log_g + 2.5, 0)
+    middle += drawn["law_slope_rare"] * np.maximum(-log_g - 7, 0)
+    spread = drawn["spread"] * np.exp(-drawn["spread_slope"] * within)
+    narrow = np.hypot(spread, GRID.narrowest_nats)
+    z = (e - middle[:, None]) / narrow[:, None] / np.sqrt(2)
+    found = -(np.arcsinh(z) ** 2) / 2 - np.log(1 + z**2) / 2
+    for at, centre in enumerate(RATIOS):
+        height = drawn["by_ratio"][at] + drawn["by_ratio_slope"][at] * within
+        found += height[:, None] * np.exp(-((np.arcsinh(2 * e) - centre) ** 2) / (2 * 0.7**2))
+    for at, centre in enumerate(LEVELS):
+        found += drawn["by_level"][at] * np.exp(-((log_g[:, None] + e - centre) ** 2) / (2 * 1.2**2))
+    return found + drawn["entropy_weight"] * entropy[:, None] / (1 + np.exp(2 - 2 * e))
 
 
 def log_ratios(drawn: dict[str, Array], log_g: Array, target: Array, rng: np.random.Generator) -> Array:
     """e of every token and t of every target, from their laws, (item, vocab)."""
-    off, within = log_g + 4, np.clip(log_g, -12, 0) + 4
     item_class, its = entropy_classes(-(np.exp(log_g) * log_g).sum(axis=1))
     entropy = its[item_class][:, None]
-    main = (drawn["law_slope"] + drawn["entropy_slope"] * entropy) * off
-    main = main + drawn["law_slope_common"] * np.maximum(log_g + 2.5, 0)
-    main = main + drawn["law_slope_rare"] * np.maximum(-log_g - 7, 0)
-    place = np.stack([main, main + drawn["left_place"], drawn["right_place"] + drawn["right_slope"] * within])
-    scale = np.array([drawn["spread"], drawn["left_spread"], drawn["right_spread"]])
-    right_logit = drawn["right_weight"] + drawn["right_weight_slope"] * within
-    right_logit = right_logit + drawn["entropy_weight"] * entropy
-    logit = np.stack([np.zeros_like(log_g), np.full_like(log_g, drawn["left_weight"]), right_logit])
-    # the largest of logits with Gumbel noise is a draw of the part
-    part = (logit + rng.gumbel(size=logit.shape)).argmax(axis=0)
-    e = np.take_along_axis(place, part[None], axis=0)[0]
-    e += scale[part] * np.exp(-drawn["spread_slope"] * within) * rng.standard_normal(log_g.shape)
+    kind = np.stack([np.floor(log_g / BIN_NATS), np.broadcast_to(item_class[:, None], log_g.shape)], axis=-1)
+    kinds, member = np.unique(kind.reshape(-1, 2), axis=0, return_inverse=True)
+    e = np.arange(GRID.e[0], GRID.e[1] + FINE_NATS / 2, FINE_NATS)
+    density = law(drawn, e, (kinds[:, 0] + 0.5) * BIN_NATS, its[kinds[:, 1].astype(int)])
+    total = np.exp(density - density.max(axis=1, keepdims=True)).cumsum(axis=1)
+    found, chance = np.empty(log_g.size), rng.random(log_g.size)
+    order = np.argsort(member.ravel(), kind="stable")
+    for row, words in zip(total, np.split(order, np.cumsum(np.bincount(member.ravel()))[:-1]), strict=True):
+        found[words] = np.interp(chance[words] * row[-1], row, e)
+    found = found.reshape(log_g.shape)
     row = np.arange(target.size)
-    mean = drawn["target_mean"] + drawn["target_slope"] * off[row, target] + drawn["entropy_target"] * entropy[:, 0]
-    e[row, target] = mean + drawn["target_spread"] * rng.standard_t(TARGET_FREEDOM, target.size)
-    return e
+    mean = drawn["target_mean"] + drawn["target_slope"] * (log_g[row, target] + 4)
+    mean = mean + drawn["entropy_target"] * entropy[:, 0]
+    spread = np.hypot(drawn["target_spread"], GRID.narrowest_nats)
+    found[row, target] = mean + spread * rng.standard_t(TARGET_FREEDOM, target.size)
+    return found
 
 
 def world(sizes: Sizes, seed: int) -> tuple[dict[str, Array], Array, Array, Array]:
@@ -151,11 +169,11 @@ def simulated(sizes: Sizes, seed: int) -> tuple[xr.Dataset, Array, dict[str, Arr
     return made.assign(report=("response", report)), (log_g - log_h)[row, target], drawn
 
 
-def ranked(number: int, sizes: Sizes, sampler: str = "hmc", **settings: Any) -> dict[str, Any]:
+def ranked(number: int, sizes: Sizes, **settings: Any) -> dict[str, Any]:
     """Simulate and fit one study: rank, truth and posterior median of every quantity."""
     study, gap, drawn = simulated(sizes, number)
     start = time.process_time()
-    fit = fit_participants(participant_data(study, sizes.design.scale), sampler=sampler, seed=number, **settings)
+    fit = fit_participants(participant_data(study, sizes.design.scale), seed=number, **settings)
     found: dict[str, Any] = {"study": number, "converged": fit.convergence.passed}
     posterior, rng = group(fit.idata, "posterior"), np.random.default_rng([number, 2])
     for name in QUANTITIES:
@@ -180,10 +198,9 @@ def main() -> None:
     for name, value in numbers.items():
         parser.add_argument(f"--{name}", type=int, default=value)
     parser.add_argument("--scale", default="slider")
-    parser.add_argument("--sampler", default="hmc")
     given = parser.parse_args()
     design = replace(QuestionDesign(), n_participants=given.people, n_answers=given.answers, scale=given.scale)
-    work = partial(ranked, sizes=Sizes(given.items, given.vocab, design), sampler=given.sampler)
+    work = partial(ranked, sizes=Sizes(given.items, given.vocab, design))
     done = set(pd.read_csv(given.result)["study"]) if given.result.exists() else set()
     with Pool(given.jobs) as pool:
         for row in pool.imap_unordered(work, sorted(set(range(given.first, given.last + 1)) - done)):

@@ -55,7 +55,7 @@ class CurveSettings(Settings):
 class HumanLossSettings(ComparisonSettings, PosteriorSettings):
     """Settings of :func:`~shannon_game.experiments.comparison.human_loss.experiment.human_loss`."""
 
-    sampler: SamplerSettings = SamplerSettings(name="hmc", draws=250, tune=100, target_accept=0.7)
+    sampler: SamplerSettings = SamplerSettings(name="pymc", draws=150, tune=50, cores=1, target_accept=0.8)
     """What draws from the posteriors; pymc checks it in an hour."""
     gate: Annotated[GateThresholds, numbers_of(GateThresholds)] = REPORTED
     """What the gap and k0 must reach; the run ends with exit code 3 where a fit misses it (r_hat, ess_bulk, ess_tail,

@@ -8,23 +8,31 @@ import pytest
 from scipy.special import logsumexp
 
 from shannon_game.estimators.comparison import QuestionDesign
-from tests.benchmarks.participant_sbc import LAW, N_RANKED, Sizes, judged, log_ratios, ranked, world
+from shannon_game.models.comparison.participants import GRID, RATIOS
+from tests.benchmarks.participant_sbc import LAW, N_RANKED, SHAPE, Sizes, judged, log_ratios, ranked, world
 
 TINY = Sizes(12, 200, QuestionDesign(n_participants=12))
 
 
 def test_log_ratios_follow_their_law() -> None:
-    """One part alone: most words around a line, targets around another."""
-    drawn = dict.fromkeys(LAW, np.array(0.0)) | {"spread": 0.5, "left_spread": 1.0, "right_spread": 1.0}
-    drawn |= {"left_weight": np.array(-50.0), "right_weight": np.array(-50.0), "law_slope": np.array(0.3)}
+    """Words around a line with the quartiles of a Johnson SU, one bump that moves them, targets around another line."""
+    drawn = dict.fromkeys(LAW, np.array(0.0)) | {name: np.zeros(20) for name in SHAPE}
+    drawn |= {"spread": np.array(0.5), "law_slope": np.array(0.3)}
     drawn |= {"target_mean": np.array(2.0), "target_spread": np.array(1e-6)}
     log_g = np.tile(np.linspace(-6, -3, 5001), (4, 1))
-    e = log_ratios(drawn, log_g, np.zeros(4, dtype=int), np.random.default_rng(0))
-    np.testing.assert_allclose(e[:, 0], 2, atol=1e-4)
-    rest = e[:, 1:] - 0.3 * (log_g[:, 1:] + 4)
-    # four standard errors of 20,000 draws
-    assert abs(rest.mean()) < 4 * 0.5 / np.sqrt(20_000)
-    assert rest.std() == pytest.approx(0.5, rel=4 / np.sqrt(40_000))
+    narrow = np.hypot(0.5, GRID.narrowest_nats)
+
+    def standard(drawn: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        e = log_ratios(drawn, log_g, np.zeros(4, dtype=int), np.random.default_rng(0))
+        return e[:, 0], np.arcsinh((e[:, 1:] - 0.3 * (log_g[:, 1:] + 4)) / (np.sqrt(2) * narrow)).ravel()
+
+    target, normal = standard(drawn)
+    np.testing.assert_allclose(target, 2, atol=8 * GRID.narrowest_nats)
+    # four standard errors of 20,000 draws of a standard normal
+    assert abs(normal.mean()) < 4 / np.sqrt(20_000)
+    assert normal.std() == pytest.approx(1, rel=4 / np.sqrt(40_000))
+    drawn["by_ratio"] = np.where(RATIOS == 1, 2.0, 0.0)
+    assert standard(drawn)[1].mean() > 0.2
 
 
 def test_a_world_is_a_belief_within_the_grids() -> None:

@@ -75,17 +75,7 @@ def test_scaled_priors_leave_medians() -> None:
     wide = scaled_priors(default, 2)
     assert wide.target == 2 * default.target
     assert wide.log_sd == 2 * default.log_sd
-    for name in (
-        "spread",
-        "left_place",
-        "left_weight",
-        "noise",
-        "lapse",
-        "slope_sd",
-        "form",
-        "uninformed",
-        "half_alpha",
-    ):
+    for name in ("spread", "noise", "lapse", "slope_sd", "form", "uninformed", "half_alpha"):
         assert getattr(wide, name) == getattr(default, name)
     for factor in (0.0, float("nan")):
         with pytest.raises(InputError, match="factor"):

@@ -67,8 +67,7 @@ def test_a_scale_that_nothing_gives_is_refused() -> None:
             participant_model(data, k0=k0)
 
 
-@pytest.mark.parametrize(("name", "value"), [("spread", 0.0), ("target", np.inf), ("left_place", np.nan), ("lapse", 1)])
+@pytest.mark.parametrize(("name", "value"), [("spread", 0.0), ("target", np.inf), ("ratio", np.nan), ("lapse", 1)])
 def test_priors_are_checked(name: str, value: float) -> None:
     with pytest.raises(InputError, match=name):
         ParticipantPriors(**{name: value})
-    assert ParticipantPriors(left_place=-2.0, right_weight=1.0).left_place == -2.0
