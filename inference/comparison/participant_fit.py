@@ -378,7 +378,7 @@ class Compiled:
     def belief(self, n: int, rng: np.random.Generator, gaussian: Gaussian | None = None) -> SharedBelief:
         """Draw the belief alone, by default at this fit's Gaussian."""
         points = (gaussian or self.gaussian).points(n, rng)
-        return self._belief([self.program.wanted(x) for x in points], rng)
+        return self.drawn([self.program.wanted(x) for x in points], rng)
 
     def draws(self, rng: np.random.Generator, **lengths: Any) -> tuple[InferenceData, SharedBelief]:
         """Draws of the posterior, and of the belief given them."""
@@ -392,9 +392,10 @@ class Compiled:
             model.latent_inputs, inputs=model.free_RVs, on_unused_input="ignore", point_fn=False, mode=QUICK
         )
         values = [draws[one.name].transpose("sample", ...).to_numpy() for one in model.free_RVs]
-        return idata, self._belief([wanted(*one) for one in zip(*values, strict=True)], rng)
+        return idata, self.drawn([wanted(*one) for one in zip(*values, strict=True)], rng)
 
-    def _belief(self, inputs: list[Any], rng: np.random.Generator) -> SharedBelief:
+    def drawn(self, inputs: list[Any], rng: np.random.Generator) -> SharedBelief:
+        """Draw the belief once given each of the inputs of the likelihood."""
         model, data = self.program.model, self.data
         op, table, grid = model.latent_words, model.table, model.grid
         target = np.empty((len(inputs), data.item.size))

@@ -9,24 +9,30 @@ KEPT.npz holds the beliefs (`hidden_beliefs.beliefs`, made where it is missing).
     game:PLAYER:WHO                       reports on questions of the comparison game
 
 WHO is people, exact or rounded (a language model's reports). FOLDER is that of the comparison game's public data.
-Adds one row per study to RESULT.csv and leaves out what it has already, so that a run that was stopped goes on.
+Adds one row per study to RESULT.csv and leaves out what it has already, so that a run that was stopped goes on. With
+--gaussian draws are of the Gaussian around the mode, in a sixth of the time; NUTS on some of the same studies says by
+how much the two differ.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
+from contextlib import nullcontext
 from functools import cache, partial
 from multiprocessing import Pool
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import hidden_beliefs as hidden
 import numpy as np
 import pandas as pd
 import xarray as xr
 
-from shannon_game.inference.comparison.participant_fit import Anchor, ParticipantFit, fit_participants
+from shannon_game.inference.comparison.participant_fit import Anchor, Compiled, ParticipantFit, fit_participants
+from shannon_game.inference.comparison.participant_gap import SharedBelief
+from shannon_game.inference.posterior.arviz_adapter import from_groups
 from shannon_game.inference.posterior.thresholds import GateThresholds
 from shannon_game.models.comparison.participant_data import participant_data
 from shannon_game.models.comparison.participants import GRID
@@ -75,16 +81,38 @@ def _beliefs(folder: Path, kept: Path) -> dict[str, hidden.Array]:
     return hidden.beliefs(folder, kept)
 
 
-def row(one: tuple[str, int], *, kept: Path, folder: Path, anchor: str | None) -> dict[str, Any]:
+def row(one: tuple[str, int], *, kept: Path, folder: Path, anchor: str | None, gaussian: bool) -> dict[str, Any]:
     """Simulate and estimate one study."""
     made, truth, reading = study_of(*one, kept, folder)
     data = participant_data(made, **reading)
     start = time.process_time()
     chosen = Anchor("assumed") if data.is_player else anchor and Anchor(anchor)
-    fit = fit_participants(data, anchor=chosen, draws=DRAWS, tune=TUNE, thresholds=GATE, seed=one[1])
-    found = {"cell": one[0], "study": one[1], "anchor": fit.anchor.name, **compared(fit, truth)}
+    with mock.patch.object(Compiled, "draws", of_gaussian) if gaussian else nullcontext():
+        fit = fit_participants(data, anchor=chosen, draws=DRAWS, tune=TUNE, thresholds=GATE, seed=one[1])
+    engine = "gaussian" if gaussian else "nuts"
+    found = {"engine": engine, "cell": one[0], "study": one[1], "anchor": fit.anchor.name, **compared(fit, truth)}
     found |= {name: getattr(fit.convergence, name) for name in ("r_hat_max", "ess_bulk_min", "ess_tail_min")}
     return found | {"converged": fit.convergence.passed, "cpu_seconds": round(time.process_time() - start, 2)}
+
+
+def of_gaussian(
+    compiled: Compiled, rng: np.random.Generator, *, draws: int, chains: int, **_: Any
+) -> tuple[Any, SharedBelief]:
+    """Draws of the Gaussian around the mode, in place of NUTS."""
+    points = compiled.gaussian.points(chains * draws, rng)
+    found = [compiled.program.values(x) for x in points]
+    posterior = {
+        name: np.stack([values[name] for values, _ in found]).reshape(chains, draws, *np.shape(found[0][0][name]))
+        for name in ("slope", "noise", "k0")
+        if name in found[0][0]
+    }
+    dims = {"slope": ("participant",), "noise": ("participant",)}
+    groups = {
+        "posterior": {name: (("chain", "draw", *dims.get(name, ())), value) for name, value in posterior.items()},
+        "sample_stats": {"diverging": (("chain", "draw"), np.zeros((chains, draws), dtype=bool))},
+    }
+    idata = from_groups({name: xr.Dataset(variables) for name, variables in groups.items()})
+    return idata, compiled.drawn([inputs for _, inputs in found], rng)
 
 
 def compared(fit: ParticipantFit, truth: hidden.Truth) -> dict[str, Any]:
@@ -131,12 +159,13 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=Path())
     parser.add_argument("--anchor")
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--gaussian", action="store_true")
     given = parser.parse_args()
     done = pd.read_csv(given.result) if given.result.exists() else pd.DataFrame({"cell": [], "study": []})
     there = set(zip(done["cell"], done["study"], strict=True))
     wanted = [(cell, at) for at in range(given.first, given.last + 1) for cell in given.cells]
     missing = [one for one in wanted if one not in there]
-    work = partial(row, kept=given.kept, folder=given.folder, anchor=given.anchor)
+    work = partial(row, kept=given.kept, folder=given.folder, anchor=given.anchor, gaussian=given.gaussian)
     with Pool(given.jobs) as pool:
         for found in pool.imap_unordered(work, missing):
             pd.DataFrame([found]).to_csv(given.result, mode="a", header=not given.result.exists(), index=False)

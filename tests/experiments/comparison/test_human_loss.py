@@ -218,7 +218,7 @@ def test_mistakes_are_named_before_anything_is_fitted(override: str, part: str) 
 
 def test_the_command_has_the_settings_of_the_function() -> None:
     assert HumanLossSettings() == prepared("+exp=human_loss", *TINY).settings
-    assert HumanLossSettings().sampler.name == "hmc"
+    assert HumanLossSettings().sampler.name == "pymc"
 
 
 @pytest.mark.slow
