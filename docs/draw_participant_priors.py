@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pymc as pm
 from matplotlib.figure import Figure
+from scipy.special import expit
 
 from shannon_game import designed_simulated
 from shannon_game.estimators.comparison import rounding_scheme
@@ -41,7 +42,7 @@ ratio = target[:, item] - token[:, data.row_token] + data.target_log_g[item] - d
 log_odds = k0[:, None] * slope[:, person] * (ratio + bias[:, person]) + rng.normal(size=ratio.shape) * noise[:, person]
 values = np.asarray(rounding_scheme("interface").values)
 slipped = np.where(rng.random(ratio.shape) < half[:, None], 0.5, rng.choice(values, ratio.shape))
-report = values[np.abs(1 / (1 + np.exp(-log_odds[..., None])) - values).argmin(axis=-1)]
+report = values[np.abs(expit(log_odds)[..., None] - values).argmin(axis=-1)]
 share = (np.where(rng.random(ratio.shape) < lapse[:, None], slipped, report)[..., None] == values).mean(axis=1)
 
 figure = Figure(figsize=(11, 3.4), layout="constrained")
@@ -58,5 +59,6 @@ middle.vlines(range(values.size), *np.quantile(share, [0.05, 0.95], axis=0), col
 middle.set_xticks(range(values.size), [f"{value:.0%}" for value in values], fontsize=7)
 middle.set(xlabel="report on the target", ylabel="share", title="Reports on eleven values")
 right.hist(gap.clip(-3, 9), bins=36, color="tab:blue", alpha=0.6)
-right.set(xlabel="mean gap, nats", ylabel="prior draws", title=f"Mean gap of {data.item.size} items")
+low, high = np.quantile(gap, [0.05, 0.95])
+right.set(xlabel="mean gap, nats", ylabel="prior draws", title=f"Mean gap, 90% from {low:.1f} to {high:.1f}")
 figure.savefig(Path(__file__).parent / "figures/participant_priors.png", dpi=110)

@@ -57,7 +57,7 @@ class SamplerSettings(Group, ChainSettings):
 
     name: Literal["nutpie", "pymc", "numpyro", "blackjax", "hmc"] = "nutpie"
     """NUTS by this package (numpyro and blackjax come with the extra samplers); hmc is several times faster than NUTS,
-    for human_loss, tvd, and recovery of loss, tvd, and the sbc of tvd alone."""
+    for tvd, its recovery and its sbc alone; human_loss and recovery of loss take pymc alone."""
     cores: Count | None = None
     """Chains at a time; null is all that the machine has cores for (numpyro and blackjax run all as one program)."""
 

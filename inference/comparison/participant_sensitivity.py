@@ -138,7 +138,7 @@ def leave_one_out(fit: ParticipantFit, rng: np.random.Generator, *, n_draws: int
     Parameters
     ----------
     fit : ParticipantFit
-        Of people, by the sampler ``hmc``.
+        Of people.
     rng : numpy.random.Generator
     n_draws : int
         For each participant.

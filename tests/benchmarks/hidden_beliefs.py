@@ -42,8 +42,8 @@ BELIEFS = (
     # invented after the model was fixed
     *("confused", "blind"),
 )
-PATTERN = ((40, 19), (80, 11))
-"""Items and people of the two sets of the public study."""
+PATTERN, SMALL = ((40, 19), (80, 11)), ((10, 6), (10, 7))
+"""Items and people of the two sets of the public study, and of one of 12 people and 20 questions."""
 FRESH = (10040, 10999)
 """Questions of the public study that nobody was asked."""
 SAME_AS_ANOTHER = (10345,)
@@ -204,14 +204,20 @@ def _public(folder: Path) -> xr.Dataset:
 
 
 def live_items(
-    found: dict[str, Array], belief: str, study: int, people: bool = False, rounded: bool = False
+    found: dict[str, Array],
+    belief: str,
+    study: int,
+    people: bool = False,
+    rounded: bool = False,
+    pattern: tuple[tuple[int, int], ...] = PATTERN,
 ) -> tuple[xr.Dataset, Truth]:
     """Contexts with draws of SmolLM2, answered by a belief, or by people who share it; no other token is known."""
     rng = _rng(study, 5, BELIEFS.index(belief), int(people))
-    contexts, target = rng.choice(N_CONTEXTS, N_ITEMS, replace=False), found["target"]
+    n_items = sum(n for n, _ in pattern)
+    contexts, target = rng.choice(N_CONTEXTS, n_items, replace=False), found["target"]
     both = np.stack([logprob(found, name, contexts) for name in ("g", belief)])
-    token = sample_rows(both[0], 1.0, rng.random((N_ITEMS, N_CANDIDATES)))
-    row = np.arange(N_ITEMS)
+    token = sample_rows(both[0], 1.0, rng.random((n_items, N_CANDIDATES)))
+    row = np.arange(n_items)
     items = xr.Dataset(
         {
             "context": ("item", np.array([f"context {at}" for at in contexts], dtype=object)),
@@ -219,13 +225,13 @@ def live_items(
             "candidate_token": (("item", "candidate"), _names(token)),
             "target_logprob": (("model", "item"), both[:, row, target[contexts]]),
             "candidate_logprob": (("model", "item", "candidate"), both[:, row[:, None], token]),
-            "selected": ("item", np.ones(N_ITEMS, dtype=bool)),
-            "in_reference": ("item", np.ones(N_ITEMS, dtype=bool)),
+            "selected": ("item", np.ones(n_items, dtype=bool)),
+            "in_reference": ("item", np.ones(n_items, dtype=bool)),
         },
         coords={"item": contexts, "model": np.array([GENERATOR, belief], dtype=object)},
         attrs={"name": "live", "generator": GENERATOR},
     )
-    return _asked(items, belief, rng, rounded=rounded, people=people)
+    return _asked(items, belief, rng, rounded=rounded, people=people, pattern=pattern)
 
 
 def _names(token: Array) -> Array:
@@ -233,16 +239,22 @@ def _names(token: Array) -> Array:
 
 
 def _asked(
-    items: xr.Dataset, player: str, rng: np.random.Generator, *, rounded: bool, people: bool
+    items: xr.Dataset,
+    player: str,
+    rng: np.random.Generator,
+    *,
+    rounded: bool,
+    people: bool,
+    pattern: tuple[tuple[int, int], ...] = PATTERN,
 ) -> tuple[xr.Dataset, Truth]:
     """Ask items as the public study did: each participant one candidate index, on all items of one set or of both."""
     scale = rounding_scheme("interface" if rounded or people else "none")
-    n_asked = np.array([n for _, n in PATTERN])
-    group = np.repeat(np.arange(len(PATTERN)), n_asked)
+    n_asked = np.array([n for _, n in pattern])
+    group = np.repeat(np.arange(len(pattern)), n_asked)
     person = np.arange(group.size)
     person[-1] = 0  # one participant is in both sets
     index = rng.permutation(items.sizes["candidate"])[: group.size]
-    item_group = np.repeat(np.arange(len(PATTERN)), [n for n, _ in PATTERN])
+    item_group = np.repeat(np.arange(len(pattern)), [n for n, _ in pattern])
     turn, item = np.nonzero(group[:, None] == item_group)
     candidate, who = index[turn], person[turn]
     target, drawn = items["target_logprob"].sel(model=player), items["candidate_logprob"].sel(model=player)

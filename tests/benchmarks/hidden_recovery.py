@@ -5,7 +5,7 @@ Usage: python tests/benchmarks/hidden_recovery.py KEPT.npz RESULT.csv --cells CE
 KEPT.npz holds the beliefs (`hidden_beliefs.beliefs`, made where it is missing). A CELL is one of
 
     answers:BELIEF:K0:SCALE[:VIOLATION]   free answers and reports of people with a typical slope K0
-    live:BELIEF:WHO                       reports on draws of a live model; no other token is known
+    live:BELIEF:WHO[:small]               reports on draws of a live model; no other token is known
     game:PLAYER:WHO                       reports on questions of the comparison game
 
 WHO is people, exact or rounded (a language model's reports). FOLDER is that of the comparison game's public data.
@@ -68,7 +68,8 @@ def study_of(cell: str, number: int, kept: Path, folder: Path) -> tuple[xr.Datas
         return made, truth, {"grid": how[1]}
     options = {"people": how[0] == "people", "rounded": how[0] == "rounded"}
     if kind == "live":
-        made, truth = hidden.live_items(_beliefs(folder, kept), name, number, **options)
+        pattern = hidden.SMALL if "small" in how else hidden.PATTERN
+        made, truth = hidden.live_items(_beliefs(folder, kept), name, number, **options, pattern=pattern)
     else:
         made, truth = hidden.fresh_items(folder, number, name, **options)
     if options["people"]:
@@ -103,7 +104,7 @@ def of_gaussian(
     found = [compiled.program.values(x) for x in points]
     posterior = {
         name: np.stack([values[name] for values, _ in found]).reshape(chains, draws, *np.shape(found[0][0][name]))
-        for name in ("slope", "noise", "k0")
+        for name in ("slope", "noise", "k0", "spread")
         if name in found[0][0]
     }
     dims = {"slope": ("participant",), "noise": ("participant",)}
