@@ -1,7 +1,7 @@
 """Simulation-based calibration of the participant model, the choice of tokens simulated as well.
 
 Usage: python tests/benchmarks/participant_sbc.py RESULT.csv [--first 0] [--last 99] [--items 120] [--vocab 2000]
-       [--people 29] [--answers 8] [--scale slider] [--sampler gaussian] [--jobs 1]
+       [--people 29] [--answers 8] [--scale slider] [--jobs 1]
 
 Parameters are drawn from the prior, and a log-ratio for every token of a vocabulary from the law, so that the belief is
 whole and sums to one. Candidates are draws of the generator and people's free answers; people compare and answer. The
