@@ -259,8 +259,8 @@ def fit_participants(
     priors: ParticipantPriors | None = None,
     anchor: Anchor | None = None,
     covariates: pd.DataFrame | None = None,
-    draws: int = 150,
-    tune: int = 50,
+    draws: int = 120,
+    tune: int = 20,
     chains: int = 4,
     cores: int | None = 1,
     target_accept: float = 0.8,
@@ -279,10 +279,11 @@ def fit_participants(
     covariates : pandas.DataFrame, optional
         See :func:`shannon_game.models.participant_model`.
     draws, tune, chains : int
-        Draws and warm-up of each chain of PyMC's NUTS, from the Gaussian around the mode.
+        Draws of each chain of PyMC's NUTS, from the Gaussian around the mode, and how many are left out before them.
     cores : int, optional
         Chains at a time; by default one, and None takes all cores.
     target_accept : float
+        Sets the step, which is not adapted.
     sampler : str
         ``pymc`` alone.
     thresholds : GateThresholds, optional

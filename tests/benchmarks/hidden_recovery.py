@@ -54,7 +54,7 @@ CELLS = (
     *(f"live:{belief}:{who}" for belief in ("hot", "noisy", "unigrams") for who in ("people", "exact", "rounded")),
 )
 TAIL = 0.05
-DRAWS, TUNE = 60, 30
+DRAWS, TUNE = 75, 15
 GATE = GateThresholds(r_hat=1.03, ess_bulk=150, ess_tail=100)
 """For quantiles of one study among hundreds."""
 

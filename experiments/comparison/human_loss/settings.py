@@ -55,7 +55,7 @@ class CurveSettings(Settings):
 class HumanLossSettings(ComparisonSettings, PosteriorSettings):
     """Settings of :func:`~shannon_game.experiments.comparison.human_loss.experiment.human_loss`."""
 
-    sampler: SamplerSettings = SamplerSettings(name="pymc", draws=150, tune=50, target_accept=0.8)
+    sampler: SamplerSettings = SamplerSettings(name="pymc", draws=120, tune=20, target_accept=0.8)
     """How PyMC's NUTS draws from the posteriors; no other package can."""
     gate: Annotated[GateThresholds, numbers_of(GateThresholds)] = REPORTED
     """What the gap and k0 must reach; the run ends with exit code 3 where a fit misses it (r_hat, ess_bulk, ess_tail,

@@ -75,7 +75,7 @@ class RecoverySettings(PlayerSettings, ReplicationSettings):
     """Probability inside the intervals, which should hold the truth so often."""
     priors: Annotated[ParticipantPriors, numbers_of(ParticipantPriors)] = ParticipantPriors()
     """Priors of the participant model, only those to change."""
-    sampler: SamplerSettings = SamplerSettings(name="pymc", draws=150, tune=50, cores=1, target_accept=0.8)
+    sampler: SamplerSettings = SamplerSettings(name="pymc", draws=120, tune=20, cores=1, target_accept=0.8)
     """How the participant model is fitted."""
 
     @model_validator(mode="after")
