@@ -77,4 +77,5 @@ def _tables(study: xr.Dataset, positions: list[int]) -> list[list[ItemTable]]:
     stakes["item"], stakes["participant"] = item[stakes["response"]], who[stakes["response"]]
     found = {int(str(at)): part for at, part in stakes.groupby("item")}
     shown = ["participant", "word", "stake", "is the target"]
-    return [[item_table("Stakes", found[position][shown].to_dict("series"))] for position in positions]
+    parts = (found[position] for position in positions)
+    return [[item_table("Stakes", {name: part[name] for name in shown})] for part in parts]

@@ -117,12 +117,9 @@ def _pairs(answers: pd.DataFrame, settings: GroupsSettings) -> tuple[pd.DataFram
     for first, second in combinations(sorted(answers["group"].unique()), 2):
         own = answers[answers["group"].isin([first, second])]
         try:
-            found = group_distance(
-                *(own[name] for name in ("item", "code", "participant")),
-                (own["group"] == second).to_numpy(),
-                rng_for(settings.seed, f"{first} and {second}"),
-                n_permutations=settings.n_permutations,
-            )
+            is_second, rng = (own["group"] == second).to_numpy(), rng_for(settings.seed, f"{first} and {second}")
+            how = {"n_permutations": settings.n_permutations}
+            found = group_distance(own["item"], own["code"], own["participant"], is_second, rng, **how)
         except InputError as error:
             warnings.append(f"{first} and {second} are not compared: {error}")
             continue
@@ -164,8 +161,8 @@ def _mean_share(part: NDArray[np.int64], whole: NDArray[np.int64]) -> float:
 
 
 def _spread_said(answers: pd.DataFrame, settings: GroupsSettings) -> str:
-    who = (answers[name] for name in ("item", "code", "participant"))
-    spread = agreement_spread(*who, rng_for(settings.seed, "people"), n_permutations=settings.n_permutations)
+    rng, how = rng_for(settings.seed, "people"), {"n_permutations": settings.n_permutations}
+    spread = agreement_spread(answers["item"], answers["code"], answers["participant"], rng, **how)
     return (
         f"Single people: the sd of their agreement with the others is {spread.sd:.4f}; if all drew from one "
         f"distribution a context it would be {spread.expected:.4f} (p {spread.p_value:.3f}, "

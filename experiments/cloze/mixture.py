@@ -102,7 +102,7 @@ def _probabilities(described: pd.DataFrame, words: StudyWords, name: str) -> dic
 
 def _at_target(cpd: Distributions, target: NDArray[np.int64]) -> FloatArray:
     hit = cpd.word == target[cpd.context]
-    return np.bincount(cpd.context[hit], weights=cpd.probability[hit], minlength=cpd.n_contexts)
+    return np.bincount(cpd.context[hit], weights=cpd.probability[hit], minlength=cpd.n_contexts).astype(float)
 
 
 def _losses(
@@ -133,7 +133,7 @@ def _losses(
 
 def _row(losses: pd.DataFrame, weights: FloatArray, n_drawn: float, settings: MixtureSettings) -> dict[str, Any]:
     means: dict[str, Any] = {"n_contexts": len(losses), "n_texts": len(weights), "words_of_model": n_drawn}
-    means |= {name: float(losses[name].mean()) for name in losses if str(name).startswith("loss_")}
+    means |= {f"loss_{who}_nats": float(losses[f"loss_{who}_nats"].mean()) for who in ("people", "model", "both")}
     gain, se = _gain(losses, "model")
     reach = NormalDist().inv_cdf((1 + settings.interval) / 2) * se
     means |= {"gain_nats": gain, "gain_se_nats": se, "gain_lower_nats": gain - reach, "gain_upper_nats": gain + reach}

@@ -209,10 +209,10 @@ def _summary(table: pd.DataFrame, trained: TrainedModel, settings: TrainSettings
     )
     shape = settings.shape
     return (
-        f"A decoder of {shape.n_layers} blocks and width {shape.width}, {first['n_parameters']:,} parameters, was "
-        f"trained for {trained.n_steps:,} steps ({trained.n_steps_now:,} of them in this run) on {n_blocks:,} blocks "
-        f"of {shape.context_tokens} tokens, {first['n_epochs']:.2f} epochs, in {trained.precision} on "
-        f"{trained.device}. Loss: {rows}.\n\n`model/` plays wherever a language model does: "
+        f"**Loss: {rows}.** A decoder of {shape.n_layers} blocks and width {shape.width}, {first['n_parameters']:,} "
+        f"parameters, was trained for {trained.n_steps:,} steps ({trained.n_steps_now:,} of them in this run) on "
+        f"{n_blocks:,} blocks of {shape.context_tokens} tokens, {first['n_epochs']:.2f} epochs, in {trained.precision} "
+        f"on {trained.device}.\n\n`model/` plays wherever a language model does: "
         "`model=[local] models.local.path=FOLDER/model`."
     )
 

@@ -77,7 +77,7 @@ def _of_ranking(study: xr.Dataset, settings: RanksSettings) -> ExperimentResult:
         found,
         text="\n\n".join(filter(None, [found.text, said_of_scores(separation)])),
         figures={**found.figures, **figures, "easy_tokens": easy_figure(easy)},
-        tables=tables | found.tables,
+        tables={**tables, **found.tables},
     )
 
 
