@@ -21,9 +21,10 @@ from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.experiments.studies.cloze.simulated import cloze_simulated
 from shannon_game.inference.lm.language_model import encode
 from shannon_game.inference.lm.words import word_log_probs
-from tests.experiments.cloze.test_tvd_exact import COLUMNS, TABLE
+from tests.experiments.cloze.test_tvd_exact import TABLE
+from tests.experiments.cloze.test_tvd_exact import overrides as overrides_of
 from tests.experiments.command import run_experiment
-from tests.experiments.tiny_language_models import cached_loading, named, write_models
+from tests.experiments.tiny_language_models import cached_loading, write_models
 from tests.inference.lm import tiny_models
 
 pytest.importorskip("torch")
@@ -44,26 +45,13 @@ def loaded_once():
         yield
 
 
-def overrides(root: Path, store: Path, *more: str, models: tuple[str, ...] = ("a",), exp: str = "build_cloze"):
-    return [
-        f"+exp={exp}",
-        "study=cloze_table",
-        f"study.path={root / 'answers.csv'}",
-        *(f"study.columns.{key}={value}" for key, value in COLUMNS.items()),
-        "model=[]",
-        *named(root, *models),
-        f"experiment.store={store}",
-        "output.dpi=40",
-        *more,
-    ]
+def overrides(root: Path, store: Path, *more: str, models: tuple[str, ...] = ("a",)) -> list[str]:
+    return overrides_of(root, store, *more, models=models, exp="build_cloze")
 
 
 DECODED = (
-    "experiment.temperatures=[0.5]",
-    "experiment.nucleus=[0.8]",
-    "experiment.top_k=[3]",
-    "experiment.greedy=true",
-    "experiment.n_samples=150",
+    *("experiment.temperatures=[0.5]", "experiment.nucleus=[0.8]", "experiment.top_k=[3]"),
+    *("experiment.greedy=true", "experiment.n_samples=150"),
 )
 PLAYERS = [f"{model}{end}" for model in ("a", "d") for end in ("", "-exact", "-t0.5", "-k3", "-p0.8", "-greedy")]
 
@@ -113,7 +101,7 @@ def test_log_probabilities_and_counts_by_hand(root: Path, built: xr.Dataset) -> 
 
 
 def test_the_exact_players_distance_is_that_of_tvd_exact(root: Path, store: Path, built: xr.Dataset) -> None:
-    exact = run_experiment(*overrides(root, store, exp="tvd", models=("a", "d")))
+    exact = run_experiment(*overrides_of(root, store, models=("a", "d")))
     table = tvd(built, players=["a", "a-exact", "d-exact"], n_splits=2).tables["items"]
     for name in ("a", "d"):
         # 100,000 draws: each of a few hundred words is off by half a draw at most

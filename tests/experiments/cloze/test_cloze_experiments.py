@@ -21,33 +21,17 @@ from shannon_game.experiments.harness.settings import rng_for
 from tests.experiments.command import config, prepared, run_experiment
 
 SIMULATED = (
-    *(
-        "study=cloze_simulated",
-        "study.n_items=6",
-        "study.items_per_text=2",
-        "study.n_answers=12",
-        "study.vocab_size=40",
-    ),
-    *("study.n_samples=30", "output.dpi=30"),
+    *("study=cloze_simulated", "study.n_items=6", "study.items_per_text=2", "study.n_answers=12"),
+    *("study.vocab_size=40", "study.n_samples=30", "output.dpi=30"),
 )
 SHORT = (
-    "sampler.tune=150",
-    "sampler.draws=60",
-    "sampler.chains=2",
-    "sampler.cores=1",
+    *("sampler.tune=150", "sampler.draws=60", "sampler.chains=2", "sampler.cores=1"),
     "experiment.allow_unconverged=true",
 )
 TINY = {
     "tvd": (*SIMULATED, *SHORT, "experiment.n_splits=3", "experiment.bayes={n_contexts: 3, more_draws: 1}"),
     "improve": (*SIMULATED, "experiment.n_splits=3", "experiment.n_replicates=50"),
-    "recovery": (
-        "of=tvd",
-        *SIMULATED,
-        "study.families=[mixture,same]",
-        *SHORT,
-        "n=[8]",
-        "experiment.unpooled=true",
-    ),
+    "recovery": ("of=tvd", *SIMULATED, "study.families=[mixture,same]", *SHORT, "n=[8]", "experiment.unpooled=true"),
 }
 
 

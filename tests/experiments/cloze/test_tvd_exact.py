@@ -47,17 +47,11 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def overrides(root: Path, store: Path, *more: str) -> list[str]:
+def overrides(root: Path, store: Path, *more: str, models: tuple[str, ...] = ("a",), exp: str = "tvd") -> list[str]:
     return [
-        "+exp=tvd",
-        "study=cloze_table",
-        f"study.path={root / 'answers.csv'}",
+        *(f"+exp={exp}", "study=cloze_table", f"study.path={root / 'answers.csv'}"),
         *(f"study.columns.{key}={value}" for key, value in COLUMNS.items()),
-        "model=[]",
-        *named(root, "a"),
-        f"experiment.store={store}",
-        "output.dpi=40",
-        *more,
+        *("model=[]", *named(root, *models), f"experiment.store={store}", "output.dpi=40", *more),
     ]
 
 
