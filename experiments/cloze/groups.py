@@ -56,11 +56,8 @@ def groups(study: xr.Dataset, settings: GroupsSettings) -> ExperimentResult:
     0  group 1  group 2          10
     """
     if settings.variable not in study and "participant" not in study:
-        raise InputError(
-            "is missing, and so is participant; name columns: study.columns.participant_group=COLUMN",
-            source=f"cloze study {study.attrs.get('name')!r}",
-            field=settings.variable,
-        )
+        problem = "is missing, and so is participant; name columns: study.columns.participant_group=COLUMN"
+        raise InputError(problem, source=f"cloze study {study.attrs.get('name')!r}", field=settings.variable)
     answers = _answers(study, settings)
     table, warnings = _pairs(answers, settings)
     people = _people(answers)

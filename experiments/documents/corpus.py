@@ -26,12 +26,7 @@ from shannon_game.experiments.harness.figures import (
     player_colours,
     player_label,
 )
-from shannon_game.experiments.harness.language_models import (
-    GeneratedSettings,
-    Work,
-    chosen_generator,
-    open_work,
-)
+from shannon_game.experiments.harness.language_models import GeneratedSettings, Work, chosen_generator, open_work
 from shannon_game.experiments.harness.marks import light_grid, titled
 from shannon_game.experiments.harness.plots import styled
 from shannon_game.experiments.harness.result import ExperimentResult, experiment

@@ -10,13 +10,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from shannon_game.estimators.arrays import FloatArray
-from shannon_game.estimators.bets import (
-    bet_losses,
-    estimate_bet_loss,
-    gambling_estimate,
-    model_losses,
-    stake_ranks,
-)
+from shannon_game.estimators.bets import bet_losses, estimate_bet_loss, gambling_estimate, model_losses, stake_ranks
 from shannon_game.estimators.bets.losses import FLOOR, UNIFORM
 from shannon_game.estimators.bets.study import GENERATOR
 from shannon_game.estimators.documents import CrossedMean, crossed_mean

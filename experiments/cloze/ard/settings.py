@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
@@ -96,8 +96,8 @@ def variants(settings: ArdSettings) -> list[Variant]:
     """The main analysis and the others, which differ from it; one that is the same is left out."""
     found = [Variant("main", settings.prior, settings.likelihood)]
     for name in settings.variants:
-        other = Variant(**{**vars(found[0]), **VARIANTS[name], "name": name})
-        if all({**vars(other), "name": ""} != {**vars(one), "name": ""} for one in found):
+        other = replace(found[0], name=name, **VARIANTS[name])
+        if all(other != replace(one, name=name) for one in found):
             found.append(other)
     return found
 

@@ -46,12 +46,9 @@ def add_players(study: xr.Dataset, players: Sequence[Player]) -> xr.Dataset:
     before = model_names(study)
     for player in players:
         if player.name in before:
-            raise InputError(
-                f"{player.name!r} is a model of the study too; name the live one differently "
-                f"(models.{player.model}.name=...), or leave the study's out (experiment.keep_models=false)",
-                source="settings",
-                field="model",
-            )
+            fix = f"name the live one differently (models.{player.model}.name=...), or leave the study's out"
+            problem = f"{player.name!r} is a model of the study too; {fix} (experiment.keep_models=false)"
+            raise InputError(problem, source="settings", field="model")
     has_models = "entry" in study.dims
     words = {str(text): place for place, text in enumerate(study["word_text"].to_numpy().tolist())}
     sources = {str(name): place for place, name in enumerate(study["source"].to_numpy() if has_models else [])}

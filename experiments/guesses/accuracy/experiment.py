@@ -21,11 +21,7 @@ from shannon_game.estimators.guesses import (
     practice_curve,
 )
 from shannon_game.estimators.layout import response_positions
-from shannon_game.experiments.guesses.accuracy.figures import (
-    accuracy_figure,
-    participants_figure,
-    practice_figure,
-)
+from shannon_game.experiments.guesses.accuracy.figures import accuracy_figure, participants_figure, practice_figure
 from shannon_game.experiments.guesses.accuracy.live import with_live_models
 from shannon_game.experiments.guesses.accuracy.people import people_table
 from shannon_game.experiments.guesses.accuracy.players import LanguageModel, chosen_models, language_models

@@ -281,9 +281,7 @@ def _dataset(
 
 
 def _summary(
-    table: pd.DataFrame,
-    differences: Sequence[tuple[str, int, ClusteredMean, ClusteredMean]],
-    work: Work,
+    table: pd.DataFrame, differences: Sequence[tuple[str, int, ClusteredMean, ClusteredMean]], work: Work
 ) -> str:
     score = next(str(name) for name in table.columns if str(name).startswith("average_"))
     lines = []
