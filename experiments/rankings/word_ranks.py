@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -66,13 +65,6 @@ class WordRanksSettings(Seeded, LiveSettings):
     """Ranks beyond it count as not ranked in the scores, as in the lists of an API."""
 
 
-@dataclass(frozen=True, eq=False)
-class _Places:
-    document: NDArray[np.intp]
-    context: list[str]
-    target: list[str]
-
-
 @experiment(WordRanksSettings)
 def word_ranks(study: xr.Dataset, settings: WordRanksSettings) -> ExperimentResult:
     """Rank the next word of texts among whole words, by every model.
@@ -84,14 +76,13 @@ def word_ranks(study: xr.Dataset, settings: WordRanksSettings) -> ExperimentResu
     if not settings.models:
         raise InputError("names no model; add model=smollm2", source="settings", field="model")
     places = _places(study, settings)
-    candidates = _candidates(study, settings, places)
+    candidates = _candidates(study, settings, places["word"].tolist())
     work = open_work(settings)
     found = []
     for name, chosen in settings.models.items():
         model = load_language_model(chosen)
-        logprob = _scores(work, model, places.context, candidates)
-        target = np.array([candidates.index(word) for word in places.target])
-        found.append(_ranked(name, study, places, logprob, target))
+        logprob = _scores(work, model, places["context"].tolist(), candidates)
+        found.append(_ranked(name, places, logprob, [candidates.index(word) for word in places["word"]]))
     rows = pd.concat(found, ignore_index=True)
     parts = [(name, *part) for name, own in rows.groupby("model", sort=False) for part in _parts(own)]
     table = pd.DataFrame([_row(str(name), split, its, settings.top_k, len(candidates)) for name, split, its in parts])
@@ -104,7 +95,8 @@ def word_ranks(study: xr.Dataset, settings: WordRanksSettings) -> ExperimentResu
     )
 
 
-def _places(study: xr.Dataset, settings: WordRanksSettings) -> _Places:
+def _places(study: xr.Dataset, settings: WordRanksSettings) -> pd.DataFrame:
+    """Document and split of every place, the text before it, and the word that comes."""
     texts = [str(text) for text in study["text"].to_numpy()]
     found = []
     for document, text in enumerate(texts):
@@ -122,7 +114,9 @@ def _places(study: xr.Dataset, settings: WordRanksSettings) -> _Places:
         raise InputError("have no word after another", source=f"study {study.attrs.get('name')!r}", field="text")
     before = [texts[document][:start] for document, start, _ in found]
     contexts = [_last_words(text, settings.context_words) if settings.places == "random" else text for text in before]
-    return _Places(np.array([document for document, _, _ in found]), contexts, [word for _, _, word in found])
+    of = [document for document, _, _ in found]
+    names = {name: study[name].to_numpy()[of].astype(str) for name in ("document", "split")}
+    return pd.DataFrame({**names, "context": contexts, "word": [word for _, _, word in found]})
 
 
 def _last_words(text: str, n_words: int) -> str:
@@ -130,7 +124,7 @@ def _last_words(text: str, n_words: int) -> str:
     return text[starts[-n_words] :] if len(starts) > n_words else text.lstrip()
 
 
-def _candidates(study: xr.Dataset, settings: WordRanksSettings, places: _Places) -> list[str]:
+def _candidates(study: xr.Dataset, settings: WordRanksSettings, targets: list[str]) -> list[str]:
     if settings.candidates is not None:
         odd = next((word for word in settings.candidates if not _WORD.fullmatch(word)), None)
         if odd is not None:
@@ -140,7 +134,7 @@ def _candidates(study: xr.Dataset, settings: WordRanksSettings, places: _Places)
         count = Counter(word for text in study["text"].to_numpy() for word in _WORD.findall(str(text)))
         # by count, then by name, so that the order of the texts decides nothing
         words = sorted(count, key=lambda word: (-count[word], word))[: settings.n_candidates]
-    return list(dict.fromkeys([*words, *places.target]))
+    return list(dict.fromkeys([*words, *targets]))
 
 
 def _scores(work: Work, model: LanguageModel, contexts: Sequence[str], candidates: Sequence[str]) -> FloatArray:
@@ -165,23 +159,16 @@ def _scores(work: Work, model: LanguageModel, contexts: Sequence[str], candidate
     return np.stack([np.asarray(row, dtype=float) for row in found["logprob"]])
 
 
-def _ranked(
-    name: str, study: xr.Dataset, places: _Places, logprob: FloatArray, target: NDArray[np.intp]
-) -> pd.DataFrame:
+def _ranked(name: str, places: pd.DataFrame, logprob: FloatArray, target: list[int]) -> pd.DataFrame:
     own = logprob[np.arange(len(target)), target]
-    total = np.logaddexp.reduce(logprob, axis=1)
-    return pd.DataFrame(
-        {
-            "model": name,
-            "document": study["document"].to_numpy()[places.document].astype(str),
-            "split": study["split"].to_numpy()[places.document].astype(str),
-            "word": places.target,
-            # as many words as are more probable, plus one
-            "rank": 1 + (logprob > own[:, None]).sum(axis=1),
-            "logprob_nats": own,
-            "logprob_of_candidates_nats": own - total,
-        }
+    rows = places[["document", "split", "word"]].assign(
+        # as many words as are more probable, plus one
+        rank=1 + (logprob > own[:, None]).sum(axis=1),
+        logprob_nats=own,
+        logprob_of_candidates_nats=own - np.logaddexp.reduce(logprob, axis=1),
     )
+    rows.insert(0, "model", name)
+    return rows
 
 
 def _parts(rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:

@@ -43,13 +43,6 @@ from shannon_game.inference.lm.windows import score_windows
 from shannon_game.inference.settings import Count, Counts, Positive
 from shannon_game.inference.store.keys import operation_key, result_key
 
-WINDOWS: Mapping[str, tuple[str, ...]] = {
-    "growing": ("growing",),
-    "sliding": ("sliding",),
-    "both": ("growing", "sliding"),
-}
-"""Values of ``window`` and the windows that they score."""
-
 _COUNTS, _CHARACTERS = "counts", "n_characters"
 
 
@@ -84,7 +77,8 @@ def context_length(study: xr.Dataset, settings: ContextLengthSettings) -> Experi
     A row a model, window and length.
     """
     lengths = sorted(set(settings.lengths))
-    top_k, temperatures, kinds = settings.top_k, settings.temperatures, WINDOWS[settings.window]
+    top_k, temperatures = settings.top_k, settings.temperatures
+    kinds = ("growing", "sliding") if settings.window == "both" else (settings.window,)
     if not settings.models:
         raise InputError("names no model; add model=smollm2", source="settings", field="model")
     work = open_work(settings)
