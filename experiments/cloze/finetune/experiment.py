@@ -100,7 +100,7 @@ def finetune(study: xr.Dataset, settings: FineTuneSettings) -> ExperimentResult:
         raise InputError("names no model; add model=[smollm2]", source="settings", field="model")
     rules = settings.words.of(study)
     words = study_words(study, human=rules, model=rules, corpus=rules, models=[])
-    sizes = {"n_folds": settings.n_folds, "n_texts": settings.n_texts}
+    sizes: dict[str, Any] = {"n_folds": settings.n_folds, "n_texts": settings.n_texts}
     folds = text_folds(study, usable_contexts(study, words), rng=rng_for(settings.seed, "folds"), **sizes)
     if settings.fold is not None:
         if settings.fold > len(folds):
@@ -210,7 +210,7 @@ def _distances(
 def _row(
     table: pd.DataFrame, settings: FineTuneSettings, n_training_texts: list[int], n_trained: int, run: TrainedModel
 ) -> dict[str, Any]:
-    how = {"seed": settings.seed, "n_bootstrap": settings.n_bootstrap, "level": settings.level}
+    how: dict[str, Any] = {"seed": settings.seed, "n_bootstrap": settings.n_bootstrap, "level": settings.level}
     change = paired_difference(table["tvd_before"], table["tvd_after"], table["text_id"], **how)
     row: dict[str, Any] = {"player": table["player"].iloc[0], "labels": table["labels"].iloc[0]}
     row |= {"trainable": settings.trainable, "n_trained_parameters": n_trained, "n_parts": len(n_training_texts)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from difflib import get_close_matches
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -98,8 +99,8 @@ def _rows(
         if len(own):
             said[name] = own
     codes = list(dict.fromkeys(code for own in said.values() for code in own.index[:n_words]))
-    place = {"item": str(context_labels(study)[item]), "text_id": str(study["text_id"].to_numpy()[item])}
-    place["word_num"] = int(study["word_num"].to_numpy()[item])
+    place: dict[str, Any] = {"item": str(context_labels(study)[item])}
+    place |= {"text_id": str(study["text_id"].to_numpy()[item]), "word_num": int(study["word_num"].to_numpy()[item])}
     texts = [str(words.strings[code]) for code in codes]
     is_target = [bool(code == words.target[item]) for code in codes]
     frames = []

@@ -96,9 +96,9 @@ def train(study: xr.Dataset, settings: TrainSettings) -> ExperimentResult:
         held_out=held_out_blocks,
         what=f"training {settings.name}",
     )
-    how = {"bos": separator_of(tokenizer), "device": settings.device}
+    how: dict[str, Any] = {"bos": separator_of(tokenizer), "device": settings.device}
     model = ModelSettings(name=settings.name, source="folder", path=str(trained.folder), **how)
-    kept = {"store": settings.store, "window": settings.shape.context_tokens, "seed": settings.seed}
+    kept: dict[str, Any] = {"store": settings.store, "window": settings.shape.context_tokens, "seed": settings.seed}
     scored = corpus(_scored(study, split, settings), models={settings.name: model}, **kept)
     overlap = _overlap(study, split, training, settings)
     table = _table(scored.table, overlap, trained, settings, blocks)
