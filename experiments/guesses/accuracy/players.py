@@ -92,7 +92,7 @@ def _played(  # noqa: PLR0917
     for name, some in zip(study["model"].to_numpy().tolist(), asked.any(axis=1), strict=True):
         if name in models and some:
             its = model_guesses(study, name, n_draws=settings.n_replicates, rng=rng, responses=responses)
-            lower, upper = np.quantile(its.draws, [settings.tail, 1 - settings.tail]).tolist()
+            lower, upper = np.quantile(its.draws, [settings.tail, (1 + settings.interval) / 2]).tolist()
             found.append(LanguageModel(name, tokens, "played", its.n_guesses, its.accuracy, lower, upper, its.draws))
     return found
 
