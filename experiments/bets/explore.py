@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
+import xarray as xr
 
 from shannon_game.estimators.bets import bet_items, bet_losses, outcome_stakes
 from shannon_game.estimators.bets.losses import FLOOR
@@ -20,12 +19,8 @@ from shannon_game.experiments.harness.exploration import (
     items_of,
 )
 from shannon_game.experiments.harness.figures import player_label
+from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.experiments.harness.tables import short_names
-
-if TYPE_CHECKING:
-    import xarray as xr
-
-    from shannon_game.experiments.harness.result import ExperimentResult
 
 _LABELS = {
     "item": "place",
@@ -74,31 +69,13 @@ def _tables(study: xr.Dataset, positions: list[int]) -> list[list[ItemTable]]:
     names = short_names(people.tolist())
     who = np.array([names[name] for name in people], dtype=object)
     item = item_positions(study, "response_item")
-    response = study["bet_response"].to_numpy()
-    stakes = pd.DataFrame(
-        {
-            "response": np.concatenate([response, np.arange(len(item))]),
-            "word": np.concatenate(
-                [study["bet_word"].to_numpy(), np.full(len(item), "(any other word)", dtype=object)]
-            ),
-            "stake": np.concatenate([study["bet_stake"].to_numpy(), study["other_stake"].to_numpy()]),
-            "hit": np.concatenate([study["bet_hit"].to_numpy(), ~outcome_stakes(study)[1]]),
-        }
-    )
+    named = {name: study[f"bet_{name}"].to_numpy() for name in ("response", "word", "stake", "hit")}
+    other = {"response": np.arange(len(item)), "word": "(any other word)", "stake": study["other_stake"].to_numpy()}
+    stakes = pd.concat([pd.DataFrame(named), pd.DataFrame({**other, "hit": ~outcome_stakes(study)[1]})])
     stakes = stakes.sort_values(["response", "stake"], ascending=[True, False], kind="stable")
-    stakes["item"], stakes["who"] = item[stakes["response"]], who[stakes["response"]]
+    stakes["is the target"] = np.where(stakes["hit"], "yes", "no")
+    stakes["item"], stakes["participant"] = item[stakes["response"]], who[stakes["response"]]
     found = {int(str(at)): part for at, part in stakes.groupby("item")}
-    return [
-        [
-            item_table(
-                "Stakes",
-                {
-                    "participant": part["who"],
-                    "word": part["word"],
-                    "stake": part["stake"],
-                    "is the target": np.where(part["hit"], "yes", "no"),
-                },
-            )
-        ]
-        for part in (found[position] for position in positions)
-    ]
+    shown = ["participant", "word", "stake", "is the target"]
+    parts = (found[position] for position in positions)
+    return [[item_table("Stakes", {name: part[name] for name in shown})] for part in parts]

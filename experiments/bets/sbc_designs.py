@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import xarray as xr
 
 from shannon_game.inference.bets.sbc import recalibration_sbc, small_recalibration_design
+from shannon_game.inference.posterior.sbc import SbcModel
 from shannon_game.inference.settings import from_numbers
 from shannon_game.models.bets.recalibration_priors import RecalibrationPriors
-
-if TYPE_CHECKING:
-    import xarray as xr
-
-    from shannon_game.inference.posterior.sbc import SbcModel
 
 
 def recalibration(_study: xr.Dataset, settings: Any) -> SbcModel:

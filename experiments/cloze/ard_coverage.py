@@ -23,17 +23,6 @@ from shannon_game.inference.posterior.sbc_bands import judge_ranks
 from shannon_game.inference.settings import Count, Names, Probability
 from shannon_game.models.cloze.ard_data import ArdData
 
-COVERAGE_COLUMNS = (
-    *("quantity", "n_fits", "coverage", "coverage_se", "right", "rank_mean", "p_value", "inside_band", "ess_median"),
-    "n_unconverged",
-)
-"""Columns of the table.
-
-``coverage`` is how often the interval held the truth, ``coverage_se`` its standard error if it is right, ``right`` if
-it is in ``experiment.accepted``; the others are of simulation-based calibration
-(:class:`shannon_game.inference.posterior.sbc.SbcVerdict`).
-"""
-
 
 class ArdCoverageSettings(RelevanceSettings, RankedSettings):
     """Settings of :func:`ard_coverage`."""
@@ -61,20 +50,24 @@ class ArdCoverageSettings(RelevanceSettings, RankedSettings):
         if not 0 <= self.accepted[0] < self.accepted[1] <= 1:
             raise InputError(f"is {list(self.accepted)}, should be two shares: [0.86, 0.94]", field="accepted")
         if self.sampler.name != "nutpie":
-            raise InputError(
-                f"is {self.sampler.name!r}, but only nutpie compiles a model once for many fits", field="sampler.name"
-            )
+            problem = f"is {self.sampler.name!r}, but only nutpie compiles a model once for many fits"
+            raise InputError(problem, field="sampler.name")
         return self
 
 
 @experiment(ArdCoverageSettings)
 def ard_coverage(study: xr.Dataset, settings: ArdCoverageSettings) -> ExperimentResult:
-    """Draw parameters and data from the model on a study's design, fit, and count what the intervals hold."""
+    """Draw parameters and data from the model on a study's design, fit, and count what the intervals hold.
+
+    ``coverage`` is how often the interval held the truth, ``coverage_se`` its standard error if it is right, ``right``
+    if it is in ``experiment.accepted``; the others are of :class:`~shannon_game.inference.posterior.sbc.SbcVerdict`.
+    """
     (low, high), n_fits = settings.accepted, settings.n_fits
     data = _design(study, settings)
     model = ard_sbc(data, prior=settings.prior, likelihood=settings.likelihood, priors=settings.priors)
     ranks = ranked_fits(model, settings, settings.sampler)
     table = _table(ranks, data, settings)
+    names, wide = by_quantity(ranks)
     own = table["quantity"].str.startswith("coefficient")
     pooled, mean = float(table.loc[own, "coverage"].mean()), float(table["coverage"].mean())
     is_right = low <= pooled <= high and low <= mean <= high
@@ -89,7 +82,7 @@ def ard_coverage(study: xr.Dataset, settings: ArdCoverageSettings) -> Experiment
     wrong = f"the intervals of the coefficients together hold {pooled:.1%}: the posterior is wrong"
     return ExperimentResult(
         table=table,
-        dataset=_dataset(ranks, table),
+        dataset=xr.Dataset(wide, coords={"quantity": np.array(names, dtype=object)}),
         figures={"coverage": ard_coverage_figure(table, interval=settings.interval, accepted=settings.accepted)},
         text=text,
         warnings=(*_warnings(table, settings), *([] if is_right else [wrong])),
@@ -103,29 +96,27 @@ def _table(ranks: pd.DataFrame, data: ArdData, settings: ArdCoverageSettings) ->
     verdicts = [
         judge_ranks(by_name.get_group(name)["rank"].to_numpy(), settings.n_ranked) for name in table["quantity"]
     ]
-    table["right"] = table["coverage"].between(*settings.accepted)
-    table["rank_mean"] = [verdict.rank_mean for verdict in verdicts]
-    table["p_value"] = [verdict.p_value for verdict in verdicts]
-    table["inside_band"] = [verdict.inside for verdict in verdicts]
-    table["ess_median"] = table["quantity"].map(by_name["ess"].median())
-    table["n_unconverged"] = table["quantity"].map((~ranks["converged"].astype(bool)).groupby(ranks["quantity"]).sum())
-    table["quantity"] = [_readable(str(name), data) for name in table["quantity"]]
-    return table[list(COVERAGE_COLUMNS)]
+    return table.assign(
+        right=table["coverage"].between(*settings.accepted),
+        rank_mean=[verdict.rank_mean for verdict in verdicts],
+        p_value=[verdict.p_value for verdict in verdicts],
+        inside_band=[verdict.inside for verdict in verdicts],
+        ess_median=table["quantity"].map(by_name["ess"].median()),
+        n_unconverged=table["quantity"].map((~ranks["converged"].astype(bool)).groupby(ranks["quantity"]).sum()),
+        quantity=[_readable(str(name), data) for name in table["quantity"]],
+    )
 
 
 def _warnings(table: pd.DataFrame, settings: ArdCoverageSettings) -> list[str]:
     (low, high), n_fits = settings.accepted, settings.n_fits
-    warnings = []
+    poor = unconverged_fits(table["n_unconverged"].tolist(), n_fits, "they count")
     outside = ", ".join(table.loc[~table["right"], "quantity"])
-    if outside:
-        strays = binom.cdf(np.ceil(low * n_fits) - 1, n_fits, settings.interval)
-        strays += binom.sf(np.floor(high * n_fits), n_fits, settings.interval)
-        warnings.append(
-            f"the share of intervals that hold the truth is outside {low:g} to {high:g} for {outside} "
-            f"({len(table) * strays:.1f} such are expected of a right model with {n_fits} fits)"
-        )
-    warnings += unconverged_fits(table["n_unconverged"].tolist(), n_fits, "they count")
-    return warnings
+    if not outside:
+        return poor
+    strays = binom.cdf(np.ceil(low * n_fits) - 1, n_fits, settings.interval)
+    strays += binom.sf(np.floor(high * n_fits), n_fits, settings.interval)
+    said = f"the share of intervals that hold the truth is outside {low:g} to {high:g} for {outside} "
+    return [f"{said}({len(table) * strays:.1f} such are expected of a right model with {n_fits} fits)", *poor]
 
 
 def _design(study: xr.Dataset, settings: ArdCoverageSettings) -> ArdData:
@@ -146,14 +137,6 @@ def _readable(quantity: str, data: ArdData) -> str:
     if name in ("latent_mean", "latent_spread"):
         return f"{name} of {data.noisy[int(inside[:-1])]}"
     return quantity
-
-
-def _dataset(ranks: pd.DataFrame, table: pd.DataFrame) -> xr.Dataset:
-    names, wide = by_quantity(ranks)
-    return xr.Dataset(
-        {**wide, "coverage": ("covered", table["coverage"].to_numpy())},
-        coords={"quantity": np.array(names, dtype=object), "covered": table["quantity"].to_numpy(dtype=object)},
-    )
 
 
 def _quantity_label(name: str) -> str:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-import pandas as pd
+import xarray as xr
 from numpy.typing import NDArray
 
 from shannon_game.estimators.cloze.distributions import Distributions, relative_frequencies
@@ -24,11 +22,7 @@ from shannon_game.experiments.harness.exploration import (
     posterior_tables,
 )
 from shannon_game.experiments.harness.figures import player_label
-
-if TYPE_CHECKING:
-    import xarray as xr
-
-    from shannon_game.experiments.harness.result import ExperimentResult
+from shannon_game.experiments.harness.result import ExperimentResult
 
 _TOP = 12
 """Words of each player that are listed; people's are all."""
@@ -129,9 +123,5 @@ def _by_item(shares: Distributions, items: NDArray[np.intp]) -> dict[int, dict[i
 
 def _counts(words: StudyWords) -> dict[tuple[int, int], int]:
     counts = words.answers()
-    return {
-        (context, word): count
-        for context, word, count in pd.DataFrame(
-            {"context": counts.context, "word": counts.word, "count": counts.count}
-        ).itertuples(index=False)
-    }
+    keys = zip(counts.context.tolist(), counts.word.tolist(), strict=True)
+    return dict(zip(keys, counts.count.tolist(), strict=True))

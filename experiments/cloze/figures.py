@@ -10,34 +10,23 @@ from numpy.typing import NDArray
 
 from shannon_game.experiments.cloze.settings import ORACLE
 
-_LABELS = {
-    ORACLE: "half of the people",
-    "human": "humans",
-    "gpt2": "GPT-2",
-    "gpt2-ft": "GPT-2 fine-tuned",
-    "gpt2-t0.5": "GPT-2, temperature 0.5",
-    "bloom": "BLOOM-176B",
-    "chatgpt": "ChatGPT",
-    "chatgpt-2": "ChatGPT, second round",
-    "chatgpt-diverse": "ChatGPT, asked for 40 words",
-}
-_COLOURS = {
-    ORACLE: "#000000",
-    "human": "#000000",
-    "gpt2": "#0072B2",
-    "gpt2-ft": "#4A9BC8",
-    "gpt2-t0.5": "#939393",
-    "bloom": "#D55E00",
-    "chatgpt": "#009E73",
-    "chatgpt-2": "#CC79A7",
-    "chatgpt-diverse": "#C38700",
+_KNOWN = {
+    ORACLE: ("half of the people", "#000000"),
+    "human": ("humans", "#000000"),
+    "gpt2": ("GPT-2", "#0072B2"),
+    "gpt2-ft": ("GPT-2 fine-tuned", "#4A9BC8"),
+    "gpt2-t0.5": ("GPT-2, temperature 0.5", "#939393"),
+    "bloom": ("BLOOM-176B", "#D55E00"),
+    "chatgpt": ("ChatGPT", "#009E73"),
+    "chatgpt-2": ("ChatGPT, second round", "#CC79A7"),
+    "chatgpt-diverse": ("ChatGPT, asked for 40 words", "#C38700"),
 }
 _FREE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#C38700", "#4A9BC8")
 
 
 def label(player: str) -> str:
     """Name of a player as a reader of a paper expects it."""
-    return _LABELS.get(player, player)
+    return _KNOWN[player][0] if player in _KNOWN else player
 
 
 def about(study: xr.Dataset, players: Sequence[str] | None) -> str:
@@ -47,9 +36,9 @@ def about(study: xr.Dataset, players: Sequence[str] | None) -> str:
 
 def colours(players: Sequence[str]) -> dict[str, str]:
     """Colour of every player, always the same for those that are known."""
-    taken = {_COLOURS.get(name) for name in players}
+    taken = {_KNOWN[name][1] for name in players if name in _KNOWN}
     free = iter([colour for colour in _FREE if colour not in taken] * 50)
-    return {name: _COLOURS.get(name) or next(free) for name in players}
+    return {name: _KNOWN[name][1] if name in _KNOWN else next(free) for name in players}
 
 
 def kernel_density(values: NDArray[np.float64], grid: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -43,22 +43,9 @@ class GroupsSettings(ComparableSettings, Seeded):
 def groups(study: xr.Dataset, settings: GroupsSettings) -> ExperimentResult:
     """Compare every two groups of people, and people with each other.
 
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A cloze study whose answers name a group, a participant, or both.
-
-    Returns
-    -------
-    ExperimentResult
-        A row a pair of groups: mean TVD, ``baseline`` for people dealt to the groups at random, their difference and
-        the p value of that permutation test. ``people.csv`` has the mean share of the others of the same group, and of
-        other groups, who gave an answer.
-
-    Raises
-    ------
-    InputError
-        If answers name neither.
+    A row a pair of groups: mean TVD, ``baseline`` for people dealt to the groups at random, their difference and
+    the p value of that permutation test. ``people.csv`` has the mean share of the others of the same group, and of
+    other groups, who gave an answer.
 
     Examples
     --------
@@ -69,32 +56,17 @@ def groups(study: xr.Dataset, settings: GroupsSettings) -> ExperimentResult:
     0  group 1  group 2          10
     """
     if settings.variable not in study and "participant" not in study:
-        raise InputError(
-            "is missing, and so is participant; name columns: study.columns.participant_group=COLUMN",
-            source=f"cloze study {study.attrs.get('name')!r}",
-            field=settings.variable,
-        )
+        problem = "is missing, and so is participant; name columns: study.columns.participant_group=COLUMN"
+        raise InputError(problem, source=f"cloze study {study.attrs.get('name')!r}", field=settings.variable)
     answers = _answers(study, settings)
     table, warnings = _pairs(answers, settings)
     people = _people(answers)
     lines = [_pairs_said(table)] if len(table) else []
     if "participant" in study:
         try:
-            spread = agreement_spread(
-                answers["item"],
-                answers["code"],
-                answers["participant"],
-                rng_for(settings.seed, "people"),
-                n_permutations=settings.n_permutations,
-            )
+            lines.append(_spread_said(answers, settings))
         except InputError as error:
             warnings.append(f"people are not compared: {error}")
-        else:
-            lines.append(
-                f"Single people: the sd of their agreement with the others is {spread.sd:.4f}; if all drew from one "
-                f"distribution a context it would be {spread.expected:.4f} (p {spread.p_value:.3f}, "
-                f"{spread.n_participants} people)."
-            )
     else:
         warnings.append(
             "answers name no participant: every answer counts as a person's, so that p values are too small"
@@ -138,36 +110,20 @@ def _answers(study: xr.Dataset, settings: GroupsSettings) -> pd.DataFrame:
 
 def _pairs(answers: pd.DataFrame, settings: GroupsSettings) -> tuple[pd.DataFrame, list[str]]:
     rows: list[dict[str, Any]] = []
-    warnings: list[str] = []
+    warnings = []
     for first, second in combinations(sorted(answers["group"].unique()), 2):
         own = answers[answers["group"].isin([first, second])]
         try:
-            found = group_distance(
-                own["item"],
-                own["code"],
-                own["participant"],
-                (own["group"] == second).to_numpy(),
-                rng_for(settings.seed, f"{first} and {second}"),
-                n_permutations=settings.n_permutations,
-            )
+            is_second, rng = (own["group"] == second).to_numpy(), rng_for(settings.seed, f"{first} and {second}")
+            how = {"n_permutations": settings.n_permutations}
+            found = group_distance(own["item"], own["code"], own["participant"], is_second, rng, **how)
         except InputError as error:
             warnings.append(f"{first} and {second} are not compared: {error}")
             continue
-        rows.append(
-            {
-                "first": first,
-                "second": second,
-                "tvd": found.tvd,
-                "baseline": found.baseline,
-                "excess": found.tvd - found.baseline,
-                "p_value": found.p_value,
-                "n_contexts": found.n_contexts,
-                "n_people_first": found.n_first,
-                "n_people_second": found.n_second,
-            }
-        )
-        if min(found.n_first, found.n_second) < _FEW:
-            warnings.append(f"{first} and {second}: a group of {min(found.n_first, found.n_second)} people says little")
+        n_people = {"n_people_first": found.n_first, "n_people_second": found.n_second}
+        rows.append({"first": first, "second": second, "excess": found.tvd - found.baseline, **vars(found), **n_people})
+        if min(n_people.values()) < _FEW:
+            warnings.append(f"{first} and {second}: a group of {min(n_people.values())} people says little")
     if len(rows) > 1:
         warnings.append(f"{len(rows)} pairs are compared: the smallest p value of several is small by chance")
     return pd.DataFrame(rows, columns=list(GROUP_COLUMNS)), warnings
@@ -177,12 +133,11 @@ def _people(answers: pd.DataFrame) -> pd.DataFrame:
     counts = answers.groupby(["item", "code", "group"]).size().unstack(fill_value=0)  # noqa: PD010
     totals = counts.groupby("item").sum()
     rows = []
-    for group in counts.columns:
+    for column, group in enumerate(counts.columns):
         own = answers[answers["group"] == group]
         known = own["target"] != ""
         at = counts.loc[pd.MultiIndex.from_frame(own[["item", "code"]])].to_numpy()
         n = totals.loc[own["item"]].to_numpy()
-        column = list(counts.columns).index(group)
         same, of = at[:, column] - 1, n[:, column] - 1
         other, of_other = at.sum(axis=1) - at[:, column], n.sum(axis=1) - n[:, column]
         rows.append(
@@ -200,6 +155,16 @@ def _people(answers: pd.DataFrame) -> pd.DataFrame:
 
 def _mean_share(part: NDArray[np.int64], whole: NDArray[np.int64]) -> float:
     return float((part[whole > 0] / whole[whole > 0]).mean()) if (whole > 0).any() else float("nan")
+
+
+def _spread_said(answers: pd.DataFrame, settings: GroupsSettings) -> str:
+    rng, how = rng_for(settings.seed, "people"), {"n_permutations": settings.n_permutations}
+    spread = agreement_spread(answers["item"], answers["code"], answers["participant"], rng, **how)
+    return (
+        f"Single people: the sd of their agreement with the others is {spread.sd:.4f}; if all drew from one "
+        f"distribution a context it would be {spread.expected:.4f} (p {spread.p_value:.3f}, "
+        f"{spread.n_participants} people)."
+    )
 
 
 def _pairs_said(table: pd.DataFrame) -> str:

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field
 
+from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.cloze import (
     CRITERIA,
     StudyWords,
@@ -37,8 +38,6 @@ from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import Seeded, rng_for, rows_of
 from shannon_game.experiments.studies.cloze.answers import answer_warnings
 from shannon_game.inference.settings import Count, Positive, Probability
-
-Floats = NDArray[np.float64]
 
 _SHOWN = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 
@@ -74,8 +73,8 @@ class ImproveSettings(ClozeSettings, ShareSettings):
 class Distances:
     """TVDs to oracle 1 by context, of the model and of oracle 2."""
 
-    model: Floats
-    oracle: Floats
+    model: FloatArray
+    oracle: FloatArray
     text: NDArray[np.object_]
 
 
@@ -87,15 +86,7 @@ Curves = dict[tuple[str, str], Distances]
 def improve(study: xr.Dataset, settings: ImproveSettings) -> ExperimentResult:
     """Find the share of contexts that a model has to answer like a person to be as good as half of the people.
 
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A cloze study with counts and models.
-
-    Returns
-    -------
-    ExperimentResult
-        One row a model, estimator and margin.
+    One row a model, estimator and margin.
 
     Examples
     --------
@@ -119,30 +110,17 @@ def share_result(curves: Curves, settings: ShareSettings) -> ExperimentResult:
                 one.model, one.oracle, one.text, margin=margin, rng=rng_for(settings.seed, f"improve {name} {kind}"),
                 n_replicates=settings.n_replicates, probability=settings.interval,
             )  # fmt: skip
-            rows.append(
-                {
-                    "model": name,
-                    "estimator": kind,
-                    "n_contexts": len(one.model),
-                    "tvd_model": float(one.model.mean()),
-                    "tvd_oracle": float(one.oracle.mean()),
-                    "gap": found.gap,
-                    "margin": margin,
-                    "share_needed": found.share,
-                    "share_lower": found.lower,
-                    "share_upper": found.upper,
-                }
-            )
+            row = {"model": name, "estimator": kind, "n_contexts": len(one.model)}
+            row |= {"tvd_model": float(one.model.mean()), "tvd_oracle": float(one.oracle.mean()), "gap": found.gap}
+            share = {"share_needed": found.share, "share_lower": found.lower, "share_upper": found.upper}
+            rows.append({**row, "margin": margin, **share})
     table = pd.DataFrame(rows)
     shares = np.round(np.linspace(0, 1, 11), 1)
     means = {key: [_mixed(key, one, share, settings.seed).mean() for share in shares] for key, one in curves.items()}
+    names, kinds = ("curve", [name for name, _ in means]), ("curve", [kind for _, kind in means])
     dataset = xr.Dataset(
         {"tvd": (("curve", "share"), np.array(list(means.values())))},
-        coords={
-            "share": shares,
-            "model": ("curve", [name for name, _ in means]),
-            "estimator": ("curve", [kind for _, kind in means]),
-        },
+        coords={"share": shares, "model": names, "estimator": kinds},
     )
     size = getattr(settings, "oracle_size", None)
     half = "one half of the people" if size is None else f"{size} of the people"
@@ -184,14 +162,11 @@ def _curves(study: xr.Dataset, words: StudyWords, settings: ImproveSettings) -> 
         if settings.oracle_size is not None:
             have = have[answers.totals[model.item[have]] >= 2 * settings.oracle_size]
         if not len(have):
-            raise InputError(
-                f"is {settings.oracle_size}, but no context of {name} has twice as many answers",
-                field="experiment.oracle_size",
-            )
+            problem = f"is {settings.oracle_size}, but no context of {name} has twice as many answers"
+            raise InputError(problem, field="experiment.oracle_size")
         items = model.item[have]
-        splits = random_split_halves(
-            answers.take(items), n_splits=settings.n_splits, rng=rng, size=settings.oracle_size
-        )
+        human = answers.take(items)
+        splits = random_split_halves(human, n_splits=settings.n_splits, rng=rng, size=settings.oracle_size)
         oracle, text = tvd_between_split_halves(splits).mean(axis=0), groups_of(study, items)
         drawn = relative_frequencies(model.counts.take(have))
         found[name, "unbiased"] = Distances(tvd_to_split_halves(drawn, splits).mean(axis=0), oracle, text)
@@ -216,7 +191,7 @@ def _has_logprobs(study: xr.Dataset, name: str) -> bool:
     return bool(np.isfinite(study["sample_logprob"].to_numpy()[rows]).any()) and name != "gpt2-t0.5"
 
 
-def _mixed(key: tuple[str, str], one: Distances, share: float, seed: int) -> Floats:
+def _mixed(key: tuple[str, str], one: Distances, share: float, seed: int) -> FloatArray:
     """TVDs with a random share replaced, one draw of which contexts for all shares."""
     order = rng_for(seed, f"replaced {key}").random(len(one.model))
     return np.where(order < share, one.oracle, one.model)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import numpy as np
@@ -12,10 +12,11 @@ from pydantic import Field
 
 from shannon_game.estimators.cloze import StudyWords, WordRules, normalise_words
 from shannon_game.estimators.cloze.words import FAILED
-from shannon_game.experiments.cloze.settings import ComparableSettings
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.cloze.settings import ComparableSettings, groups_of
 from shannon_game.experiments.harness.figures import player_label
-from shannon_game.experiments.harness.language_models import SMOLLM2, LiveModels, LiveSettings, Work
-from shannon_game.experiments.harness.settings import Seeded
+from shannon_game.experiments.harness.language_models import SMOLLM2, LiveModels, LiveSettings, Work, batches_in_order
+from shannon_game.experiments.harness.settings import Seeded, rng_for
 from shannon_game.inference.lm.decoding import Decoding
 from shannon_game.inference.lm.language_model import LanguageModel, encode, model_record
 from shannon_game.inference.lm.vocabulary import BOUNDARIES
@@ -49,13 +50,30 @@ def usable_contexts(study: xr.Dataset, words: StudyWords) -> NDArray[np.intp]:
     return np.flatnonzero((words.human_distributions.mass > 0) & np.array([bool(str(one).strip()) for one in text]))
 
 
+def contexts_asked(
+    study: xr.Dataset, words: StudyWords, settings: LiveWordSettings, work: Work, *, n_texts: int | None = None
+) -> NDArray[np.intp]:
+    """Usable contexts, of `n_texts` and then `n_contexts` at random and of this run's shard, in the study's order."""
+    usable = usable_contexts(study, words)
+    groups = groups_of(study, usable).astype(str)
+    names = list(dict.fromkeys(groups.tolist()))
+    if n_texts is not None and n_texts < len(names):
+        kept = rng_for(settings.seed, "texts").choice(len(names), size=n_texts, replace=False)
+        usable = usable[np.isin(groups, [names[i] for i in kept])]
+    if settings.n_contexts is not None and settings.n_contexts < len(usable):
+        usable = np.sort(rng_for(settings.seed, "contexts").choice(usable, size=settings.n_contexts, replace=False))
+    text = study["context"].to_numpy()
+    items = usable[work.mine([result_key(str(text[item])) for item in usable])]
+    if not len(items):
+        problem = "holds none of the contexts that have an answer and a text before them"
+        raise InputError(f"{problem}; use fewer shards or more contexts", field="experiment.shard")
+    return items
+
+
 def is_word(text: str) -> bool:
     """Whether a string can be one word of a model: not empty, without a boundary, and without a lost character."""
-    return (
-        bool(text)
-        and "\ufffd" not in text
-        and not any(byte in BOUNDARIES[_BOUNDARY] for byte in text.encode(errors="replace"))
-    )
+    has_boundary = any(byte in BOUNDARIES[_BOUNDARY] for byte in text.encode(errors="replace"))
+    return bool(text) and "\ufffd" not in text and not has_boundary
 
 
 def spellings(
@@ -76,9 +94,8 @@ def spellings(
 def writable(model: LanguageModel, forms: Mapping[str, Sequence[str]]) -> tuple[dict[str, list[str]], list[str]]:
     """Spellings that the model has tokens for, and those that it has none for."""
     every = sorted({form for some in forms.values() for form in some})
-    lost = {
-        form for form, fine in zip(every, can_write(model, [" " + form for form in every]), strict=True) if not fine
-    }
+    fine = can_write(model, [" " + form for form in every])
+    lost = {form for form, can in zip(every, fine, strict=True) if not can}
     return {word: [form for form in some if form not in lost] for word, some in forms.items()}, sorted(lost)
 
 
@@ -87,10 +104,8 @@ def lost_spellings(name: str, lost: Sequence[str]) -> list[str]:
     if not lost:
         return []
     first = ", ".join(map(repr, lost[:5])) + (", ..." if len(lost) > 5 else "")
-    return [
-        f"{player_label(name)} has no tokens for {len(lost)} spellings of people's words, whose probability is "
-        f"therefore 0: {first}"
-    ]
+    which = f"{len(lost)} spellings of people's words, whose probability is therefore 0: {first}"
+    return [f"{player_label(name)} has no tokens for {which}"]
 
 
 def score_words(
@@ -103,18 +118,13 @@ def score_words(
     alone: bool = False,
 ) -> Mapping[str, NDArray[Any]]:
     """Compute the exact log-probabilities of words after contexts, given that a word begins."""
-    other = other_tokenisations_nats
+    ways: dict[str, Any] = {"boundary": _BOUNDARY, "other_tokenisations_nats": other_tokenisations_nats}
 
     def compute(batch: list[tuple[str, list[str]]]) -> Mapping[str, NDArray[Any]]:
         logprob, start = [], []
         for part in [[pair] for pair in batch] if alone else [batch]:
-            found = word_log_probs(
-                model,
-                encode(model, [text for text, _ in part]),
-                [some for _, some in part],
-                boundary=_BOUNDARY,
-                other_tokenisations_nats=other,
-            )
+            texts, some = zip(*part, strict=True)
+            found = word_log_probs(model, encode(model, texts), some, **ways)
             index, values = found["context_index"].to_numpy(), found["logprob"].to_numpy()
             logprob += [values[index == i] for i in range(len(part))]
             start.append(found["start_logprob"].to_numpy())
@@ -123,16 +133,11 @@ def score_words(
     pairs = [(text, list(some)) for text, some in zip(texts, wanted, strict=True)]
     return work.compute(
         f"{model.name}, probabilities of words",
-        operation_key(
-            "word_log_probs",
-            model=model.identity,
-            parameters={"boundary": _BOUNDARY, "other": other, "alone": alone},
-            compute=compute,
-        ),
+        operation_key("word_log_probs", model=model.identity, parameters={**ways, "alone": alone}, compute=compute),
         pairs,
         [result_key(text, some) for text, some in pairs],
         compute,
-        batches=_in_order(work),
+        batches=batches_in_order(work.items_per_batch),
         provenance=model_record(model),
     )
 
@@ -143,19 +148,10 @@ def draw_words(
     """Draw words after contexts."""
 
     def compute(batch: list[str]) -> Mapping[str, NDArray[Any]]:
-        drawn = [
-            sample_words(
-                model,
-                encode(model, [text]),
-                n_samples=n_samples,
-                boundary=_BOUNDARY,
-                decoding=decoding,
-                seed=seed,
-            )[0]
-            for text in batch
-        ]
+        how: dict[str, Any] = {"n_samples": n_samples, "boundary": _BOUNDARY, "seed": seed}
         words, halves = [], []
-        for one in drawn:
+        for text in batch:
+            [one] = sample_words(model, encode(model, [text]), decoding=decoding, **how)
             of_draw = [FAILED] * n_samples
             for draw, word in zip(one.draws, one.words, strict=True):
                 of_draw[draw] = word
@@ -164,11 +160,8 @@ def draw_words(
             half = n_samples // 2
             words.append(list(different))
             halves.append([np.bincount(part, minlength=len(different)) for part in (code[:half], code[half:])])
-        return {
-            "word": ragged(words),
-            "n_first": ragged([first for first, _ in halves]),
-            "n_second": ragged([second for _, second in halves]),
-        }
+        first, second = zip(*halves, strict=True)
+        return {"word": ragged(words), "n_first": ragged(first), "n_second": ragged(second)}
 
     parameters = {"boundary": _BOUNDARY, "n_samples": n_samples, "seed": seed, "decoding": decoding.record()}
     return work.compute(
@@ -177,12 +170,6 @@ def draw_words(
         list(texts),
         [result_key(text) for text in texts],
         compute,
-        batches=_in_order(work),
+        batches=batches_in_order(work.items_per_batch),
         provenance=model_record(model),
     )
-
-
-def _in_order(work: Work) -> Callable[[list[Any]], list[list[int]]]:
-    """Batches of neighbours: what a killed run loses."""
-    size = work.items_per_batch
-    return lambda items: [list(range(first, min(first + size, len(items)))) for first in range(0, len(items), size)]

@@ -11,6 +11,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.cloze import Distributions, StudyWords, cloze_items, held_out_mixture, relative_frequencies
 from shannon_game.estimators.cloze.study import context_labels
 from shannon_game.estimators.errors import InputError
@@ -23,9 +24,6 @@ from shannon_game.experiments.harness.settings import rows_of
 from shannon_game.experiments.harness.tables import table_variables
 from shannon_game.experiments.studies.cloze.answers import answer_warnings
 from shannon_game.inference.settings import Count, Probability
-
-Floats = NDArray[np.float64]
-
 
 _FEW_TEXTS = 10
 
@@ -46,23 +44,10 @@ def mixture(study: xr.Dataset, settings: MixtureSettings) -> ExperimentResult:
     Every player is mixed with a uniform distribution, which stands for words that it never gave. All weights are
     fitted to the other texts.
 
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A cloze study with models, of at least two texts.
-
-    Returns
-    -------
-    ExperimentResult
-        A row a model and ``probability``: that of its samples, or the one that it was scored to have, where the study
-        holds it for every context. ``gain_nats`` is the loss of the model minus that of both, ``words_of_model`` the
-        mean number of its samples, ``weight_rest`` the uniform distribution's weight. ``items.csv`` has the losses of
-        every context.
-
-    Raises
-    ------
-    InputError
-        If a model's contexts are of one text, or the vocabulary is smaller than the study's.
+    A row a model and ``probability``: that of its samples, or the one that it was scored to have, where the study
+    holds it for every context. ``gain_nats`` is the loss of the model minus that of both, ``words_of_model`` the
+    mean number of its samples, ``weight_rest`` the uniform distribution's weight. ``items.csv`` has the losses of
+    every context.
 
     Examples
     --------
@@ -76,10 +61,8 @@ def mixture(study: xr.Dataset, settings: MixtureSettings) -> ExperimentResult:
     words = words_of(settings, study, chosen_models(settings, study))
     n_words = len(words.strings) if settings.vocab_size is None else settings.vocab_size
     if n_words < len(words.strings):
-        raise InputError(
-            f"is {n_words}, should be at least {len(words.strings)}, the different words of the study",
-            field="experiment.vocab_size",
-        )
+        problem = f"is {n_words}, should be at least {len(words.strings)}, the different words of the study"
+        raise InputError(problem, field="experiment.vocab_size")
     described = cloze_items(study, models=list(words.models), distances=False, words=words)
     rows, items = [], []
     for name in words.models:
@@ -117,25 +100,21 @@ def _probabilities(described: pd.DataFrame, words: StudyWords, name: str) -> dic
     }
 
 
-def _at_target(cpd: Distributions, target: NDArray[np.int64]) -> Floats:
+def _at_target(cpd: Distributions, target: NDArray[np.int64]) -> FloatArray:
     hit = cpd.word == target[cpd.context]
-    found: Floats = np.bincount(cpd.context[hit], weights=cpd.probability[hit], minlength=cpd.n_contexts).astype(float)
-    return found
+    return np.bincount(cpd.context[hit], weights=cpd.probability[hit], minlength=cpd.n_contexts).astype(float)
 
 
 def _losses(
     study: xr.Dataset, words: StudyWords, probability: pd.DataFrame, uniform: float, source: str
-) -> tuple[pd.DataFrame, Floats]:
+) -> tuple[pd.DataFrame, FloatArray]:
     """Held-out losses by context, and the weights of people, model and rest by text."""
     items = probability.index.to_numpy()
     groups = groups_of(study, items).astype(str)
     n_texts = len(np.unique(groups))
     if n_texts < 2:
-        raise InputError(
-            f"has {len(items)} contexts with a word of the text and answers of people, of {n_texts} text; weights "
-            "need two texts",
-            source=source,
-        )
+        known = f"{len(items)} contexts with a word of the text and answers of people"
+        raise InputError(f"has {known}, of {n_texts} text; weights need two texts", source=source)
     columns = probability.assign(rest=uniform)
     mixed = {"people": ["people", "rest"], "model": ["model", "rest"], "both": ["people", "model", "rest"]}
     found = {name: held_out_mixture(columns[its].to_numpy(), groups) for name, its in mixed.items()}
@@ -152,26 +131,23 @@ def _losses(
     return losses, found["both"].weights
 
 
-def _row(losses: pd.DataFrame, weights: Floats, n_drawn: float, settings: MixtureSettings) -> dict[str, Any]:
-    text = losses["text_id"].to_numpy()
-    gain = (losses["loss_model_nats"] - losses["loss_both_nats"]).to_numpy()
-    over_people = (losses["loss_people_nats"] - losses["loss_both_nats"]).to_numpy()
-    se = cluster_se(gain, text)
+def _row(losses: pd.DataFrame, weights: FloatArray, n_drawn: float, settings: MixtureSettings) -> dict[str, Any]:
+    means: dict[str, Any] = {"n_contexts": len(losses), "n_texts": len(weights), "words_of_model": n_drawn}
+    means |= {f"loss_{who}_nats": float(losses[f"loss_{who}_nats"].mean()) for who in ("people", "model", "both")}
+    gain, se = _gain(losses, "model")
     reach = NormalDist().inv_cdf((1 + settings.interval) / 2) * se
+    means |= {"gain_nats": gain, "gain_se_nats": se, "gain_lower_nats": gain - reach, "gain_upper_nats": gain + reach}
     of = dict(zip(("people", "model", "rest"), weights.mean(axis=0).tolist(), strict=True))
-    return {
-        "n_contexts": len(losses),
-        "n_texts": len(weights),
-        "words_of_model": n_drawn,
-        **{f"loss_{who}_nats": float(losses[f"loss_{who}_nats"].mean()) for who in ("people", "model", "both")},
-        "gain_nats": float(gain.mean()),
-        "gain_se_nats": se,
-        "gain_lower_nats": float(gain.mean()) - reach,
-        "gain_upper_nats": float(gain.mean()) + reach,
-        **{f"weight_{who}": weight for who, weight in of.items()},
-        "gain_over_people_nats": float(over_people.mean()),
-        "gain_over_people_se_nats": cluster_se(over_people, text),
-    }
+    means |= {f"weight_{who}": weight for who, weight in of.items()}
+    return means | dict(
+        zip(("gain_over_people_nats", "gain_over_people_se_nats"), _gain(losses, "people"), strict=True)
+    )
+
+
+def _gain(losses: pd.DataFrame, over: str) -> tuple[float, float]:
+    """Mean loss of one minus that of both, and its standard error over texts."""
+    gain = (losses[f"loss_{over}_nats"] - losses["loss_both_nats"]).to_numpy()
+    return float(gain.mean()), cluster_se(gain, losses["text_id"].to_numpy())
 
 
 def _warnings(table: pd.DataFrame) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.cloze import StudyWords, target_surprisal
 from shannon_game.estimators.cloze.study import context_labels, entry_positions
 from shannon_game.estimators.documents import ClusteredRegression, clustered_regression
@@ -27,8 +28,6 @@ from shannon_game.experiments.harness.tables import table_variables
 from shannon_game.experiments.studies.cloze.answers import answer_warnings
 from shannon_game.experiments.studies.table_file import read_table
 from shannon_game.inference.settings import Names, Probability, Settings, Text, UserPath
-
-Floats = NDArray[np.float64]
 
 PEOPLE = "people"
 
@@ -70,9 +69,9 @@ class ReadingTimesSettings(ClozeSettings):
 @dataclass(frozen=True, eq=False)
 class _Times:
     item: NDArray[np.intp]
-    value: Floats
+    value: FloatArray
     reader: NDArray[np.object_] | None
-    controls: dict[str, Floats]
+    controls: dict[str, FloatArray]
     n_without_context: int
     n_without_time: int
 
@@ -81,25 +80,10 @@ class _Times:
 def reading_times(study: xr.Dataset, settings: ReadingTimesSettings) -> ExperimentResult:
     """Regress reading times on the surprisal of people and of models, beside the word's length and place.
 
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A cloze study with counts and the words that came.
-    settings : ReadingTimesSettings, optional
-        Or its fields by name; ``times`` is needed.
-
-    Returns
-    -------
-    ExperimentResult
-        A row a player: ``slope`` is what a nat of the word's own surprisal adds to its time (ms, or ln ms),
-        ``spillover`` what a nat of the word before adds, ``loglik_gain_nats`` what both add to the log-likelihood of a
-        time. ``beside_people`` and ``people_beside`` are the slopes of the player and of people in one regression.
-        ``items.csv`` has the surprisal and the mean time of every word.
-
-    Raises
-    ------
-    InputError
-        If there is no table of times, it cannot be read, or too few of its words are contexts of the study.
+    A row a player: ``slope`` is what a nat of the word's own surprisal adds to its time (ms, or ln ms),
+    ``spillover`` what a nat of the word before adds, ``loglik_gain_nats`` what both add to the log-likelihood of a
+    time. ``beside_people`` and ``people_beside`` are the slopes of the player and of people in one regression.
+    ``items.csv`` has the surprisal and the mean time of every word.
     """
     if settings.times is None:
         raise InputError("is needed: a table with text_id, word_num and time", field="experiment.times")
@@ -121,7 +105,7 @@ def reading_times(study: xr.Dataset, settings: ReadingTimesSettings) -> Experime
     )
 
 
-def _of_model(study: xr.Dataset, words: StudyWords, name: str) -> Floats:
+def _of_model(study: xr.Dataset, words: StudyWords, name: str) -> FloatArray:
     """Exact where the study has the log-probability of the word that came, else from the model's samples."""
     found = np.full(study.sizes["item"], np.nan)
     model = words.models[name]
@@ -149,27 +133,17 @@ def _read(study: xr.Dataset, settings: ReadingTimesSettings, path: Path) -> _Tim
     time = table.numbers(columns.time, empty=True)
     # a skipped word has no time, or zero
     read = np.isfinite(time) & (time != 0)
-    negative = np.flatnonzero(time < 0)
-    if negative.size:
-        raise table.error(
-            f"is {time[negative[0]]:g} in {table.where(int(negative[0]))}, should be above 0", columns.time
-        )
-    number = table.whole(columns.word_num)
-    text = table.filled(columns.text_id)
-    place = {
-        (str(of), int(at)): position
-        for position, (of, at) in enumerate(zip(study["text_id"].to_numpy(), study["word_num"].to_numpy(), strict=True))
-    }
+    for row in np.flatnonzero(time < 0)[:1].tolist():
+        raise table.error(f"is {time[row]:g} in {table.where(row)}, should be above 0", columns.time)
+    text, number = table.filled(columns.text_id), table.whole(columns.word_num)
+    place = {key: at for at, key in enumerate(_keys(study))}
     item = np.array([place.get((str(of), int(at)), -1) for of, at in zip(text, number, strict=True)], dtype=np.intp)
     kept = read & (item >= 0)
     if not kept.any():
         first = next(iter(place))
-        raise InputError(
-            f"has no time of a context of the study, such as text {first[0]}, word {first[1]}; its first row is text "
-            f"{text[0]}, word {int(number[0])}",
-            source=path,
-            field=columns.word_num,
-        )
+        problem = f"has no time of a context of the study, such as text {first[0]}, word {first[1]}"
+        its = f"its first row is text {text[0]}, word {int(number[0])}"
+        raise InputError(f"{problem}; {its}", source=path, field=columns.word_num)
     return _Times(
         item=item[kept],
         value=np.log(time[kept]) if settings.scale == "log" else time[kept],
@@ -180,27 +154,30 @@ def _read(study: xr.Dataset, settings: ReadingTimesSettings, path: Path) -> _Tim
     )
 
 
-def _before(study: xr.Dataset, values: Floats) -> Floats:
-    text, number = study["text_id"].to_numpy().tolist(), study["word_num"].to_numpy().tolist()
-    at = {key: position for position, key in enumerate(zip(text, number, strict=True))}
-    before = [at.get((of, word - 1), -1) for of, word in zip(text, number, strict=True)]
+def _keys(study: xr.Dataset) -> list[tuple[str, int]]:
+    """Text of every word, and its number there."""
+    texts, numbers = study["text_id"].to_numpy().tolist(), study["word_num"].to_numpy().tolist()
+    return [(str(text), int(number)) for text, number in zip(texts, numbers, strict=True)]
+
+
+def _before(study: xr.Dataset, values: FloatArray) -> FloatArray:
+    keys = _keys(study)
+    place = {key: at for at, key in enumerate(keys)}
+    before = [place.get((text, number - 1), -1) for text, number in keys]
     return np.where(np.array(before) >= 0, values[before], np.nan)
 
 
 def _row(
-    study: xr.Dataset, settings: ReadingTimesSettings, name: str, surprisal: dict[str, Floats], times: _Times
+    study: xr.Dataset, settings: ReadingTimesSettings, name: str, surprisal: dict[str, FloatArray], times: _Times
 ) -> dict[str, Any]:
     players = list(dict.fromkeys([name, PEOPLE]))
     columns = {player: surprisal[player][times.item] for player in players}
     before = {player: _before(study, surprisal[player])[times.item] for player in players if settings.spillover}
     known = np.isfinite([*columns.values(), *before.values()]).all(axis=0)
     if known.sum() < 3:
-        raise InputError(
-            f"has {int(known.sum())} times of words with a surprisal of {name}"
-            + (" and one of the word before; experiment.spillover=false asks for none" if settings.spillover else ""),
-            source=settings.times,
-            field=settings.columns.time,
-        )
+        before_too = " and one of the word before; experiment.spillover=false asks for none" * settings.spillover
+        problem = f"has {int(known.sum())} times of words with a surprisal of {name}{before_too}"
+        raise InputError(problem, source=settings.times, field=settings.columns.time)
     item = times.item[known]
     text = study["text_id"].to_numpy()[item].astype(str)
     reader = None if times.reader is None else times.reader[known]
@@ -232,9 +209,7 @@ def _row(
         "n_texts": len(set(text.tolist())),
         "n_readers": 0 if reader is None else len(set(reader.tolist())),
         "slope": slope["coefficient"],
-        "slope_se": slope["se"],
-        "slope_lower": slope["lower"],
-        "slope_upper": slope["upper"],
+        **{f"slope_{end}": slope[end] for end in ("se", "lower", "upper")},
         "spillover": spill["coefficient"],
         "spillover_se": spill["se"],
         "loglik_gain_nats": (alone.loglik_nats - base.loglik_nats) / alone.n,
@@ -245,7 +220,7 @@ def _row(
     }
 
 
-def _items(study: xr.Dataset, surprisal: dict[str, Floats], times: _Times) -> pd.DataFrame:
+def _items(study: xr.Dataset, surprisal: dict[str, FloatArray], times: _Times) -> pd.DataFrame:
     n = study.sizes["item"]
     count = np.bincount(times.item, minlength=n)
     with np.errstate(invalid="ignore"):

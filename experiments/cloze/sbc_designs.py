@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import xarray as xr
 
 from shannon_game.inference.cloze.tvd_sbc import word_pair_sbc
-
-if TYPE_CHECKING:
-    import xarray as xr
-
-    from shannon_game.inference.posterior.sbc import SbcModel
+from shannon_game.inference.posterior.sbc import SbcModel
 
 _ANSWERS = 20
 

@@ -79,16 +79,11 @@ class ClozeSettings(PlayerSettings, ComparableSettings):
     """What a comparison of people with models takes."""
 
 
-class SplitSettings(ComparableSettings, Seeded):
-    """Settings of a comparison of people with people: half of each context's answers with the other half."""
+class OracleSettings(ClozeSettings, Seeded):
+    """What a comparison of models with people, beside that of people with people, takes."""
 
     n_splits: Count = 20
     """Independent random splits of each context's answers into two oracles."""
-
-
-class OracleSettings(ClozeSettings, SplitSettings):
-    """What a comparison of models with people, beside that of people with people, takes."""
-
     n_bins: Count = 10
     """Bins of the expected calibration error."""
 
@@ -106,9 +101,8 @@ def chosen_models(settings: PlayerSettings, study: xr.Dataset, *, needed: bool =
         if name not in valid:
             raise unknown_choice("model", name, valid, source=f"players, study {study.attrs['name']!r}")
     if needed and not wanted:
-        raise InputError(
-            "has no model's words; this experiment compares people with models", source="settings", field="study"
-        )
+        problem = "has no model's words; this experiment compares people with models"
+        raise InputError(problem, source="settings", field="study")
     return wanted
 
 
@@ -126,11 +120,9 @@ def shared_contexts(words: StudyWords, name: str, *, n_samples: int = 1) -> NDAr
     model, answers = words.models[name], words.answers()
     have = np.flatnonzero((model.counts.totals >= n_samples) & (answers.totals[model.item] > 1))
     if len(have) < 2:
-        raise InputError(
-            f"has {len(have)} contexts with {n_samples} of its words and two answers of people, once blank answers and "
-            "junk are out; at least 2 are needed",
-            source=f"model {name!r}",
-        )
+        problem = f"has {len(have)} contexts with {n_samples} of its words and two answers of people"
+        why = "once blank answers and junk are out; at least 2 are needed"
+        raise InputError(f"{problem}, {why}", source=f"model {name!r}")
     return have
 
 

@@ -68,7 +68,7 @@ def tvd_coverage(study: xr.Dataset, settings: TvdCoverageSettings) -> Experiment
     base = simulation_of(study)
     fits, verdicts = WordPairFits(settings), {}
     rows: list[dict[str, Any]] = []
-    points: list[dict[str, Any]] = []
+    points: list[xr.Dataset] = []
     cases = [(n, family) for n in settings.n for family in base.families]
     kinds = (True, False) if settings.unpooled else (True,)
     with several_fits(len(cases) * len(kinds), settings.sampler):
@@ -87,43 +87,23 @@ def tvd_coverage(study: xr.Dataset, settings: TvdCoverageSettings) -> Experiment
                 verdicts[f"{n} answers, {_FAMILY[family]}{'' if pooled else ', not pooled'}"] = found
                 lower, upper = posterior.interval(settings.interval)
                 inside = (lower <= truth) & (truth <= upper)
-                rows.append(
-                    {
-                        "n": n,
-                        "family": family,
-                        "pooled": pooled,
-                        "n_contexts": len(truth),
-                        "true_tvd": float(truth.mean()),
-                        "tvd": float(raw.mean()),
-                        "tvd_corrected": float(np.nanmean(corrected)),
-                        "tvd_bayes": float(posterior.mean().mean()),
-                        "coverage": float(inside.mean()),
-                        "se_coverage": (
-                            float(np.sqrt(inside.mean() * (1 - inside.mean()) / len(truth)))
-                            if len(truth) > 1
-                            else np.nan
-                        ),
-                        "share_truth_below": float((truth < lower).mean()),
-                        "width": float((upper - lower).mean()),
-                        **convergence_columns(found),
-                    }
-                )
+                share, middle = float(inside.mean()), posterior.mean()
+                row = {"n": n, "family": family, "pooled": pooled, "n_contexts": len(truth)}
+                row |= {"true_tvd": truth.mean(), "tvd": raw.mean(), "tvd_corrected": np.nanmean(corrected)}
+                row |= {"tvd_bayes": middle.mean(), "coverage": share}
+                row |= {"se_coverage": np.sqrt(share * (1 - share) / len(truth)) if len(truth) > 1 else np.nan}
+                row |= {"share_truth_below": (truth < lower).mean(), "width": (upper - lower).mean()}
+                rows.append(row | convergence_columns(found))
                 if pooled:
-                    points.append(
-                        {"truth": truth, "raw": raw, "mean": posterior.mean(), "lower": lower, "upper": upper}
-                    )
+                    point = {"truth": truth, "raw": raw, "mean": middle, "lower": lower, "upper": upper}
+                    points.append(xr.Dataset({name: ("item", values) for name, values in point.items()}))
     table = pd.DataFrame(rows)
-    dataset = xr.Dataset(
-        {
-            name: (("case", "item"), np.stack([point[name] for point in points]))
-            for name in ("truth", "raw", "mean", "lower", "upper")
-        },
-        coords={
-            "case": [f"{family}, {n}" for n, family in cases],
-            "n": ("case", [n for n, _ in cases]),
-            "family": ("case", [family for _, family in cases]),
-            "item": study["item"].to_numpy(),
-        },
+    sizes, families = zip(*cases, strict=True)
+    dataset = xr.concat(points, "case").assign_coords(
+        case=[f"{family}, {n}" for n, family in cases],
+        n=("case", list(sizes)),
+        family=("case", list(families)),
+        item=study["item"].to_numpy(),
     )
     return ExperimentResult(
         table,

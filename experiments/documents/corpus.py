@@ -26,12 +26,7 @@ from shannon_game.experiments.harness.figures import (
     player_colours,
     player_label,
 )
-from shannon_game.experiments.harness.language_models import (
-    GeneratedSettings,
-    Work,
-    chosen_generator,
-    open_work,
-)
+from shannon_game.experiments.harness.language_models import GeneratedSettings, Work, chosen_generator, open_work
 from shannon_game.experiments.harness.marks import light_grid, titled
 from shannon_game.experiments.harness.plots import styled
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
@@ -71,7 +66,8 @@ _ON_SCREEN = (
     *("model", "split", "n_documents", "n_tokens", "loss_nats", "perplexity", "mean_sequence_perplexity"),
     *("top1_accuracy", "bits_per_byte"),
 )
-_N_SE = 2.0
+# standard errors from the estimate to its bounds
+_BOUNDS = {"_lower": -2.0, "_upper": 2.0}
 
 
 class CorpusSettings(Seeded, GeneratedSettings):
@@ -95,16 +91,8 @@ class CorpusSettings(Seeded, GeneratedSettings):
 def corpus(study: xr.Dataset, settings: CorpusSettings) -> ExperimentResult:
     """Score documents under language models (table 1 of the paper).
 
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A documents study.
-
-    Returns
-    -------
-    ExperimentResult
-        :data:`TABLE_COLUMNS`, a row a model and split. Its ``tables`` have the differences between splits
-        (:func:`~shannon_game.experiments.documents.corpus_splits.split_contrasts`).
+    :data:`TABLE_COLUMNS`, a row a model and split. Its ``tables`` have the differences between splits
+    (:func:`~shannon_game.experiments.documents.corpus_splits.split_contrasts`).
     """
     models = settings.models
     if not models:
@@ -114,22 +102,12 @@ def corpus(study: xr.Dataset, settings: CorpusSettings) -> ExperimentResult:
     chosen = _chosen(settings, study, work)
     texts = study["text"].to_numpy()[chosen].tolist()
     splits = study["split"].to_numpy()[chosen].astype(str)
-    rows: list[dict[str, Any]] = []
-    scored: dict[str, Scored] = {}
-    for name, its in models.items():
-        scored[name] = score_texts(
-            work,
-            load_language_model(its),
-            texts,
-            max_tokens=settings.max_tokens,
-            window=settings.window,
-            stride=settings.stride,
-        )
+    limits = {name: getattr(settings, name) for name in ("max_tokens", "window", "stride")}
+    scored = {name: score_texts(work, load_language_model(its), texts, **limits) for name, its in models.items()}
     n_lost = 0
     if settings.characters == "shared":
         scored, n_lost = of_shared_text(scored, texts)
-    for name, found in scored.items():
-        rows += _rows(name, found, splits)
+    rows = [row for name, found in scored.items() for row in _rows(name, found, splits)]
     table = pd.DataFrame(rows, columns=list(TABLE_COLUMNS))
     contrasts = split_contrasts(table, whole=_EVERYTHING)
     return ExperimentResult(
@@ -172,41 +150,26 @@ def _row(name: str, part: str, which: NDArray[np.intp], scored: Scored) -> dict[
     label = np.repeat(which, [len(row) for row in scored.scores["logprob"][which]])
     n_words, n_characters, n_bytes = scored.units[which].T
     scores = corpus_scores(logprob, is_best, label, n_bytes=float(n_bytes.sum()))
-    total = np.array([-its.sum(dtype=np.float64) for its in scored.scores["logprob"][which]])
-    word, character, byte = (unit_loss(total, n) for n in (n_words, n_characters, n_bytes))
     loss = scores.loss_nats
-    bounds = _bounds("mean_sequence_perplexity", scores.mean_sequence_perplexity)
-    bounds |= _bounds("top1_accuracy", scores.top1_accuracy)
-    bounds["mean_sequence_perplexity_lower"] = max(bounds["mean_sequence_perplexity_lower"], 1.0)
-    return {
-        "model": name,
-        "split": part,
-        "n_documents": scores.n_documents,
-        "n_tokens": scores.n_tokens,
-        "loss_nats": loss.mean,
-        "loss_se_nats": loss.se,
-        "perplexity": scores.perplexity_of_token_mean,
-        "perplexity_lower": perplexity_of_loss(loss.mean - _N_SE * loss.se),
-        "perplexity_upper": perplexity_of_loss(loss.mean + _N_SE * loss.se),
-        **bounds,
-        "bits_per_byte": scores.bits_per_byte,
-        **{name: getattr(scored, name) for name in ("bos", "window", "stride")},
-        "n_words": int(n_words.sum()),
-        "n_characters": int(n_characters.sum()),
-        "n_bytes": int(n_bytes.sum()),
-        "bits_per_token": loss.mean / np.log(2),
-        "loss_nats_per_word": word.nats.mean,
-        "bits_per_word": word.bits.mean,
-        "loss_nats_per_character": character.nats.mean,
-        "bits_per_character": character.bits.mean,
-        "bits_per_character_se": character.bits.se,
-        "loss_nats_per_byte": byte.nats.mean,
-    }
+    row: dict[str, Any] = {"model": name, "split": part, "n_documents": scores.n_documents, "n_tokens": scores.n_tokens}
+    row |= {"loss_nats": loss.mean, "loss_se_nats": loss.se, "bits_per_token": loss.mean / np.log(2)}
+    row |= {"perplexity": scores.perplexity_of_token_mean, "bits_per_byte": scores.bits_per_byte}
+    row |= {f"perplexity{end}": perplexity_of_loss(loss.mean + n * loss.se) for end, n in _BOUNDS.items()}
+    row |= _with_bounds("mean_sequence_perplexity", scores.mean_sequence_perplexity)
+    row |= _with_bounds("top1_accuracy", scores.top1_accuracy)
+    row["mean_sequence_perplexity_lower"] = max(row["mean_sequence_perplexity_lower"], 1.0)
+    row |= {name: getattr(scored, name) for name in ("bos", "window", "stride")}
+    total = np.array([-its.sum(dtype=np.float64) for its in scored.scores["logprob"][which]])
+    for unit, n in (("word", n_words), ("character", n_characters), ("byte", n_bytes)):
+        found = unit_loss(total, n)
+        row |= {f"n_{unit}s": int(n.sum()), f"loss_nats_per_{unit}": found.nats.mean}
+        if unit != "byte":
+            row |= {f"bits_per_{unit}": found.bits.mean, f"bits_per_{unit}_se": found.bits.se}
+    return row
 
 
-def _bounds(name: str, found: ClusteredMean) -> dict[str, float]:
-    ends = {"": 0.0, "_lower": -_N_SE, "_upper": _N_SE}
-    return {f"{name}{end}": found.mean + n_se * found.se for end, n_se in ends.items()}
+def _with_bounds(name: str, found: ClusteredMean) -> dict[str, float]:
+    return {name: found.mean, **{f"{name}{end}": found.mean + n * found.se for end, n in _BOUNDS.items()}}
 
 
 def _dataset(scored: Mapping[str, Scored], names: NDArray[Any], splits: NDArray[Any]) -> xr.Dataset:
@@ -223,34 +186,23 @@ def _dataset(scored: Mapping[str, Scored], names: NDArray[Any], splits: NDArray[
         }
         for name, values in of_rows.items():
             sums[name][m, its.document] = values
-    dims = ("model", "document")
-    return xr.Dataset(
-        {
-            **{
-                name: (dims, values, {"units": "nats", "long_name": _SUMS[name]})
-                if name.endswith("_nats")
-                else (dims, values.astype(np.int64), {"long_name": _SUMS[name]})
-                for name, values in sums.items()
-            },
-            "split": ("document", splits.astype(object)),
-        },
-        coords={"model": list(scored), "document": names},
-    )
+    found = xr.Dataset({"split": ("document", splits.astype(object))}, {"model": list(scored), "document": names})
+    for name, values in sums.items():
+        is_loss = name.endswith("_nats")
+        attrs = {"long_name": _SUMS[name], **({"units": "nats"} if is_loss else {})}
+        found[name] = ("model", "document"), values if is_loss else values.astype(np.int64), attrs
+    return found
 
 
 def _warnings(scored: Mapping[str, Scored], settings: CorpusSettings, work: Work, n_lost: int) -> tuple[str, ...]:
     found = []
     if n_lost:
-        found.append(
-            f"{n_lost} documents were left out: the models share fewer than two places in them, or a tokenizer changes "
-            "their text (experiment.characters=shared)"
-        )
+        why = "the models share fewer than two places in them, or a tokenizer changes their text"
+        found.append(f"{n_lost} documents were left out: {why} (experiment.characters=shared)")
     for name, its in scored.items():
         if its.n_cut:
-            found.append(
-                f"{name}: {its.n_cut} documents were scored up to their token {settings.max_tokens} only "
-                "(experiment.max_tokens)"
-            )
+            limit = f"their token {settings.max_tokens} only (experiment.max_tokens)"
+            found.append(f"{name}: {its.n_cut} documents were scored up to {limit}")
         starts = {other.bos == "none" for other in scored.values()}
         if len(starts) > 1 and its.bos == "none" and settings.characters == "all":
             found.append(f"{name} has no BOS token: first tokens have no score, and other models' have")

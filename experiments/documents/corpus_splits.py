@@ -27,7 +27,7 @@ def split_contrasts(table: pd.DataFrame, *, whole: str) -> pd.DataFrame:
     difference is the sum of both. Whether a model has seen a split is one reason for a difference, another is that the
     texts differ: a model that has seen neither shows the latter.
     """
-    rows: list[dict[str, Any]] = []
+    rows: list[tuple[Any, ...]] = []
     for model, own in table[table["split"] != whole].groupby("model", sort=False):
         for one, other in combinations(rows_of(own), 2):
             loss = one.loss_nats - other.loss_nats
@@ -35,21 +35,10 @@ def split_contrasts(table: pd.DataFrame, *, whole: str) -> pd.DataFrame:
             accuracy = one.top1_accuracy - other.top1_accuracy
             # bounds of the table are so many standard errors away
             accuracy_se = np.hypot(*((row.top1_accuracy - row.top1_accuracy_lower) / _N_SE for row in (one, other)))
-            rows.append(
-                {
-                    "model": model,
-                    "split": one.split,
-                    "other": other.split,
-                    "loss_difference_nats": loss,
-                    "se_nats": se,
-                    "lower": loss - _N_SE * se,
-                    "upper": loss + _N_SE * se,
-                    "p_split_is_easier": NormalDist().cdf(-loss / se) if se > 0 else float("nan"),
-                    "accuracy_difference": accuracy,
-                    "accuracy_lower": accuracy - _N_SE * accuracy_se,
-                    "accuracy_upper": accuracy + _N_SE * accuracy_se,
-                }
-            )
+            easier = NormalDist().cdf(-loss / se) if se > 0 else float("nan")
+            losses = (loss, se, loss - _N_SE * se, loss + _N_SE * se, easier)
+            accuracies = (accuracy, accuracy - _N_SE * accuracy_se, accuracy + _N_SE * accuracy_se)
+            rows.append((model, one.split, other.split, *losses, *accuracies))
     return pd.DataFrame(rows, columns=list(SPLIT_COLUMNS))
 
 

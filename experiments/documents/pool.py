@@ -21,17 +21,7 @@ from shannon_game.experiments.harness.tables import table_variables
 from shannon_game.inference.settings import Probability, Settings
 
 POOL_COLUMNS = (
-    "what",
-    "group",
-    "source",
-    "estimate",
-    "se",
-    "lower",
-    "upper",
-    "weight",
-    "tau",
-    "share_between",
-    "n_studies",
+    *("what", "group", "source", "estimate", "se", "lower", "upper", "weight", "tau", "share_between", "n_studies"),
 )
 """Columns of the table.
 
@@ -54,20 +44,7 @@ class PoolSettings(Settings):
 def pool(study: xr.Dataset, settings: PoolSettings) -> ExperimentResult:
     """Pool the estimates of several studies by random effects, each group by itself.
 
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A study of estimates.
-
-    Returns
-    -------
-    ExperimentResult
-        :data:`POOL_COLUMNS`.
-
-    Raises
-    ------
-    InputError
-        If a group has one study.
+    :data:`POOL_COLUMNS`.
     """
     groups = list(dict.fromkeys(study["group"].to_numpy().astype(str).tolist()))
     rows: list[dict[str, Any]] = []
@@ -94,11 +71,8 @@ def _rows(study: xr.Dataset, group: str, interval: float) -> list[dict[str, Any]
     y, s = study["estimate"].to_numpy(), study["se"].to_numpy()
     names = study["source"].to_numpy().astype(str)
     if y.size < 2:
-        raise InputError(
-            f"is the only study of {group!r}; there is nothing to pool",
-            source=f"study {study.attrs['name']!r}",
-            field=names[0],
-        )
+        problem = f"is the only study of {group!r}; there is nothing to pool"
+        raise InputError(problem, source=f"study {study.attrs['name']!r}", field=names[0])
     found = pooled_mean(y, s, probability=interval)
     weight = 1 / (s**2 + found.tau**2)
     half = stats.norm.isf((1 - interval) / 2)

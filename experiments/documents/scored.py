@@ -143,10 +143,8 @@ def of_shared_text(scored: Mapping[str, Scored], texts: Sequence[str]) -> tuple[
         if span is not None:
             spans[document] = span
     if not spans:
-        raise InputError(
-            "is 'shared', but in no document do all models have the end of a token at two places; leave one out",
-            field="characters",
-        )
+        problem = "is 'shared', but in no document do all models have the end of a token at two places; leave one out"
+        raise InputError(problem, field="characters")
     kept = np.array(sorted(spans), dtype=np.intp)
     units = np.array([units_of(spans[document].of(texts[document])) for document in kept])
     return {

@@ -51,16 +51,8 @@ class BoundsSettings(Settings):
 def bounds(study: xr.Dataset, settings: BoundsSettings) -> ExperimentResult:
     """Bound the entropy of a text by how many guesses its words took people, or would have taken models.
 
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A guess study, of a game that goes on until the guess is right; or a ranking study.
-
-    Returns
-    -------
-    ExperimentResult
-        One row for all people (player "human", standard errors over people and items) and one each (over items); or a
-        row a model over all lengths of the context (0) and one a length, standard errors over windows.
+    One row for all people (player "human", standard errors over people and items) and one each (over items); or a
+    row a model over all lengths of the context (0) and one a length, standard errors over windows.
 
     Examples
     --------
@@ -93,8 +85,7 @@ def bounds(study: xr.Dataset, settings: BoundsSettings) -> ExperimentResult:
 
 def _guesses(study: xr.Dataset) -> pd.DataFrame:
     found = guess_ranks(study)
-    columns = {name: getattr(found, name) for name in ("participant", "item", "rank", "n_tried")}
-    return pd.DataFrame({**columns, "participant": found.participant.astype(str)})
+    return pd.DataFrame({**vars(found), "participant": found.participant.astype(str)})
 
 
 def _by_person(words: pd.DataFrame) -> list[tuple[str, int, pd.DataFrame]]:

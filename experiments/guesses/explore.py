@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pandas as pd
+import xarray as xr
 
 from shannon_game.estimators.guesses import guess_contexts, guess_items
 from shannon_game.estimators.layout import HUMAN, response_positions
@@ -17,12 +16,8 @@ from shannon_game.experiments.harness.exploration import (
     fill_labels,
     items_of,
 )
+from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.experiments.harness.tables import short_names
-
-if TYPE_CHECKING:
-    import xarray as xr
-
-    from shannon_game.experiments.harness.result import ExperimentResult
 
 _TEXT_SHOWN = 600
 """Characters of the text before the place."""

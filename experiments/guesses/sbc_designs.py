@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import xarray as xr
 
 from shannon_game.inference.guesses.sbc import accuracy_sbc, small_accuracy_design
+from shannon_game.inference.posterior.sbc import SbcModel
 from shannon_game.inference.settings import from_numbers
 from shannon_game.models.guesses.accuracy_priors import AccuracyPriors
-
-if TYPE_CHECKING:
-    import xarray as xr
-
-    from shannon_game.inference.posterior.sbc import SbcModel
 
 
 def accuracy(_study: xr.Dataset, settings: Any) -> SbcModel:

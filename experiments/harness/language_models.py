@@ -198,3 +198,13 @@ def batches_by_length(
         return batches
 
     return cut
+
+
+def batches_in_order(n_items: int) -> Callable[[list[Any]], list[list[int]]]:
+    """Cut items into batches of neighbours."""
+
+    def cut(items: list[Any]) -> list[list[int]]:
+        places = range(len(items))
+        return [list(places[first : first + n_items]) for first in places[::n_items]]
+
+    return cut

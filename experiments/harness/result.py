@@ -160,7 +160,7 @@ class Loader(Protocol[S]):
 
 
 def experiment(settings_class: type[S]) -> Callable[[Callable[[xr.Dataset, S], ExperimentResult]], Experiment[S]]:
-    """Let a function of a study and settings take the settings by name too, and say which class they are of."""
+    """Let a function of a study and settings take the settings by name too; complete its docstring."""
 
     def decorate(function: Callable[[xr.Dataset, S], ExperimentResult]) -> Experiment[S]:
         @wraps(function)
@@ -184,6 +184,7 @@ def experiment(settings_class: type[S]) -> Callable[[Callable[[xr.Dataset, S], E
                 raise InputError(problem, source=f"study {name!r}", field=lacking) from error
 
         call.settings_class = settings_class  # type: ignore[attr-defined]
+        call.__doc__ = _documented(function, _OF_EXPERIMENT.format(settings_class.__name__))
         return call  # type: ignore[return-value]
 
     return decorate
@@ -196,6 +197,24 @@ def _lacking(study: xr.Dataset, error: KeyError) -> str | None:
     return name if name in NAMES and name not in {*study.variables, *study.dims, *study.attrs} else None
 
 
+_OF_EXPERIMENT = """\
+Parameters
+----------
+study : xarray.Dataset
+    A study of a kind that the question takes.
+settings : {}, optional
+    Or its fields by name.
+
+Returns
+-------
+ExperimentResult
+    ``table`` has one row an estimate; ``tables``, ``figures`` and ``files`` what else a run writes.
+
+Raises
+------
+InputError
+    For a setting that is wrong or does not fit, and a study that lacks what the question needs; names the place.
+"""
 _OF_LOADER = """\
 Parameters
 ----------
@@ -221,6 +240,13 @@ def with_sections(function: Callable[..., object], sections: str) -> str:
     return f"{head.rstrip()}\n\n{sections}\n{title}{examples}"
 
 
+def _documented(function: Callable[..., object], sections: str) -> str:
+    """Docstring of a function with those sections that it lacks."""
+    own = inspect.getdoc(function) or ""
+    missing = [part for part in sections.split("\n\n") if "\n".join(part.split("\n")[:2]) not in own]
+    return with_sections(function, "\n\n".join(missing)) if missing else own
+
+
 def loader(settings_class: type[S]) -> Callable[[Callable[[S], xr.Dataset]], Loader[S]]:
     """Do for a loader, ``function(settings) -> study``, what :func:`experiment` does, and complete its docstring."""
 
@@ -230,8 +256,7 @@ def loader(settings_class: type[S]) -> Callable[[Callable[[S], xr.Dataset]], Loa
             return function(_settings(settings_class, settings, changes))
 
         call.settings_class = settings_class  # type: ignore[attr-defined]
-        if "Parameters\n    ---" not in (function.__doc__ or ""):
-            call.__doc__ = with_sections(function, _OF_LOADER.format(settings_class.__name__))
+        call.__doc__ = _documented(function, _OF_LOADER.format(settings_class.__name__))
         return call  # type: ignore[return-value]
 
     return decorate

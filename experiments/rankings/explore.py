@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pandas as pd
+import xarray as xr
 from numpy.typing import NDArray
 
 from shannon_game.estimators.rankings import score_study
 from shannon_game.experiments.harness.exploration import BETTER, Cell, Exploration, ItemTable, best_of, fill_labels
 from shannon_game.experiments.harness.figures import player_label
-
-if TYPE_CHECKING:
-    import xarray as xr
-
-    from shannon_game.experiments.harness.result import ExperimentResult
+from shannon_game.experiments.harness.result import ExperimentResult
 
 _PLACE = ["text", "context_length", "window", "position"]
 _BEFORE = 60

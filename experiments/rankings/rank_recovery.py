@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
+from itertools import combinations
 from typing import Annotated, Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.tables import table_variables
 from shannon_game.inference.posterior.arviz_adapter import group
 from shannon_game.inference.posterior.convergence import check_convergence
+from shannon_game.inference.posterior.item_draws import flat
 from shannon_game.inference.posterior.replicates import Row, Task, run_replicates
 from shannon_game.inference.posterior.sampling import compile_model, sample
 from shannon_game.inference.posterior.thresholds import GateThresholds
@@ -150,32 +152,17 @@ def fit_one(
     set_counts(getattr(program, "model", program), data)
     idata = sample(program, seed=int(rng.integers(2**31)), progress=False, **sampler)
     found = check_convergence(idata, GateThresholds(r_hat=1.05, ess_bulk=0, ess_tail=0, divergent=1_000_000, bfmi=0))
-    slope = (
-        group(idata, "posterior")["slope"].transpose("chain", "draw", "model").to_numpy().reshape(-1, design.model.size)
-    )
+    slope = flat(group(idata, "posterior"), "slope")
+    values = [("slope", str(name), slope[:, at], true[at]) for at, name in enumerate(design.model)]
+    for a, b in combinations(range(design.model.size), 2):
+        name = f"{design.model[a]} - {design.model[b]}"
+        values.append(("difference of slopes", name, slope[:, a] - slope[:, b], true[a] - true[b]))
     tail = (1 - float(settings["interval"])) / 2
     rows: list[Row] = []
-
-    def add(what: str, name: str, draws: NDArray[np.float64], truth: float) -> None:
-        lower, median, upper = np.quantile(draws, [tail, 0.5, 1 - tail])
-        rows.append(
-            {
-                "what": what,
-                "name": name,
-                "true": float(truth),
-                "median": float(median),
-                "lower": float(lower),
-                "upper": float(upper),
-                "converged": found.passed,
-                "n_divergent": found.n_divergent,
-            }
-        )
-
-    for at, name in enumerate(design.model):
-        add("slope", str(name), slope[:, at], true[at])
-    for first, second in zip(*np.triu_indices(design.model.size, 1), strict=True):
-        label = f"{design.model[first]} - {design.model[second]}"
-        add("difference of slopes", label, slope[:, first] - slope[:, second], true[first] - true[second])
+    for what, name, draws, truth in values:
+        lower, median, upper = np.quantile(draws, [tail, 0.5, 1 - tail]).tolist()
+        row = {"what": what, "name": name, "true": float(truth), "median": median, "lower": lower, "upper": upper}
+        rows.append({**row, "converged": found.passed, "n_divergent": found.n_divergent})
     return rows
 
 
@@ -204,17 +191,11 @@ def _result(rows: pd.DataFrame, interval: float, truth: Mapping[str, float]) -> 
 
 def _cell(what: str, mine: pd.DataFrame) -> dict[str, Any]:
     by_study = mine.groupby("seed")["covered"].mean()
-    return {
-        "what": what,
-        "n_studies": int(by_study.size),
-        "n_values": len(mine),
-        "coverage": float(mine["covered"].mean()),
-        "coverage_se": float(np.asarray(by_study.sem())),
-        "bias": float(mine["error"].mean()),
-        "rmse": float(np.sqrt((mine["error"] ** 2).mean())),
-        "mean_width": float((mine["upper"] - mine["lower"]).mean()),
-        "share_converged": float(mine["converged"].mean()),
-    }
+    row = {"what": what, "n_studies": int(by_study.size), "n_values": len(mine)}
+    row |= {"coverage": float(mine["covered"].mean()), "coverage_se": float(np.asarray(by_study.sem()))}
+    row |= {"bias": float(mine["error"].mean()), "rmse": float(np.sqrt((mine["error"] ** 2).mean()))}
+    width = float((mine["upper"] - mine["lower"]).mean())
+    return {**row, "mean_width": width, "share_converged": float(mine["converged"].mean())}
 
 
 @styled

@@ -10,7 +10,6 @@ import xarray as xr
 
 from shannon_game.estimators.rankings import score_study, top_k_accuracy
 from shannon_game.estimators.rankings.study import TokenScores
-from shannon_game.experiments.harness.tables import table_variables
 
 SCORES = ("average", "linear", "reciprocal", "top_1")
 SCORE_COLUMNS = ("linear", "reciprocal", "exponential_01", "exponential_03", "average", "top_1")
@@ -40,12 +39,6 @@ def scores_by_window(study: xr.Dataset, scores: TokenScores) -> pd.DataFrame:
     for name in SCORES:
         table[f"{name}_se"] = groups[name].std(ddof=1) / np.sqrt(table["n_tokens"])
     return table.reset_index()
-
-
-def window_variables(windows: pd.DataFrame) -> dict[str, Any]:
-    """Columns of a table of windows as variables of a dataset."""
-    names = [*_WINDOW, *SCORE_COLUMNS, *(f"{name}_se" for name in SCORES), "perplexity", "n_tokens"]
-    return table_variables(windows[names].add_prefix("window_"), "cell")
 
 
 def guess_order(study: xr.Dataset, **how: Any) -> pd.DataFrame:

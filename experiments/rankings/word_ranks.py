@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -15,8 +14,10 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from pydantic import Field
 
+from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.documents.corpus import clustered_mean
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.rankings.ranks import rank_at
 from shannon_game.estimators.rankings.scores import average_score, reciprocal_score, top_k_accuracy
 from shannon_game.experiments.harness.figures import new_figure, player_colours, player_label
 from shannon_game.experiments.harness.language_models import (
@@ -38,9 +39,6 @@ from shannon_game.inference.lm.words import can_write, word_log_probs
 from shannon_game.inference.settings import Count, Names
 from shannon_game.inference.store.files import ragged
 from shannon_game.inference.store.keys import operation_key, result_key
-
-FloatArray = NDArray[np.float64]
-
 
 EVERYTHING = "all"
 _WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
@@ -67,48 +65,27 @@ class WordRanksSettings(Seeded, LiveSettings):
     """Ranks beyond it count as not ranked in the scores, as in the lists of an API."""
 
 
-@dataclass(frozen=True, eq=False)
-class _Places:
-    document: NDArray[np.intp]
-    context: list[str]
-    target: list[str]
-
-
 @experiment(WordRanksSettings)
 def word_ranks(study: xr.Dataset, settings: WordRanksSettings) -> ExperimentResult:
     """Rank the next word of texts among whole words, by every model.
 
-    Returns
-    -------
-    ExperimentResult
-        A row a model and split, and one of all splits: ``average`` is the thesis's mean of four scores, a word beyond
-        ``top_k`` counting as not ranked; ``loss_nats`` is of the word among the candidates. Errors are clustered by
-        document. ``items.csv`` has every place with its rank.
-
-    Raises
-    ------
-    InputError
-        If no model is named, the texts have too few places, or a model has no tokens for a word.
+    A row a model and split, and one of all splits: ``average`` is the thesis's mean of four scores, a word beyond
+    ``top_k`` counting as not ranked; ``loss_nats`` is of the word among the candidates. Errors are clustered by
+    document. ``items.csv`` has every place with its rank.
     """
     if not settings.models:
         raise InputError("names no model; add model=smollm2", source="settings", field="model")
     places = _places(study, settings)
-    candidates = _candidates(study, settings, places)
+    candidates = _candidates(study, settings, places["word"].tolist())
     work = open_work(settings)
     found = []
     for name, chosen in settings.models.items():
         model = load_language_model(chosen)
-        logprob = _scores(work, model, places.context, candidates)
-        target = np.array([candidates.index(word) for word in places.target])
-        found.append(_ranked(name, study, places, logprob, target))
+        logprob = _scores(work, model, places["context"].tolist(), candidates)
+        found.append(_ranked(name, places, logprob, [candidates.index(word) for word in places["word"]]))
     rows = pd.concat(found, ignore_index=True)
-    table = pd.DataFrame(
-        [
-            _row(name, split, its, settings.top_k, len(candidates))
-            for name in settings.models
-            for split, its in _parts(rows[rows["model"] == name])
-        ]
-    )
+    parts = [(name, *part) for name, own in rows.groupby("model", sort=False) for part in _parts(own)]
+    table = pd.DataFrame([_row(str(name), split, its, settings.top_k, len(candidates)) for name, split, its in parts])
     return ExperimentResult(
         table=table,
         dataset=xr.Dataset(table_variables(table, "row") | table_variables(rows.add_prefix("place_"), "place")),
@@ -118,27 +95,28 @@ def word_ranks(study: xr.Dataset, settings: WordRanksSettings) -> ExperimentResu
     )
 
 
-def _places(study: xr.Dataset, settings: WordRanksSettings) -> _Places:
+def _places(study: xr.Dataset, settings: WordRanksSettings) -> pd.DataFrame:
+    """Document and split of every place, the text before it, and the word that comes."""
     texts = [str(text) for text in study["text"].to_numpy()]
-    found: list[tuple[int, int, str]] = []
+    found = []
     for document, text in enumerate(texts):
         matches = list(_PLACE.finditer(text))
         matches = matches[-1:] if settings.places == "last" else matches[settings.context_words :]
         found += [(document, match.start(), match.group(1)) for match in matches]
     if settings.places == "random":
         if len(found) < settings.n_places:
-            raise InputError(
-                f"is {settings.n_places}, but the texts have {len(found)} words with {settings.context_words} before "
-                "them; use longer texts, fewer context_words or fewer places",
-                field="n_places",
-            )
+            there = f"the texts have {len(found)} words with {settings.context_words} before them"
+            fix = "use longer texts, fewer context_words or fewer places"
+            raise InputError(f"is {settings.n_places}, but {there}; {fix}", field="n_places")
         drawn = rng_for(settings.seed, "places").choice(len(found), size=settings.n_places, replace=False)
         found = [found[at] for at in sorted(drawn.tolist())]
     if not found:
         raise InputError("have no word after another", source=f"study {study.attrs.get('name')!r}", field="text")
     before = [texts[document][:start] for document, start, _ in found]
     contexts = [_last_words(text, settings.context_words) if settings.places == "random" else text for text in before]
-    return _Places(np.array([document for document, _, _ in found]), contexts, [word for _, _, word in found])
+    of = [document for document, _, _ in found]
+    names = {name: study[name].to_numpy()[of].astype(str) for name in ("document", "split")}
+    return pd.DataFrame({**names, "context": contexts, "word": [word for _, _, word in found]})
 
 
 def _last_words(text: str, n_words: int) -> str:
@@ -146,7 +124,7 @@ def _last_words(text: str, n_words: int) -> str:
     return text[starts[-n_words] :] if len(starts) > n_words else text.lstrip()
 
 
-def _candidates(study: xr.Dataset, settings: WordRanksSettings, places: _Places) -> list[str]:
+def _candidates(study: xr.Dataset, settings: WordRanksSettings, targets: list[str]) -> list[str]:
     if settings.candidates is not None:
         odd = next((word for word in settings.candidates if not _WORD.fullmatch(word)), None)
         if odd is not None:
@@ -156,25 +134,18 @@ def _candidates(study: xr.Dataset, settings: WordRanksSettings, places: _Places)
         count = Counter(word for text in study["text"].to_numpy() for word in _WORD.findall(str(text)))
         # by count, then by name, so that the order of the texts decides nothing
         words = sorted(count, key=lambda word: (-count[word], word))[: settings.n_candidates]
-    return list(dict.fromkeys([*words, *places.target]))
+    return list(dict.fromkeys([*words, *targets]))
 
 
 def _scores(work: Work, model: LanguageModel, contexts: Sequence[str], candidates: Sequence[str]) -> FloatArray:
-    lost = [
-        word
-        for word, fine in zip(candidates, can_write(model, [f" {word}" for word in candidates]), strict=True)
-        if not fine
-    ]
-    if lost:
-        raise InputError(f"has no tokens for {lost[0]!r}; leave it out of candidates", source=f"model {model.name!r}")
+    for word, fine in zip(candidates, can_write(model, [f" {word}" for word in candidates]), strict=True):
+        if not fine:
+            raise InputError(f"has no tokens for {word!r}; leave it out of candidates", source=f"model {model.name!r}")
 
     def compute(batch: list[str]) -> Mapping[str, NDArray[Any]]:
-        rows = []
         # a context by itself: its numbers are then the same in any batch
-        for context in batch:
-            scored = word_log_probs(model, encode(model, [context]), [list(candidates)])
-            rows.append(scored["logprob"].to_numpy())
-        return {"logprob": ragged(rows)}
+        scored = [word_log_probs(model, encode(model, [context]), [list(candidates)]) for context in batch]
+        return {"logprob": ragged([its["logprob"].to_numpy() for its in scored])}
 
     found = work.compute(
         f"{model.name}, {len(candidates):,} words",
@@ -188,23 +159,16 @@ def _scores(work: Work, model: LanguageModel, contexts: Sequence[str], candidate
     return np.stack([np.asarray(row, dtype=float) for row in found["logprob"]])
 
 
-def _ranked(
-    name: str, study: xr.Dataset, places: _Places, logprob: FloatArray, target: NDArray[np.intp]
-) -> pd.DataFrame:
+def _ranked(name: str, places: pd.DataFrame, logprob: FloatArray, target: list[int]) -> pd.DataFrame:
     own = logprob[np.arange(len(target)), target]
-    total = np.logaddexp.reduce(logprob, axis=1)
-    return pd.DataFrame(
-        {
-            "model": name,
-            "document": study["document"].to_numpy()[places.document].astype(str),
-            "split": study["split"].to_numpy()[places.document].astype(str),
-            "word": places.target,
-            # as many words as are more probable, plus one
-            "rank": 1 + (logprob > own[:, None]).sum(axis=1),
-            "logprob_nats": own,
-            "logprob_of_candidates_nats": own - total,
-        }
+    rows = places[["document", "split", "word"]].assign(
+        # as many words as are more probable, plus one
+        rank=1 + (logprob > own[:, None]).sum(axis=1),
+        logprob_nats=own,
+        logprob_of_candidates_nats=own - np.logaddexp.reduce(logprob, axis=1),
     )
+    rows.insert(0, "model", name)
+    return rows
 
 
 def _parts(rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
@@ -213,20 +177,15 @@ def _parts(rows: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
 
 
 def _row(name: str, split: str, rows: pd.DataFrame, top_k: int, n_candidates: int) -> dict[str, Any]:
-    rank = rows["rank"].to_numpy(dtype=float)
-    document = rows["document"].to_numpy()
-    limited = np.where(rank <= top_k, rank, np.inf)
+    rank, document = rows["rank"].to_numpy(dtype=float), rows["document"].to_numpy()
     row: dict[str, Any] = {"model": name, "split": split, "n_places": len(rows), "n_documents": len(set(document))}
     row["n_candidates"] = n_candidates
-    for score, se, values in (
-        ("average", "average_se", average_score(limited, top_k)),
-        ("reciprocal", "reciprocal_se", reciprocal_score(rank)),
-        ("top1_accuracy", "top1_accuracy_se", top_k_accuracy(rank, 1)),
-        ("loss_nats", "loss_se_nats", -rows["logprob_of_candidates_nats"].to_numpy(dtype=float)),
-    ):
+    scores = {"average": average_score(rank_at(rank, top_k), top_k), "reciprocal": reciprocal_score(rank)}
+    for score, values in (scores | {"top1_accuracy": top_k_accuracy(rank, 1)}).items():
         found = clustered_mean(values, document)
-        row |= {score: found.mean, se: found.se}
-    return {**row, "median_rank": float(np.median(rank))}
+        row |= {score: found.mean, f"{score}_se": found.se}
+    loss = clustered_mean(-rows["logprob_of_candidates_nats"].to_numpy(dtype=float), document)
+    return {**row, "loss_nats": loss.mean, "loss_se_nats": loss.se, "median_rank": float(np.median(rank))}
 
 
 def _summary(table: pd.DataFrame, work: Work, n_candidates: int) -> str:

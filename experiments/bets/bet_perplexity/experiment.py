@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 import xarray as xr
-from numpy.typing import NDArray
 
+from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.bets import (
     bet_items,
     bet_participants,
@@ -35,8 +35,6 @@ from shannon_game.experiments.harness.tables import table_variables
 if TYPE_CHECKING:
     from shannon_game.experiments.bets.bet_perplexity.posterior import Recalibration
 
-FloatArray = NDArray[np.float64]
-
 BET_COLUMNS = (
     *("kind", "player", "back_off", "n_responses", "n_participants", "n_items", "n_zero", "n_unasked"),
     *("loss_nats", "loss_se_nats", "loss_lower_nats", "loss_upper_nats"),
@@ -54,13 +52,10 @@ _ON_SCREEN = (
 def bet_perplexity(study: xr.Dataset, settings: BetsSettings) -> ExperimentResult:
     """Realised losses of bets under every back-off, the bracket between them, calibration, and recalibrated stakes.
 
-    Returns
-    -------
-    ExperimentResult
-        One row a ``kind``: ``bets`` (people as they bet, under one back-off), ``recalibrated`` (answers held out),
-        ``floor`` (no back-off costs less), ``committee`` (the mean of everybody's stakes), ``shannon`` (bounds of the
-        entropy from the ranks of stakes), ``model`` (on the same answers). Its ``tables`` have one row an item and one
-        row a participant.
+    One row a ``kind``: ``bets`` (people as they bet, under one back-off), ``recalibrated`` (answers held out),
+    ``floor`` (no back-off costs less), ``committee`` (the mean of everybody's stakes), ``shannon`` (bounds of the
+    entropy from the ranks of stakes), ``model`` (on the same answers). Its ``tables`` have one row an item and one
+    row a participant.
 
     Examples
     --------
@@ -121,10 +116,8 @@ def _participants(
     known = ~np.isnan(values)
     size = vocab_size_of(study, settings)
     if size is not None:
-        who = study["participant"].to_numpy().astype(str)[known]
-        capital = gambling_estimate(
-            values[known], who, study["response_item"].to_numpy()[known], vocab_size=max(size, LEAST_VOCAB)
-        )
+        who, item = study["participant"].to_numpy().astype(str)[known], study["response_item"].to_numpy()[known]
+        capital = gambling_estimate(values[known], who, item, vocab_size=max(size, LEAST_VOCAB))
         own = pd.DataFrame({"participant": capital.participant, "log_capital": capital.log_capital})
         table = table.merge(own, on="participant", how="left")
     return table if found is None else table.merge(found.participants, on="participant", how="left")
@@ -134,12 +127,9 @@ def _dataset(
     table: pd.DataFrame, participants: pd.DataFrame, bins: pd.DataFrame, found: Recalibration | None
 ) -> xr.Dataset:
     """Everything that the figures show."""
-    variables: dict[str, Any] = dict(table_variables(table, "row", but=["player", *CONVERGENCE_COLUMNS]))
-    variables |= {
-        f"participant_{name}": value
-        for name, value in table_variables(participants, "participant", but=["participant"]).items()
-    }
-    variables |= {f"bin_{name}": value for name, value in table_variables(bins, "bin").items()}
+    variables = table_variables(table, "row", but=["player", *CONVERGENCE_COLUMNS])
+    own = participants.drop(columns="participant").add_prefix("participant_")
+    variables |= table_variables(own, "participant") | table_variables(bins.add_prefix("bin_"), "bin")
     coords = {"row": table["player"].to_numpy(dtype=object)}
     coords |= {"participant": participants["participant"].to_numpy(dtype=object)}
     attrs = {} if found is None else found.numbers

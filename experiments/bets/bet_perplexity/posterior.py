@@ -8,8 +8,8 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 import xarray as xr
-from numpy.typing import NDArray
 
+from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.bets import bet_losses, model_losses
 from shannon_game.estimators.bets.study import GENERATOR
 from shannon_game.estimators.documents import crossed_mean
@@ -22,8 +22,6 @@ from shannon_game.inference.posterior.arviz_adapter import InferenceData
 from shannon_game.inference.posterior.convergence import Convergence
 from shannon_game.models.bets.recalibration import recalibration_model
 from shannon_game.models.bets.recalibration_data import RecalibrationData, recalibration_data
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,13 +9,8 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from shannon_game.estimators.bets import (
-    bet_losses,
-    estimate_bet_loss,
-    gambling_estimate,
-    model_losses,
-    stake_ranks,
-)
+from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.bets import bet_losses, estimate_bet_loss, gambling_estimate, model_losses, stake_ranks
 from shannon_game.estimators.bets.losses import FLOOR, UNIFORM
 from shannon_game.estimators.bets.study import GENERATOR
 from shannon_game.estimators.documents import CrossedMean, crossed_mean
@@ -24,7 +19,6 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import HUMAN
 from shannon_game.experiments.bets.bet_perplexity.settings import BetsSettings
 
-FloatArray = NDArray[np.float64]
 LEAST_VOCAB = 2
 
 
@@ -44,11 +38,8 @@ def chosen_back_offs(study: xr.Dataset, settings: BetsSettings) -> list[str]:
     found = sorted(models, key=lambda name: name != generator)
     found += [UNIFORM] if vocab_size_of(study, settings) is not None else []
     if not found:
-        raise InputError(
-            "is null, but the study has no model and no vocabulary that could spread the stakes on anything else; "
-            "back_offs=[uniform] with vocab_size=NUMBER is one",
-            field="back_offs",
-        )
+        problem = "is null, but the study has no model and no vocabulary that could spread the stakes on anything else"
+        raise InputError(f"{problem}; back_offs=[uniform] with vocab_size=NUMBER is one", field="back_offs")
     return found
 
 
@@ -64,34 +55,17 @@ def rows_of_bets(study: xr.Dataset, settings: BetsSettings, losses: Mapping[str,
     reference = model_losses(study) if GENERATOR in study.attrs else None
     rows: list[dict[str, Any]] = []
     for name, values in {**losses, FLOOR: bet_losses(study, FLOOR)}.items():
-        found = estimate_bet_loss(
-            values,
-            participant,
-            item,
-            reference=None if name == FLOOR else reference,
-            zero=settings.zero,
-            probability=settings.interval,
-        )
-        counts = {key: getattr(found, key) for key in ("n_responses", "n_participants", "n_items", "n_zero")}
-        numbers = {key: value for key, value in vars(found).items() if key.endswith("_nats")}
+        against = None if name == FLOOR else reference
+        how: dict[str, Any] = {"zero": settings.zero, "probability": settings.interval}
+        found = estimate_bet_loss(values, participant, item, reference=against, **how)
         kind = "floor" if name == FLOOR else "bets"
-        rows.append(
-            {"kind": kind, "player": HUMAN, "back_off": name, **counts, "n_unasked": found.n_unasked, **numbers}
-        )
+        rows.append({"kind": kind, "player": HUMAN, "back_off": name, **vars(found)})
     main, values = next(iter(losses.items()))
     known = ~np.isnan(values)
-    capital = gambling_estimate(
-        values[known], participant[known], item[known], vocab_size=vocab_size_of(study, settings) or LEAST_VOCAB
-    )
-    rows.append(
-        {
-            "kind": "committee",
-            "player": "mean of their stakes",
-            "back_off": main,
-            "n_responses": int(known.sum()),
-            "loss_nats": capital.mean_stake_nats,
-        }
-    )
+    size = vocab_size_of(study, settings) or LEAST_VOCAB
+    capital = gambling_estimate(values[known], participant[known], item[known], vocab_size=size)
+    committee = {"kind": "committee", "player": "mean of their stakes", "back_off": main}
+    rows.append({**committee, "n_responses": int(known.sum()), "loss_nats": capital.mean_stake_nats})
     return [*rows, *_shannon(study, settings, participant, item), *_models(study, settings, participant, item)]
 
 
@@ -100,19 +74,14 @@ def _shannon(
 ) -> list[dict[str, Any]]:
     """Bounds for people who guess the words that they named, the largest stake first."""
     rank, n_named = stake_ranks(study)
-    found = guess_bounds(
-        rank, item=item, participant=participant, n_tried=n_named, vocab_size=vocab_size_of(study, settings)
-    )
+    size = vocab_size_of(study, settings)
+    found = guess_bounds(rank, item=item, participant=participant, n_tried=n_named, vocab_size=size)
     counts = {"n_responses": found.n_responses, "n_participants": found.n_participants, "n_items": found.n_items}
+    row = {"kind": "shannon", **counts}
+    ends = {"lower": (found.lower_nats, found.lower_se_nats), "upper": (found.upper_nats, found.upper_se_nats)}
     return [
-        {
-            "kind": "shannon",
-            "player": f"Shannon's {which} bound",
-            **counts,
-            "loss_nats": getattr(found, f"{which}_nats"),
-            "loss_se_nats": getattr(found, f"{which}_se_nats"),
-        }
-        for which in ("lower", "upper")
+        {**row, "player": f"Shannon's {end} bound", "loss_nats": loss, "loss_se_nats": se}
+        for end, (loss, se) in ends.items()
     ]
 
 

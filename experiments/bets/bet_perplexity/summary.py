@@ -22,10 +22,8 @@ def bet_warnings(table: pd.DataFrame, found: Recalibration | None) -> tuple[str,
     said = []
     main = table[table["kind"] == "bets"].iloc[0]
     if main["n_zero"] > 0:
-        said.append(
-            f"{int(main['n_zero'])} answers put nothing on what came: their loss is infinite, and means are without "
-            "them"
-        )
+        nothing = f"{int(main['n_zero'])} answers put nothing on what came"
+        said.append(f"{nothing}: their loss is infinite, and means are without them")
     if main["n_unasked"] > 0:
         said.append(f"{int(main['n_unasked'])} answers are left out: the back-off or the generator was not asked")
     clusters = int(min(main["n_participants"], main["n_items"]))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 import xarray as xr
-from numpy.typing import NDArray
 
+from shannon_game.estimators.arrays import FloatArray
 from shannon_game.experiments.cloze.ard.figures import (
     FIT_LABELS,
     ard_coefficients_figure,
@@ -44,7 +44,7 @@ from shannon_game.inference.cloze.ard import (
 )
 from shannon_game.inference.posterior.arviz_adapter import InferenceData, add_groups, from_groups, group
 from shannon_game.inference.posterior.convergence import Convergence, check_convergence
-from shannon_game.inference.posterior.item_draws import thinned
+from shannon_game.inference.posterior.item_draws import flat, thinned
 from shannon_game.inference.posterior.model_comparison import LooByGroup, comparison_table
 from shannon_game.inference.progress import advance
 from shannon_game.models.cloze.ard import ard_model
@@ -53,8 +53,6 @@ from shannon_game.models.cloze.ard_data import ArdData
 
 if TYPE_CHECKING:
     import pymc as pm
-
-Floats = NDArray[np.float64]
 
 ARD_COLUMNS = (
     *("fit", "predictor", "unit", "coefficient", "sd", "lower", "upper", "scale", "scale_lower", "scale_upper"),
@@ -78,7 +76,7 @@ class _Fit:
     idata: InferenceData
     posterior: xr.Dataset
     convergence: Convergence
-    effects: Floats
+    effects: FloatArray
     loo: LooByGroup
 
 
@@ -86,23 +84,10 @@ class _Fit:
 def ard(study: xr.Dataset, settings: ArdSettings) -> ExperimentResult:
     """Regress the distance between models and people on properties of the context, with the relevance of each.
 
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A cloze study with counts and models.
-
-    Returns
-    -------
-    ExperimentResult
-        One row a fit and predictor: ``coefficient`` is the median, ``unit`` what it is per, ``effect_tvd`` the change
-        of the TVD for one standard deviation, ``p_largest`` the probability that it is the largest of all,
-        ``elpd_difference_nats`` that of the fit to the best one. Its ``tables`` have the fits compared by leave-one-out
-        (``fits``) and the posterior predictive checks (``checks``).
-
-    Raises
-    ------
-    InputError
-        If a model or predictor is not in the study, or no context has enough answers.
+    One row a fit and predictor: ``coefficient`` is the median, ``unit`` what it is per, ``effect_tvd`` the change
+    of the TVD for one standard deviation, ``p_largest`` the probability that it is the largest of all,
+    ``elpd_difference_nats`` that of the fit to the best one. Its ``tables`` have the fits compared by leave-one-out
+    (``fits``) and the posterior predictive checks (``checks``).
 
     Examples
     --------
@@ -169,7 +154,7 @@ def _result(study: xr.Dataset, settings: ArdSettings, columns: ArdColumns, fits:
         rng=rng_for(settings.seed, "ard predictive"),
     )
     checked = predictive_checks(drawn, main.data, tail=tail)
-    dataset = _dataset(columns, fits, tail)
+    dataset = _dataset(main, tail)
     verdicts = {name: fit.convergence for name, fit in named.items()}
     warnings = [*answer_warnings(words_of(settings, study, [])), *unconverged(verdicts)]
     warnings += [f"{name}: {fit.loo.warning}" for name, fit in named.items() if fit.loo.warning]
@@ -198,85 +183,59 @@ def _result(study: xr.Dataset, settings: ArdSettings, columns: ArdColumns, fits:
 
 
 def _fit_rows(fit: _Fit, compared: pd.DataFrame, tail: float) -> list[dict[str, Any]]:
-    draws = _flat(fit.posterior["coefficient"])
-    scale = _flat(fit.posterior["scale"]) if "scale" in fit.posterior else np.full_like(draws, np.nan)
+    draws = flat(fit.posterior, "coefficient")
+    scale = flat(fit.posterior, "scale") if "scale" in fit.posterior else np.full_like(draws, np.nan)
     largest = largest_probability(draws)
     found = compared[compared["model"] == fit.variant.name]
     unit = "TVD per sd" if fit.variant.likelihood == "gaussian" else "log-odds per sd"
-    rows = []
-    for k, name in enumerate(fit.data.predictor):
-        rows.append(
-            {
-                "fit": fit.variant.name,
-                "predictor": name,
-                "unit": unit,
-                "sd": float(draws[:, k].std()),
-                **_quantiles("coefficient", ("lower", "upper"), draws[:, k], tail),
-                **_quantiles("scale", ("scale_lower", "scale_upper"), scale[:, k], tail),
-                **_quantiles("effect_tvd", ("effect_tvd_lower", "effect_tvd_upper"), fit.effects[:, k], tail),
-                "p_positive": float((draws[:, k] > 0).mean()),
-                "p_largest": float(largest[k]),
-                "n_rows": fit.data.target.size,
-                "elpd_difference_nats": float(found["difference_nats"].iloc[0]) if len(found) else np.nan,
-                "elpd_difference_se_nats": float(found["difference_se_nats"].iloc[0]) if len(found) else np.nan,
-                **convergence_columns(fit.convergence),
-            }
-        )
-    return rows
+    elpd = {
+        name: float(found[name].iloc[0]) if len(found) else np.nan for name in ("difference_nats", "difference_se_nats")
+    }
+    of_fit = {"n_rows": fit.data.target.size, **{f"elpd_{name}": value for name, value in elpd.items()}}
+    return [
+        {"fit": fit.variant.name, "predictor": name, "unit": unit, "sd": float(draws[:, k].std())}
+        | _quantiles("coefficient", ("lower", "upper"), draws[:, k], tail)
+        | _quantiles("scale", ("scale_lower", "scale_upper"), scale[:, k], tail)
+        | _quantiles("effect_tvd", ("effect_tvd_lower", "effect_tvd_upper"), fit.effects[:, k], tail)
+        | {"p_positive": float((draws[:, k] > 0).mean()), "p_largest": float(largest[k])}
+        | of_fit
+        | convergence_columns(fit.convergence)
+        for k, name in enumerate(fit.data.predictor)
+    ]
 
 
-def _quantiles(name: str, ends: tuple[str, str], draws: Floats, tail: float) -> dict[str, float]:
+def _quantiles(name: str, ends: tuple[str, str], draws: FloatArray, tail: float) -> dict[str, float]:
     if np.isnan(draws).all():
         return dict.fromkeys((name, *ends), np.nan)
     middle, low, high = np.quantile(draws, [0.5, tail, 1 - tail])
     return {name: float(middle), ends[0]: float(low), ends[1]: float(high)}
 
 
-def _flat(values: xr.DataArray) -> Floats:
-    array = values.transpose("chain", "draw", ...).to_numpy()
-    flat: Floats = array.reshape(-1, *array.shape[2:])
-    return flat
-
-
-def _dataset(columns: ArdColumns, fits: list[_Fit], tail: float) -> xr.Dataset:
-    """Rows, curves of each predictor with the others at their mean, and draws of the coefficients."""
-    main = fits[0]
+def _dataset(main: _Fit, tail: float) -> xr.Dataset:
+    """Rows, and curves of each predictor with the others at their mean."""
     data = main.data
     taken = thinned(main.posterior, 1000)
-    coefficient, intercept = _flat(taken["coefficient"]), _flat(taken["intercept"])
+    coefficient, intercept = flat(taken, "coefficient"), flat(taken, "intercept")
     levels = [tail, 0.5, 1 - tail]
     grid = np.stack([np.linspace(column.min(), column.max(), _GRID) for column in data.x.T])
     curves = []
     for k in range(len(data.predictor)):
         linear = intercept[:, None] + coefficient[:, k, None] * grid[k]
         curves.append(np.quantile(expected_target(linear, taken, main.variant.likelihood), levels, axis=0))
-    draws = np.stack([_flat(fit.posterior["coefficient"])[:: max(1, len(coefficient) // 1000)] for fit in fits])
-    error = np.sqrt(np.diagonal(data.error_covariance, axis1=1, axis2=2)).reshape(data.item.size, -1)
     return xr.Dataset(
         {
             "target": ("row", data.target),
             "predictor_value": (("row", "predictor"), data.x * data.scale + data.centre),
-            "predictor_centre": ("predictor", data.centre),
-            "predictor_sd": ("predictor", data.scale),
             "curve_at": (("predictor", "grid"), grid * data.scale[:, None] + data.centre[:, None]),
             "curve_tvd": (("predictor", "quantile", "grid"), np.stack(curves)),
-            "error_sd": (("item", "noisy"), error),
-            "coefficient_draw": (("fit", "sample", "predictor"), draws),
         },
         coords={
             "predictor": list(data.predictor),
-            "noisy": np.array(data.noisy, dtype=object),
-            "item": data.item.astype(object),
             "item_of_row": ("row", data.item[data.item_of_row].astype(object)),
             "player_of_row": ("row", data.player[data.player_of_row].astype(object)),
             "quantile": levels,
-            "fit": np.array([fit.variant.name for fit in fits], dtype=object),
         },
-        attrs={
-            "groups": ", ".join(data.groups),
-            "text_spread": float(np.median(main.posterior["text_spread"])) if "text" in data.groups else np.nan,
-            "n_left_out": sum(number for text, number in columns.notes if text.startswith("contexts")),
-        },
+        attrs={"groups": ", ".join(data.groups)},
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
@@ -11,7 +11,7 @@ import xarray as xr
 from pydantic import AfterValidator, Field
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.cloze.settings import ClozeSettings, PlayerSettings, chosen_models
+from shannon_game.experiments.cloze.settings import ClozeSettings, chosen_models
 from shannon_game.experiments.harness.bayes import PosteriorSettings, SamplerSettings
 from shannon_game.experiments.harness.settings import Seeded, rng_for
 from shannon_game.inference.settings import Count, Names, numbers_of
@@ -30,8 +30,8 @@ UniqueNames = Annotated[Names, AfterValidator(_each_once)]
 AtLeastTwo = Annotated[int, Field(ge=2)]
 
 
-class PredictorSettings(PlayerSettings):
-    """What the distance is regressed on."""
+class RelevanceSettings(ClozeSettings, Seeded):
+    """The regression and its rows, which ``ard`` fits and ``ard_coverage`` draws."""
 
     predictors: Annotated[UniqueNames, Field(min_length=1)] = (
         *("human_entropy", "model_entropy"),
@@ -39,11 +39,6 @@ class PredictorSettings(PlayerSettings):
     )
     """human_entropy, model_entropy, oracle_tvd, context_length, or any numeric variable of the study by item, such as
     word_num."""
-
-
-class RelevanceSettings(PredictorSettings, ClozeSettings, Seeded):
-    """The regression and its rows, which ``ard`` fits and ``ard_coverage`` draws."""
-
     measured: UniqueNames = ("human_entropy", "oracle_tvd")
     """Those of human_entropy and oracle_tvd that are entered with their errors of measurement."""
     target_answers: AtLeastTwo = 18
@@ -58,9 +53,7 @@ class RelevanceSettings(PredictorSettings, ClozeSettings, Seeded):
     """Scales of the priors (shannon_game.models.cloze.ard_priors.ArdPriors); only those to change."""
 
 
-_Change = Literal[
-    "ard", "horseshoe", "normal", "beta", "logit_normal", "gaussian", "no_error", "no_groups"
-]  # fmt: skip
+_Change = Literal["ard", "horseshoe", "normal", "beta", "logit_normal", "gaussian", "no_error", "no_groups"]
 
 
 class ArdSettings(RelevanceSettings, PosteriorSettings):
@@ -103,8 +96,8 @@ def variants(settings: ArdSettings) -> list[Variant]:
     """The main analysis and the others, which differ from it; one that is the same is left out."""
     found = [Variant("main", settings.prior, settings.likelihood)]
     for name in settings.variants:
-        other = Variant(**{**vars(found[0]), **VARIANTS[name], "name": name})
-        if all({**vars(other), "name": ""} != {**vars(one), "name": ""} for one in found):
+        other = replace(found[0], name=name, **VARIANTS[name])
+        if all(other != replace(one, name=name) for one in found):
             found.append(other)
     return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -14,8 +15,6 @@ from shannon_game.estimators.layout import item_positions
 from shannon_game.experiments.cloze.build_cloze.players import Player
 
 _OF_MODELS = ("model", "entry", "source", "sample")
-_PER_ENTRY = ("entry_item", "entry_model")
-_PER_SAMPLE = ("sample_entry", "sample_word", "sample_source", "sample_count")
 
 
 def take_contexts(study: xr.Dataset, items: NDArray[np.intp]) -> xr.Dataset:
@@ -47,51 +46,43 @@ def add_players(study: xr.Dataset, players: Sequence[Player]) -> xr.Dataset:
     before = model_names(study)
     for player in players:
         if player.name in before:
-            raise InputError(
-                f"{player.name!r} is a model of the study too; name the live one differently "
-                f"(models.{player.model}.name=...), or leave the study's out (experiment.keep_models=false)",
-                source="settings",
-                field="model",
-            )
-    words = {str(text): place for place, text in enumerate(study["word_text"].to_numpy().tolist())}
+            fix = f"name the live one differently (models.{player.model}.name=...), or leave the study's out"
+            problem = f"{player.name!r} is a model of the study too; {fix} (experiment.keep_models=false)"
+            raise InputError(problem, source="settings", field="model")
     has_models = "entry" in study.dims
-    sources = [str(name) for name in study["source"].to_numpy()] if has_models else []
-    if SAMPLES not in sources:
-        sources.append(SAMPLES)
-    columns: dict[str, list[int]] = {name: [] for name in (*_PER_ENTRY, *_PER_SAMPLE)}
-    logprob: list[float] = []
+    words = {str(text): place for place, text in enumerate(study["word_text"].to_numpy().tolist())}
+    sources = {str(name): place for place, name in enumerate(study["source"].to_numpy() if has_models else [])}
+    sources.setdefault(SAMPLES, len(sources))
     items = study["item"].to_numpy().tolist()
-    n_entries = study.sizes["entry"] if has_models else 0
-    for number, player in enumerate(players, start=len(before)):
-        for item, rows in zip(items, player.rows, strict=True):
-            columns["entry_item"].append(item)
-            columns["entry_model"].append(number)
-            for row in rows:
-                if row.source not in sources:
-                    sources.append(row.source)
-                columns["sample_entry"].append(n_entries)
-                columns["sample_word"].append(words.setdefault(row.word, len(words)))
-                columns["sample_source"].append(sources.index(row.source))
-                columns["sample_count"].append(row.count)
-                logprob.append(row.logprob)
-            n_entries += 1
+    entries = [
+        (item, number, rows)
+        for number, player in enumerate(players, start=len(before))
+        for item, rows in zip(items, player.rows, strict=True)
+    ]
+    said = [(entry, row) for entry, (_, _, rows) in enumerate(entries, study.sizes.get("entry", 0)) for row in rows]
+    new = {
+        "entry_item": [item for item, _, _ in entries],
+        "entry_model": [number for _, number, _ in entries],
+        "sample_entry": [entry for entry, _ in said],
+        "sample_word": [words.setdefault(row.word, len(words)) for _, row in said],
+        "sample_source": [sources.setdefault(row.source, len(sources)) for _, row in said],
+        "sample_count": [row.count for _, row in said],
+    }
     old_logprob = np.full(study.sizes.get("sample", 0), np.nan)
     if "sample_logprob" in study:
         old_logprob = study["sample_logprob"].to_numpy().astype(float)
-
-    def joined(name: str) -> NDArray[np.int64]:
-        old = study[name].to_numpy() if has_models else np.zeros(0, dtype=np.int64)
-        return np.concatenate([old, np.array(columns[name], dtype=np.int64)])
-
-    data = {
+    logprob = np.concatenate([old_logprob, [row.logprob for _, row in said]])
+    data: dict[str, Any] = {
         "word_text": ("word", _objects(list(words))),
-        **{name: ("entry", joined(name)) for name in _PER_ENTRY},
-        **{name: ("sample", joined(name)) for name in _PER_SAMPLE},
-        "sample_logprob": ("sample", np.concatenate([old_logprob, logprob]), {"units": "nats"}),
+        "sample_logprob": ("sample", logprob, {"units": "nats"}),
     }
+    for name, values in new.items():
+        old = study[name].to_numpy() if has_models else np.zeros(0, dtype=np.int64)
+        data[name] = name.partition("_")[0], np.concatenate([old, np.array(values, dtype=np.int64)])
     rest = without_models(study).drop_vars("word_text")
     names = [*before, *(player.name for player in players)]
-    return rest.assign_coords(model=("model", _objects(names)), source=("source", _objects(sources))).assign(data)
+    coords = {"model": ("model", _objects(names)), "source": ("source", _objects(list(sources)))}
+    return rest.assign_coords(coords).assign(data)
 
 
 def _objects(texts: Sequence[str]) -> NDArray[np.object_]:

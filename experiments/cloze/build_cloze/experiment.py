@@ -15,7 +15,7 @@ import xarray as xr
 from numpy.typing import NDArray
 from pydantic import Field
 
-from shannon_game.estimators.cloze import StudyWords, study_words, validate_cloze_study
+from shannon_game.estimators.cloze import study_words, validate_cloze_study
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import add_note, notes
 from shannon_game.experiments.cloze.build_cloze.assemble import add_players, take_contexts, without_models
@@ -29,23 +29,21 @@ from shannon_game.experiments.cloze.build_cloze.players import (
 from shannon_game.experiments.cloze.build_cloze.results import players_figure, players_table, summary
 from shannon_game.experiments.cloze.live_words import (
     LiveWordSettings,
+    contexts_asked,
     draw_words,
     is_word,
     lost_spellings,
     score_words,
     spellings,
-    usable_contexts,
     writable,
 )
 from shannon_game.experiments.harness.language_models import Work, open_work
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
-from shannon_game.experiments.harness.settings import rng_for
 from shannon_game.experiments.studies.cloze.file import save_cloze_study
 from shannon_game.inference.lm.decoding import Decoding
 from shannon_game.inference.lm.language_model import LanguageModel, model_record
 from shannon_game.inference.lm.loading import load_language_model
 from shannon_game.inference.settings import Count, Positive
-from shannon_game.inference.store.keys import result_key
 
 Share = Annotated[float, Field(gt=0, lt=1)]
 _EDGES = " \t\n.,;:!?\"'()[]\u2018\u2019\u201c\u201d\u2026"
@@ -91,20 +89,7 @@ class BuildClozeSettings(LiveWordSettings):
 def build_cloze(study: xr.Dataset, settings: BuildClozeSettings) -> ExperimentResult:
     """Let live models continue the contexts of a cloze study.
 
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A cloze study with the text of every context.
-
-    Returns
-    -------
-    ExperimentResult
-        A row a player; the study is among the files.
-
-    Raises
-    ------
-    InputError
-        If no model is named, one cannot be loaded or has the name of another, or no context is left.
+    A row a player; the study is among the files.
 
     Examples
     --------
@@ -118,7 +103,7 @@ def build_cloze(study: xr.Dataset, settings: BuildClozeSettings) -> ExperimentRe
     rules = settings.words.of(study)
     words = study_words(study, human=rules, model=rules, corpus=rules, models=[])
     work = open_work(settings)
-    items = _items(settings, study, words, work)
+    items = contexts_asked(study, words, settings, work, n_texts=settings.n_texts)
     forms = spellings(study, words, items, rules, most=settings.max_forms)
     people = words.human_distributions.take(items)
     answers: list[list[str]] = [[] for _ in items]
@@ -157,26 +142,6 @@ def build_cloze(study: xr.Dataset, settings: BuildClozeSettings) -> ExperimentRe
         warnings=tuple(warnings),
         files={} if work.shard is not None else {"study.nc": partial(save_cloze_study, built)},
     )
-
-
-def _items(settings: BuildClozeSettings, study: xr.Dataset, words: StudyWords, work: Work) -> NDArray[np.intp]:
-    """Contexts with an answer and a text before them, of this run's shard, in the order of the study."""
-    usable = usable_contexts(study, words)
-    groups = study["text_id"].to_numpy()[usable].astype(str)
-    names = list(dict.fromkeys(groups.tolist()))
-    if settings.n_texts is not None and settings.n_texts < len(names):
-        kept = rng_for(settings.seed, "texts").choice(len(names), size=settings.n_texts, replace=False)
-        usable = usable[np.isin(groups, [names[i] for i in kept])]
-    if settings.n_contexts is not None and settings.n_contexts < len(usable):
-        usable = np.sort(rng_for(settings.seed, "contexts").choice(usable, size=settings.n_contexts, replace=False))
-    text = study["context"].to_numpy()
-    items = usable[work.mine([result_key(str(text[item])) for item in usable])]
-    if not len(items):
-        raise InputError(
-            "holds none of the contexts that have an answer and a text before them; use fewer shards or more contexts",
-            field="experiment.shard",
-        )
-    return items
 
 
 def _bare(target: str) -> str:

@@ -85,27 +85,19 @@ def exact_player(
     for at, known in enumerate(scored):
         words = [str(word) for word in drawn["word"][at]]
         first = [word for word, count in zip(words, drawn["n_first"][at], strict=True) if count]
-        listed = [
-            word for word in dict.fromkeys([*contexts.answers[at], contexts.targets[at], *first]) if word in known
-        ]
+        wanted = dict.fromkeys([*contexts.answers[at], contexts.targets[at], *first])
+        listed = [word for word in wanted if word in known]
         p = np.exp([known[word] for word in listed])
         mass[at] = p.sum()
-        inside = {*listed, FAILED}
-        others = [
-            (word, int(count))
-            for word, count in zip(words, drawn["n_second"][at], strict=True)
-            if count and word not in inside
-        ]
-        n_others = sum(count for _, count in others)
-        rest = max(0.0, 1 - mass[at])
-        weights = p if others else p / mass[at]
-        its = [
-            Row(word, SAMPLES, int(np.rint(weight * n_draws)), known[word])
-            for word, weight in zip(listed, weights, strict=True)
-        ]
-        its += [
-            Row(word, SAMPLES, int(np.rint(rest * count / n_others * n_draws)), known.get(word, np.nan))
-            for word, count in others
-        ]
-        rows.append(its)
+        second = zip(words, drawn["n_second"][at], strict=True)
+        others = {word: int(count) for word, count in second if count and word not in {*listed, FAILED}}
+        rest, n_others = max(0.0, 1 - mass[at]), sum(others.values())
+        weights = dict(zip(listed, p if others else p / mass[at], strict=True))
+        weights |= {word: rest * count / n_others for word, count in others.items()}
+        rows.append(
+            [
+                Row(word, SAMPLES, int(np.rint(weight * n_draws)), known.get(word, np.nan))
+                for word, weight in weights.items()
+            ]
+        )
     return Player(name, model, "exact", rows, n_draws), mass

@@ -40,23 +40,14 @@ def players_table(
         failed = [sum(row.count for row in some if row.word == FAILED) for some in player.rows]
         different = np.bincount(words.models[name].counts.context, minlength=n_items)
         entropy.append(entropy_nats(said[name]))
-        row: dict[str, Any] = {
-            "player": name,
-            "model": player.model,
-            "decoding": player.decoding,
-            "n_contexts": n_items,
-            "n_contexts_without_word": int((totals == 0).sum()),
-            "n_draws": player.n_draws,
-            "share_failed": float(np.mean(failed)) / player.n_draws,
-            "n_different": float(different[totals > 0].mean()) if (totals > 0).any() else np.nan,
-            "entropy_nats": known_mean(entropy[-1]),
-            "tvd_to_exact": np.nan,
-            "probability_listed": float(listed[name].mean()) if name in listed else np.nan,
-        }
-        exact = f"{player.model}-exact"
-        if exact in said:
-            row["tvd_to_exact"] = known_mean(total_variation(said[name], said[exact]))
-        rows.append(row)
+        exact = said.get(f"{player.model}-exact")
+        row: dict[str, Any] = {"player": name, "model": player.model, "decoding": player.decoding}
+        row |= {"n_contexts": n_items, "n_contexts_without_word": int((totals == 0).sum()), "n_draws": player.n_draws}
+        row |= {"share_failed": float(np.mean(failed)) / player.n_draws}
+        row |= {"n_different": float(different[totals > 0].mean()) if (totals > 0).any() else np.nan}
+        row |= {"entropy_nats": known_mean(entropy[-1])}
+        row |= {"tvd_to_exact": np.nan if exact is None else known_mean(total_variation(said[name], exact))}
+        rows.append(row | {"probability_listed": float(listed[name].mean()) if name in listed else np.nan})
     by_item = xr.Dataset(
         {"entropy_nats": (("player", "item"), np.stack(entropy), {"units": "nats"})},
         coords={"player": [_PEOPLE, *names], "item": built["item"].to_numpy()},

@@ -3,59 +3,93 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pandas as pd
 import xarray as xr
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
+from pydantic import BeforeValidator, Field
 
 from shannon_game.estimators.cloze import paired_difference, study_words
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import item_labels
 from shannon_game.experiments.cloze.build_cloze.assemble import take_contexts
 from shannon_game.experiments.cloze.finetune.examples import Fold, answer_counts, answer_examples, text_folds
-from shannon_game.experiments.cloze.finetune.results import finetune_figure, summary
-from shannon_game.experiments.cloze.finetune.settings import FineTuneSettings
 from shannon_game.experiments.cloze.live_words import usable_contexts
-from shannon_game.experiments.cloze.settings import groups_of
+from shannon_game.experiments.cloze.settings import ComparableSettings, groups_of
 from shannon_game.experiments.cloze.tvd.exact import exact_tvd
 from shannon_game.experiments.cloze.tvd.settings import TvdSettings
-from shannon_game.experiments.harness.language_models import training_folder
+from shannon_game.experiments.harness.figures import Series, player_colours, player_label
+from shannon_game.experiments.harness.language_models import SMOLLM2, LiveModels, StoreFolder, training_folder
 from shannon_game.experiments.harness.loss_curves import curve_table, loss_curves_figure
+from shannon_game.experiments.harness.plots import forest_figure
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
-from shannon_game.experiments.harness.settings import rng_for
+from shannon_game.experiments.harness.settings import Seeded, rng_for, rows_of
 from shannon_game.inference.lm.answer_labels import answer_loss, collate_answers, set_trainable
-from shannon_game.inference.lm.language_model import LanguageModel
 from shannon_game.inference.lm.loading import load_language_model
 from shannon_game.inference.lm.settings import ModelSettings
 from shannon_game.inference.lm.training import Examples, TrainedModel, train_model, training_key
+from shannon_game.inference.lm.training_settings import TrainingSettings
+from shannon_game.inference.settings import Count, Positive, Probability
 from shannon_game.inference.store.keys import canonical_json
 
-Floats = NDArray[np.float64]
-
 _NOT_DECISIVE = ("store", "models", "labels", "fold", "n_bootstrap", "level", "max_forms")
+_AS_BEFORE = ("bos", "temperature", "attention", "device", "tokens_per_batch", "logits_mib")
+
+Label = Literal["majority", "sampled", "soft", "multi"]
+Labels = Annotated[tuple[Label, ...], Field(min_length=1), BeforeValidator(lambda n: (n,) if isinstance(n, str) else n)]
+
+
+class FineTuneSettings(Seeded, ComparableSettings, StoreFolder, TrainingSettings):
+    """Settings of :func:`finetune`."""
+
+    models: LiveModels = Field(default_factory=lambda: {"smollm2": SMOLLM2})
+    """Language models that are fine-tuned, each by itself; on the command line model=[smollm2,...]."""
+    labels: Labels = ("soft",)
+    """What a context's label is, one model for each. majority: the word that most people gave; sampled: one person's
+    answer, at random; soft: people's shares; multi: every word that anybody gave, each as much as any other."""
+    trainable: Literal["all", "last_blocks", "last_norms"] = "all"
+    """Which parameters train: all; the last blocks and the last norm; the layer norms of these alone, as in appendix F
+    of the paper on the Provo answers."""
+    n_last_blocks: Count = 2
+    """Blocks that count as the last ones."""
+    n_texts: Count | None = None
+    """Texts at random; null takes all."""
+    n_folds: Annotated[int, Field(ge=2)] = 4
+    """Parts into which texts are cut at random; each is held out once while the others train."""
+    fold: Count | None = None
+    """Hold out this part alone, 1 being the first; null: one after another, which trains n_folds models a label."""
+    contexts_together: Count = 16
+    """Neighbouring contexts of a text that make one example: they share its passes."""
+    n_held_out_examples: Count = 8
+    """Most held-out examples whose loss is computed while the model trains."""
+    max_forms: Count = 6
+    """Most strings that count as one of people's words, each looked up."""
+    n_bootstrap: Annotated[int, Field(ge=100)] = 10_000
+    """Bootstrap samples of texts."""
+    level: Probability = 0.9
+    """Of the intervals."""
+    batch_size: Count = 1
+    """Examples of one pass, on every device."""
+    learning_rate: Positive = 3e-5
+    """The highest of the schedule."""
+    schedule: Literal["linear", "cosine", "constant_with_warmup"] = "linear"
+    """How the learning rate falls after the first steps: to zero, or not at all."""
+    weight_decay: Annotated[float, Field(ge=0)] = 0.0
+    """Of AdamW; biases and layer norms have none."""
+    log_every: Count = 5
+    """Steps between two points of the loss curve."""
 
 
 @experiment(FineTuneSettings)
 def finetune(study: xr.Dataset, settings: FineTuneSettings) -> ExperimentResult:
     """Fine-tune models on people's answers, and compare their distance to people before and after on other texts.
 
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A cloze study with the text of every context.
-
-    Returns
-    -------
-    ExperimentResult
-        A row a model and kind of label, with the change of the TVD and its interval over held-out texts. Its
-        ``tables`` have the loss curves (``curves``) and a row a held-out context (``items``).
-
-    Raises
-    ------
-    InputError
-        If a model cannot be fine-tuned, there are too few texts, or a setting does not fit.
+    A row a model and kind of label, with the change of the TVD and its interval over held-out texts. Its
+    ``tables`` have the loss curves (``curves``) and a row a held-out context (``items``).
 
     Examples
     --------
@@ -66,13 +100,8 @@ def finetune(study: xr.Dataset, settings: FineTuneSettings) -> ExperimentResult:
         raise InputError("names no model; add model=[smollm2]", source="settings", field="model")
     rules = settings.words.of(study)
     words = study_words(study, human=rules, model=rules, corpus=rules, models=[])
-    folds = text_folds(
-        study,
-        usable_contexts(study, words),
-        n_folds=settings.n_folds,
-        n_texts=settings.n_texts,
-        rng=rng_for(settings.seed, "folds"),
-    )
+    sizes: dict[str, Any] = {"n_folds": settings.n_folds, "n_texts": settings.n_texts}
+    folds = text_folds(study, usable_contexts(study, words), rng=rng_for(settings.seed, "folds"), **sizes)
     if settings.fold is not None:
         if settings.fold > len(folds):
             raise InputError(f"is {settings.fold}, but there are {len(folds)} parts", field="fold")
@@ -100,7 +129,7 @@ def finetune(study: xr.Dataset, settings: FineTuneSettings) -> ExperimentResult:
         dataset=xr.Dataset.from_dataframe(items.rename_axis("row")),
         tables={"curves": curves, "items": items},
         figures={"finetune": finetune_figure(table), "loss_curves": loss_curves_figure(curves, "context")},
-        text=summary(table, settings, runs),
+        text=_summary(table, settings, runs),
         warnings=_warnings(settings, folds),
     )
 
@@ -140,7 +169,7 @@ def _fine_tuned(
         held_out=_digest(few),
     )
     run = train_model(
-        lambda: _in_training(model),
+        model.module.train,
         model.tokenizer,
         Examples(examples, collate_answers, answer_loss),
         settings,
@@ -150,10 +179,6 @@ def _fine_tuned(
         what=f"fine-tuning {model.name} on {labels} labels, part {fold.number}",
     )
     return run, n_trained
-
-
-def _in_training(model: LanguageModel) -> Any:
-    return model.module.train()
 
 
 def _digest(examples: list[list[Any]]) -> str:
@@ -167,25 +192,10 @@ def _distances(
     """TVD to people in every held-out context, before and after."""
     before = chosen.changed(name="before", dtype="float32")
     # a model of which blocks were left out is saved without them
-    after = ModelSettings(
-        name="after",
-        source="folder",
-        path=str(run.folder),
-        bos=chosen.bos,
-        temperature=chosen.temperature,
-        attention=chosen.attention,
-        device=chosen.device,
-        tokens_per_batch=chosen.tokens_per_batch,
-        logits_mib=chosen.logits_mib,
-    )
-    asked = TvdSettings(
-        models={"before": before, "after": after},
-        store=settings.store,
-        words=settings.words,
-        max_forms=settings.max_forms,
-        n_splits=1,
-        seed=settings.seed,
-    )
+    kept = {name: getattr(chosen, name) for name in _AS_BEFORE}
+    after = ModelSettings(name="after", source="folder", path=str(run.folder), **kept)
+    same = {name: getattr(settings, name) for name in ("store", "words", "max_forms", "seed")}
+    asked = TvdSettings(models={"before": before, "after": after}, n_splits=1, **same)
     found = exact_tvd(take_contexts(study, items), asked).dataset
     return pd.DataFrame(
         {
@@ -200,32 +210,15 @@ def _distances(
 def _row(
     table: pd.DataFrame, settings: FineTuneSettings, n_training_texts: list[int], n_trained: int, run: TrainedModel
 ) -> dict[str, Any]:
-    change = paired_difference(
-        table["tvd_before"],
-        table["tvd_after"],
-        table["text_id"],
-        seed=settings.seed,
-        n_bootstrap=settings.n_bootstrap,
-        level=settings.level,
-    )
-    return {
-        "player": table["player"].iloc[0],
-        "labels": table["labels"].iloc[0],
-        "trainable": settings.trainable,
-        "n_trained_parameters": n_trained,
-        "n_parts": len(n_training_texts),
-        "n_training_texts": float(np.mean(n_training_texts)),
-        "n_steps": run.n_steps,
-        "n_held_out_texts": change.n_groups,
-        "n_held_out_contexts": change.n_contexts,
-        "tvd_before": change.before,
-        "tvd_after": change.after,
-        "tvd_difference": change.difference,
-        "tvd_difference_lower": change.lower,
-        "tvd_difference_upper": change.upper,
-        "p_tvd_falls": change.p_falls,
-        "share_of_contexts_nearer": float((table["tvd_after"] < table["tvd_before"]).mean()),
-    }
+    how: dict[str, Any] = {"seed": settings.seed, "n_bootstrap": settings.n_bootstrap, "level": settings.level}
+    change = paired_difference(table["tvd_before"], table["tvd_after"], table["text_id"], **how)
+    row: dict[str, Any] = {"player": table["player"].iloc[0], "labels": table["labels"].iloc[0]}
+    row |= {"trainable": settings.trainable, "n_trained_parameters": n_trained, "n_parts": len(n_training_texts)}
+    row |= {"n_training_texts": float(np.mean(n_training_texts)), "n_steps": run.n_steps}
+    row |= {"n_held_out_texts": change.n_groups, "n_held_out_contexts": change.n_contexts}
+    row |= {"tvd_before": change.before, "tvd_after": change.after, "tvd_difference": change.difference}
+    row |= {"tvd_difference_lower": change.lower, "tvd_difference_upper": change.upper, "p_tvd_falls": change.p_falls}
+    return row | {"share_of_contexts_nearer": float((table["tvd_after"] < table["tvd_before"]).mean())}
 
 
 def _warnings(settings: FineTuneSettings, folds: list[Fold]) -> tuple[str, ...]:
@@ -234,4 +227,33 @@ def _warnings(settings: FineTuneSettings, folds: list[Fold]) -> tuple[str, ...]:
     return (
         f"this is part {folds[0].number} of {settings.n_folds} alone: other texts held out give other changes; without "
         "experiment.fold every text is held out once",
+    )
+
+
+def finetune_figure(table: pd.DataFrame) -> Figure:
+    """Draw the change of the TVD of every model and kind of label, with its interval."""
+    rows = table.assign(
+        label=[f"{player_label(row.player)}, {row.labels} labels" for row in rows_of(table)],
+        colour=table["player"].map(player_colours(table["player"].tolist())),
+    )
+    xlabel = "change of the TVD to people on held-out texts (below 0: nearer)"
+    series = [Series("tvd_difference", "tvd_difference_lower", "tvd_difference_upper")]
+    return forest_figure(rows, series, xlabel, "What fine-tuning on people's answers changes")
+
+
+def _summary(table: pd.DataFrame, settings: FineTuneSettings, runs: Mapping[str, TrainedModel]) -> str:
+    lines = [
+        f"- **{player_label(row.player)}**, {row.labels} labels: TVD to people {row.tvd_before:.4f} before and "
+        f"{row.tvd_after:.4f} after, a change of {row.tvd_difference:+.4f} [{row.tvd_difference_lower:+.4f}, "
+        f"{row.tvd_difference_upper:+.4f}], on {row.n_held_out_contexts:,} contexts of {row.n_held_out_texts} texts "
+        f"held out; {row.share_of_contexts_nearer:.0%} of the contexts are nearer."
+        for row in rows_of(table)
+    ]
+    first = next(iter(runs.values()))
+    n_now = sum(run.n_steps_now for run in runs.values())
+    return (
+        "\n".join(lines) + f"\n\nTrained on people's answers in the other texts: {settings.trainable} parameters, "
+        f"{first.n_steps:,} steps each, {n_now:,} steps in this run, in {first.precision} on {first.device}. "
+        f"{settings.level:.0%} intervals are of a bootstrap over texts held out; another order of examples or another "
+        "cut of the texts would add to them."
     )

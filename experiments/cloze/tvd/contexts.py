@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from difflib import get_close_matches
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,6 +21,7 @@ from shannon_game.experiments.harness.figures import new_figure
 from shannon_game.experiments.harness.marks import titled
 from shannon_game.experiments.harness.plots import styled
 from shannon_game.experiments.harness.result import ExperimentResult
+from shannon_game.experiments.harness.tables import table_variables
 from shannon_game.inference.settings import Names
 
 _HUMAN = "human"
@@ -41,11 +43,8 @@ def contexts_shown(study: xr.Dataset, words: StudyWords, wanted: Names, n_words:
     without, items = items[silent], items[~silent]
     shown = {name: cpd for name, cpd in found.items() if name == _HUMAN or (cpd.mass[items] > 0).any()}
     table = pd.concat([_rows(study, words, shown, int(item), n_words) for item in items], ignore_index=True)
-    dataset = xr.Dataset(
-        {"probability": ("row", table["probability"].to_numpy())},
-        coords={name: ("row", table[name].astype(str).to_list()) for name in ("item", "text_id", "player", "word")}
-        | {"word_num": ("row", table["word_num"].to_numpy())},
-    )
+    coords = ["item", "text_id", "word_num", "player", "word"]
+    dataset = xr.Dataset(table_variables(table[["probability", *coords]], "row")).set_coords(coords)
     text = (
         f"The {n_words} most probable words of people and of each model in {len(items)} contexts; `target` marks the "
         "word of the text. A word that is among them for one player is in the table for all of them."
@@ -83,10 +82,8 @@ def _items(wanted: Names, study: xr.Dataset, words: StudyWords) -> NDArray[np.in
             if colon:
                 mask &= number == int(word) if word.isdecimal() else False
             if not mask.any():
-                raise InputError(
-                    f"is {one!r}; text {name} has the words {known.min()} to {known.max()}: TEXT:WORD",
-                    field="experiment.item",
-                )
+                problem = f"is {one!r}; text {name} has the words {known.min()} to {known.max()}: TEXT:WORD"
+                raise InputError(problem, field="experiment.item")
         found += np.flatnonzero(mask).tolist()
     return np.array(list(dict.fromkeys(found)), dtype=np.intp)
 
@@ -102,23 +99,17 @@ def _rows(
         if len(own):
             said[name] = own
     codes = list(dict.fromkeys(code for own in said.values() for code in own.index[:n_words]))
-    frames = [
-        pd.DataFrame(
-            {
-                "player": name,
-                "word": [str(words.strings[code]) for code in codes],
-                "probability": own.reindex(codes, fill_value=0.0).to_numpy(),
-                "rank": pd.Series(np.arange(1, len(own) + 1), own.index).reindex(codes, fill_value=0).to_numpy(),
-                "target": [bool(code == words.target[item]) for code in codes],
-            }
-        )
-        for name, own in said.items()
-    ]
-    table = pd.concat(frames, ignore_index=True)
-    table.insert(0, "item", str(context_labels(study)[item]))
-    table.insert(1, "text_id", str(study["text_id"].to_numpy()[item]))
-    table.insert(2, "word_num", int(study["word_num"].to_numpy()[item]))
-    return table
+    place: dict[str, Any] = {"item": str(context_labels(study)[item])}
+    place |= {"text_id": str(study["text_id"].to_numpy()[item]), "word_num": int(study["word_num"].to_numpy()[item])}
+    texts = [str(words.strings[code]) for code in codes]
+    is_target = [bool(code == words.target[item]) for code in codes]
+    frames = []
+    for name, own in said.items():
+        rank = pd.Series(np.arange(1, len(own) + 1), own.index).reindex(codes, fill_value=0).to_numpy()
+        probability = own.reindex(codes, fill_value=0.0).to_numpy()
+        mine = {"player": name, "word": texts, "probability": probability, "rank": rank, "target": is_target}
+        frames.append(pd.DataFrame({**place, **mine}))
+    return pd.concat(frames, ignore_index=True)
 
 
 def _pages(study: xr.Dataset, items: NDArray[np.intp]) -> dict[str, NDArray[np.intp]]:

@@ -56,24 +56,11 @@ _ON_SCREEN = (
 def tvd(study: xr.Dataset, settings: TvdSettings) -> ExperimentResult:
     """Estimate how far every model's next words are from people's, beside how far people are from each other.
 
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A cloze study with counts.
-
-    Returns
-    -------
-    ExperimentResult
-        One row a player: half of the people (``half_of_people``) first, then every model. Its ``tables`` have one row a
-        context (:func:`shannon_game.estimators.cloze.cloze_items`) and, where the study names them, one row a
-        participant (:func:`shannon_game.estimators.cloze.cloze_participants`). With ``models`` a row a live model, by
-        its exact probabilities; with ``n`` a row a model and number of its samples; with ``item`` a row a word of these
-        contexts.
-
-    Raises
-    ------
-    InputError
-        If a model or a context is not in the study, or fewer than two contexts have two answers.
+    One row a player: half of the people (``half_of_people``) first, then every model. Its ``tables`` have one row a
+    context (:func:`shannon_game.estimators.cloze.cloze_items`) and, where the study names them, one row a
+    participant (:func:`shannon_game.estimators.cloze.cloze_participants`). With ``models`` a row a live model, by
+    its exact probabilities; with ``n`` a row a model and number of its samples; with ``item`` a row a word of these
+    contexts.
 
     Examples
     --------
@@ -168,11 +155,9 @@ def players_tvd(
     """Distances of half of the people and of every model to people, and why a model that has too few is left out."""
     usable = int((words.answers().totals > 1).sum())
     if usable < 2:
-        raise InputError(
-            f"has {usable} contexts with two answers or more once blank answers and junk are out; distances between "
-            "people need at least 2",
-            source=f"cloze study {study.attrs.get('name')!r}",
-        )
+        problem = f"has {usable} contexts with two answers or more once blank answers and junk are out"
+        source = f"cloze study {study.attrs.get('name')!r}"
+        raise InputError(f"{problem}; distances between people need at least 2", source=source)
     sizes = {"n_splits": settings.n_splits, "n_bins": settings.n_bins}
     found = [oracle_tvd(study, words, rng=rng_for(settings.seed, "oracles"), **sizes)]
     refused = []
@@ -226,23 +211,14 @@ def tvd_dataset(study: xr.Dataset, players: list[PlayerTvd]) -> xr.Dataset:
                     of_bins[row, column] = getattr(one, name)
     units = {"entropy": "nats", "divergence": "nats"}
     by_bin = ("player", "gold", "bin")
-    return xr.Dataset(
-        {
-            **{
-                _DISTANCES[name]: (("player", "item"), values, {"units": units.get(name, "1")})
-                for name, values in distances.items()
-            },
-            **{name: (by_bin, values) for name, values in bins.items()},
-            "n_in_bin": (by_bin, count),
-            "word_num": ("item", study["word_num"].to_numpy()),
-        },
-        coords={
-            "player": [player.player for player in players],
-            "gold": list(GOLD),
-            "item": item_labels(study),
-            "text_id": ("item", study["text_id"].to_numpy().astype(str)),
-        },
-    )
+    by_item = {
+        _DISTANCES[name]: (("player", "item"), values, {"units": units.get(name, "1")})
+        for name, values in distances.items()
+    }
+    coords = {"player": [player.player for player in players], "gold": list(GOLD), "item": item_labels(study)}
+    found = xr.Dataset(by_item, coords | {"text_id": ("item", study["text_id"].to_numpy().astype(str))})
+    found = found.assign({name: (by_bin, values) for name, values in bins.items()})
+    return found.assign(n_in_bin=(by_bin, count), word_num=("item", study["word_num"].to_numpy()))
 
 
 def _summary(table: pd.DataFrame, players: list[PlayerTvd]) -> str:

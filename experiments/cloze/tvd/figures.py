@@ -9,15 +9,13 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
+from shannon_game.estimators.arrays import FloatArray
 from shannon_game.experiments.cloze.figures import colours, kernel_density, label
 from shannon_game.experiments.harness.figures import new_figure
 from shannon_game.experiments.harness.marks import named, titled
 from shannon_game.experiments.harness.plots import diagonal, styled, without_y
 from shannon_game.inference.progress import counted
-
-Floats = NDArray[np.float64]
 
 _GRID = np.linspace(0, 1, 201)
 _GOLD_NAMES = {"corpus": "word of the text", "human": "people's majority", "oracle1": "majority of one half"}
@@ -30,7 +28,7 @@ def tvd_figure(dataset: xr.Dataset, title: str = "Distance to people") -> Figure
     shown = _known(dataset, dataset["tvd_to_oracle"].transpose("player", ...).to_numpy())
     said = {name: f"mean {own.mean():.2f}, {counted(len(own), 'context')}" for name, own in shown.items()}
 
-    def density(axes: Axes, own: Floats, colour: str) -> None:
+    def density(axes: Axes, own: FloatArray, colour: str) -> None:
         height = kernel_density(own, _GRID)
         axes.fill_between(_GRID, height, color=colour, alpha=0.3, linewidth=0)
         axes.plot(_GRID, height, color=colour)
@@ -48,7 +46,7 @@ def differences_figure(dataset: xr.Dataset, title: str = "") -> Figure | None:
         return None
     said = {name: f"mean {own.mean():+.2f}, farther in {(own > 0).mean():.0%}" for name, own in shown.items()}
 
-    def histogram(axes: Axes, own: Floats, colour: str) -> None:
+    def histogram(axes: Axes, own: FloatArray, colour: str) -> None:
         axes.hist(own, bins=np.linspace(-1, 1, 81).tolist(), color=colour, alpha=0.6)
         axes.axvline(0, color="0.3", linewidth=0.8)
 
@@ -59,7 +57,7 @@ def differences_figure(dataset: xr.Dataset, title: str = "") -> Figure | None:
     return figure
 
 
-def _known(dataset: xr.Dataset, rows: Floats) -> dict[str, Floats]:
+def _known(dataset: xr.Dataset, rows: FloatArray) -> dict[str, FloatArray]:
     """Known values of each player that has two or more."""
     values = zip(map(str, dataset["player"].to_numpy()), rows, strict=True)
     known = {name: own[~np.isnan(own)] for name, own in values}
@@ -69,8 +67,8 @@ def _known(dataset: xr.Dataset, rows: Floats) -> dict[str, Floats]:
 @styled
 def _player_panels(
     dataset: xr.Dataset,
-    shown: Mapping[str, Floats],
-    draw: Callable[[Axes, Floats, str], None],
+    shown: Mapping[str, FloatArray],
+    draw: Callable[[Axes, FloatArray, str], None],
     said: Mapping[str, str],
     *,
     low: float,

@@ -10,13 +10,12 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
+from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.cloze import StudyWords, WordCounts, energy_distance, random_split_halves
 from shannon_game.estimators.cloze.study import context_labels
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.cloze.settings import ORACLE, cluster_se, groups_of, shared_contexts
 from shannon_game.experiments.harness.settings import rng_for
-
-Floats = NDArray[np.float64]
 
 _LITTLE = 0.9
 
@@ -61,10 +60,10 @@ def _part(answers: WordCounts, count: NDArray[np.int64]) -> WordCounts:
     return WordCounts(answers.context[keep], answers.word[keep], count[keep], answers.n_contexts)
 
 
-def read_vectors(path: Path | str, words: list[str]) -> Floats:
+def read_vectors(path: Path | str, words: list[str]) -> FloatArray:
     """Vectors of some words from a text file; NaN where the file has none."""
     wanted = {word: at for at, word in enumerate(words)}
-    found: dict[int, Floats] = {}
+    found: dict[int, FloatArray] = {}
     size = 0
     try:
         with Path(path).open(encoding="utf-8", errors="replace") as lines:

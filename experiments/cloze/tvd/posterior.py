@@ -111,16 +111,12 @@ def bayesian_tvd(study: xr.Dataset, settings: TvdSettings, players: list[PlayerT
         fit = fits.fit(*pair, f"bayes fit {player.player}")
         posterior, found = fit.posterior, fit.convergence
         expected = posterior.expected()
+        row: dict[str, Any] = {"n_contexts_bayes": len(items), "tvd_same_contexts": float(player.raw[chosen].mean())}
+        row |= {"tvd_bayes": float(expected.mean()), "tvd_bayes_lower": float(np.quantile(expected, tail))}
         lower, upper = posterior.interval(1 - 2 * tail)
-        columns[player.player] = {
-            "n_contexts_bayes": len(items),
-            "tvd_same_contexts": float(player.raw[chosen].mean()),
-            "tvd_bayes": float(expected.mean()),
-            "tvd_bayes_lower": float(np.quantile(expected, tail)),
-            "tvd_bayes_upper": float(np.quantile(expected, 1 - tail)),
-            "tvd_bayes_context_width": float((upper - lower).mean()),
-            **convergence_columns(found),
-        }
+        row |= {"tvd_bayes_upper": float(np.quantile(expected, 1 - tail))}
+        row |= {"tvd_bayes_context_width": float((upper - lower).mean())}
+        columns[player.player] = row | convergence_columns(found)
         if fit.whole is not None:
             posteriors[player.player] = with_labels(fit.whole, "context", item_labels(study)[items])
         verdicts[f"Bayesian TVD of {label(player.player)}"] = found

@@ -9,28 +9,27 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from shannon_game.estimators.cloze.calibration_error import CalibrationError, expected_calibration_error, share_correct
-from shannon_game.estimators.cloze.classwise_error import classwise_calibration_error
-from shannon_game.estimators.cloze.distances import jensen_shannon_nats
-from shannon_game.estimators.cloze.distributions import (
+from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.cloze import (
+    CalibrationError,
     Distributions,
-    WordCounts,
-    entropy_nats,
-    relative_frequencies,
-    top_words,
-)
-from shannon_game.estimators.cloze.split_halves import (
     SplitHalves,
+    StudyWords,
+    WordCounts,
+    classwise_calibration_error,
+    entropy_nats,
+    expected_calibration_error,
+    jensen_shannon_nats,
     random_split_halves,
-    split_half_top_words,
+    relative_frequencies,
+    share_correct,
+    top_words,
     tvd_between_split_halves,
     tvd_to_split_halves,
+    tvd_with_baseline,
 )
-from shannon_game.estimators.cloze.study_words import StudyWords
-from shannon_game.estimators.cloze.tvd_bias import tvd_with_baseline
+from shannon_game.estimators.cloze.split_halves import split_half_top_words
 from shannon_game.experiments.cloze.settings import ORACLE, cluster_se, groups_of, known_mean, shared_contexts
-
-Floats = NDArray[np.float64]
 
 GOLD = ("corpus", "human", "oracle1")
 """Gold labels of table 1: the word of the text, people's majority, the majority of half of the people."""
@@ -44,13 +43,13 @@ class PlayerTvd:
     items: NDArray[np.intp]
     groups: NDArray[Any]
     human: WordCounts
-    raw: Floats
-    baseline: Floats
-    corrected: Floats
-    to_oracle: Floats
-    between: Floats
-    entropy: Floats
-    divergence: Floats
+    raw: FloatArray
+    baseline: FloatArray
+    corrected: FloatArray
+    to_oracle: FloatArray
+    between: FloatArray
+    entropy: FloatArray
+    divergence: FloatArray
     calibration: dict[tuple[str, str], CalibrationError]
     oracle_ece: dict[str, float]
     samples: dict[str, float]
@@ -58,12 +57,12 @@ class PlayerTvd:
     classwise: float
 
     @property
-    def between_oracles(self) -> Floats:
+    def between_oracles(self) -> FloatArray:
         """Mean TVD over the splits of oracle 2 to oracle 1, shape (context,)."""
         return np.asarray(self.between.mean(axis=0))
 
     @property
-    def split_means(self) -> Floats:
+    def split_means(self) -> FloatArray:
         """Mean over contexts of the TVD between oracles, shape (split,)."""
         return np.asarray(self.between.mean(axis=1))
 
@@ -100,41 +99,17 @@ def model_tvd(
 ) -> PlayerTvd:
     """Distances of a model to people, over the contexts where both have words."""
     model = words.models[name]
-    answers = words.answers()
     have = shared_contexts(words, name)
     items = model.item[have]
-    counts, human = model.counts.take(have), answers.take(items)
-    cpd = relative_frequencies(counts)
-    against = tvd_with_baseline(counts, human)
+    counts, human = model.counts.take(have), words.answers().take(items)
     splits = random_split_halves(human, n_splits=n_splits, rng=rng)
-    between = tvd_between_split_halves(splits)
-    to_oracle = tvd_to_split_halves(cpd, splits).mean(axis=0)
-    divergence = jensen_shannon_nats(cpd, relative_frequencies(human))
-    calibration, oracle_ece = _calibration(words, counts, human, items, splits=splits, n_bins=n_bins)
-    extra = {
+    n_missing, n = model.missing, model.n_samples
+    samples = {
         "n_samples": float(counts.totals.mean()),
-        "share_failed": model.missing.get("failed", 0) / model.n_samples
-        + model.missing.get("blank", 0) / model.n_samples,
-        "share_dropped": sum(model.missing.values()) / model.n_samples,
+        "share_failed": n_missing.get("failed", 0) / n + n_missing.get("blank", 0) / n,
+        "share_dropped": sum(n_missing.values()) / n,
     }
-    return PlayerTvd(
-        name,
-        items,
-        groups_of(study, items),
-        human=human,
-        raw=against.raw,
-        baseline=against.baseline,
-        corrected=against.corrected,
-        to_oracle=to_oracle,
-        between=between,
-        entropy=entropy_nats(cpd),
-        divergence=divergence,
-        calibration=calibration,
-        oracle_ece=oracle_ece,
-        samples=extra,
-        n_bins=n_bins,
-        classwise=_classwise(cpd, words.target[items], n_bins),
-    )
+    return _player(study, words, name, items, [(counts, human)], splits=splits, n_bins=n_bins, samples=samples)
 
 
 def oracle_tvd(
@@ -143,31 +118,45 @@ def oracle_tvd(
     """Half of the people (oracle 2) as a player, against the other half (oracle 1)."""
     answers = words.answers()
     items = np.flatnonzero(answers.totals > 1)
-    human = answers.take(items)
-    splits = random_split_halves(human, n_splits=n_splits, rng=rng)
-    between = tvd_between_split_halves(splits)
-    parts = [(part_counts(splits, at, "second"), part_counts(splits, at, "first")) for at in range(n_splits)]
+    splits = random_split_halves(answers.take(items), n_splits=n_splits, rng=rng)
     # of every split: where the number of answers is odd, each leaves out another one
-    against = [tvd_with_baseline(*pair) for pair in parts]
-    cpds = [(relative_frequencies(one), relative_frequencies(other)) for one, other in parts]
-    raw, second = between.mean(axis=0), parts[0][0]
-    calibration, oracle_ece = _calibration(words, second, human, items, splits=splits, n_bins=n_bins, own=True)
-    extra = {"n_samples": float(second.totals.mean()), "share_failed": 0.0, "share_dropped": 0.0}
+    pairs = [(part_counts(splits, at, "second"), part_counts(splits, at, "first")) for at in range(n_splits)]
+    samples = {"n_samples": float(pairs[0][0].totals.mean()), "share_failed": 0.0, "share_dropped": 0.0}
+    return _player(study, words, ORACLE, items, pairs, splits=splits, n_bins=n_bins, samples=samples)
+
+
+def _player(
+    study: xr.Dataset,
+    words: StudyWords,
+    name: str,
+    items: NDArray[np.intp],
+    pairs: list[tuple[WordCounts, WordCounts]],
+    *,
+    splits: SplitHalves,
+    n_bins: int,
+    samples: dict[str, float],
+) -> PlayerTvd:
+    """Means over pairs of samples, the player's and other people's; a model has one pair, oracle 2 one a split."""
+    own, human, is_oracle = pairs[0][0], splits.counts, name == ORACLE
+    between, against = tvd_between_split_halves(splits), [tvd_with_baseline(*pair) for pair in pairs]
+    cpds = [(relative_frequencies(one), relative_frequencies(other)) for one, other in pairs]
+    to_oracle = between if is_oracle else tvd_to_split_halves(cpds[0][0], splits)
+    calibration, oracle_ece = _calibration(words, own, human, items, splits=splits, n_bins=n_bins, own=is_oracle)
     return PlayerTvd(
-        ORACLE,
+        name,
         items,
         groups_of(study, items),
         human=human,
-        raw=raw,
+        raw=between.mean(axis=0) if is_oracle else against[0].raw,
         baseline=np.mean([one.baseline for one in against], axis=0),
         corrected=np.mean([one.corrected for one in against], axis=0),
-        to_oracle=raw,
+        to_oracle=to_oracle.mean(axis=0),
         between=between,
         entropy=np.mean([entropy_nats(one) for one, _ in cpds], axis=0),
         divergence=np.mean([jensen_shannon_nats(one, other) for one, other in cpds], axis=0),
         calibration=calibration,
         oracle_ece=oracle_ece,
-        samples=extra,
+        samples=samples,
         n_bins=n_bins,
         classwise=_classwise(cpds[0][0], words.target[items], n_bins),
     )

@@ -12,6 +12,7 @@ import xarray as xr
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.cloze import (
     WordCounts,
     count_words,
@@ -37,8 +38,6 @@ from shannon_game.experiments.harness.plots import styled
 from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.experiments.harness.settings import rng_for, rows_of
 
-Floats = NDArray[np.float64]
-
 _ON_SCREEN = ("model", "n_samples", "tvd_error", "error_lower", "error_upper", "tvd", "tvd_all", "tvd_corrected")
 
 
@@ -47,8 +46,8 @@ class SizeDistances:
     """TVDs to half of the people by context, with all of a model's samples (0 in `corrected`) and with some."""
 
     items: NDArray[np.intp]
-    everything: Floats
-    by_size: dict[int, Floats]
+    everything: FloatArray
+    by_size: dict[int, FloatArray]
     totals: NDArray[np.int64]
     corrected: dict[int, float] = field(default_factory=dict)
 
@@ -66,23 +65,13 @@ def size_result(study: xr.Dataset, found: dict[str, SizeDistances], tail: float)
         groups = groups_of(study, one.items)
         for n, distances in one.by_size.items():
             errors[name, n] = difference = distances - one.everything
-            rows.append(
-                {
-                    "model": name,
-                    "n_samples": n,
-                    "n_samples_all": int(np.median(one.totals)),
-                    "n_contexts": len(difference),
-                    "tvd": float(distances.mean()),
-                    "tvd_all": float(one.everything.mean()),
-                    "tvd_error": float(difference.mean()),
-                    "se_error": cluster_se(difference, groups),
-                    "error_lower": float(np.quantile(difference, tail)),
-                    "error_upper": float(np.quantile(difference, 1 - tail)),
-                    "mean_squared_error": float((difference**2).mean()),
-                    "tvd_corrected": one.corrected.get(n, np.nan),
-                    "tvd_corrected_all": one.corrected.get(0, np.nan),
-                }
-            )
+            lower, upper = np.quantile(difference, [tail, 1 - tail])
+            row = {"model": name, "n_samples": n, "n_samples_all": int(np.median(one.totals))}
+            row |= {"n_contexts": len(difference), "tvd": distances.mean(), "tvd_all": one.everything.mean()}
+            row |= {"tvd_error": difference.mean(), "se_error": cluster_se(difference, groups)}
+            row |= {"error_lower": lower, "error_upper": upper, "mean_squared_error": (difference**2).mean()}
+            row |= {"tvd_corrected": one.corrected.get(n, np.nan), "tvd_corrected_all": one.corrected.get(0, np.nan)}
+            rows.append(row)
     table = pd.DataFrame(rows)
     sizes = sorted(set(table["n_samples"]))
     error = np.full((len(found), len(sizes), max(map(len, errors.values()))), np.nan)
@@ -114,11 +103,9 @@ def large_enough(study: xr.Dataset, settings: TvdSettings, sizes: Sequence[int])
     names = study["model"].to_numpy().tolist()
     enough = [name for name in models if np.median(samples[entry_model == names.index(name)]) >= 2 * max(sizes)]
     if not enough or (settings.players is not None and len(enough) < len(models)):
-        raise InputError(
-            f"is {sorted(sizes)}, but a model needs at least twice the largest number of samples a context to compare "
-            f"with; those of {', '.join(name for name in models if name not in enough)} have fewer",
-            field="n",
-        )
+        problem = "but a model needs at least twice the largest number of samples per context to compare with"
+        fewer = ", ".join(name for name in models if name not in enough)
+        raise InputError(f"is {sorted(sizes)}, {problem}; those of {fewer} have fewer", field="n")
     return enough
 
 

@@ -28,10 +28,6 @@ class TvdSettings(OracleSettings, LiveWordSettings, PosteriorSettings):
     models: LiveModels = Field(default_factory=dict)
     """Take the exact probabilities of these live models instead of stored words; on the command line model=[smollm2]
     (extra lm)."""
-    n_sampled: Count | None = None
-    """Of live models: contexts at random where the distance is estimated from whole-word samples too; null: none."""
-    n_samples: Count = 1000
-    """Whole-word samples in each of those."""
     items_per_batch: Count = 32
     """Most items of a batch: what a killed run loses."""
     n: Counts | None = None

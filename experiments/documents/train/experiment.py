@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -65,21 +66,8 @@ _TRAIN, _HELD_OUT = "train", "held out"
 def train(study: xr.Dataset, settings: TrainSettings) -> ExperimentResult:
     """Train a small decoder on documents, and score it on those that were held out.
 
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A documents study.
-
-    Returns
-    -------
-    ExperimentResult
-        A row a split. Its ``tables`` have the loss curves (``curves``) and the overlap of every held-out document with
-        those of training (``overlap``); its ``files`` the model, which ``source=folder`` loads.
-
-    Raises
-    ------
-    InputError
-        If a split is missing or too short, or a setting does not fit.
+    A row a split. Its ``tables`` have the loss curves (``curves``) and the overlap of every held-out document with
+    those of training (``overlap``); its ``files`` the model, which ``source=folder`` loads.
 
     Examples
     --------
@@ -108,20 +96,10 @@ def train(study: xr.Dataset, settings: TrainSettings) -> ExperimentResult:
         held_out=held_out_blocks,
         what=f"training {settings.name}",
     )
-    model = ModelSettings(
-        name=settings.name,
-        source="folder",
-        path=str(trained.folder),
-        bos=separator_of(tokenizer),
-        device=settings.device,
-    )
-    scored = corpus(
-        _scored(study, split, settings),
-        models={settings.name: model},
-        store=settings.store,
-        window=settings.shape.context_tokens,
-        seed=settings.seed,
-    )
+    how: dict[str, Any] = {"bos": separator_of(tokenizer), "device": settings.device}
+    model = ModelSettings(name=settings.name, source="folder", path=str(trained.folder), **how)
+    kept: dict[str, Any] = {"store": settings.store, "window": settings.shape.context_tokens, "seed": settings.seed}
+    scored = corpus(_scored(study, split, settings), models={settings.name: model}, **kept)
     overlap = _overlap(study, split, training, settings)
     table = _table(scored.table, overlap, trained, settings, blocks)
     curves = curve_table({settings.name: trained})
@@ -129,7 +107,7 @@ def train(study: xr.Dataset, settings: TrainSettings) -> ExperimentResult:
         table=table,
         dataset=scored.dataset,
         tables={"curves": curves, "overlap": overlap, **scored.tables},
-        files={"model": _copied(trained.folder)},
+        files={"model": partial(shutil.copytree, trained.folder)},
         figures={"loss_curves": loss_curves_figure(curves, "token"), **scored.figures},
         text=_summary(table, trained, settings, len(blocks)),
         warnings=_warnings(table, settings),
@@ -152,10 +130,8 @@ def _splits(study: xr.Dataset, settings: TrainSettings) -> NDArray[np.object_]:
     n_there = len(found)
     n_held_out = round(settings.held_out * n_there)
     if not 0 < n_held_out < n_there:
-        raise InputError(
-            f"is {settings.held_out}, which of {n_there} documents makes {n_held_out}; both parts need one",
-            field="held_out",
-        )
+        problem = f"is {settings.held_out}, which of {n_there} documents makes {n_held_out}; both parts need one"
+        raise InputError(problem, field="held_out")
     split = np.full(n_there, _TRAIN, dtype=object)
     split[rng_for(settings.seed, "held out").permutation(n_there)[:n_held_out]] = _HELD_OUT
     return split
@@ -194,15 +170,8 @@ def _overlap(
 ) -> pd.DataFrame:
     held_out = np.flatnonzero(split != _TRAIN)
     found = ngram_overlap(study["text"].to_numpy()[held_out].tolist(), training, n=settings.ngram)
-    return pd.DataFrame(
-        {
-            "document": study["document"].to_numpy()[held_out],
-            "split": split[held_out],
-            "n_ngrams": found.n_ngrams,
-            "n_shared": found.n_shared,
-            "ngram_overlap": found.share,
-        }
-    )
+    counts = {"n_ngrams": found.n_ngrams, "n_shared": found.n_shared, "ngram_overlap": found.share}
+    return pd.DataFrame({"document": study["document"].to_numpy()[held_out], "split": split[held_out], **counts})
 
 
 def _table(
@@ -232,10 +201,6 @@ def _n_parameters(folder: Path) -> int:
         return sum(int(np.prod(weights.get_slice(name).get_shape())) for name in weights.keys())  # noqa: SIM118
 
 
-def _copied(source: Path) -> Any:
-    return lambda target: shutil.copytree(source, target)
-
-
 def _summary(table: pd.DataFrame, trained: TrainedModel, settings: TrainSettings, n_blocks: int) -> str:
     first = table.iloc[0]
     rows = "; ".join(
@@ -244,10 +209,10 @@ def _summary(table: pd.DataFrame, trained: TrainedModel, settings: TrainSettings
     )
     shape = settings.shape
     return (
-        f"A decoder of {shape.n_layers} blocks and width {shape.width}, {first['n_parameters']:,} parameters, was "
-        f"trained for {trained.n_steps:,} steps ({trained.n_steps_now:,} of them in this run) on {n_blocks:,} blocks "
-        f"of {shape.context_tokens} tokens, {first['n_epochs']:.2f} epochs, in {trained.precision} on "
-        f"{trained.device}. Loss: {rows}.\n\n`model/` plays wherever a language model does: "
+        f"**Loss: {rows}.** A decoder of {shape.n_layers} blocks and width {shape.width}, {first['n_parameters']:,} "
+        f"parameters, was trained for {trained.n_steps:,} steps ({trained.n_steps_now:,} of them in this run) on "
+        f"{n_blocks:,} blocks of {shape.context_tokens} tokens, {first['n_epochs']:.2f} epochs, in {trained.precision} "
+        f"on {trained.device}.\n\n`model/` plays wherever a language model does: "
         "`model=[local] models.local.path=FOLDER/model`."
     )
 

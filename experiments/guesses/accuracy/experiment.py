@@ -21,11 +21,7 @@ from shannon_game.estimators.guesses import (
     practice_curve,
 )
 from shannon_game.estimators.layout import response_positions
-from shannon_game.experiments.guesses.accuracy.figures import (
-    accuracy_figure,
-    participants_figure,
-    practice_figure,
-)
+from shannon_game.experiments.guesses.accuracy.figures import accuracy_figure, participants_figure, practice_figure
 from shannon_game.experiments.guesses.accuracy.live import with_live_models
 from shannon_game.experiments.guesses.accuracy.people import people_table
 from shannon_game.experiments.guesses.accuracy.players import LanguageModel, chosen_models, language_models
@@ -38,8 +34,6 @@ from shannon_game.experiments.harness.tables import short_names, table_variables
 
 if TYPE_CHECKING:
     from shannon_game.experiments.guesses.accuracy.posterior import Posterior
-
-FloatArray = NDArray[np.float64]
 
 ACCURACY_COLUMNS = (
     *("kind", "name", "label", "tokens", "source", "n_guesses", "n_participants", "n_documents"),
@@ -77,11 +71,8 @@ class _Guesses:
 def accuracy(study: xr.Dataset, settings: AccuracySettings) -> ExperimentResult:
     """Accuracies with intervals, language models beside them, and the posterior of what people differ by.
 
-    Returns
-    -------
-    ExperimentResult
-        :data:`ACCURACY_COLUMNS`: figures 1 and 2 of the paper, and section 3. Its ``tables`` have one row an item
-        (:func:`shannon_game.estimators.guesses.guess_items`), and single numbers about people (:func:`people_table`).
+    :data:`ACCURACY_COLUMNS`: figures 1 and 2 of the paper, and section 3. Its ``tables`` have one row an item
+    (:func:`shannon_game.estimators.guesses.guess_items`), and single numbers about people (:func:`people_table`).
 
     Examples
     --------
@@ -95,7 +86,7 @@ def accuracy(study: xr.Dataset, settings: AccuracySettings) -> ExperimentResult:
     chosen_models(settings.players, study)
     study, played = with_live_models(settings, study)
     guesses = _columns(study)
-    models = _language_models(settings, study, guesses)
+    models = {kind: language_models(study, settings, kind, mask) for kind, mask in guesses.of.items()}
     curve = _practice(settings, guesses)
     found = None
     if settings.posterior:
@@ -132,13 +123,9 @@ def _columns(study: xr.Dataset) -> _Guesses:
     word = study["word_token"].to_numpy()[item]
     everything = np.ones(item.size, dtype=bool)
     of = {"word": word} if word.all() else {"visible": everything, **({"word": word} if word.any() else {})}
-    return _Guesses(
-        correct=study["correct"].to_numpy(),
-        participant=study["participant"].to_numpy().astype(str),
-        document=study["item_document"].to_numpy()[item].astype(str),
-        n_before=study["n_before"].to_numpy(),
-        of=of,
-    )
+    participant, document = study["participant"].to_numpy(), study["item_document"].to_numpy()[item]
+    correct, n_before = study["correct"].to_numpy(), study["n_before"].to_numpy()
+    return _Guesses(correct, participant.astype(str), document.astype(str), n_before, of)
 
 
 def _posterior_tokens(settings: AccuracySettings, guesses: _Guesses) -> str:
@@ -150,30 +137,10 @@ def _posterior_tokens(settings: AccuracySettings, guesses: _Guesses) -> str:
     return "word"
 
 
-def _language_models(
-    settings: AccuracySettings, study: xr.Dataset, guesses: _Guesses
-) -> dict[str, list[LanguageModel]]:
-    names = chosen_models(settings.players, study)
-    return {
-        kind: language_models(
-            study,
-            names,
-            tokens=kind,
-            responses=mask,
-            probability=settings.interval,
-            n_draws=settings.n_replicates,
-            rng=rng_for(settings.seed, f"language models {kind}"),
-        )
-        for kind, mask in guesses.of.items()
-    }
-
-
 def _practice(settings: AccuracySettings, guesses: _Guesses) -> PracticeCurve:
     mask = guesses.of[_posterior_tokens(settings, guesses)]
     return practice_curve(
-        guesses.correct[mask],
-        guesses.participant[mask],
-        guesses.n_before[mask],
+        *(column[mask] for column in (guesses.correct, guesses.participant, guesses.n_before)),
         starts=list(settings.practice_starts),
         rng=rng_for(settings.seed, "practice"),
         n_replicates=settings.n_replicates,
@@ -194,13 +161,13 @@ def _table(
     if fit is not None:
         rows += fit.rows
     for kind, mask in guesses.of.items():
+        beats = fit.beats if fit is not None and kind == fit.tokens else {}
         for one in models[kind]:
             row: dict[str, Any] = {"kind": "model", "name": one.model, "tokens": kind, "source": one.source}
             row |= {"n_guesses": one.n_guesses or np.nan, "accuracy": one.accuracy}
             row |= {"lower": one.lower, "upper": one.upper}
-            beats = fit is not None and kind == fit.tokens and one.draws is not None
-            row["p_beats_every_participant"] = fit.beats[one.model] if fit is not None and beats else np.nan
-            rows.append(row)
+            beaten = np.nan if one.draws is None else beats.get(one.model, np.nan)
+            rows.append(row | {"p_beats_every_participant": beaten})
         rows += _participants(settings, guesses, kind, mask, fit)
     # nothing was sampled, nothing converged
     verdict = dict.fromkeys(CONVERGENCE_COLUMNS, np.nan) if fit is None else convergence_columns(fit.convergence)
@@ -220,16 +187,12 @@ def _pooled(
         if not taken.any():
             continue
         found = pooled_accuracy(
-            guesses.correct[taken],
-            guesses.participant[taken],
-            guesses.document[taken],
+            *(column[taken] for column in (guesses.correct, guesses.participant, guesses.document)),
             rng=rng_for(settings.seed, f"pooled {kind} {name}"),
             n_replicates=settings.n_replicates,
             probability=settings.interval,
         )
-        row: dict[str, Any] = {"kind": "pooled", "name": name, "tokens": kind, "n_guesses": found.n_guesses}
-        row |= {"n_participants": found.n_participants, "n_documents": found.n_documents, "accuracy": found.accuracy}
-        row |= {key: getattr(found, key) for key in ("lower", "upper", "wilson_lower", "wilson_upper")}
+        row: dict[str, Any] = {**vars(found), "kind": "pooled", "name": name, "tokens": kind}
         if kind == "visible" and study.attrs["name"] == "lm_game_top1" and study.attrs["tokens"] == "visible":
             row |= {f"published_{key}": value for key, value in PUBLISHED[name].items()}
         rows.append(row)
@@ -248,22 +211,14 @@ def _participants(
     own: dict[str, dict[str, float]] = fit.participants if fit is not None and fit.tokens == kind else {}
     documents = pd.DataFrame({"who": guesses.participant[mask], "where": guesses.document[mask]})
     n_documents = documents.groupby("who")["where"].nunique()
-    return [
-        {
-            "kind": "participant",
-            "name": name,
-            "label": labels[name],
-            "tokens": kind,
-            "n_guesses": int(found.n_guesses[at]),
-            "n_participants": 1,
-            "n_documents": int(n_documents[name]),
-            "accuracy": float(found.accuracy[at]),
-            **{f"{of}lower": float(found.lower[at]) for of in ("", "wilson_")},
-            **{f"{of}upper": float(found.upper[at]) for of in ("", "wilson_")},
-            **own.get(name, {}),
-        }
-        for at, name in enumerate(found.participant.tolist())
-    ]
+    rows = []
+    for at, name in enumerate(found.participant.tolist()):
+        row: dict[str, Any] = {"kind": "participant", "name": name, "label": labels[name], "tokens": kind}
+        row |= {"n_guesses": int(found.n_guesses[at]), "n_participants": 1, "n_documents": int(n_documents[name])}
+        ends = {"lower": float(found.lower[at]), "upper": float(found.upper[at])}
+        row |= {"accuracy": float(found.accuracy[at]), **ends, **{f"wilson_{end}": its for end, its in ends.items()}}
+        rows.append(row | own.get(name, {}))
+    return rows
 
 
 def _on_screen(table: pd.DataFrame) -> pd.DataFrame:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.guesses.study import guess_contexts, with_model_answers
 from shannon_game.experiments.guesses.accuracy.settings import AccuracySettings
-from shannon_game.experiments.harness.language_models import Work, open_work
+from shannon_game.experiments.harness.language_models import Work, batches_in_order, open_work
 from shannon_game.experiments.harness.settings import rng_for
 from shannon_game.experiments.harness.text_models import TextPlayer, ask_texts
 from shannon_game.inference.api.settings import ApiSettings
@@ -45,11 +45,8 @@ def with_live_models(settings: AccuracySettings, study: xr.Dataset) -> tuple[xr.
     from shannon_game.inference.lm.loading import load_language_model  # noqa: PLC0415 - the extra lm, which only a live model needs
 
     if "target_token" not in study:
-        raise InputError(
-            "is not in the study, so that no language model can play it; leave model=[] out",
-            source=f"guess study {study.attrs.get('name')!r}",
-            field="target_token",
-        )
+        problem = "is not in the study, so that no language model can play it; leave model=[] out"
+        raise InputError(problem, source=f"guess study {study.attrs.get('name')!r}", field="target_token")
     contexts = guess_contexts(study)
     items = _items(settings, study)
     targets = study["target_token"].to_numpy()
@@ -61,38 +58,32 @@ def with_live_models(settings: AccuracySettings, study: xr.Dataset) -> tuple[xr.
     items, asked = items[mine], [asked[i] for i in mine]
     played, said = study, []
     for name, chosen in settings.models.items():
+        hit, surprisal = np.full(study.sizes["item"], np.nan), None
         if isinstance(chosen, ApiSettings) or settings.answers == "text":
             model = None if isinstance(chosen, ApiSettings) else load_language_model(chosen)
             guesses = guess_in_text(TextPlayer(name, settings, settings.seed, work, model), asked)
-            hit = np.full(study.sizes["item"], np.nan)
             hit[items] = guesses.hit
-            played = with_model_answers(played, name, hit)
-            said.append(_said_in_text(name, guesses))
-            continue
-        answers = _play(work, load_language_model(chosen), asked)
-        hit = np.full(study.sizes["item"], np.nan)
-        surprisal = np.full(study.sizes["item"], np.nan)
-        hit[items], surprisal[items] = answers["hit"], answers["surprisal_nats"]
+            said.append(
+                f"**{name}** was asked in text at {len(items):,} positions, {np.mean(guesses.hit):.1%} of its answers "
+                f"are right; {guesses.n_no_token:,} are no token (none, or several words) and count as wrong."
+                f"{_cut(guesses.n_cut)} {guesses.said}".strip()
+            )
+        else:
+            answers = _play(work, load_language_model(chosen), asked)
+            surprisal = np.full(study.sizes["item"], np.nan)
+            hit[items], surprisal[items] = answers["hit"], answers["surprisal_nats"]
+            said.append(
+                f"**{name}** played {len(items):,} positions, {np.mean(answers['hit']):.1%} of them right; "
+                f"{np.mean(answers['n_tokens'] > 1):.1%} of the targets are several of its tokens, and "
+                f"{np.mean(answers['begins_alike']):.1%} of its guesses begin with the target."
+                f"{_cut(int(answers['is_cut'].sum()))}"
+            )
         played = with_model_answers(played, name, hit, target_surprisal_nats=surprisal)
-        line = (
-            f"**{name}** played {len(items):,} positions, {np.mean(answers['hit']):.1%} of them right; "
-            f"{np.mean(answers['n_tokens'] > 1):.1%} of the targets are several of its tokens, and "
-            f"{np.mean(answers['begins_alike']):.1%} of its guesses begin with the target."
-        )
-        if answers["is_cut"].any():
-            line += f" At {int(answers['is_cut'].sum()):,} it saw the end of a text that is longer than it takes."
-        said.append(line)
     return played, [*said, work.said()]
 
 
-def _said_in_text(name: str, guesses: TextGuesses) -> str:
-    line = (
-        f"**{name}** was asked in text at {len(guesses.hit):,} positions, {np.mean(guesses.hit):.1%} of its answers "
-        f"are right; {guesses.n_no_token:,} are no token (none, or several words) and count as wrong."
-    )
-    if guesses.n_cut:
-        line += f" At {guesses.n_cut:,} it saw the end of a text that is longer than it takes."
-    return f"{line} {guesses.said}".strip()
+def _cut(n: int) -> str:
+    return f" At {n:,} it saw the end of a text that is longer than it takes." if n else ""
 
 
 def _items(settings: AccuracySettings, study: xr.Dataset) -> NDArray[np.intp]:
@@ -119,20 +110,14 @@ def _play(work: Work, model: LanguageModel, asked: Sequence[tuple[str, str]]) ->
         arrays = {str(name): found[name].to_numpy() for name in found.data_vars}
         return arrays | {"is_cut": np.array([len(tokens) > longest for tokens in contexts])}
 
-    def by_text(batch: list[tuple[str, str]]) -> list[list[int]]:
-        # positions of one text stand next to each other and share its pass
-        return [
-            list(range(first, min(first + work.items_per_batch, len(batch))))
-            for first in range(0, len(batch), work.items_per_batch)
-        ]
-
     return work.compute(
         f"{model.name} plays",
         operation_key("play_top1", model=model.identity, parameters={"longest_context": longest}, compute=compute),
         asked,
         [result_key(context, target) for context, target in asked],
         compute,
-        batches=by_text,
+        # positions of one text stand next to each other and share its pass
+        batches=batches_in_order(work.items_per_batch),
         provenance=model_record(model),
     )
 

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.estimators.guesses import wilson_interval
+from shannon_game.experiments.guesses.accuracy.settings import AccuracySettings
+from shannon_game.experiments.harness.settings import rng_for
 from shannon_game.inference.guesses.accuracy import model_guesses, stored_accuracy_draws
 
 _LABELS = {
@@ -68,57 +70,36 @@ def chosen_models(players: Sequence[str] | None, study: xr.Dataset) -> list[str]
 
 
 def language_models(
-    study: xr.Dataset,
-    models: Sequence[str],
-    *,
-    tokens: str,
-    responses: NDArray[np.bool_],
-    probability: float,
-    n_draws: int,
-    rng: np.random.Generator,
+    study: xr.Dataset, settings: AccuracySettings, tokens: str, responses: NDArray[np.bool_]
 ) -> list[LanguageModel]:
-    """Accuracies of language models on one kind of tokens, the best first."""
-    found = [
-        *_played(study, models, tokens, responses, probability, n_draws, rng),
-        *_stored(study, models, tokens, probability, n_draws, rng),
-    ]
+    """Accuracies of the chosen language models on one kind of tokens, the best first."""
+    names, rng = chosen_models(settings.players, study), rng_for(settings.seed, f"language models {tokens}")
+    found = _played(study, names, settings, tokens, responses, rng) if "model_hit" in study else []
+    found += _stored(study, names, settings, tokens, rng) if "stored" in study.dims else []
     return sorted(found, key=lambda one: -one.accuracy)
 
 
 def _played(  # noqa: PLR0917
     study: xr.Dataset,
-    models: Sequence[str],
+    models: list[str],
+    settings: AccuracySettings,
     tokens: str,
     responses: NDArray[np.bool_],
-    probability: float,
-    n_draws: int,
     rng: np.random.Generator,
 ) -> list[LanguageModel]:
-    if "model_hit" not in study:
-        return []
     asked = np.isfinite(study["model_hit"].sel(item=study["response_item"]).to_numpy()) & responses
     found = []
     for name, some in zip(study["model"].to_numpy().tolist(), asked.any(axis=1), strict=True):
-        if name not in models or not some:
-            continue
-        its = model_guesses(study, name, n_draws=n_draws, rng=rng, responses=responses)
-        lower, upper = np.quantile(its.draws, [(1 - probability) / 2, (1 + probability) / 2])
-        found.append(
-            LanguageModel(name, tokens, "played", its.n_guesses, its.accuracy, float(lower), float(upper), its.draws)
-        )
+        if name in models and some:
+            its = model_guesses(study, name, n_draws=settings.n_replicates, rng=rng, responses=responses)
+            lower, upper = np.quantile(its.draws, [settings.tail, (1 + settings.interval) / 2]).tolist()
+            found.append(LanguageModel(name, tokens, "played", its.n_guesses, its.accuracy, lower, upper, its.draws))
     return found
 
 
-def _stored(  # noqa: PLR0917
-    study: xr.Dataset,
-    models: Sequence[str],
-    tokens: str,
-    probability: float,
-    n_draws: int,
-    rng: np.random.Generator,
+def _stored(
+    study: xr.Dataset, models: list[str], settings: AccuracySettings, tokens: str, rng: np.random.Generator
 ) -> list[LanguageModel]:
-    if "stored" not in study.dims:
-        return []
     columns = (study[f"stored_{name}"].to_numpy().tolist() for name in ("model", "tokens", "n", "accuracy", "source"))
     best: dict[str, tuple[int, float, str]] = {}
     for model, its_tokens, n, accuracy, source in zip(*columns, strict=True):
@@ -126,10 +107,9 @@ def _stored(  # noqa: PLR0917
             best[model] = (int(n), float(accuracy), str(source))
     found = []
     for model, (n, accuracy, source) in best.items():
-        if n == 0:
-            found.append(LanguageModel(model, tokens, source, 0, accuracy, np.nan, np.nan, None))
-            continue
-        lower, upper = wilson_interval(accuracy * n, n, probability=probability)
-        draws = stored_accuracy_draws(accuracy, n, n_draws=n_draws, rng=rng)
-        found.append(LanguageModel(model, tokens, source, n, accuracy, float(lower), float(upper), draws))
+        lower, upper, draws = np.nan, np.nan, None
+        if n:
+            lower, upper = map(float, wilson_interval(accuracy * n, n, probability=settings.interval))
+            draws = stored_accuracy_draws(accuracy, n, n_draws=settings.n_replicates, rng=rng)
+        found.append(LanguageModel(model, tokens, source, n, accuracy, lower, upper, draws))
     return found

@@ -7,22 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pymc as pm
 import xarray as xr
 from numpy.typing import NDArray
 
+from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.guesses import enough_answers
 from shannon_game.experiments.guesses.accuracy.players import LanguageModel
 from shannon_game.experiments.guesses.accuracy.settings import AccuracySettings
-from shannon_game.experiments.harness.bayes import (
-    KEPT,
-    fit_model,
-    interval_columns,
-    sampler_seed,
-    several_fits,
-    with_all_groups,
-)
+from shannon_game.experiments.harness.bayes import KEPT, fit_model, interval_columns, several_fits, with_all_groups
 from shannon_game.experiments.harness.settings import rng_for
 from shannon_game.inference.guesses.accuracy import (
     beats_every,
@@ -31,14 +24,11 @@ from shannon_game.inference.guesses.accuracy import (
     population_draws,
     practice_change,
     predicted_hits,
-    prior_hits,
 )
 from shannon_game.inference.posterior.arviz_adapter import InferenceData
 from shannon_game.inference.posterior.convergence import Convergence
 from shannon_game.models.guesses.accuracy import accuracy_model
 from shannon_game.models.guesses.accuracy_data import AccuracyData, accuracy_data
-
-FloatArray = NDArray[np.float64]
 
 CURVE_GUESSES = (0, *(int(n) for n in np.unique(np.round(np.geomspace(1, 5000, 40)))))
 """Numbers of earlier guesses at which the practice curve is computed."""
@@ -79,8 +69,7 @@ def fit_posterior(
     model = accuracy_model(data, settings.priors)
     with several_fits(1, settings.sampler):
         fit = fit_model(settings, model, "accuracy")
-    posterior = fit.posterior
-    tail = settings.tail
+    posterior, tail = fit.posterior, settings.tail
     own = participant_draws(posterior, data)
     best, p_best = best_participant(own, can)
     tokens = "word" if study["word_token"].sel(item=study["response_item"]).to_numpy()[responses].all() else "visible"
@@ -102,59 +91,39 @@ def fit_posterior(
             for at, name in enumerate(data.participant.tolist())
         },
         beats={one.model: beats_every(one.draws, best) for one in models if one.draws is not None},
-        dataset=_dataset(settings, model, posterior, data, can),
+        dataset=_dataset(settings, posterior, data, can),
     )
 
 
 def _rows(posterior: xr.Dataset, data: AccuracyData, best: FloatArray, tail: float) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = [
-        {"name": f"population mean {when}", **interval_columns("posterior", population_draws(posterior, data, n), tail)}
-        for n, when in ((0, "at the first guess"), (100, "after 100 guesses"), (1000, "after 1,000 guesses"))
-    ]
-    rows.append(
-        {"name": "change by 1,000 guesses", **interval_columns("posterior", practice_change(posterior, data), tail)}
-    )
-    rows.append({"name": "best participant", **interval_columns("posterior", best, tail)})
-    rows += [
-        {"name": f"{label} (log-odds)", **interval_columns("posterior", posterior[name].to_numpy(), tail)}
-        for name, label in _SPREADS.items()
-    ]
+    draws = {
+        "population mean at the first guess": population_draws(posterior, data, 0),
+        "population mean after 100 guesses": population_draws(posterior, data, 100),
+        "population mean after 1,000 guesses": population_draws(posterior, data, 1000),
+        "change by 1,000 guesses": practice_change(posterior, data),
+        "best participant": best,
+        **{f"{label} (log-odds)": posterior[name].to_numpy() for name, label in _SPREADS.items()},
+    }
     if "surprisal_slope" in posterior:
         label = f"change with each nat of {data.surprisal_model}'s surprisal (log-odds)"
-        rows.append({"name": label, **interval_columns("posterior", posterior["surprisal_slope"].to_numpy(), tail)})
-    return rows
+        draws[label] = posterior["surprisal_slope"].to_numpy()
+    return [{"name": name, **interval_columns("posterior", its, tail)} for name, its in draws.items()]
 
 
 def _dataset(
-    settings: AccuracySettings, model: pm.Model, posterior: xr.Dataset, data: AccuracyData, can: NDArray[np.bool_]
+    settings: AccuracySettings, posterior: xr.Dataset, data: AccuracyData, can: NDArray[np.bool_]
 ) -> xr.Dataset:
-    quantile = [settings.tail, 0.5, 1 - settings.tail]
-    n_draws = settings.n_predictive
-    predicted = predicted_hits(posterior, data, rng_for(settings.seed, "predicted hits"), n_draws=n_draws)
-    prior = prior_hits(model, n_draws=n_draws, seed=sampler_seed(settings.seed, "prior hits"))
-    guesses = np.array(CURVE_GUESSES)
-    curve = np.stack([population_draws(posterior, data, int(n)) for n in guesses], axis=1)
-    count = np.bincount(data.context, weights=data.n, minlength=data.band.size).astype(float)
+    quantile, rng = [settings.tail, 0.5, 1 - settings.tail], rng_for(settings.seed, "predicted hits")
+    predicted = predicted_hits(posterior, data, rng, n_draws=settings.n_predictive)
+    curve = np.stack([population_draws(posterior, data, n) for n in CURVE_GUESSES], axis=1)
     return xr.Dataset(
         {
             "population_curve": (("quantile", "guesses"), np.quantile(curve, quantile, axis=0)),
-            "band_n_guesses": ("band", count),
-            "band_accuracy": ("band", _shares(data.hits[None], data.context, count, data)[0]),
-            "band_predicted": (
-                ("quantile", "band"),
-                np.quantile(_shares(predicted, data.context, count, data), quantile, axis=0),
-            ),
             "check_observed": ("check", _checks(data.hits[None], data, can)[0]),
             "check_predicted": (("draw_predicted", "check"), _checks(predicted, data, can)),
-            "check_prior": (("draw_prior", "check"), _checks(prior, data, can)),
         },
-        coords={
-            "quantile": quantile,
-            "guesses": guesses,
-            "band": data.band.astype(object),
-            "check": np.array(CHECKS, dtype=object),
-        },
-        attrs={"n_repeats": data.n_repeats, "n_unscored": data.n_unscored, "n_rows": int(data.n.size)},
+        coords={"quantile": quantile, "guesses": np.array(CURVE_GUESSES), "check": np.array(CHECKS, dtype=object)},
+        attrs={"n_repeats": data.n_repeats, "n_unscored": data.n_unscored},
     )
 
 

@@ -11,6 +11,7 @@ import xarray as xr
 from numpy.typing import NDArray
 from pydantic import Field
 
+from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.documents.corpus import ClusteredMean, clustered_mean, unit_loss
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.perplexity import perplexity_of_loss
@@ -42,14 +43,6 @@ from shannon_game.inference.lm.windows import score_windows
 from shannon_game.inference.settings import Count, Counts, Positive
 from shannon_game.inference.store.keys import operation_key, result_key
 
-WINDOWS: Mapping[str, tuple[str, ...]] = {
-    "growing": ("growing",),
-    "sliding": ("sliding",),
-    "both": ("growing", "sliding"),
-}
-"""Values of ``window`` and the windows that they score."""
-
-FloatArray = NDArray[np.float64]
 _COUNTS, _CHARACTERS = "counts", "n_characters"
 
 
@@ -81,13 +74,11 @@ class ContextLengthSettings(Seeded, LiveSettings):
 def context_length(study: xr.Dataset, settings: ContextLengthSettings) -> ExperimentResult:
     """Score the same places of the texts after contexts of every length, with every model.
 
-    Returns
-    -------
-    ExperimentResult
-        A row a model, window and length.
+    A row a model, window and length.
     """
     lengths = sorted(set(settings.lengths))
-    top_k, temperatures, kinds = settings.top_k, settings.temperatures, WINDOWS[settings.window]
+    top_k, temperatures = settings.top_k, settings.temperatures
+    kinds = ("growing", "sliding") if settings.window == "both" else (settings.window,)
     if not settings.models:
         raise InputError("names no model; add model=smollm2", source="settings", field="model")
     work = open_work(settings)
@@ -106,27 +97,15 @@ def context_length(study: xr.Dataset, settings: ContextLengthSettings) -> Experi
         vocab_sizes[name] = model.vocab_size
         for length in lengths:
             for kind in kinds:
-                found = _score(
-                    work,
-                    model,
-                    places.windows(length, settings.n_tokens),
-                    length=length,
-                    kind=kind,
-                    top_k=top_k,
-                    temperatures=temperatures,
-                )
+                found = _score(work, model, places.windows(length, settings.n_tokens), length, kind, settings)
                 scored[name, kind, length] = _counted(found, places)
-    table = pd.DataFrame(
-        [
-            _row(name, kind, length, arrays, top_k=top_k, vocab_size=vocab_sizes[name])
-            for (name, kind, length), arrays in scored.items()
-        ]
-    )
+    keys = {key: dict(zip(("model", "window", "context_length"), key, strict=True)) for key in scored}
+    table = pd.DataFrame([keys[key] | _row(its, top_k, vocab_sizes[key[0]]) for key, its in scored.items()])
     tempered = pd.DataFrame(
         [
-            {"model": name, "window": kind, "context_length": length, **row}
-            for (name, kind, length), arrays in scored.items()
-            if length == lengths[-1]
+            keys[key] | row
+            for key, arrays in scored.items()
+            if key[-1] == lengths[-1]
             for row in _by_temperature(arrays, temperatures, top_k)
         ]
     )
@@ -146,11 +125,9 @@ def _drawn(settings: ContextLengthSettings, possible: ModelPlaces) -> ModelPlace
     n_possible, n_windows = len(possible.document), settings.n_windows
     if n_possible < n_windows:
         shared = " that all models share" if settings.places == "characters" else ""
-        raise InputError(
-            f"is {n_windows}, but the texts have {n_possible} places{shared} with {max(settings.lengths)} tokens "
-            f"before and {settings.n_tokens} after; use longer texts, shorter lengths or fewer windows",
-            field="n_windows",
-        )
+        there = f"{n_possible} places{shared} with {max(settings.lengths)} tokens before and {settings.n_tokens} after"
+        fix = "use longer texts, shorter lengths or fewer windows"
+        raise InputError(f"is {n_windows}, but the texts have {there}; {fix}", field="n_windows")
     drawn = rng_for(settings.seed, "places").choice(n_possible, size=n_windows, replace=False)
     return possible.take(sorted(drawn.tolist()))
 
@@ -172,27 +149,24 @@ def _counted(found: Mapping[str, NDArray[Any]], places: ModelPlaces) -> dict[str
     return counted
 
 
-def _score(
+def _score(  # noqa: PLR0917
     work: Work,
     model: LanguageModel,
     windows: Sequence[tuple[int, ...]],
-    *,
     length: int,
     kind: str,
-    top_k: int,
-    temperatures: Sequence[float],
+    settings: ContextLengthSettings,
 ) -> Mapping[str, NDArray[Any]]:
-    parameters = {"context_length": length, "window": kind, "top_k": top_k, "temperatures": list(temperatures)}
+    how: dict[str, Any] = {"context_length": length, "top_k": settings.top_k}
+    how |= {"temperatures": list(settings.temperatures), "sliding": kind == "sliding"}
 
     def compute(batch: list[tuple[int, ...]]) -> Mapping[str, NDArray[Any]]:
-        found = score_windows(
-            model, batch, context_length=length, sliding=kind == "sliding", top_k=top_k, temperatures=temperatures
-        )
+        found = score_windows(model, batch, **how)
         return {str(name): found[name].to_numpy() for name in found.data_vars}
 
     return work.compute(
         f"{model.name}, {kind}, {length} tokens",
-        operation_key("score_windows", model=model.identity, parameters=parameters, compute=compute),
+        operation_key("score_windows", model=model.identity, parameters=how, compute=compute),
         windows,
         [result_key(list(window)) for window in windows],
         compute,
@@ -210,29 +184,16 @@ def _scores(rank: FloatArray, k: int) -> dict[str, FloatArray]:
     }
 
 
-def _row(
-    name: str, kind: str, length: int, arrays: Mapping[str, NDArray[Any]], *, top_k: int, vocab_size: int
-) -> dict[str, Any]:
+def _row(arrays: Mapping[str, NDArray[Any]], top_k: int, vocab_size: int) -> dict[str, Any]:
     counts = arrays[_COUNTS]
     rank = arrays["rank"][counts].astype(float)
     window = np.nonzero(counts)[0]
-    loss = clustered_mean(-arrays["logprob"][counts].astype(float), window)
-    row: dict[str, Any] = {
-        "model": name,
-        "window": kind,
-        "context_length": length,
-        "n_windows": counts.shape[0],
-        "n_tokens": rank.size,
-    }
+    row: dict[str, Any] = {"n_windows": counts.shape[0], "n_tokens": rank.size}
     if _CHARACTERS in arrays:
         total = -np.where(counts, arrays["logprob"].astype(float), 0).sum(axis=1)
         character = unit_loss(total, arrays[_CHARACTERS])
-        row |= {
-            "n_characters": int(character.n_units),
-            "loss_nats_per_character": character.nats.mean,
-            "bits_per_character": character.bits.mean,
-            "bits_per_character_se": character.bits.se,
-        }
+        row |= {"n_characters": int(character.n_units), "loss_nats_per_character": character.nats.mean}
+        row |= {"bits_per_character": character.bits.mean, "bits_per_character_se": character.bits.se}
     # over a whole vocabulary a linear score says next to nothing: nearly every rank is near the first
     of_all = {f"top{k}_accuracy": top_k_accuracy(rank, k) for k in (1, top_k)} | _scores(rank, vocab_size)
     of_all.pop("average")
@@ -240,23 +201,19 @@ def _row(
     for score, values in (limited | of_all).items():
         found = clustered_mean(values, window)
         row |= {score: found.mean, f"{score}_se": found.se}
-    return row | _perplexities(arrays, loss, top_k)
+    loss = clustered_mean(-arrays["logprob"][counts].astype(float), window)
+    row |= {"loss_nats": loss.mean, "loss_se_nats": loss.se, **_perplexity(loss)}
+    listed = approximate_perplexity(
+        arrays["top_logprob"][counts].astype(float), np.arange(1, top_k + 1) == rank[:, None]
+    )
+    row |= {f"perplexity_top{top_k}": listed.perplexity, f"perplexity_top{top_k}_bound": listed.perplexity_bound}
+    return row | {"share_outside": listed.n_censored / listed.n_tokens}
 
 
-def _perplexities(arrays: Mapping[str, NDArray[Any]], loss: ClusteredMean, top_k: int) -> dict[str, float]:
-    counts = arrays[_COUNTS]
-    hit = np.arange(1, top_k + 1) == arrays["rank"][counts][:, None]
-    listed = approximate_perplexity(arrays["top_logprob"][counts].astype(float), hit)
-    return {
-        "loss_nats": loss.mean,
-        "loss_se_nats": loss.se,
-        "perplexity": perplexity_of_loss(loss.mean),
-        "perplexity_lower": perplexity_of_loss(loss.mean - 2 * loss.se),
-        "perplexity_upper": perplexity_of_loss(loss.mean + 2 * loss.se),
-        f"perplexity_top{top_k}": listed.perplexity,
-        f"perplexity_top{top_k}_bound": listed.perplexity_bound,
-        "share_outside": listed.n_censored / listed.n_tokens,
-    }
+def _perplexity(loss: ClusteredMean) -> dict[str, float]:
+    """Perplexity, and two standard errors of the loss either way."""
+    ends = {"": 0, "_lower": -2, "_upper": 2}
+    return {f"perplexity{end}": perplexity_of_loss(loss.mean + n * loss.se) for end, n in ends.items()}
 
 
 def _by_temperature(
@@ -270,16 +227,8 @@ def _by_temperature(
     rows = []
     for column, temperature in enumerate(temperatures):
         loss = clustered_mean(-arrays["tempered_logprob"][counts][:, column].astype(float), window)
-        rows.append(
-            {
-                "temperature": temperature,
-                "perplexity": perplexity_of_loss(loss.mean),
-                "perplexity_lower": perplexity_of_loss(loss.mean - 2 * loss.se),
-                "perplexity_upper": perplexity_of_loss(loss.mean + 2 * loss.se),
-                "average_score": score.mean,
-                "average_score_se": score.se,
-            }
-        )
+        row = {"temperature": temperature, **_perplexity(loss)}
+        rows.append({**row, "average_score": score.mean, "average_score_se": score.se})
     return rows
 
 
@@ -313,15 +262,11 @@ def _dataset(
             [[[scored[name, kind, length][variable] for length in lengths] for kind in kinds] for name in names]
         )
 
-    dataset = xr.Dataset(
-        {
-            "logprob": (dims, stack("logprob"), {"units": "nats"}),
-            "rank": (dims, stack("rank")),
-            "entropy_nats": (dims, stack("entropy_nats"), {"units": "nats"}),
-            "tempered_logprob": ((*dims, "temperature"), stack("tempered_logprob"), {"units": "nats"}),
-        },
-        coords={"model": names, "window_kind": kinds, "context_length": list(lengths)},
-    )
+    coords = {"model": names, "window_kind": kinds, "context_length": list(lengths)}
+    dataset = xr.Dataset({"rank": (dims, stack("rank"))}, coords)
+    for name in ("logprob", "entropy_nats"):
+        dataset[name] = dims, stack(name), {"units": "nats"}
+    dataset["tempered_logprob"] = (*dims, "temperature"), stack("tempered_logprob"), {"units": "nats"}
     if any(_CHARACTERS in arrays for arrays in scored.values()):
         dataset[_COUNTS] = dims, stack(_COUNTS)
     if len(tempered):
@@ -330,9 +275,7 @@ def _dataset(
 
 
 def _summary(
-    table: pd.DataFrame,
-    differences: Sequence[tuple[str, int, ClusteredMean, ClusteredMean]],
-    work: Work,
+    table: pd.DataFrame, differences: Sequence[tuple[str, int, ClusteredMean, ClusteredMean]], work: Work
 ) -> str:
     score = next(str(name) for name in table.columns if str(name).startswith("average_"))
     lines = []

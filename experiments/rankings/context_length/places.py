@@ -62,12 +62,10 @@ def places_of_all(
         for name, model in models.items():
             its = token_places(model, text, tokens[name][document])
             if its is None:
-                raise InputError(
-                    f"document {document} is changed by the tokenizer of {name}, so that its characters cannot be "
-                    "found in the tokens; leave the model out, or use experiment.places=tokens",
-                    source="study",
-                    field="places",
-                )
+                problem = f"document {document} is changed by the tokenizer of {name}"
+                why = "so that its characters cannot be found in the tokens"
+                fix = "leave the model out, or use experiment.places=tokens"
+                raise InputError(f"{problem}, {why}; {fix}", source="study", field="places")
             ends[name] = its
         shared = shared_places(text, list(ends.values()))
         after = 0

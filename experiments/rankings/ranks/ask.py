@@ -62,11 +62,9 @@ def _windows(settings: RanksSettings, study: xr.Dataset) -> list[Any]:
         for start in range(lengths[-1], len(its) - n_tokens + 1, n_tokens)
     ]
     if len(places) < n_windows:
-        raise InputError(
-            f"is {n_windows}, but the texts have {len(places)} places with {lengths[-1]} tokens before and {n_tokens} "
-            "after; use longer texts, shorter lengths or fewer windows",
-            field="n_windows",
-        )
+        there = f"the texts have {len(places)} places with {lengths[-1]} tokens before and {n_tokens} after"
+        fix = "use longer texts, shorter lengths or fewer windows"
+        raise InputError(f"is {n_windows}, but {there}; {fix}", field="n_windows")
     drawn = rng_for(settings.seed, "places").choice(len(places), size=n_windows, replace=False)
     names = study["document"].to_numpy()
     return [

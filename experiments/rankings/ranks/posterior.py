@@ -1,31 +1,33 @@
-"""The regression behind ``+exp=ranks``: the fit, and what it says in tables and in numbers for figures."""
+"""The regression behind ``+exp=ranks``: the fit, and what it says."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
-from numpy.typing import NDArray
 
+from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.rankings import average_score, linear_score, reciprocal_score, top_k_accuracy
 from shannon_game.estimators.rankings.perplexity import approximate_perplexity
 from shannon_game.estimators.rankings.study import TokenScores, match_in_study
 from shannon_game.experiments.harness.bayes import (
     convergence_columns,
     fit_model,
+    gate_failed,
     interval_columns,
     several_fits,
+    unconverged,
     with_all_groups,
 )
-from shannon_game.experiments.harness.settings import rng_for
+from shannon_game.experiments.harness.result import ExperimentResult
+from shannon_game.experiments.harness.settings import rng_for, rows_of
+from shannon_game.experiments.rankings.ranks.figures import scores_figure, slopes_figure
 from shannon_game.experiments.rankings.ranks.settings import RanksSettings
-from shannon_game.experiments.rankings.windows import window_variables
-from shannon_game.inference.posterior.arviz_adapter import InferenceData
-from shannon_game.inference.posterior.convergence import Convergence
 from shannon_game.inference.rankings.slopes import (
     RankDraws,
     expected_scores,
@@ -38,27 +40,16 @@ from shannon_game.inference.rankings.slopes import (
 )
 from shannon_game.models.rankings.slopes import RankData, rank_data, rank_slope_model
 
-FloatArray = NDArray[np.float64]
+_ON_SCREEN = [
+    *("model", "expected_score_median", "expected_score_lower", "expected_score_upper"),
+    *("score_per_doubling_median", "score_per_doubling_lower", "score_per_doubling_upper"),
+    *("p_slope_positive", "p_best", "approximate_perplexity", "converged"),
+]
 
 
-@dataclass(frozen=True, eq=False)
-class Regression:
-    """One fit and what it says."""
-
-    convergence: Convergence
-    posteriors: dict[str, InferenceData]
-    table: pd.DataFrame
-    checks: pd.DataFrame
-    pairs: pd.DataFrame | None
-    dataset: xr.Dataset
-    n_windows: int
-    window_spread: float
-    model_window_spread: float
-
-
-def fit_regression(
+def regression(
     settings: RanksSettings, study: xr.Dataset, scores: TokenScores, windows: pd.DataFrame
-) -> Regression:
+) -> ExperimentResult:
     """Sample, check and summarise the regression."""
     data = rank_data(study, scores.rank, scores.k)
     model = rank_slope_model(data, settings.priors)
@@ -66,34 +57,58 @@ def fit_regression(
         fit = fit_model(settings, model, "ranks")
     value = _score_of_category(settings, data)
     every, some = rank_draws(fit.posterior), rank_draws(fit.posterior, settings.n_draws)
-    length = np.unique(data.window_length)
-    expected = expected_scores(every, data, value, length)
-    table = _table(settings, study, scores, data=data, draws=every, expected=expected).assign(
-        **convergence_columns(fit.convergence)
-    )
+    expected = expected_scores(every, data, value, np.unique(data.window_length))
+    table = _table(settings, study, scores, data, every, expected).assign(**convergence_columns(fit.convergence))
     replicated = replicated_counts(some, data, rng_for(settings.seed, "replicated ranks"))
-    checks = predictive_checks(replicated, data, value, tail=settings.tail)
-    n_tokens = settings.power_tokens or round(data.count.sum() / len(data.count))
-    numbers = list(settings.power_windows)
+    checks = pd.DataFrame(map(asdict, predictive_checks(replicated, data, value, tail=settings.tail)))
     power: Mapping[str, FloatArray] = {}
+    tables = {"checks": checks}
     if data.model.size > 1:
-        rng = rng_for(settings.seed, "power")
+        n_tokens = settings.power_tokens or round(data.count.sum() / len(data.count))
+        rng, numbers = rng_for(settings.seed, "power"), list(settings.power_windows)
         power = power_to_tell_apart(some, data, value, n_windows=numbers, n_tokens=n_tokens, rng=rng)
-    dataset = _dataset(settings, data, windows, draws=every, expected=expected, power=power)
+        tables["pairs"] = _pairs(data, expected, power, numbers)
+    dataset = _dataset(settings, data, expected=expected, power=power)
     posteriors = {}
     if settings.save_posterior:
         posteriors["ranks"] = with_all_groups(fit.idata, model, settings.seed, "ranks")
-    return Regression(
-        convergence=fit.convergence,
-        posteriors=posteriors,
+    verdict = {"ranks": fit.convergence}
+    return ExperimentResult(
         table=table,
-        checks=pd.DataFrame([asdict(check) for check in checks]),
-        pairs=_pairs(data, expected, length, power, numbers) if power else None,
-        dataset=dataset.assign_attrs(n_tokens_of_power=int(n_tokens)),
-        n_windows=data.window.size,
-        window_spread=float(np.median(every.window_spread)),
-        model_window_spread=float(np.median(every.model_window_spread)),
+        dataset=dataset,
+        figures={
+            "scores": scores_figure(windows, dataset, settings.score, settings.interval),
+            "slopes": slopes_figure(table, settings.score, settings.interval),
+        },
+        text=_summary(table, settings, scores, data, every),
+        warnings=(*unconverged(verdict), *_unlike(checks)),
+        gate_failed=gate_failed(settings, verdict),
+        posteriors=posteriors,
+        tables=tables,
+        on_screen=table[_ON_SCREEN],
     )
+
+
+def _summary(
+    table: pd.DataFrame, settings: RanksSettings, scores: TokenScores, data: RankData, draws: RankDraws
+) -> str:
+    best = rows_of(table.sort_values("p_best", ascending=False))[0]
+    return (
+        f"**{best.model} is best with probability {best.p_best:.2f}** ({settings.score}): expected score "
+        f"{best.expected_score_median:.3f} [{best.expected_score_lower:.3f}, {best.expected_score_upper:.3f}], "
+        f"{best.score_per_doubling_median:+.4f} per doubling of the context. {int(scores.rank.size):,} tokens in "
+        f"{data.window.size} windows, which are random effects that models share (sd "
+        f"{np.median(draws.window_spread):.2f} log-odds), with one of their own for every model (sd "
+        f"{np.median(draws.model_window_spread):.2f}). Models' agreement on single tokens is not in the regression: "
+        "intervals of their differences err on the wide side."
+    )
+
+
+def _unlike(checks: pd.DataFrame) -> tuple[str, ...]:
+    unlike = [
+        f"{row.statistic} ({row.observed:.3f}, p {row.p_value:.3f})" for row in rows_of(checks) if row.p_value < 0.01
+    ]
+    return (f"the data are unlike what the regression predicts in: {', '.join(unlike)}",) if unlike else ()
 
 
 def _score_of_category(settings: RanksSettings, data: RankData) -> FloatArray:
@@ -103,11 +118,10 @@ def _score_of_category(settings: RanksSettings, data: RankData) -> FloatArray:
     return average_score(rank, k) if settings.score == "average" else linear_score(rank, k)
 
 
-def _table(
+def _table(  # noqa: PLR0917
     settings: RanksSettings,
     study: xr.Dataset,
     scores: TokenScores,
-    *,
     data: RankData,
     draws: RankDraws,
     expected: FloatArray,
@@ -119,92 +133,48 @@ def _table(
     logprob = np.minimum(study["ranked_logprob"].to_numpy()[:, : scores.k], 0)
     means = {"linear": scores.linear, "reciprocal": scores.reciprocal, "average": scores.average}
     means |= {"top_1": top_k_accuracy(scores.rank, 1), "share_censored": scores.censored.astype(float)}
-    rows = []
+    rows: list[dict[str, Any]] = []
     for at, model in enumerate(data.model):
         mine = study["model"].to_numpy() == model
         perplexity = np.exp(-scores.logprob_nats[mine].mean())
         bound = approximate_perplexity(logprob[mine], hit[mine], censoring="bound").perplexity
-        rows.append(
-            {
-                "model": model,
-                "n_tokens": int(mine.sum()),
-                "n_windows": int((data.cell_model == at).sum()),
-                **{name: float(values[mine].mean()) for name, values in means.items()},
-                "approximate_perplexity": float(perplexity),
-                "perplexity_bound": bound,
-                **interval_columns("expected_score", level[:, at], settings.tail),
-                **interval_columns("score_per_doubling", slope[:, at], settings.tail),
-                **interval_columns("log_odds_per_doubling", draws.slope[:, at], settings.tail),
-                "p_slope_positive": float((draws.slope[:, at] > 0).mean()),
-                "p_best": float(best[at, 0]),
-                "p_steepest": float(steepest[at, 0]),
-            }
-        )
+        row = {"model": model, "n_tokens": int(mine.sum()), "n_windows": int((data.cell_model == at).sum())}
+        row |= {name: float(values[mine].mean()) for name, values in means.items()}
+        row |= {"approximate_perplexity": float(perplexity), "perplexity_bound": bound}
+        row |= interval_columns("expected_score", level[:, at], settings.tail)
+        row |= interval_columns("score_per_doubling", slope[:, at], settings.tail)
+        row |= interval_columns("log_odds_per_doubling", draws.slope[:, at], settings.tail)
+        row |= {"p_slope_positive": float((draws.slope[:, at] > 0).mean())}
+        rows.append(row | {"p_best": float(best[at, 0]), "p_steepest": float(steepest[at, 0])})
     return pd.DataFrame(rows)
 
 
 def _pairs(
-    data: RankData,
-    expected: FloatArray,
-    length: NDArray[np.int64],
-    power: Mapping[str, FloatArray],
-    number: Sequence[int],
+    data: RankData, expected: FloatArray, power: Mapping[str, FloatArray], number: Sequence[int]
 ) -> pd.DataFrame:
-    level, slope = expected.mean(axis=2), score_slopes(expected, length)
+    level, slope = expected.mean(axis=2), score_slopes(expected, np.unique(data.window_length))
     rows = []
-    for at, (first, second) in enumerate(zip(*np.triu_indices(data.model.size, 1), strict=True)):
-        enough = {name: [n for n, share in zip(number, power[name][at], strict=True) if share >= 0.8] for name in power}
-        rows.append(
-            {
-                "first": data.model[first],
-                "second": data.model[second],
-                "p_first_better": float((level[:, first] > level[:, second]).mean()),
-                "p_first_steeper": float((slope[:, first] > slope[:, second]).mean()),
-                "difference_median": float(np.median(level[:, first] - level[:, second])),
-                "slope_difference_median": float(np.median(slope[:, first] - slope[:, second])),
-                **{f"windows_for_{name}": min(enough[name], default=np.nan) for name in power},
-            }
-        )
+    for at, (first, second) in enumerate(combinations(range(data.model.size), 2)):
+        better, steeper = (draws[:, first] - draws[:, second] for draws in (level, slope))
+        row = {"first": data.model[first], "second": data.model[second]}
+        row |= {"p_first_better": float((better > 0).mean()), "p_first_steeper": float((steeper > 0).mean())}
+        row |= {"difference_median": float(np.median(better)), "slope_difference_median": float(np.median(steeper))}
+        for name, shares in power.items():
+            enough = (n for n, share in zip(number, shares[at], strict=True) if share >= 0.8)
+            row[f"windows_for_{name}"] = min(enough, default=np.nan)
+        rows.append(row)
     return pd.DataFrame(rows)
 
 
 def _dataset(
-    settings: RanksSettings,
-    data: RankData,
-    windows: pd.DataFrame,
-    *,
-    draws: RankDraws,
-    expected: FloatArray,
-    power: Mapping[str, FloatArray],
+    settings: RanksSettings, data: RankData, *, expected: FloatArray, power: Mapping[str, FloatArray]
 ) -> xr.Dataset:
+    """Curves of the expected score, and the power behind ``pairs.csv``."""
     quantile = [settings.tail, 0.5, 1 - settings.tail]
-    length = np.unique(data.window_length)
-    level, slope = expected.mean(axis=2), score_slopes(expected, length)
-    n_models = data.model.size
-    variables: dict[str, Any] = {
-        "expected_score": (("quantile", "model", "length"), np.quantile(expected, quantile, axis=0)),
-        "level_draws": (("draw", "model"), level),
-        "slope_draws": (("draw", "model"), slope),
-        "log_odds_slope_draws": (("draw", "model"), draws.slope),
-        "p_place": (("model", "place"), share_best(level)),
-        "p_place_slope": (("model", "place"), share_best(slope)),
-        "window_spread_draws": ("draw", draws.window_spread),
-        "model_window_spread_draws": ("draw", draws.model_window_spread),
-        **window_variables(windows),
-    }
-    coords: dict[str, Any] = {
-        "model": data.model.astype(object),
-        "length": length,
-        "quantile": quantile,
-        "place": np.arange(1, n_models + 1),
-    }
+    curves = ("quantile", "model", "length"), np.quantile(expected, quantile, axis=0)
+    coords: dict[str, Any] = {"model": data.model.astype(object), "length": np.unique(data.window_length)}
     if power:
-        first, second = np.triu_indices(n_models, 1)
-        variables |= {f"power_{name}": (("pair", "n_windows"), values) for name, values in power.items()}
-        coords |= {
-            "pair": np.array(
-                [f"{data.model[a]} / {data.model[b]}" for a, b in zip(first, second, strict=True)], object
-            ),
-            "n_windows": list(settings.power_windows),
-        }
-    return xr.Dataset(variables, coords=coords)
+        pairs = [" / ".join(pair) for pair in combinations(data.model, 2)]
+        coords |= {"pair": np.array(pairs, object), "n_windows": list(settings.power_windows)}
+    of_pairs = {f"power_{name}": (("pair", "n_windows"), values) for name, values in power.items()}
+    return xr.Dataset({"expected_score": curves, **of_pairs}, coords={**coords, "quantile": quantile})

@@ -66,10 +66,8 @@ def separations(tokens: pd.DataFrame, scores: list[str], *, level: float, power:
         rows = []
         for score in scores:
             its = paired_separation(both[f"{score}|1"], both[f"{score}|2"], level=level, power=power)
-            row = {"first": first, "second": second, "score": score, "n_windows": its.n_windows}
-            row |= {"difference": its.difference, "se": its.se, "effect": its.effect}
-            rows.append({**row, "windows_needed": its.windows_needed})
-        own = pd.DataFrame(rows)
+            rows.append({"first": first, "second": second, "score": score, **vars(its)})
+        own = pd.DataFrame(rows).drop(columns="sd")
         size = own["effect"].abs().where(np.isfinite(own["effect"]), 0)
         own = own.loc[size.sort_values(ascending=False, kind="stable").index]
         found.append(own.assign(place=np.arange(1, len(own) + 1)))

@@ -10,7 +10,6 @@ from pydantic import BeforeValidator, Field
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.harness.bayes import PosteriorSettings, SamplerSettings
-from shannon_game.experiments.rankings.settings import ListSettings
 from shannon_game.inference.api.settings import ApiSettings
 from shannon_game.inference.settings import Count, Counts, Probability, Settings, UserPath, numbers_of
 from shannon_game.models.rankings.slope_priors import RankPriors
@@ -43,6 +42,17 @@ class AskSettings(Settings):
     """SQLite file with the paid answers, to go on with and never to pay twice."""
     estimate_only: bool = False
     """Say what it will cost, and ask nothing."""
+
+
+class ListSettings(Settings):
+    """How tokens are found in the lists of a ranking study."""
+
+    match: Literal["stripped", "exact", "id"] = "stripped"
+    """How the reference token is found in a list: without outer blanks (the thesis), as it is, or by its number."""
+    tie: Literal["listed", "best", "middle", "worst"] = "listed"
+    """Place of a token among equally probable ones; listed is the thesis's."""
+    top_k: Count | None = None
+    """Tokens of a list to look at; null takes all."""
 
 
 class ScoreSettings(Settings):

@@ -19,36 +19,19 @@ from shannon_game.experiments.cloze.tvd.results import part_counts
 from shannon_game.experiments.harness.outputs import write_outputs
 from shannon_game.experiments.harness.settings import rng_for
 from tests.experiments.command import config, prepared, run_experiment
-from tests.experiments.studies.cloze import tiny_provo
 
 SIMULATED = (
-    *(
-        "study=cloze_simulated",
-        "study.n_items=6",
-        "study.items_per_text=2",
-        "study.n_answers=12",
-        "study.vocab_size=40",
-    ),
-    *("study.n_samples=30", "output.dpi=30"),
+    *("study=cloze_simulated", "study.n_items=6", "study.items_per_text=2", "study.n_answers=12"),
+    *("study.vocab_size=40", "study.n_samples=30", "output.dpi=30"),
 )
 SHORT = (
-    "sampler.tune=150",
-    "sampler.draws=60",
-    "sampler.chains=2",
-    "sampler.cores=1",
+    *("sampler.tune=150", "sampler.draws=60", "sampler.chains=2", "sampler.cores=1"),
     "experiment.allow_unconverged=true",
 )
 TINY = {
     "tvd": (*SIMULATED, *SHORT, "experiment.n_splits=3", "experiment.bayes={n_contexts: 3, more_draws: 1}"),
     "improve": (*SIMULATED, "experiment.n_splits=3", "experiment.n_replicates=50"),
-    "recovery": (
-        "of=tvd",
-        *SIMULATED,
-        "study.families=[mixture,same]",
-        *SHORT,
-        "n=[8]",
-        "experiment.unpooled=true",
-    ),
+    "recovery": ("of=tvd", *SIMULATED, "study.families=[mixture,same]", *SHORT, "n=[8]", "experiment.unpooled=true"),
 }
 
 
@@ -71,21 +54,6 @@ def test_at_a_tiny_size(name: str, tmp_path: Path, seed_offset: int) -> None:
         pd.testing.assert_frame_equal(result.table, run_experiment(*overrides).table)
 
 
-def test_a_notebook_gives_the_numbers_of_the_command() -> None:
-    sizes = {"n_items": 6, "items_per_text": 2, "n_answers": 12, "vocab_size": 40, "n_samples": 30}
-    study = cloze_simulated(**sizes)
-    for made, overrides in (
-        (tvd(study, n_splits=3), ["+exp=tvd", "experiment.n_splits=3"]),
-        (
-            improve(study, margins=0.02, n_replicates=50),
-            ["+exp=improve", *TINY["improve"][-1:], "experiment.margins=.02"],
-        ),
-        (tvd(study, n=[3, 6]), ["+exp=tvd", "n=[3,6]"]),
-        (tvd(study, item=["1:2", "2"]), ["+exp=tvd", "experiment.item=['1:2','2']"]),
-    ):
-        pd.testing.assert_frame_equal(made.table, run_experiment(*overrides, *SIMULATED).table)
-
-
 def test_figures_are_drawn_from_what_was_written(tmp_path: Path) -> None:
     result = tvd(cloze_simulated(n_items=40, vocab_size=40))
     assert list(result.figures) == ["tvd", "differences", "calibration"]
@@ -100,26 +68,6 @@ def test_figures_are_drawn_from_what_was_written(tmp_path: Path) -> None:
             assert figure is not None
             figure.savefig(tmp_path / "again.png", dpi=30)
         assert len(figure.axes) == 3
-
-
-@pytest.fixture(scope="module")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny_provo.write(tmp_path_factory.mktemp("provo"))
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["+exp=tvd"],
-        ["+exp=improve"],
-        ["+exp=tvd", "players=[gpt2]", "n=[10,20]"],
-        ["+exp=tvd", "experiment.item=['1:2','2']"],
-    ],
-)
-def test_on_the_public_layout(arguments: list[str], tiny: Path, tmp_path: Path) -> None:
-    result = run_experiment(*arguments, f"study.root={tiny}", f"study.cache_dir={tmp_path}")
-    assert result.figures
-    assert len(result.table)
 
 
 @pytest.mark.mcmc
@@ -208,14 +156,3 @@ def test_oracles_of_a_chosen_size() -> None:
     assert tables[20]["n_contexts"].iloc[0] == half["n_contexts"].iloc[0] == 40
     with pytest.raises(InputError, match="oracle_size: is 21, but no context of mixture has twice as many answers"):
         improve(study, oracle_size=21, **settings)
-
-
-def test_differences_are_those_of_the_dataset() -> None:
-    """Of the other half of the people there is no panel; a context that a player lacks is in no histogram."""
-    distance = [[0.4, 0.5, 0.6], [0.5, 0.4, np.nan], [np.nan, np.nan, np.nan]]
-    dataset = xr.Dataset({"tvd_to_oracle": (("player", "item"), distance)}, {"player": ["half_of_people", "m", "n"]})
-    figure = differences_figure(dataset)
-    assert figure is not None
-    assert len(figure.axes) == 1
-    assert any("mean +0.00, farther in 50%" in text.get_text() for text in figure.axes[0].texts)
-    assert differences_figure(dataset.isel(player=[0, 2])) is None

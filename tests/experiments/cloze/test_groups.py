@@ -10,24 +10,8 @@ import pytest
 
 from shannon_game import cloze_simulated, groups
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.cloze.groups import GROUP_COLUMNS
-from shannon_game.experiments.harness.outputs import write_outputs
-from tests.experiments.command import config, prepared
+from tests.experiments.command import prepared
 from tests.same import assert_same
-
-
-def test_what_a_run_writes(tmp_path: Path) -> None:
-    arguments = (
-        *("+exp=groups", "study.n_items=12", "study.n_answers=24", "study.vocab_size=40"),
-        *("experiment.n_permutations=99", "output.dpi=40"),
-    )
-    job = prepared(*arguments)
-    result = job.run()
-    assert tuple(result.table.columns) == GROUP_COLUMNS
-    write_outputs(tmp_path, config(*arguments), job.study, result)
-    people = pd.read_csv(tmp_path / "people.csv")
-    assert people["n_answers"].sum() == 12 * 24
-    assert (tmp_path / "figures" / "groups.png").is_file()
 
 
 def test_the_excess_is_near_the_true_distance() -> None:
@@ -48,6 +32,7 @@ def test_one_population_in_three_groups() -> None:
     assert abs(result.table["excess"]).max() < 0.05
     assert "3 pairs are compared" in result.warnings[-1]
     people = result.tables["people"]
+    assert people["n_answers"].sum() == 20 * 30
     np.testing.assert_allclose(people["agreement"], people["agreement_others"], atol=0.05)
 
 

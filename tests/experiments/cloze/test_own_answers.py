@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
@@ -123,33 +122,7 @@ def test_an_unknown_context_is_answered_with_the_nearest() -> None:
         tvd(own_study(), item="x")
 
 
-def test_pages_of_ids_that_look_alike_stay_apart() -> None:
-    ids = [f"a{mark}{at}" for mark in "-+" for at in range(6)]
-    result = tvd(own_study({name: ["dog", "cat"] for name in ids}), item=ids)
-    assert list(result.figures) == ["contexts_a_0_a_5", "contexts_a_0_a_5_"]
-
-
 SAME = {"A": ["dog", "cat"], "B": ["dog", "cat"]}
-
-
-@pytest.mark.parametrize(
-    ("people", "model", "said"),
-    [
-        (SAME, None, "no model's words: people are compared with people only"),
-        ({**SAME, "C": ["dog"], "D": ["", "?"]}, None, "2 contexts with fewer than two answers"),
-        ({**SAME, "C": ["emu", "dog"]}, {"A": ["dog"], "B": ["cat"]}, "lm has no words for 1 context"),
-        (SAME, None, "All contexts are of one text: `se_tvd` takes them for independent"),
-        (SAME, None, "No context has a word of the text"),
-        (SAME, None, "No calibration figure: no bin of confidence holds 5 contexts"),
-    ],
-)
-def test_what_cannot_be_computed_is_said(
-    people: dict[str, list[str]], model: dict[str, list[str]] | None, said: str
-) -> None:
-    result = tvd(own_study(people, model=model), **NO_FIT)
-    assert said in result.text
-    assert list(result.figures) == (["tvd"] if model is None else ["tvd", "differences"])
-    assert np.isfinite(result.table["se_tvd"]).all()
 
 
 @pytest.mark.parametrize(

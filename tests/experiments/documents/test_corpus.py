@@ -9,15 +9,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import xarray as xr
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.documents.corpus import TABLE_COLUMNS, corpus
-from shannon_game.experiments.harness.outputs import write_outputs
+from shannon_game.experiments.documents.corpus import TABLE_COLUMNS
 from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.inference.lm import forward
 from shannon_game.inference.lm.language_model import LanguageModel, encode
-from tests.experiments.command import config, prepared, run_experiment
+from tests.experiments.command import run_experiment
 from tests.experiments.tiny_language_models import cached_loading, named, write_models, write_texts
 from tests.inference.lm import tiny_models
 
@@ -180,23 +178,6 @@ def test_the_generator_is_scored_where_there_are_no_models(root: Path, tmp_path:
     its = {"name": "a", "source": "folder", "path": str(root / "a"), "device": "cpu"}
     result = score(*settings, *(f"generator.{key}={value}" for key, value in its.items()))
     assert set(result.table["model"]) == {"a"}
-
-
-def test_outputs(root: Path, tmp_path: Path) -> None:
-    job = prepared(*overrides(root, tmp_path / "store"))
-    result = job.run()
-    write_outputs(tmp_path, config(*overrides(root, tmp_path / "store")), job.study, result)
-    # a notebook gets what the command gets
-    models = {
-        name: {"source": "folder", "path": str(root / name), "device": "cpu", "bos": tiny_models.END} for name in "ab"
-    }
-    window = tiny_models.MAX_TOKENS
-    by_hand = corpus(job.study, models=models, store=tmp_path / "store", window=window, items_per_batch=2)
-    pd.testing.assert_frame_equal(by_hand.table, result.table)
-    assert {"model", "split", "top1_accuracy"} <= set(result.on_screen)
-    assert (tmp_path / "figures" / "corpus.png").stat().st_size > 0
-    with xr.open_dataset(tmp_path / "results.nc", engine="h5netcdf") as dataset:
-        assert set(dataset["split"].to_numpy().tolist()) == {"train", "test"}
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,7 @@ from shannon_game.estimators.documents.guess_bounds import guess_bounds as bound
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.guesses import guess_ranks
 from shannon_game.estimators.rankings.examples import ranking_study
-from shannon_game.experiments.harness.outputs import write_outputs
-from tests.experiments.command import config, prepared
+from tests.experiments.command import prepared
 from tests.experiments.studies.rankings import tiny_ranks
 
 # ann finds the first word at once and the second at the third guess; bo gives the second up after two
@@ -52,11 +51,8 @@ def test_guesses_after_the_right_one_do_not_count() -> None:
     assert (found.rank.tolist(), found.n_tried.tolist()) == ([2], [2])
 
 
-def test_what_a_run_writes(tmp_path: Path) -> None:
-    arguments = ("+exp=bounds", f"study.path={write(tmp_path)}", "experiment.vocab_size=50", "output.dpi=40")
-    job = prepared(*arguments)
-    result = job.run()
-    table = result.table
+def test_people_together_and_each(tmp_path: Path) -> None:
+    table = prepared("+exp=bounds", f"study.path={write(tmp_path)}", "experiment.vocab_size=50").run().table
     assert table["player"].tolist() == ["human", "ann", "bo"]
     assert table["n_not_found"].tolist() == [1, 0, 1]
     np.testing.assert_allclose(table["reciprocal"], [(1 + 1 / 3 + 1 / 2) / 4, 2 / 3, 1 / 4])
@@ -65,8 +61,6 @@ def test_what_a_run_writes(tmp_path: Path) -> None:
     )
     assert table.loc[0, "lower_nats"] == pytest.approx(whole.lower_nats)
     assert table.loc[0, "upper_se_nats"] == pytest.approx(whole.upper_se_nats)
-    write_outputs(tmp_path, config(*arguments), job.study, result)
-    assert (tmp_path / "figures" / "bounds.png").is_file()
 
 
 def test_bounds_hold_the_entropy_of_a_simulated_text() -> None:
@@ -97,24 +91,14 @@ def test_without_a_vocabulary_there_is_no_upper_bound(tmp_path: Path) -> None:
 
 def test_ranks_by_length(tmp_path: Path) -> None:
     root = tiny_ranks.write(tmp_path / "ranks")
-    arguments = (
-        "+exp=bounds",
-        "study=rank_perplexity",
-        f"study.root={root}",
-        "experiment.vocab_size=50000",
-        "output.dpi=40",
-    )
-    job = prepared(*arguments)
-    result = job.run()
-    table = result.table
+    arguments = ("+exp=bounds", "study=rank_perplexity", f"study.root={root}", "experiment.vocab_size=50000")
+    table = prepared(*arguments).run().table
     assert set(table["player"]) == set(tiny_ranks.MODELS)
     assert (table["lower_nats"] <= table["upper_nats"]).all()
     np.testing.assert_allclose(table["upper_bits"], table["upper_nats"] / np.log(2))
     whole = table[table["context_length"] == 0].set_index("player")
     rest = table[table["context_length"] > 0].groupby("player")["n_words"].sum()
     assert whole["n_words"].to_dict() == rest.to_dict()
-    write_outputs(tmp_path, config(*arguments), job.study, result)
-    assert (tmp_path / "figures" / "bounds.png").is_file()
 
 
 def test_the_bounds_are_those_of_the_ranks() -> None:
