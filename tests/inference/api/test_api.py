@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sqlite3
@@ -133,20 +134,23 @@ def test_faults_lose_no_call_and_double_none(tmp_path: Path) -> None:
 
 
 RUN = """
-import sys
+import json, sys
 from pathlib import Path
 from shannon_game.inference.api.scoring import score_windows
 from tests.inference.api.test_api import settings, windows
-study = score_windows(windows(20, 10), settings(sys.argv[1]), Path(sys.argv[2]))
+n_windows, n_tokens, chosen = json.loads(sys.argv[3])
+study = score_windows(windows(n_windows, n_tokens), settings(sys.argv[1], **chosen), Path(sys.argv[2]))
 print(study.sizes["token"])
 """
 
 
-def started(endpoint: FakeEndpoint, store: Path) -> subprocess.Popen[str]:
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+def started(
+    endpoint: FakeEndpoint, store: Path, n_windows: int = 20, n_tokens: int = 10, **chosen: float
+) -> subprocess.Popen[str]:
+    """A process that scores windows."""
     return subprocess.Popen(
-        [sys.executable, "-c", RUN, endpoint.url, str(store)],
-        env=environment,
+        [sys.executable, "-c", RUN, endpoint.url, str(store), json.dumps([n_windows, n_tokens, chosen])],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
