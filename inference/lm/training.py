@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from shannon_game.estimators.code_identity import code_hash
 from shannon_game.estimators.display import Result
@@ -194,8 +194,8 @@ def _trainer(
         model=module,
         args=arguments,
         data_collator=examples.collate,
-        train_dataset=Subset(examples.items, order),
-        eval_dataset=Subset(held_out, range(len(held_out))) if len(held_out) else None,
+        train_dataset=Subset(cast("Any", examples.items), order),
+        eval_dataset=Subset(cast("Any", held_out), range(len(held_out))) if len(held_out) else None,
     )
     if examples.loss is not None:
         # a mean over its batch
