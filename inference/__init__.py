@@ -1,5 +1,7 @@
 """Engines: the posterior of a model, and the language model that gives log-probabilities.
 
+Input that cannot be right raises an ``InputError`` of one line, which says place, value and cure.
+
 Names are imported when they are first used, so that ``import shannon_game.inference`` costs nothing. Who imports a
 module that fits a model has checked the extra ``bayes`` before. Inside functions stand imports that only some callers
 need: torch and transformers in ``lm``, the client's packages in ``api``, and packages that one choice needs.

@@ -22,7 +22,7 @@ _RETRY_SECONDS = 0.02
 
 
 def sign(path: Path) -> None:
-    """Append the SHA-256 of a file to it; HDF5 does not look beyond its own end."""
+    """Append the SHA-256 of a file to it: HDF5's checksums are of chunks, and it does not look beyond its own end."""
     digest = _digest(path, path.stat().st_size)
     with path.open("ab") as file:
         file.write(_MARK + digest)

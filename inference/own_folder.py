@@ -1,4 +1,7 @@
-"""Folders that belong to one process as long as it lives: nobody else writes there."""
+"""Folders that belong to one process as long as it lives: nobody else writes there.
+
+The lock of the package filelock goes on in a child that outlives its parent, and does not say who holds it.
+"""
 
 from __future__ import annotations
 

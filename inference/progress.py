@@ -1,6 +1,7 @@
 """Life signs of long work: a bar in a terminal, else a line every half minute, so that no log is mute or full.
 
-Stages stand inside each other: a run, its fits, the draws of one fit. A line names them all::
+The bar is that of rich. Stages stand inside each other (a run, its fits, the draws of one fit), which no library puts
+into one line of a log::
 
     human_loss, 6 min so far: fits 2 of 7, about 14 min left: draws 12,000 of 40,000, about 2 min left
 """

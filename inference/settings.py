@@ -157,12 +157,12 @@ def _tuples(value: Any) -> Any:
     return {key: _tuples(each) for key, each in value.items()} if isinstance(value, dict) else value
 
 
-def settings_from(cls: type[S], given: Mapping[str, Any], *, prefix: Prefix = "", source: object = None) -> S:
+def settings_from(cls: type[S], given: Mapping[str, Any], *, prefix: Prefix = "") -> S:
     """Make settings from a mapping, such as a part of a YAML file."""
     try:
         return cls.model_validate(dict(given))
     except ValidationError as error:
-        raise _input_error(cls, error, prefix, source) from None
+        raise _input_error(cls, error, prefix) from None
 
 
 def settings_of(kind: type[Any], name: str, *, base: type[S], **nested: type[Settings]) -> type[S]:
@@ -212,9 +212,7 @@ def from_numbers(kind: type[D], given: Mapping[str, Any]) -> D:
     return kind(**given)
 
 
-def _input_error(
-    cls: type[BaseModel], error: ValidationError, prefix: Prefix = "", source: object = None
-) -> InputError:
+def _input_error(cls: type[BaseModel], error: ValidationError, prefix: Prefix = "") -> InputError:
     """Say the first mistake as every other error says one: place, value, what would be right."""
     mistakes = error.errors(include_url=False)
     # a name that is misspelt is why another has no value
@@ -224,25 +222,21 @@ def _input_error(
     place = before + ".".join(path)
     if first["type"] == "extra_forbidden":
         name = str(first["loc"][-1])
-        return unknown_choice("setting", name, owner.model_fields, source=source or place.rstrip(".") or None)
+        return unknown_choice("setting", name, owner.model_fields, source=place.rstrip(".") or None)
     cause = first.get("ctx", {}).get("error")
     if isinstance(cause, InputError):
         # a check of several fields names its own
-        return (
-            InputError(str(cause), source=source, field=place)
-            if path
-            else InputError(f"{before}{cause}", source=source)
-        )
+        return InputError(str(cause), field=place) if path else InputError(f"{before}{cause}")
     if first["type"] == "missing":
-        return InputError("has no value yet; give it one", source=source, field=place)
+        return InputError("has no value yet; give it one", field=place)
     if field is None or first["type"] == "value_error":
-        return InputError(first["msg"].removeprefix("Value error, "), source=source, field=place or None)
+        return InputError(first["msg"].removeprefix("Value error, "), field=place or None)
     wanted = _wanted(field.annotation, field.metadata)
     names = [str(each) for part in _parts(field.annotation) if get_origin(part) is Literal for each in get_args(part)]
     near = get_close_matches(str(first["input"]), names, n=1) if isinstance(first["input"], str) else []
     meant = f"; did you mean {near[0]!r}?" if near else ""
     given = list(first["input"]) if isinstance(first["input"], tuple) else first["input"]
-    return InputError(f"is {given!r}, should be {wanted}{meant}", source=source, field=place)
+    return InputError(f"is {given!r}, should be {wanted}{meant}", field=place)
 
 
 def _walk(cls: type[BaseModel], loc: tuple[int | str, ...]) -> tuple[type[BaseModel], FieldInfo | None, list[str]]:

@@ -26,8 +26,6 @@ class WrittenDensity:
     data: tuple[str, ...]
     # chains start within so much of `start`
     jitter: float = 1.0
-    # compiled by Numba: parameters, changed in place, a random generator, the arguments; gives the number accepted
-    moves: Callable[..., float] | None = None
 
     def evaluate(self, x: FloatArray, **data: Any) -> tuple[float, FloatArray]:
         """Log-density and its gradient, shape (parameter,), at parameters and the model's data by name."""

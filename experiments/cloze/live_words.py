@@ -24,8 +24,8 @@ from shannon_game.inference.lm.word_forms import word_forms
 from shannon_game.inference.lm.word_samples import sample_words
 from shannon_game.inference.lm.words import can_write, word_log_probs
 from shannon_game.inference.settings import Count
-from shannon_game.inference.store.files import ragged
 from shannon_game.inference.store.keys import operation_key, result_key
+from shannon_game.inference.store.store import ragged
 
 _BOUNDARY = "punctuation"
 

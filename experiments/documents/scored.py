@@ -15,8 +15,8 @@ from shannon_game.inference.lm.alignment import shared_places, token_places
 from shannon_game.inference.lm.language_model import LanguageModel, encode, model_record
 from shannon_game.inference.lm.scoring import score_documents
 from shannon_game.inference.lm.vocabulary import vocabulary
-from shannon_game.inference.store.files import ragged
 from shannon_game.inference.store.keys import operation_key, result_key
+from shannon_game.inference.store.store import ragged
 
 
 @dataclass(frozen=True)

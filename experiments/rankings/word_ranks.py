@@ -37,8 +37,8 @@ from shannon_game.inference.lm.language_model import LanguageModel, encode, mode
 from shannon_game.inference.lm.loading import load_language_model
 from shannon_game.inference.lm.words import can_write, word_log_probs
 from shannon_game.inference.settings import Count, Names
-from shannon_game.inference.store.files import ragged
 from shannon_game.inference.store.keys import operation_key, result_key
+from shannon_game.inference.store.store import ragged
 
 EVERYTHING = "all"
 _WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")

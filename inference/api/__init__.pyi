@@ -1,6 +1,6 @@
 # What the package offers: read by type checkers and editors, and by lazy_loader, which imports a name when it is used.
 
-from .chat import ChatAnswer, ChatQuestion, ask_questions, chat_call
+from .chat import ChatAnswer, ChatQuestion, ask_questions
 from .scoring import CostEstimate, TextWindow, estimate_cost, score_windows
 from .settings import ApiSettings
 from .store import AnswerStore, BudgetSpentError, Ledger
@@ -15,7 +15,6 @@ __all__ = [
     "Ledger",
     "TextWindow",
     "ask_questions",
-    "chat_call",
     "estimate_cost",
     "score_windows",
 ]

@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -42,8 +42,6 @@ class Call:
     # no tokenizer of bytes makes more
     most_input_tokens: int
     most_output_tokens: int
-    # under which earlier versions stored the call
-    old_keys: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -81,10 +79,7 @@ def call_for(settings: ApiSettings, context: str) -> Call:
         }
         n_bytes += len(settings.instruction.encode()) + CHAT_OVERHEAD_TOKENS
     # one more than the bytes for a token that may stand before every text
-    call = Call(path, body, call_key(settings, path, body), n_bytes + 1, settings.tokens_per_call)
-    if not settings.temperature.is_integer():
-        return call
-    return replace(call, old_keys=(call_key(settings, path, body | {"temperature": int(settings.temperature)}),))
+    return Call(path, body, call_key(settings, path, body), n_bytes + 1, settings.tokens_per_call)
 
 
 def call_key(settings: ApiSettings, path: str, body: Mapping[str, Any]) -> str:

@@ -54,13 +54,7 @@ class ChatAnswer:
 
 
 def chat_call(settings: ApiSettings, question: ChatQuestion) -> Call:
-    """Build the call of a question.
-
-    Raises
-    ------
-    InputError
-        If the question says nothing.
-    """
+    """Build the call of a question."""
     said = {"system": question.system, "user": question.user}
     messages = [{"role": role, "content": text} for role, text in said.items() if text]
     if not messages:
@@ -148,14 +142,9 @@ def ask_questions(
     """
     done = 0
 
-    async def one(client: ApiClient[ChatAnswer], question: ChatQuestion) -> ChatAnswer | UnusableCallError:
+    async def one(client: ApiClient[ChatAnswer], question: ChatQuestion) -> ChatAnswer:
         nonlocal done
-        try:
-            found: ChatAnswer | UnusableCallError = await client.answer(chat_call(settings, question))
-        except UnusableCallError as error:
-            if not client.n_usable:
-                raise
-            found = error
+        found = await client.answer(chat_call(settings, question))
         done += 1
         if progress is not None:
             progress(done, len(questions))

@@ -1,4 +1,7 @@
-"""Calls to an endpoint: several at a time, retried with backoff, each paid for once."""
+"""Calls to an endpoint: several at a time, retried with backoff, each paid for once.
+
+By httpx and tenacity: the openai SDK retries by itself, and what it pays for then would be in no ledger.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,6 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from shannon_game.estimators.errors import InputError, printable, require_packages
@@ -82,9 +84,7 @@ class ApiClient(Generic[Found]):
     async def __aenter__(self) -> ApiClient[Found]:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self._http.aclose()
 
     def stop(self) -> None:
@@ -103,11 +103,12 @@ class ApiClient(Generic[Found]):
 
     def _stored(self, call: Call) -> Found | None:
         """Answer from the store; an answer there that cannot be used never was one."""
-        for key, text in self.store.answers(call):
+        text = self.store.answer(call)
+        if text is not None:
             try:
                 return self._read(text)[1]
             except UnusableAnswerError as error:
-                self.store.move_apart(key, self._shown(str(error)), _kept(text, error))
+                self.store.move_apart(call.key, self._shown(str(error)), _kept(text, error))
         apart = self.store.apart(call)
         for number, _, kept in apart:
             if kept is not None:

@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import add_note
@@ -17,9 +17,6 @@ from shannon_game.inference.api.client import ApiClient, UnusableCallError
 from shannon_game.inference.api.settings import ApiSettings
 from shannon_game.inference.api.stopping import first_signal_waits, gathered
 from shannon_game.inference.api.store import AnswerStore, Ledger
-
-if TYPE_CHECKING:
-    import xarray as xr
 
 
 @dataclass(frozen=True)
@@ -186,20 +183,8 @@ async def _score(
             progress(done, total)
 
     async with ApiClient(settings, store, lambda answer: positions_of(answer, settings.top_logprobs)) as client:
-        tasks = [_window(client, window, scored) for window in windows]
+        tasks = [_positions(client, window, scored) for window in windows]
         return await gathered(client, tasks, when_asked), client.other_names
-
-
-async def _window(
-    client: ApiClient[list[Position]], window: TextWindow, scored: Callable[[], None]
-) -> list[Position] | UnusableCallError:
-    """Score a window; one that cannot be scored does not end the others, once any call has had a usable answer."""
-    try:
-        return await _positions(client, window, scored)
-    except UnusableCallError as error:
-        if not client.n_usable:
-            raise
-        return error
 
 
 async def _positions(
@@ -225,8 +210,6 @@ async def _positions(
 
 def _ranking_of(settings: ApiSettings, found: Sequence[tuple[TextWindow, Sequence[Position]]]) -> xr.Dataset:
     """Make a ranking study of windows and the ranked tokens at each of their reference tokens."""
-    import xarray as xr  # noqa: PLC0415
-
     rows = [(window, at, position) for window, positions in found for at, position in enumerate(positions)]
     longest = max(len(position.token) for _, _, position in rows)
     token = np.full((len(rows), longest), None, dtype=object)

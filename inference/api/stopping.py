@@ -1,4 +1,7 @@
-"""Being stopped while calls are in flight: what may be paid for ends and is stored first."""
+"""Being stopped while calls are in flight: what may be paid for ends and is stored first.
+
+asyncio by itself cancels every task at the first Ctrl-C, and knows no SIGTERM.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,9 @@ import threading
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
-if TYPE_CHECKING:
-    from shannon_game.inference.api.client import ApiClient
-
-Found = TypeVar("Found")
+from shannon_game.inference.api.client import ApiClient, Found, UnusableCallError
 
 
 @contextmanager
@@ -56,9 +56,20 @@ async def gathered(
     client: ApiClient[Any],
     work: Sequence[Coroutine[Any, Any, Found]],
     when_asked: Callable[[Callable[[], object]], None],
-) -> list[Found]:
-    """Do work that calls an endpoint, side by side; after a signal or a failure, calls in flight end first."""
+) -> list[Found | UnusableCallError]:
+    """Do work that calls an endpoint, side by side; after a signal or a failure, calls in flight end first.
+
+    Work whose answers cannot be used does not end the rest, once any call has had a usable answer.
+    """
     loop = asyncio.get_running_loop()
+
+    async def one(its: Coroutine[Any, Any, Found]) -> Found | UnusableCallError:
+        try:
+            return await its
+        except UnusableCallError as error:
+            if not client.n_usable:
+                raise
+            return error
 
     def stop() -> None:
         logging.getLogger("shannon-game").warning(
@@ -69,7 +80,7 @@ async def gathered(
 
     # a signal comes while the loop sleeps
     when_asked(lambda: None if loop.is_closed() else loop.call_soon_threadsafe(stop))
-    tasks = [asyncio.ensure_future(each) for each in work]
+    tasks = [asyncio.ensure_future(one(each)) for each in work]
     try:
         return list(await asyncio.gather(*tasks))
     except BaseException:

@@ -18,7 +18,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from shannon_game.estimators.errors import InputError
@@ -35,7 +34,6 @@ _TABLES = (
     "answers (key TEXT PRIMARY KEY, request TEXT, answer TEXT)",
     "attempts (id INTEGER PRIMARY KEY, key TEXT, state TEXT, usd REAL)",
     "apart (id INTEGER PRIMARY KEY, key TEXT, request TEXT, reason TEXT, answer TEXT)",
-    # of the whole answers: a digit that changed on the disk leaves JSON that can be read
     "sums (key TEXT PRIMARY KEY, sum TEXT)",
     "claims (key TEXT PRIMARY KEY, attempt INTEGER, owner TEXT, since REAL, until REAL)",
 )
@@ -116,9 +114,7 @@ class AnswerStore:
     def __enter__(self) -> AnswerStore:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close the file; what was still asked, another may ask now."""
         with suppress(InputError), self._transaction():
             self._connection.execute("DELETE FROM claims WHERE owner = ?", (self._owner,))
@@ -157,27 +153,23 @@ class AnswerStore:
                     self._connection.execute("ROLLBACK")
                 raise
 
-    def answers(self, call: Call) -> list[tuple[str, str]]:
-        """Stored answers of a call: the key under which each is stored, and its JSON."""
-        keys = (call.key, *call.old_keys)
-        places = ",".join("?" * len(keys))
-        found = self._rows(f"SELECT key, answer FROM answers WHERE key IN ({places})", keys)
-        # what an earlier version stored has none
-        sums = dict(self._rows(f"SELECT key, sum FROM sums WHERE key IN ({places})", keys))
-        for key, text in found:
-            if not _is_whole(text, sums.get(key)):
-                problem = (
-                    f"the answer with the key {key} is damaged; take a copy of the file from before, or another path"
+    def answer(self, call: Call) -> str | None:
+        """JSON of the stored answer to a call."""
+        found = self._rows("SELECT answer, sum FROM answers LEFT JOIN sums USING (key) WHERE key = ?", (call.key,))
+        for text, wanted in found:
+            # a digit that changed on the disk leaves JSON that can be read
+            if not isinstance(text, str) or _sum(text) != wanted:
+                raise InputError(
+                    f"the answer with the key {call.key} is damaged; take a copy of the file from before, or another "
+                    "path",
+                    source=self.path,
                 )
-                raise InputError(problem, source=self.path)
-        return found
+            return text
+        return None
 
     def apart(self, call: Call) -> list[tuple[int, str, str | None]]:
         """Answers to a call that are kept apart: number, reason, and JSON unless that was not to be kept."""
-        keys = (call.key, *call.old_keys)
-        return self._rows(
-            f"SELECT id, reason, answer FROM apart WHERE key IN ({','.join('?' * len(keys))}) ORDER BY id", keys
-        )
+        return self._rows("SELECT id, reason, answer FROM apart WHERE key = ? ORDER BY id", (call.key,))
 
     def begin(self, key: str, most_usd: float, budget_usd: float, lease_s: float = 60.0) -> int | None:
         """Write down that a call is about to be sent; returns the attempt's number."""
@@ -221,9 +213,7 @@ class AnswerStore:
     def keep(self, attempt: int, call: Call, answer: str, usd: float) -> None:
         """Store an answer's JSON and what it cost, at once."""
         with self._transaction():
-            row = (call.key, _request(call), answer)
-            if self._connection.execute("INSERT OR IGNORE INTO answers VALUES (?, ?, ?)", row).rowcount:
-                self._connection.execute("INSERT OR REPLACE INTO sums VALUES (?, ?)", (call.key, _sum(answer)))
+            self._put(call.key, _request(call), answer)
             self._end(attempt, "paid", usd)
 
     def set_apart(self, attempt: int, call: Call, reason: str, answer: str | None) -> None:
@@ -242,10 +232,14 @@ class AnswerStore:
     def take_back(self, number: int) -> None:
         """Count an answer again that was kept apart: other settings can use it."""
         with self._transaction():
-            self._connection.execute(
-                "INSERT OR IGNORE INTO answers SELECT key, request, answer FROM apart WHERE id = ?", (number,)
-            )
+            for row in self._rows("SELECT key, request, answer FROM apart WHERE id = ?", (number,)):
+                self._put(*row)
             self._connection.execute("DELETE FROM apart WHERE id = ?", (number,))
+
+    def _put(self, key: str, request: str, answer: str) -> None:
+        row = (key, request, answer)
+        if self._connection.execute("INSERT OR IGNORE INTO answers VALUES (?, ?, ?)", row).rowcount:
+            self._connection.execute("INSERT OR REPLACE INTO sums VALUES (?, ?)", (key, _sum(answer)))
 
     def _put_apart(self, key: str, request: str, reason: str, answer: str | None) -> None:
         self._connection.execute(
@@ -273,15 +267,6 @@ class AnswerStore:
 
 def _sum(answer: str) -> str:
     return hashlib.sha256(answer.encode()).hexdigest()
-
-
-def _is_whole(text: Any, wanted: str | None) -> bool:
-    try:
-        # a blob is none of ours
-        json.loads(text.encode())
-    except (ValueError, AttributeError, RecursionError):
-        return False
-    return wanted in (None, _sum(text))
 
 
 def _request(call: Call) -> str:

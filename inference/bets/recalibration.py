@@ -54,11 +54,6 @@ def recalibrated_losses(posterior: xr.Dataset, data: RecalibrationData) -> Float
         :math:`-\ln P(c)` of the cell that came, plus the cost of the back-off where the target was not named, nats; at
         most 2,000 evenly spaced draws.
 
-    Raises
-    ------
-    InputError
-        If the posterior is of other participants.
-
     Examples
     --------
     >>> from shannon_game import inference
@@ -84,10 +79,7 @@ def recalibrated_losses(posterior: xr.Dataset, data: RecalibrationData) -> Float
 def held_out_losses(idata: InferenceData, data: RecalibrationData) -> HeldOutLosses:
     """Loss of every answer under stakes recalibrated on all others: the cost of a participant's next answer, by PSIS.
 
-    Raises
-    ------
-    InputError
-        If the log-likelihood (see :func:`shannon_game.inference.complete`) is of other answers.
+    The log-likelihood is that of :func:`shannon_game.inference.complete`.
 
     Examples
     --------

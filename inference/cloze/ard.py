@@ -28,17 +28,7 @@ _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(15)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SklearnArd(Result):
-    """scikit-learn's ``ARDRegression`` with its defaults: type-II maximum likelihood of the precisions.
-
-    Attributes
-    ----------
-    coefficient, sd : ndarray, shape (predictor,)
-        Posterior mean and standard deviation given the precisions found; exactly 0 where a predictor was pruned.
-    precision : ndarray, shape (predictor,)
-        ``lambda_``, of the prior of each coefficient.
-    covariance : ndarray, shape (kept, kept)
-        ``sigma_``.
-    """
+    """scikit-learn's ``ARDRegression``: precisions by type-II maximum likelihood; 0 where a predictor was pruned."""
 
     coefficient: FloatArray
     sd: FloatArray
@@ -58,16 +48,7 @@ class SklearnArd(Result):
 
 
 def sklearn_ard(x: ArrayLike, target: ArrayLike) -> SklearnArd:
-    """Fit scikit-learn's ARD regression with its defaults to `x`, shape (row, predictor).
-
-    Examples
-    --------
-    >>> from shannon_game import inference
-    >>> import numpy as np
-    >>> x = np.random.default_rng(0).normal(size=(50, 2))
-    >>> inference.sklearn_ard(x, 0.5 + 0.2 * x[:, 0]).coefficient.round(2).tolist()
-    [0.2, 0.0]
-    """
+    """Fit scikit-learn's ARD regression with its defaults to `x`, shape (row, predictor)."""
     require_packages(("sklearn",), "data")
     from sklearn.linear_model import ARDRegression  # noqa: PLC0415 - an extra, and slow to import
 
@@ -95,17 +76,7 @@ def small_posterior(posterior: Any) -> xr.Dataset:
 
 
 def expected_target(eta: ArrayLike, posterior: xr.Dataset, likelihood: str) -> FloatArray:
-    """Mean of the target at linear predictors `eta`, shape (draw, ...), whose draws are those of `posterior`.
-
-    Examples
-    --------
-    >>> from shannon_game import inference, models
-    >>> data = models.ard_data([0.2, 0.5, 0.9, 0.4], {"entropy": [1.0, 2.0, 3.0, 2.5]}, text=["a", "b", "b", "a"])
-    >>> posterior = inference.stand_in_posterior(models.ard_model(data)).posterior
-    >>> mean = inference.expected_target(posterior["eta"].values.reshape(16, 4), posterior, "beta")
-    >>> bool(((mean > 0) & (mean < 1)).all())
-    True
-    """
+    """Mean of the target at linear predictors `eta`, shape (draw, ...), whose draws are those of `posterior`."""
     check_likelihood(likelihood)
     eta = np.asarray(eta, dtype=float)
     if likelihood == "gaussian":
@@ -127,18 +98,7 @@ def expected_target(eta: ArrayLike, posterior: xr.Dataset, likelihood: str) -> F
 
 
 def average_effects(posterior: xr.Dataset, likelihood: str, *, n_draws: int = 1000) -> FloatArray:
-    """Change of the expected target per standard deviation of each predictor, mean over rows; (draw, predictor).
-
-    From half a unit below each row's own value to half above it, all else as it is; about `n_draws` draws are taken.
-
-    Examples
-    --------
-    >>> from shannon_game import inference, models
-    >>> data = models.ard_data([0.2, 0.5, 0.9, 0.4], {"entropy": [1.0, 2.0, 3.0, 2.5]}, text=["a", "b", "b", "a"])
-    >>> posterior = inference.stand_in_posterior(models.ard_model(data)).posterior
-    >>> inference.average_effects(posterior, "beta").shape
-    (16, 1)
-    """
+    """Change of the expected target by a step of one sd around each row's value, mean over rows; (draw, predictor)."""
     taken = thinned(posterior, n_draws)
     eta, coefficient = flat(taken, "eta"), flat(taken, "coefficient")
     changes = []
@@ -150,21 +110,14 @@ def average_effects(posterior: xr.Dataset, likelihood: str, *, n_draws: int = 10
 
 
 def largest_probability(coefficient: ArrayLike) -> FloatArray:
-    """Posterior probability of each coefficient to be the largest in size; (predictor,) from draws (..., predictor).
-
-    Examples
-    --------
-    >>> from shannon_game import inference
-    >>> inference.largest_probability([[0.1, -0.3], [0.2, 0.1], [0.0, 0.4], [0.1, 0.5]]).tolist()
-    [0.25, 0.75]
-    """
+    """Posterior probability of each coefficient to be the largest in size; (predictor,) from draws (..., predictor)."""
     draws = np.abs(np.asarray(coefficient, dtype=float))
     draws = draws.reshape(-1, draws.shape[-1])
     return np.bincount(draws.argmax(axis=1), minlength=draws.shape[1]) / len(draws)
 
 
 def row_log_likelihood(posterior: xr.Dataset, data: ArdData, likelihood: str) -> FloatArray:
-    """Log-likelihood of every row's target at every draw, nats; shape (chain, draw, row)."""
+    """Log-likelihood of every row's target at every draw, nats, without a compiler; shape (chain, draw, row)."""
     check_likelihood(likelihood)
     eta: FloatArray = posterior["eta"].transpose("chain", "draw", "row").to_numpy()
     found: FloatArray
@@ -192,16 +145,7 @@ def row_log_likelihood(posterior: xr.Dataset, data: ArdData, likelihood: str) ->
 
 
 def loo_of_targets(posterior: xr.Dataset, data: ArdData, likelihood: str) -> LooByGroup:
-    """Leave out one item's targets at a time, its predictors as measured (:func:`shannon_game.inference.loo_by`).
-
-    Examples
-    --------
-    >>> from shannon_game import inference, models
-    >>> data = models.ard_data([0.2, 0.5, 0.9, 0.4], {"entropy": [1.0, 2.0, 3.0, 2.5]}, text=["a", "b", "b", "a"])
-    >>> posterior = inference.stand_in_posterior(models.ard_model(data), n_draws=100).posterior
-    >>> inference.loo_of_targets(posterior, data, "beta").elpd_nats.shape
-    (4,)
-    """
+    """Leave out one item's targets at a time, its predictors as measured."""
     rows = xr.Dataset(
         {"target": (("chain", "draw", "row"), row_log_likelihood(posterior, data, likelihood))},
         coords={"chain": posterior["chain"], "draw": posterior["draw"]},

@@ -46,36 +46,10 @@ def ard_sbc(
 
 
 def interval_coverage(ranks: pd.DataFrame, n_ranked: int, probability: float) -> pd.DataFrame:
-    """How often equal-tailed intervals held the truth, from its rank among posterior draws.
+    """How often equal-tailed intervals held the truth, from its rank among L posterior draws.
 
-    Among L draws the truth has one of L + 1 ranks, all as likely if the posterior is right: with L = 99, the 90%
-    interval is the ranks 5 to 94.
-
-    Parameters
-    ----------
-    ranks : pandas.DataFrame
-        Columns ``quantity`` and ``rank``, a row for each fit and quantity.
-    n_ranked : int
-        L; (L + 1) times half of the probability outside has to be whole.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``quantity``, ``n_fits``, ``coverage``, and ``coverage_se``, its binomial standard error if all were right;
-        without the joint log-likelihood, which has no true value before the data.
-
-    Raises
-    ------
-    InputError
-        If no interval between draws has that probability.
-
-    Examples
-    --------
-    >>> from shannon_game import inference
-    >>> import pandas as pd
-    >>> ranks = pd.DataFrame({"quantity": ["slope"] * 4, "rank": [3, 20, 60, 97]})
-    >>> float(inference.interval_coverage(ranks, 99, 0.9)["coverage"].iloc[0])
-    0.5
+    The truth has one of L + 1 ranks, all as likely if the posterior is right: with L = 99, the 90% interval is the
+    ranks 5 to 94. The joint log-likelihood is left out: it has no true value before the data.
     """
     outside = (n_ranked + 1) * (1 - probability) / 2
     if not 0 < probability < 1 or abs(outside - round(outside)) > 1e-9 or round(outside) < 1:

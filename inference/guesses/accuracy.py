@@ -34,17 +34,7 @@ _MAX_DRAWS = 2000
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ModelGuesses(Result):
-    """A language model on the guesses that people made.
-
-    Attributes
-    ----------
-    n_guesses : int
-        Guesses of people at items that the model played; an item counts as often as people guessed there.
-    human_accuracy : float
-        Of the same guesses.
-    draws : ndarray, shape (draw,)
-        Accuracy over fresh documents: Bayesian bootstrap of the documents.
-    """
+    """A language model on the guesses of people; `draws` are of fresh documents, by a Bayesian bootstrap."""
 
     model: str
     n_guesses: int
@@ -77,11 +67,6 @@ def participant_draws(posterior: xr.Dataset, data: AccuracyData, n_before: int |
     ndarray, shape (draw, participant)
         At most 2,000 evenly spaced draws.
 
-    Raises
-    ------
-    InputError
-        If the posterior is of other participants, or `n_before` is negative.
-
     Examples
     --------
     >>> from shannon_game import inference
@@ -108,11 +93,6 @@ def population_draws(posterior: xr.Dataset, data: AccuracyData, n_before: int) -
 
     Participants, their practice effects and documents are integrated out.
 
-    Raises
-    ------
-    InputError
-        If the posterior is of other participants, or `n_before` is negative.
-
     Examples
     --------
     >>> from shannon_game import inference
@@ -133,45 +113,12 @@ def population_draws(posterior: xr.Dataset, data: AccuracyData, n_before: int) -
 
 
 def practice_change(posterior: xr.Dataset, data: AccuracyData, n_guesses: int = 1000) -> FloatArray:
-    """Change of the population's mean accuracy by the first `n_guesses` guesses, at equal contexts and texts; (draw,).
-
-    Examples
-    --------
-    >>> from shannon_game import inference
-    >>> from shannon_game.inference.guesses.examples import accuracy_posterior
-    >>> posterior, data = accuracy_posterior()
-    >>> inference.practice_change(posterior, data).shape
-    (16,)
-    """
+    """Change of the population's accuracy by the first `n_guesses` guesses, at equal contexts and texts; (draw,)."""
     return population_draws(posterior, data, n_guesses) - population_draws(posterior, data, 0)
 
 
 def best_participant(draws: ArrayLike, among: ArrayLike | None = None) -> tuple[FloatArray, FloatArray]:
-    """Accuracy of whoever is best, and each one's probability of being it.
-
-    Parameters
-    ----------
-    draws : array_like, shape (draw, participant)
-    among : array_like of bool, shape (participant,), optional
-        Who can be the best; by default everybody.
-
-    Returns
-    -------
-    accuracy : ndarray, shape (draw,)
-    probability : ndarray, shape (participant,)
-
-    Raises
-    ------
-    InputError
-        If nobody can be the best.
-
-    Examples
-    --------
-    >>> from shannon_game import inference
-    >>> accuracy, probability = inference.best_participant([[0.3, 0.4], [0.5, 0.2], [0.3, 0.6]])
-    >>> accuracy.tolist(), probability.round(2).tolist()
-    ([0.4, 0.5, 0.6], [0.33, 0.67])
-    """
+    """Accuracy of whoever is best, by draw, and each one's probability of being it, from draws (draw, participant)."""
     values = np.asarray(draws, dtype=float)
     can = np.ones(values.shape[1], dtype=bool) if among is None else np.asarray(among, dtype=bool)
     if not can.any():
@@ -182,16 +129,7 @@ def best_participant(draws: ArrayLike, among: ArrayLike | None = None) -> tuple[
 
 
 def beats_every(model: ArrayLike, best: ArrayLike) -> float:
-    """Probability that a language model is better than whoever is best, from independent draws of both accuracies.
-
-    It is over all pairs of draws, whose numbers may differ; equal ones count one half.
-
-    Examples
-    --------
-    >>> from shannon_game import inference
-    >>> round(inference.beats_every([0.5, 0.6], [0.4, 0.5, 0.7]), 3)
-    0.583
-    """
+    """Probability that a model beats the best participant, over all pairs of draws; equal ones count one half."""
     ordered, values = np.sort(np.asarray(best, dtype=float)), np.asarray(model, dtype=float)
     below = np.searchsorted(ordered, values, side="left") + np.searchsorted(ordered, values, side="right")
     return float(below.mean() / (2 * ordered.size))
@@ -213,26 +151,7 @@ def model_guesses(
     rng: np.random.Generator,
     responses: ArrayLike | None = None,
 ) -> ModelGuesses:
-    """Accuracy of a language model on the guesses of people, from ``model_hit`` of a guess study.
-
-    Parameters
-    ----------
-    responses : array_like of bool, shape (response,), optional
-        Which guesses of people; by default all.
-
-    Raises
-    ------
-    InputError
-        If the model is not there, or played none of the items.
-
-    Examples
-    --------
-    >>> from shannon_game import inference
-    >>> import numpy as np
-    >>> from shannon_game.estimators.guesses.examples import guess_study
-    >>> inference.model_guesses(guess_study(), "lm", n_draws=100, rng=np.random.default_rng(0))
-    ModelGuesses(lm 37.5%, people 35.4% of the same 192 guesses)
-    """
+    """Accuracy of a language model on guesses of people (`responses`), from ``model_hit`` of a guess study."""
     names = study["model"].to_numpy().tolist() if "model_hit" in study else []
     source = f"guess study {study.attrs.get('name', '(unnamed)')!r}"
     if model not in names:

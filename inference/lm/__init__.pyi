@@ -7,7 +7,7 @@ from .generation import Generated, generate, option_log_probs
 from .language_model import LanguageModel, encode, model_record, token_strings
 from .loading import load_language_model
 from .next_token import next_token_distributions
-from .prompting import end_tokens, option_tokens, prompt_tokens
+from .prompting import prompt_tokens
 from .scoring import score_documents
 from .settings import ModelSettings
 from .top1 import play_top1
@@ -23,14 +23,12 @@ __all__ = [
     "SampledWords",
     "continuation_log_probs",
     "encode",
-    "end_tokens",
     "generate",
     "kl_divergences",
     "load_language_model",
     "model_record",
     "next_token_distributions",
     "option_log_probs",
-    "option_tokens",
     "play_top1",
     "prompt_tokens",
     "sample_words",

@@ -39,11 +39,6 @@ def continuation_log_probs(
     list of ndarray of float, by context, each of shape (continuation,)
         Nats.
 
-    Raises
-    ------
-    InputError
-        If a continuation is empty or cannot be written, or a context is unusable.
-
     Examples
     --------
     >>> from shannon_game.inference import lm

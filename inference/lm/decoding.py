@@ -4,6 +4,7 @@ r"""Decoding: the distribution that a sampler makes of a model's next-token dist
 
 The temperature :math:`T` comes first. The tokens kept, :math:`S`, are the :math:`k` most probable (top-k; Fan, Lewis
 and Dauphin 2018), the fewest that hold a probability of :math:`p` (nucleus; Holtzman et al. 2020), or the best one.
+Transformers' own warpers sort the whole vocabulary for it, which takes ten times as long.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from shannon_game.estimators.errors import InputError
 if TYPE_CHECKING:
     import torch
 
-# tokens that a nucleus is first looked for among; sorting a whole vocabulary takes ten times as long
+# tokens that a nucleus is first looked for among
 _FIRST_LOOK = 512
 _MORE = 16
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +19,8 @@ def kl_divergences(
     model: LanguageModel,
     generator: LanguageModel,
     contexts: Sequence[Sequence[int]],
-    *,
-    progress: Callable[[int], None] | None = None,
 ) -> NDArray[np.float64]:
-    r"""Exact Kullback-Leibler divergence of two next-token distributions after every context.
+    r"""Exact Kullback-Leibler divergence of two models of one tokenizer, in the next token after every context.
 
     .. math:: \mathrm{KL}(q \,\|\, g) = \sum_y q(y \mid c) \ln \frac{q(y \mid c)}{g(y \mid c)}
 
@@ -38,11 +36,6 @@ def kl_divergences(
     -------
     ndarray of float, shape (context,)
         Nats; infinite where the generator rules out what the model does not.
-
-    Raises
-    ------
-    InputError
-        If the tokenizers differ, or a context is unusable.
 
     Examples
     --------
@@ -67,6 +60,4 @@ def kl_divergences(
         with np.errstate(invalid="ignore"):
             terms = np.where(np.isneginf(q), 0.0, np.exp(q) * (q - g))
         divergences[first : first + len(block)] = np.maximum(terms.sum(axis=1), 0)
-        if progress is not None:
-            progress(len(block))
     return divergences

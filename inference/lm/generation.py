@@ -1,4 +1,8 @@
-"""Texts that a model writes after prompts, and how probable it finds the options of a question."""
+"""Texts that a model writes after prompts, and how probable it finds the options of a question.
+
+Transformers' own ``generate`` draws from one stream for a whole batch, trusts every cache, and shares no beginning of
+prompts; here an answer depends on its own seed alone, and a cache is held to a whole pass first.
+"""
 
 from __future__ import annotations
 

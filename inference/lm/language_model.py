@@ -69,11 +69,6 @@ class LanguageModel:
 def encode(model: LanguageModel, texts: Sequence[str], *, source: object = None) -> list[list[int]]:
     """Tokenise texts, without any token that the text does not hold (:attr:`LanguageModel.bos_id` comes later).
 
-    Raises
-    ------
-    InputError
-        If a text is not a string, or the tokenizer cannot take it; it names `source`.
-
     Examples
     --------
     >>> from shannon_game.inference import lm

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import xarray as xr
 from numpy.typing import NDArray
 
 from shannon_game.estimators.errors import InputError
@@ -17,7 +18,6 @@ from shannon_game.inference.lm.rows import entropies, ranks_above
 
 if TYPE_CHECKING:
     import torch
-    import xarray as xr
 
 
 def next_token_distributions(
@@ -31,7 +31,6 @@ def next_token_distributions(
     replace: bool = True,
     seed: int = 0,
     whole: bool = False,
-    progress: Callable[[int], None] | None = None,
 ) -> xr.Dataset:
     r"""Next-token distribution of every context, reduced on the device to what is asked for.
 
@@ -83,7 +82,6 @@ def next_token_distributions(
     ((2, 3), True)
     """
     import torch  # noqa: PLC0415 - importing this module does not need it
-    import xarray as xr  # noqa: PLC0415
 
     target_of = _tokens(model, len(contexts), targets, "targets", n_dims=1)
     probed_of = _tokens(model, len(contexts), probed, "probed", n_dims=2)
@@ -120,9 +118,6 @@ def next_token_distributions(
             drawn = _draw(log_probs, [keys[row] for row in rows], n_candidates, replace=replace, seed=seed)
             columns["candidate_token"][at] = drawn[row]
             columns["candidate_logprob"][at] = _gather(log_probs, row, drawn[row])
-
-        if progress is not None:
-            progress(len(at))
 
     reduce_last(model, keys, reduce, branching=False)
     return xr.Dataset(

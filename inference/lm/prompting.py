@@ -20,11 +20,6 @@ def prompt_tokens(model: LanguageModel, prompts: Sequence[tuple[str, str]]) -> l
     prompts : sequence of (str, str)
         What the system and the user say; an empty text is left out.
 
-    Raises
-    ------
-    InputError
-        If a prompt says nothing, or the tokenizer cannot take it.
-
     Examples
     --------
     >>> from shannon_game.inference import lm
@@ -61,14 +56,7 @@ def _chat(model: LanguageModel, system: str, user: str) -> str:
 
 
 def end_tokens(model: LanguageModel) -> frozenset[int]:
-    """Tokens with which the model ends an answer.
-
-    Examples
-    --------
-    >>> from shannon_game.inference import lm
-    >>> lm.end_tokens(lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny")))
-    frozenset({0})
-    """
+    """Tokens with which the model ends an answer."""
     settings = getattr(model.module, "generation_config", None)
     given = getattr(settings, "eos_token_id", None)
     several = given if isinstance(given, list | tuple) else [given]
@@ -78,20 +66,7 @@ def end_tokens(model: LanguageModel) -> frozenset[int]:
 
 
 def option_tokens(model: LanguageModel, option: str) -> list[int]:
-    """Tokens that are an option such as "A" and nothing else, with a space before it or without.
-
-    Raises
-    ------
-    InputError
-        If no token is.
-
-    Examples
-    --------
-    >>> from shannon_game.inference import lm
-    >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
-    >>> [model.tokenizer.decode([token]) for token in lm.option_tokens(model, "b")]
-    ['b', ' b']
-    """
+    """Tokens that are an option such as "A" and nothing else, with a space before it or without."""
     ways = [word_tokens(model, text) for text in (option, " " + option)]
     found = [tokens[0] for tokens in ways if len(tokens) == 1]
     if not found:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 from numpy.typing import NDArray
 
 from shannon_game.estimators.errors import InputError
@@ -16,7 +17,6 @@ from shannon_game.inference.lm.rows import TokenScores
 
 if TYPE_CHECKING:
     import torch
-    import xarray as xr
 
 
 def score_documents(
@@ -25,7 +25,6 @@ def score_documents(
     *,
     window: int | None = None,
     stride: int | None = None,
-    progress: Callable[[int], None] | None = None,
 ) -> xr.Dataset:
     r"""Score every token of documents once, each given the tokens before it.
 
@@ -60,11 +59,6 @@ def score_documents(
     xarray.Dataset
         ``attrs`` hold ``model`` (:func:`model_record` as JSON), ``window``, ``stride``.
 
-    Raises
-    ------
-    InputError
-        If window or stride do not fit each other or the model, or a document has a token that the model has not.
-
     Examples
     --------
     >>> from shannon_game.inference import lm
@@ -73,8 +67,6 @@ def score_documents(
     >>> lm.score_documents(model, contexts).sizes["token"] == sum(map(len, contexts))
     True
     """
-    import xarray as xr  # noqa: PLC0415
-
     window, stride = _window(model, documents, window, stride)
     trees: list[TokenTree] = []
     wanted: list[NDArray[np.intp]] = []
@@ -106,7 +98,7 @@ def score_documents(
         # torch.argmax takes twice as long on a CPU
         best[rows] = log_probs.max(dim=-1).indices.cpu().numpy()
 
-    reduce_log_probs(model, trees, wanted, reduce, progress=progress)
+    reduce_log_probs(model, trees, wanted, reduce)
     nats = {"units": "nats"}
     return xr.Dataset(
         {

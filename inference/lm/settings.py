@@ -16,11 +16,6 @@ BOS_CHOICES = ("family", "tokenizer", "none")
 class ModelSettings(Settings):
     """A causal language model and how it runs; everything here is recorded in every output.
 
-    Raises
-    ------
-    InputError
-        Names the setting, its value and what would be right.
-
     Examples
     --------
     >>> ModelSettings(name="small", source="folder", path="models/small").dtype

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
+import xarray as xr
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.inference.lm.forward import asked_log_probs, with_bos
@@ -14,16 +14,11 @@ from shannon_game.inference.lm.language_model import LanguageModel, model_record
 from shannon_game.inference.lm.vocabulary import vocabulary
 from shannon_game.inference.lm.words import word_tokens
 
-if TYPE_CHECKING:
-    import xarray as xr
-
 
 def play_top1(
     model: LanguageModel,
     contexts: Sequence[Sequence[int]],
     targets: Sequence[str],
-    *,
-    progress: Callable[[int], None] | None = None,
 ) -> xr.Dataset:
     r"""Guess the next token of texts, and compare strings with the tokens that the texts are cut into.
 
@@ -44,11 +39,6 @@ def play_top1(
     contexts : sequence of sequence of int
         The model's own tokens of the text before each target, without BOS. Prefixes of one text share its pass.
 
-    Raises
-    ------
-    InputError
-        If a target is empty or a context unusable.
-
     Examples
     --------
     >>> from shannon_game.inference import lm
@@ -57,8 +47,6 @@ def play_top1(
     >>> bool(found["hit"].isin([0, 1]).all())
     True
     """
-    import xarray as xr  # noqa: PLC0415
-
     if len(targets) != len(contexts):
         raise InputError(f"has {len(targets)} entries for {len(contexts)} contexts", field="targets")
     for position, target in enumerate(targets):
@@ -81,8 +69,7 @@ def play_top1(
         asked: dict[tuple[int, ...], set[int]] = {tokens: set() for tokens in on_guess.values()}
         for i, tokens in on_target.items():
             asked.setdefault(tokens, set()).add(ways[targets[i]][step])
-        told = progress if step == 0 else None
-        logprob, best = asked_log_probs(model, asked, branching=False, progress=told)
+        logprob, best = asked_log_probs(model, asked, branching=False)
         for i, tokens in on_target.items():
             surprisal[i] -= logprob[tokens, ways[targets[i]][step]]
         for i, tokens in on_guess.items():

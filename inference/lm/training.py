@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from shannon_game.estimators.code_identity import code_hash
 from shannon_game.estimators.display import Result
@@ -173,21 +173,11 @@ def _write(module: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: 
 def _trainer(
     module: PreTrainedModel, examples: Examples, order: list[int], arguments: TrainingArguments, held_out: Sequence[Any]
 ) -> Any:
-    import torch  # noqa: PLC0415
+    from torch.utils.data import Subset  # noqa: PLC0415
     from transformers import PrinterCallback, Trainer  # noqa: PLC0415
     from transformers.utils import logging as transformers_logging  # noqa: PLC0415
 
     transformers_logging.disable_progress_bar()
-
-    class Ordered(torch.utils.data.Dataset[Any]):
-        def __init__(self, items: Sequence[Any], order: Sequence[int]) -> None:
-            self.items, self.order = items, order
-
-        def __len__(self) -> int:
-            return len(self.order)
-
-        def __getitem__(self, place: int) -> Any:
-            return self.items[self.order[place]]
 
     class OwnLoss(Trainer):
         def compute_loss(
@@ -204,8 +194,8 @@ def _trainer(
         model=module,
         args=arguments,
         data_collator=examples.collate,
-        train_dataset=Ordered(examples.items, order),
-        eval_dataset=Ordered(held_out, range(len(held_out))) if len(held_out) else None,
+        train_dataset=Subset(cast("Any", examples.items), order),
+        eval_dataset=Subset(cast("Any", held_out), range(len(held_out))) if len(held_out) else None,
     )
     if examples.loss is not None:
         # a mean over its batch

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -124,7 +123,9 @@ def _converter(tokenizer: PreTrainedTokenizerBase) -> Any:
     described = json.loads(backend.to_str())
     decoders = _types(described.get("decoder"), "decoders") or _types(described.get("pre_tokenizer"), "pretokenizers")
     if "ByteLevel" in decoders:
-        table = _byte_level_table()
+        from transformers.convert_slow_tokenizer import bytes_to_unicode  # noqa: PLC0415
+
+        table = {character: byte for byte, character in bytes_to_unicode().items()}
         return lambda piece: bytes(table[character] for character in piece)
     if {"Metaspace", "Replace"} & decoders:
         return _sentencepiece_bytes
@@ -147,13 +148,3 @@ def _sentencepiece_bytes(piece: str) -> bytes:
     if len(piece) == 6 and piece.startswith("<0x") and piece.endswith(">"):
         return bytes([int(piece[3:5], 16)])
     return piece.replace("\N{LOWER ONE EIGHTH BLOCK}", " ").encode()
-
-
-@lru_cache(maxsize=1)
-def _byte_level_table() -> dict[str, int]:
-    """The characters that byte-level BPE writes bytes as: visible ones as themselves, the others from U+0100 on."""
-    visible = [*range(ord("!"), ord("~") + 1), *range(0xA1, 0xAC + 1), *range(0xAE, 0xFF + 1)]
-    table = {chr(byte): byte for byte in visible}
-    others = [byte for byte in range(256) if byte not in set(visible)]
-    table.update({chr(0x100 + shift): byte for shift, byte in enumerate(others)})
-    return table

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 from numpy.typing import NDArray
 
 from shannon_game.estimators.errors import InputError
@@ -16,7 +17,6 @@ from shannon_game.inference.lm.rows import TokenScores
 
 if TYPE_CHECKING:
     import torch
-    import xarray as xr
 
 
 def score_windows(
@@ -52,11 +52,6 @@ def score_windows(
     temperatures : sequence of float
         On top of the model's own.
 
-    Raises
-    ------
-    InputError
-        If the windows differ in length, are too long for the model, or a number is wrong.
-
     Examples
     --------
     >>> from shannon_game.inference import lm
@@ -67,7 +62,6 @@ def score_windows(
     ['position', 'rank_at', 'temperature', 'window']
     """
     import torch  # noqa: PLC0415 - importing this module does not need it
-    import xarray as xr  # noqa: PLC0415
 
     sizes = {len(window) for window in windows}
     if context_length < 1 or any(size <= context_length for size in sizes):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -49,7 +49,6 @@ def sample_words(
     start: str = " ",
     decoding: Decoding | None = None,
     seed: int = 0,
-    progress: Callable[[int], None] | None = None,
 ) -> list[SampledWords]:
     """Draw whole words: tokens until past a boundary, joined, and the first word of them.
 
@@ -70,11 +69,6 @@ def sample_words(
     seed : int
         A context's random numbers come from it and from its own tokens.
 
-    Raises
-    ------
-    InputError
-        If a number or a context is unusable.
-
     Examples
     --------
     >>> from shannon_game.inference import lm
@@ -91,23 +85,19 @@ def sample_words(
     if start not in {" ", ""}:
         raise InputError(f"is {start!r}, should be a space or nothing", field="start")
     vocab = vocabulary(model, boundary=boundary)
-    results = []
-    for context in with_bos(model, contexts):
-        results.append(
-            _sample_context(
-                model,
-                vocab,
-                context,
-                n_samples=n_samples,
-                max_tokens=max_tokens,
-                start=start.encode(),
-                decoding=decoding or Decoding(),
-                seed=seed,
-            )
+    return [
+        _sample_context(
+            model,
+            vocab,
+            context,
+            n_samples=n_samples,
+            max_tokens=max_tokens,
+            start=start.encode(),
+            decoding=decoding or Decoding(),
+            seed=seed,
         )
-        if progress is not None:
-            progress(1)
-    return results
+        for context in with_bos(model, contexts)
+    ]
 
 
 def _sample_context(

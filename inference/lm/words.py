@@ -12,11 +12,12 @@ word's going on.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import xarray as xr
 from numpy.typing import NDArray
 
 from shannon_game.estimators.errors import InputError
@@ -26,7 +27,6 @@ from shannon_game.inference.lm.vocabulary import Vocabulary, vocabulary
 
 if TYPE_CHECKING:
     import torch
-    import xarray as xr
 
 # contexts whose words are laid out in trees together
 _CONTEXTS_AT_ONCE = 64
@@ -40,7 +40,6 @@ def word_log_probs(
     boundary: str = "punctuation",
     start: str = " ",
     other_tokenisations_nats: float | None = None,
-    progress: Callable[[int], None] | None = None,
 ) -> xr.Dataset:
     r"""Exact log-probability that the next word is *w*, for words of every context.
 
@@ -69,11 +68,6 @@ def word_log_probs(
         number: every other way too, as long as its first tokens are at most so many nats less probable than the
         tokenizer's own way is as a whole. 10 leaves out less than 0.00005 of a word with each way dropped.
 
-    Raises
-    ------
-    InputError
-        If a word is empty, holds a boundary or cannot be written, or a context or a setting is unusable.
-
     Examples
     --------
     >>> from shannon_game.inference import lm
@@ -82,8 +76,6 @@ def word_log_probs(
     >>> lm.word_log_probs(model, contexts, [["on", "in"], ["on"]])["logprob"].shape
     (3,)
     """
-    import xarray as xr  # noqa: PLC0415
-
     if start not in {" ", ""}:
         raise InputError(f"is {start!r}, should be a space or nothing", field="start")
     if other_tokenisations_nats is not None and not other_tokenisations_nats >= 0:
@@ -110,8 +102,6 @@ def word_log_probs(
                 logprobs[i], counts[i] = _all_mass(
                     model, vocab, task, texts=texts, floor=own_path - other_tokenisations_nats, own=own
                 )
-        if progress is not None:
-            progress(len(part))
     sizes = [len(some) for some in words]
     flat = np.concatenate([*logprobs, np.zeros(0)])
     index = np.repeat(np.arange(len(full)), sizes)

@@ -1,4 +1,4 @@
-"""The digest of a PyMC model's graphs: their operations, the operations' parameters, the wiring and the leaves."""
+"""The digest of a PyMC model's graphs, whose pickles differ from process to process: operations, wiring and leaves."""
 
 from __future__ import annotations
 

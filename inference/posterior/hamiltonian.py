@@ -3,8 +3,6 @@
 Path lengths are random (Neal 2011), drawn evenly from 0 to 2 :data:`PATH` standard deviations of the posterior: a third
 of the cost of NUTS on the participant model, half of whose gradients decide when to turn. The warm-up finds the step
 size (Nesterov's dual averaging; Hoffman and Gelman 2014) and, from draws and gradients as nutpie does, every scale.
-Where a posterior has peaks between which no path crosses, the author of the density may write *moves*: a function that
-changes parameters in place after every path, and leaves the posterior as it is.
 """
 
 from __future__ import annotations
@@ -73,7 +71,6 @@ def _path(  # noqa: PLR0917 - Numba takes arguments by place alone
 @compiled
 def _walk(  # noqa: PLR0917
     density: Any,
-    moves: Any,
     arguments: Any,
     x: FloatArray,
     scale: FloatArray,
@@ -107,10 +104,6 @@ def _walk(  # noqa: PLR0917
             value, energy = found, energy + lost
             for i in range(x.size):
                 x[i], g[i] = y[i], h[i]
-        # None is a type to Numba: what moves nothing is compiled without this
-        if moves is not None:
-            stats[draw, 6] = moves(x, rng, *arguments)
-            value = density(x, g, *arguments)
         draws[draw] = x
         gradients[draw] = g
         stats[draw, 0], stats[draw, 1], stats[draw, 2] = value, energy, accepted
@@ -123,7 +116,7 @@ def _walk(  # noqa: PLR0917
             tuned[2] += m**-0.75 * (tuned[1] - tuned[2])
 
 
-_STATS = ("lp", "energy", "acceptance_rate", "step_size", "n_steps", "diverging", "moves_accepted")
+_STATS = ("lp", "energy", "acceptance_rate", "step_size", "n_steps", "diverging")
 
 
 def _restart(step: float) -> FloatArray:
@@ -141,7 +134,6 @@ def chain(
     target_accept: float,
     rng: np.random.Generator,
     tell: Callable[[int], None],
-    moves: Callable[..., float] | None = None,
 ) -> Chain:
     """Draw one chain."""
     x = np.array(start, dtype=float)
@@ -150,7 +142,7 @@ def chain(
     scale, step = np.ones_like(x), _FIRST_STEP
     done = 0
 
-    program = _program(density, arguments, rng, moves)
+    program = _program(density, arguments, rng)
 
     def walked(
         n: int, tuned: FloatArray, path: float, *, settled: bool = False
@@ -163,7 +155,7 @@ def chain(
             tell(done)
             part = slice(first, min(first + _BLOCK, n))
             into = gradients[: part.stop - first] if settled else gradients[part]
-            program(density, moves, arguments, x, scale, tuned, path, target_accept, rng, made[part], into, stats[part])
+            program(density, arguments, x, scale, tuned, path, target_accept, rng, made[part], into, stats[part])
             done += part.stop - first
         tell(done)
         return made, gradients, stats
@@ -186,27 +178,18 @@ def chain(
     by_name: dict[str, NDArray[Any]] = dict(zip(_STATS, stats.T, strict=True))
     by_name["n_steps"] = by_name["n_steps"].astype(np.int64)
     by_name["diverging"] = by_name["diverging"].astype(bool)
-    if moves is None:
-        del by_name["moves_accepted"]
     return Chain(made, by_name)
 
 
-def _program(
-    density: Any, arguments: tuple[Any, ...], rng: np.random.Generator, moves: Any = None
-) -> Callable[..., None]:
+def _program(density: Any, arguments: tuple[Any, ...], rng: np.random.Generator) -> Callable[..., None]:
     """Compile :func:`_walk` with densities given by address: as constants, each would need another program on disk."""
     vector, matrix, taken = types.float64[::1], types.float64[:, ::1], typeof(arguments)
     call = types.float64(vector, vector, *taken.types)
     density.compile(call.args)
-    moving: types.Type = types.none
-    if moves is not None:
-        change = types.float64(vector, typeof(rng), *taken.types)
-        moves.compile(change.args)
-        moving = types.FunctionType(change)
     number = types.float64
     found: Callable[..., None] = cast("Any", _walk).compile(
         (
-            *(types.FunctionType(call), moving, taken, vector, vector, vector, number, number),
+            *(types.FunctionType(call), taken, vector, vector, vector, number, number),
             *(typeof(rng), matrix, matrix, matrix),
         )
     )

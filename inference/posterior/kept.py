@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shannon_game.estimators.code_identity import code_hash
-from shannon_game.estimators.content import environment, file_sha256
+from shannon_game.estimators.content import environment
+from shannon_game.inference.disk import is_signed
 from shannon_game.inference.progress import say
 
 if TYPE_CHECKING:
@@ -43,7 +44,8 @@ def kept(
     except Exception as problem:
         say(f"this fit is not kept for another run, as what it is of cannot be told surely: {problem}")
         return draw()
-    found = _found(folder, key)
+    path = folder / f"{key}.nc"
+    found = _found(path)
     if found is not None:
         say("a fit is taken from the run before")
         return found
@@ -52,27 +54,27 @@ def kept(
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        path = save_posterior(found, folder / f"{key}.nc")
-        path.replace(folder / f"{key}-{file_sha256(path)}.nc")
+        save_posterior(found, path)
     except OSError as problem:
         # the fit is here: only a run that is stopped would miss its file
         say(f"a fit cannot be kept for another run: {problem}")
     return found
 
 
-def _found(folder: Path, key: str) -> InferenceData | None:
-    """The fit whose file has the content that its name says; a damaged one goes."""
-    from shannon_game.inference.posterior.storage import load_posterior  # noqa: PLC0415
+def _found(path: Path) -> InferenceData | None:
+    """The fit of a file, if it is as it was written; a damaged one goes."""
+    from shannon_game.inference.posterior.storage import load_posterior  # noqa: PLC0415 - few runs sample
 
-    for path in sorted(folder.glob(f"{key}-*.nc")):
-        try:
-            if file_sha256(path) == path.stem.rpartition("-")[2]:
-                return load_posterior(path)
-            problem: object = "its bytes are not those that were written"
-            path.unlink()
-        except (OSError, ValueError, KeyError) as error:
-            problem = error
-        say(f"a fit that was kept cannot be read and is made again: {problem}")
+    if not path.is_file():
+        return None
+    try:
+        if is_signed(path):
+            return load_posterior(path)
+        problem: object = "its bytes are not those that were written"
+    except (OSError, ValueError, KeyError) as error:
+        problem = error
+    path.unlink(missing_ok=True)
+    say(f"a fit that was kept cannot be read and is made again: {problem}")
     return None
 
 

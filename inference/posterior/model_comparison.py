@@ -96,12 +96,6 @@ def loo_by(idata: InferenceData, by: ArrayLike | str, *, variable: str | None = 
     variable : str, optional
         Of the log-likelihood; needed where there is more than one.
 
-    Raises
-    ------
-    InputError
-        For an unknown variable or dim, labels of another length, a log-likelihood that is not finite, or fewer than 25
-        draws.
-
     Examples
     --------
     >>> from shannon_game import inference
@@ -171,11 +165,6 @@ def comparison_table(loos: Mapping[str, LooByGroup]) -> pd.DataFrame:
     pandas.DataFrame
         ``difference_nats`` is to the best model (0 or negative), ``difference_se_nats`` its standard error over groups,
         paired; ``warning`` is of this model or of the best one, as either spoils the difference.
-
-    Raises
-    ------
-    InputError
-        If there is no model, or their groups or numbers of rows differ.
 
     Examples
     --------

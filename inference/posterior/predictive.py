@@ -26,7 +26,7 @@ from shannon_game.models.outside import OutsideLikelihood
 
 @dataclass(frozen=True, eq=False)
 class LogLikelihood:
-    """Log-likelihood of every row of the data that the model has now, compiled, by parameters on their own scale."""
+    """Log-likelihood of every row of the model's data, compiled once, where PyMC's own compiles at every call."""
 
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
@@ -61,11 +61,6 @@ def log_likelihood(model: pm.Model | CompiledModel) -> LogLikelihood:
     """Compile the log-likelihood of a model's rows.
 
     A potential counts as data where it has named dims, one row an entry; a scalar one (a soft constraint) does not.
-
-    Raises
-    ------
-    InputError
-        If the model has neither observed variables nor such potentials.
 
     Examples
     --------

@@ -2,6 +2,7 @@
 
 Simulation-based calibration and recovery studies are hundreds of fits that do not depend on each other. Each has a
 *task*, a small mapping that says which one it is (its cell and its seed); what the task gives is a list of flat rows.
+joblib runs them; its cache on disk would be a pickle a task, which nobody reads and no checksum guards.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 The rank of the true value among nearly independent posterior draws is uniform over fits (Cook, Gelman and Rubin 2006;
 Talts and others 2018). The joint log-likelihood is ranked too: it finds what the parameters one by one do not (Modrák
 and others 2023). Ranks are judged by bands of their empirical CDF (Säilynoja, Bürkner and Vehtari 2022).
+The package simuk neither goes on after a kill, nor lengthens a fit until its draws are worth their number.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Whether ranks are uniform: their empirical CDF within bands that hold all of it at once.
 
-Säilynoja, Bürkner and Vehtari (2022).
+Säilynoja, Bürkner and Vehtari (2022); ArviZ has such bands for its plots, and no p-value.
 """
 
 from __future__ import annotations
@@ -19,19 +19,7 @@ from shannon_game.estimators.errors import InputError
 
 @dataclass(frozen=True, eq=False)
 class EcdfBand:
-    """Where the empirical CDF of uniform ranks lies, all of it at once, with a given probability.
-
-    Attributes
-    ----------
-    probability : float
-        That all counts of uniform ranks are inside; as counts are whole, a little more than was asked for.
-    point : ndarray, shape (point,)
-        i / (n_ranked + 1) for i = 1, ..., n_ranked: expected share of the ranks below i.
-    lower, upper : ndarray of int, shape (point,)
-        Fewest and most ranks below i, both inside.
-    level : float
-        Smallest two-sided tail probability of a single count that is inside.
-    """
+    """Fewest and most ranks below each point, both inside; `level` is the smallest tail probability inside."""
 
     n_fits: int
     n_ranked: int
@@ -50,18 +38,6 @@ def ecdf_band(n_fits: int, n_ranked: int, probability: float = 0.95) -> EcdfBand
     at least :math:`\gamma`, and :math:`\gamma` is the largest for which all counts are inside with the probability
     asked for. That probability is exact, not simulated: the counts are those of a Poisson process given its
     total, so that they follow from i to i + 1 by one convolution.
-
-    Raises
-    ------
-    InputError
-        If a number is not positive or the probability not between 0 and 1.
-
-    Examples
-    --------
-    >>> from shannon_game import inference
-    >>> band = inference.ecdf_band(100, 19)
-    >>> int(band.lower[9]), int(band.upper[9])
-    (37, 63)
     """
     for name, value in (("n_fits", n_fits), ("n_ranked", n_ranked)):
         if value < 1:

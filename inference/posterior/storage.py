@@ -15,12 +15,6 @@ from shannon_game.inference.posterior.arviz_adapter import InferenceData
 def save_posterior(idata: InferenceData, path: Path | str) -> Path:
     """Write a posterior as netCDF, in one step: a reader sees the whole file or none.
 
-    Raises
-    ------
-    InputError
-        If the name does not end in ``.nc``, the folder does not exist, or a file of that name is no posterior that this
-        function wrote.
-
     Examples
     --------
     >>> import tempfile
@@ -42,11 +36,6 @@ def save_posterior(idata: InferenceData, path: Path | str) -> Path:
 
 def load_posterior(path: Path | str) -> InferenceData:
     """Read what :func:`save_posterior` wrote, every number as it was.
-
-    Raises
-    ------
-    InputError
-        If there is no such file, or it is damaged.
 
     Examples
     --------

@@ -51,8 +51,7 @@ def hmc(
                     show(sum(n_drawn))
 
         rng = np.random.default_rng(own)
-        start, moves = _start(density, rng), density.moves
-        found = chain(density.function, arguments, start, rng=rng, tell=tell, moves=moves, **lengths)
+        found = chain(density.function, arguments, _start(density, rng), rng=rng, tell=tell, **lengths)
         for draw, x in enumerate(found.draws):
             for name, value in density.expand(x, **values).items():
                 posterior[name][number, draw] = value
@@ -78,7 +77,7 @@ def _dataset(model: pm.Model, values: Mapping[str, NDArray[Any]]) -> xr.Dataset:
 
 
 def nutpie_program(model: pm.Model, density: WrittenDensity) -> Any:
-    """Make a program of which nutpie samples, without moves; it takes the values that the model's data have now."""
+    """Make a program of which nutpie samples; it takes the values that the model's data have now."""
     from nutpie.compiled_pyfunc import from_pyfunc  # noqa: PLC0415 - one sampler of several
 
     values = _values(model, density)

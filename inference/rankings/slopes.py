@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
@@ -15,10 +15,6 @@ from shannon_game.estimators.display import Result, interval_rows
 from shannon_game.estimators.errors import InputError
 from shannon_game.inference.posterior.item_draws import flat
 from shannon_game.models.rankings.slopes import RankData, log_category_probability
-
-if TYPE_CHECKING:
-    import xarray as xr
-
 
 # nodes of the Gauss-Hermite rule over a new window's effect; nine are exact to far more digits than draws have
 _NODES = 9
@@ -101,15 +97,7 @@ def _log_odds(draws: RankDraws, data: RankData, length: ArrayLike) -> FloatArray
 
 
 def score_slopes(scores: FloatArray, length: ArrayLike) -> FloatArray:
-    """Score gained by a doubling of the context, (draw, model): least-squares slope of expected scores on log2 length.
-
-    Examples
-    --------
-    >>> from shannon_game import inference
-    >>> import numpy as np
-    >>> inference.score_slopes(np.array([[[1.0, 2.0, 3.0]]]), [4, 8, 16]).tolist()
-    [[1.0]]
-    """
+    """Score gained by a doubling of the context, (draw, model): least-squares slope of scores on log2 length."""
     x = np.log2(np.asarray(length, dtype=float))
     x = x - x.mean()
     slope: FloatArray = scores @ (x / (x @ x))
@@ -117,15 +105,7 @@ def score_slopes(scores: FloatArray, length: ArrayLike) -> FloatArray:
 
 
 def share_best(values: FloatArray) -> FloatArray:
-    """Probability of every place of every model, best first: (model, place) from draws (draw, model).
-
-    Examples
-    --------
-    >>> from shannon_game import inference
-    >>> import numpy as np
-    >>> inference.share_best(np.array([[0.2, 0.3], [0.4, 0.1], [0.1, 0.5], [0.2, 0.6]])).tolist()
-    [[0.25, 0.75], [0.75, 0.25]]
-    """
+    """Probability of every place of every model, best first: (model, place) from draws (draw, model)."""
     place = (-values).argsort(axis=1).argsort(axis=1)
     share: FloatArray = np.stack([(place == at).mean(axis=0) for at in range(values.shape[1])], axis=1)
     return share
@@ -231,11 +211,6 @@ def power_to_tell_apart(
     -------
     dict of str to ndarray, shape (pair, number)
         ``mean`` and ``slope``, the pairs in the order of ``numpy.triu_indices``.
-
-    Raises
-    ------
-    InputError
-        If there is a single model, or a number is too small for a test.
 
     Examples
     --------

@@ -3,39 +3,26 @@
 A file is one record batch. Column ``key`` holds the keys; every other column is an array with one row a key: shape (n,)
 of its own type, shape (n, a, ...) as nested fixed-size lists, rows of unequal lengths as lists. The schema's metadata
 ``shannon-game`` is JSON with format, version, the operation and what else the writer wants to be known. The file's name
-is the SHA-256 of its bytes, so that a damaged file does not fit it, and two processes that write it do no harm.
+is the SHA-256 of its bytes, so that a damaged file does not fit it, and two processes that write it do no harm. No
+database: the file systems that a cluster's jobs share have no locks to rely on.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
-import re
-import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.inference.manifest import SCRATCH
-from shannon_game.inference.store.keys import KEY_LENGTH, OperationKey, canonical_json
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-SCHEMA_VERSION = 1
-"""Raised whenever files are written in another way; a store of another version is refused."""
-
-FILE_NAME = re.compile(r"[0-9a-f]{64}\.arrow")
-
-PARTIAL = f"{SCRATCH}partial-"
-"""Begins the name of a file that is being written, or was when its process was killed."""
+from shannon_game.inference.store.keys import SCHEMA_VERSION, OperationKey, canonical_json
 
 _FORMAT = "shannon-game results"
 _METADATA = b"shannon-game"
@@ -43,58 +30,8 @@ _KEY = "key"
 _NUMERIC = "fiub"
 
 
-def write_batch(
-    folder: Path,
-    operation: OperationKey,
-    keys: Sequence[str],
-    arrays: Mapping[str, NDArray[Any]],
-    provenance: Mapping[str, Any],
-) -> Path:
-    """Write one file of results in one step: a reader sees the whole file or none."""
-    content = _encode(operation, keys, arrays, provenance)
-    path = folder / f"{hashlib.sha256(content).hexdigest()}.arrow"
-    write_atomically(path, content)
-    return path
-
-
-def write_atomically(path: Path, content: bytes | memoryview) -> None:
-    """Write a file under a temporary name, bring it to the disk, and give it its name."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _write(path, content)
-    except OSError as problem:
-        raise InputError(
-            f"cannot be written to: {problem.strerror or problem}; what is stored is kept, make room or name another "
-            "store",
-            source=path.parent,
-        ) from problem
-
-
-def _write(path: Path, content: bytes | memoryview) -> None:
-    temporary = path.with_name(f"{PARTIAL}{os.getpid()}-{secrets.token_hex(8)}")
-    try:
-        # "x": nobody else's file is ever written to
-        with temporary.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
-    if os.name == "posix":
-        # without this a power cut can take back the name, though not the content
-        directory = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
-
-
 def read_keys(path: Path, operation: OperationKey) -> list[str]:
     """Read the keys of a file without its arrays, and check that the file belongs to the operation."""
-    import pyarrow as pa  # noqa: PLC0415
-
     with _named(path), pa.memory_map(str(path)) as source:
         batch = _open(source, path, operation)
         keys: list[str] = batch.column(_KEY).to_pylist()
@@ -109,8 +46,6 @@ def read_arrays(
     rows: NDArray[np.intp] | None = None,
 ) -> dict[str, NDArray[Any]]:
     """Read the arrays of a file, after checking its bytes against its name."""
-    import pyarrow as pa  # noqa: PLC0415
-
     with _named(path), pa.memory_map(str(path)) as source:
         if verify and hashlib.sha256(source.read_buffer()).hexdigest() != path.stem:
             raise _damaged(path, "its bytes have another SHA-256 than its name says")
@@ -122,15 +57,6 @@ def read_arrays(
             column = batch.column(name)
             found[name] = _decode(column if rows is None else column.take(pa.array(rows)), shapes[name])
         return found
-
-
-def ragged(rows: Sequence[Sequence[Any] | NDArray[Any]]) -> NDArray[np.object_]:
-    """Lay rows of unequal lengths out as the store takes them: one array of one-dimensional arrays."""
-    array = np.empty(len(rows), dtype=object)
-    for position, row in enumerate(rows):
-        is_text = not isinstance(row, np.ndarray) and any(isinstance(value, str) for value in row)
-        array[position] = np.array(row, dtype=object) if is_text else np.asarray(row)
-    return array
 
 
 @contextmanager
@@ -156,8 +82,6 @@ def _damaged(path: Path, why: str) -> InputError:
 
 
 def _open(source: Any, path: Path, operation: OperationKey) -> pa.RecordBatch:
-    import pyarrow as pa  # noqa: PLC0415
-
     reader = pa.ipc.open_file(source)
     header = json.loads((reader.schema.metadata or {}).get(_METADATA, b"null"))
     if not isinstance(header, dict) or header.get("format") != _FORMAT:
@@ -178,29 +102,12 @@ def _open(source: Any, path: Path, operation: OperationKey) -> pa.RecordBatch:
     return reader.get_batch(0)
 
 
-def _encode(
+def encode(
     operation: OperationKey, keys: Sequence[str], arrays: Mapping[str, NDArray[Any]], provenance: Mapping[str, Any]
 ) -> memoryview:
-    import pyarrow as pa  # noqa: PLC0415
-
-    if not keys:
-        raise InputError("are none; a batch has at least one", field="keys")
-    for key in keys:
-        if not re.fullmatch(rf"[0-9a-f]{{{KEY_LENGTH}}}", key):
-            raise InputError(f"hold {key!r}, should be {KEY_LENGTH} hexadecimal digits (result_key)", field="keys")
-    if len(set(keys)) < len(keys):
-        raise InputError("hold one key twice; a batch has each once", field="keys")
-    columns, shapes = [pa.array(list(keys), pa.string())], {}
-    for name, array in arrays.items():
-        if not name or name == _KEY:
-            raise InputError(f"hold one called {name!r}, a name that is taken", field="arrays")
-        shape = getattr(array, "shape", type(array).__name__)
-        if not isinstance(shape, tuple) or shape[:1] != (len(keys),):
-            raise InputError(f"is {shape}, should be an array with {len(keys)} rows, one a key", field=name)
-        columns.append(_column(name, array))
-        shapes[name] = "ragged" if _is_ragged(array) else list(array.shape[1:])
-    if not shapes:
-        raise InputError("are none; a batch has at least one", field="arrays")
+    """Content of a file of results."""
+    columns = [pa.array(list(keys), pa.string()), *(_column(name, array) for name, array in arrays.items())]
+    shapes = {name: "ragged" if _is_ragged(array) else list(array.shape[1:]) for name, array in arrays.items()}
     header = {
         "format": _FORMAT,
         "schema_version": SCHEMA_VERSION,
@@ -223,8 +130,6 @@ def _is_ragged(array: NDArray[Any]) -> bool:
 
 
 def _column(name: str, array: NDArray[Any]) -> pa.Array:
-    import pyarrow as pa  # noqa: PLC0415
-
     if _is_ragged(array):
         return _ragged_column(name, array)
     if 0 in array.shape:
@@ -236,36 +141,17 @@ def _column(name: str, array: NDArray[Any]) -> pa.Array:
 
 
 def _flat_column(name: str, values: NDArray[Any]) -> pa.Array:
-    import pyarrow as pa  # noqa: PLC0415
-
     if values.dtype.kind in _NUMERIC:
         # Arrow is little-endian; NaN stays NaN
         return pa.array(values.astype(values.dtype.newbyteorder("<"), copy=False))
-    texts = values.tolist()
-    odd = next((text for text in texts if not isinstance(text, str)), None)
-    if odd is not None or values.dtype.kind not in "OUT":
-        raise InputError(
-            f"has dtype {values.dtype}{f' and holds {odd!r}' if odd is not None else ''}, should be numbers, booleans, "
-            "strings or one-dimensional arrays",
-            field=name,
-        )
     try:
-        return pa.array(texts, pa.string())
+        return pa.array(values.tolist(), pa.string())
     except UnicodeEncodeError as problem:
         raise InputError(f"holds half of a surrogate pair ({problem}), which UTF-8 cannot", field=name) from None
 
 
 def _ragged_column(name: str, array: NDArray[Any]) -> pa.Array:
-    import pyarrow as pa  # noqa: PLC0415
-
     parts = array.tolist()
-    dtypes = {part.dtype if isinstance(part, np.ndarray) else type(part) for part in parts}
-    if len(dtypes) > 1 or any(part.ndim != 1 for part in parts):
-        raise InputError(
-            f"holds {', '.join(sorted(map(str, dtypes)))} of several dimensions; ragged rows are one-dimensional "
-            "arrays of one dtype",
-            field=name,
-        )
     ends = np.cumsum([0, *(len(part) for part in parts)])
     joined = np.concatenate(parts)
     values = _flat_column(name, joined) if joined.size or joined.dtype.kind in _NUMERIC else pa.array([], pa.string())
@@ -288,8 +174,6 @@ def _decode(column: pa.Array, shape: str | list[int]) -> NDArray[Any]:
 
 
 def _values(column: pa.Array) -> NDArray[Any]:
-    import pyarrow as pa  # noqa: PLC0415
-
     if pa.types.is_string(column.type):
         values = np.empty(len(column), dtype=object)
         values[:] = column.to_pylist()

@@ -19,6 +19,9 @@ from numpy.typing import NDArray
 from shannon_game.estimators.code_identity import code_hash, package_version, source_hash, work_hash
 from shannon_game.estimators.errors import InputError
 
+SCHEMA_VERSION = 1
+"""Of a store's files; raised whenever they are written in another way, and a store of another version is refused."""
+
 KEY_LENGTH = 32
 """Hexadecimal digits of a key: 128 bits, where two among a billion contexts agree with probability 1e-21."""
 

@@ -7,8 +7,11 @@ fill one store without speaking to each other. What is computed twice is kept tw
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
+import os
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,34 +22,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.inference.store.files import (
-    FILE_NAME,
-    PARTIAL,
-    SCHEMA_VERSION,
-    read_arrays,
-    read_keys,
-    write_atomically,
-    write_batch,
-)
-from shannon_game.inference.store.keys import OperationKey
+from shannon_game.inference.disk import whole
+from shannon_game.inference.store.keys import SCHEMA_VERSION, OperationKey
 
 log = logging.getLogger("shannon-game")
 
+_FILE_NAME = re.compile(r"[0-9a-f]{64}\.arrow")
 _MARKER = "store.json"
 _FORMAT = "shannon-game store"
 _OPERATION = "operation.json"
 _ABANDONED_SECONDS = 3600.0
 # positions of a key: file number in the high bits, row in the low ones; a tuple a key would take four times the memory
 _ROW_BITS = 32
-
-
-@dataclass(frozen=True)
-class StoreCounts:
-    """How much of an operation a store holds."""
-
-    n_keys: int
-    n_rows: int
-    n_files: int
 
 
 @dataclass
@@ -58,7 +45,6 @@ class _Known:
     seen: set[str] = field(default_factory=set)
     verified: set[int] = field(default_factory=set)
     place: dict[str, int] = field(default_factory=dict)
-    n_rows: int = 0
 
 
 class Store:
@@ -70,8 +56,9 @@ class Store:
 
     def missing(self, operation: OperationKey, keys: Sequence[str]) -> NDArray[np.intp]:
         """Positions of the keys that have no result yet, as far as the disk says now."""
-        place = self._refreshed(operation).place
-        return np.array([position for position, key in enumerate(keys) if key not in place], dtype=np.intp)
+        known = self._known_of(operation)
+        self._refresh(operation, known)
+        return np.array([position for position, key in enumerate(keys) if key not in known.place], dtype=np.intp)
 
     def append(
         self,
@@ -82,12 +69,17 @@ class Store:
         provenance: Mapping[str, Any] | None = None,
     ) -> Path:
         """Add the results of one batch: all of them or, if the process is killed meanwhile, none."""
+        from shannon_game.inference.store import files  # noqa: PLC0415 - pyarrow comes with the extra lm
+
         known = self._known_of(operation)
         if not known.folder.is_dir():
             description = json.dumps(json.loads(operation.description), indent=2, sort_keys=True) + "\n"
             # for readers of the folder; every file says the same, and the store reads it there
-            write_atomically(known.folder / _OPERATION, description.encode("ascii"))
-        return write_batch(known.folder, operation, keys, arrays, provenance or {})
+            _write(known.folder / _OPERATION, description.encode("ascii"))
+        content = files.encode(operation, keys, arrays, provenance or {})
+        path = known.folder / f"{hashlib.sha256(content).hexdigest()}.arrow"
+        _write(path, content)
+        return path
 
     def read(self, operation: OperationKey, keys: Sequence[str]) -> dict[str, NDArray[Any]]:
         """Read the results of keys, in their order."""
@@ -103,11 +95,6 @@ class Store:
             )
         places = np.fromiter((known.place[key] for key in keys), dtype=np.int64, count=len(keys))
         return _gathered(known, operation, places)
-
-    def counts(self, operation: OperationKey) -> StoreCounts:
-        """Count what the store has of an operation."""
-        known = self._refreshed(operation)
-        return StoreCounts(n_keys=len(known.place), n_rows=known.n_rows, n_files=len(known.files))
 
     def _known_of(self, operation: OperationKey) -> _Known:
         if operation not in self._known:
@@ -128,15 +115,12 @@ class Store:
             if isinstance(found, dict) and found | {"code": wanted["code"]} == wanted:
                 log.warning("the results in %s were made by other code, and are computed again", path.parent)
 
-    def _refreshed(self, operation: OperationKey) -> _Known:
-        known = self._known_of(operation)
-        self._refresh(operation, known)
-        return known
-
     def _refresh(self, operation: OperationKey, known: _Known) -> None:
         """Take in the files that have come since the last look."""
         if not known.folder.is_dir():
             return
+        from shannon_game.inference.store import files  # noqa: PLC0415
+
         try:
             names = sorted(entry.name for entry in known.folder.iterdir())
         except OSError as problem:
@@ -148,9 +132,9 @@ class Store:
                 _remove_abandoned(known.folder / name)
                 continue
             path = known.folder / name
-            if not FILE_NAME.fullmatch(name):
+            if not _FILE_NAME.fullmatch(name):
                 raise InputError("is no file of this store; move it away", source=path)
-            keys = read_keys(path, operation)
+            keys = files.read_keys(path, operation)
             base = len(known.files) << _ROW_BITS
             for row, key in enumerate(keys):
                 before = known.place.get(key)
@@ -159,7 +143,6 @@ class Store:
                     known.place[key] = base + row
             known.files.append(path)
             known.seen.add(name)
-            known.n_rows += len(keys)
 
 
 def open_store(folder: Path | str) -> Store:
@@ -176,7 +159,7 @@ def open_store(folder: Path | str) -> Store:
                     f"is no store and not empty (it holds {others[0]}); name a new or empty folder", source=folder
                 )
             made = json.dumps({"format": _FORMAT, "schema_version": SCHEMA_VERSION}) + "\n"
-            write_atomically(marker, made.encode("ascii"))
+            _write(marker, made.encode("ascii"))
         content = marker.read_bytes()
     except OSError as problem:
         raise InputError(f"cannot be used as a store: {problem.strerror or problem}", source=folder) from problem
@@ -196,15 +179,44 @@ def open_store(folder: Path | str) -> Store:
     return Store(folder)
 
 
+def ragged(rows: Sequence[Sequence[Any] | NDArray[Any]]) -> NDArray[np.object_]:
+    """Lay rows of unequal lengths out as the store takes them: one array of one-dimensional arrays."""
+    array = np.empty(len(rows), dtype=object)
+    for position, row in enumerate(rows):
+        is_text = not isinstance(row, np.ndarray) and any(isinstance(value, str) for value in row)
+        array[position] = np.array(row, dtype=object) if is_text else np.asarray(row)
+    return array
+
+
+def _write(path: Path, content: bytes | memoryview) -> None:
+    """Write a file in one step: a reader sees the whole file or none."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with whole(path) as partial, partial.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as problem:
+        raise InputError(
+            f"cannot be written to: {problem.strerror or problem}; what is stored is kept, make room or name another "
+            "store",
+            source=path.parent,
+        ) from problem
+
+
 def _gathered(known: _Known, operation: OperationKey, places: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
     """Rows of many files, put in the order asked for."""
+    from shannon_game.inference.store import files  # noqa: PLC0415
+
     result: dict[str, NDArray[Any]] = {}
     file_numbers, rows = places >> _ROW_BITS, places & ((1 << _ROW_BITS) - 1)
     order = np.argsort(file_numbers, kind="stable")
     for group in np.split(order, np.flatnonzero(np.diff(file_numbers[order])) + 1) if len(order) else []:
         number = int(file_numbers[group[0]])
         path = known.files[number]
-        found = read_arrays(path, operation, verify=number not in known.verified, rows=rows[group].astype(np.intp))
+        found = files.read_arrays(
+            path, operation, verify=number not in known.verified, rows=rows[group].astype(np.intp)
+        )
         known.verified.add(number)
         if not result:
             result = {
@@ -227,7 +239,7 @@ def _check_alike(found: Mapping[str, NDArray[Any]], wanted: Mapping[str, NDArray
 def _remove_abandoned(path: Path) -> None:
     """Remove what a killed process left half written; one that still writes has touched its file just now."""
     try:
-        if path.name.startswith(PARTIAL) and time.time() - path.stat().st_mtime > _ABANDONED_SECONDS:
+        if ".partial" in path.name and time.time() - path.stat().st_mtime > _ABANDONED_SECONDS:
             path.unlink()
             log.info("removed %s, which a process that was stopped had not finished", path)
     except OSError:

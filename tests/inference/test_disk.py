@@ -24,8 +24,6 @@ from shannon_game.inference.disk import make_private, make_room, write_ahead, wr
     [
         (simulated, {"vocab_size": 10**10}, r"vocab_size: would need about [\d,]+ GiB of memory; there are \d"),
         (simulated, {"n_items": 10**9, "n_reference_items": 10**9}, r"n_reference_items: would need about [\d,]+ GiB"),
-        (simulated, {"n_participants": 10**12}, r"would need about [\d,]+ GiB"),
-        (simulated, {"n_candidates": 10**12}, r"would need about [\d,]+ GiB"),
         (cloze_simulated, {"vocab_size": 10**12}, r"vocab_size: would need about [\d,]+ GiB"),
         (cloze_simulated, {"n_items": 10**12}, r"n_items: would need about [\d,]+ GiB"),
     ],

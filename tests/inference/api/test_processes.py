@@ -7,7 +7,6 @@ import os
 import signal
 import sqlite3
 import subprocess
-import sys
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,38 +18,17 @@ from shannon_game.inference.api.client import StoppedError
 from shannon_game.inference.api.scoring import score_windows
 from shannon_game.inference.api.store import AnswerStore, BudgetSpentError
 from tests.inference.api.fake_server import KEY, FakeEndpoint, never, serving
-from tests.inference.api.test_api import ROOT, settings, windows
+from tests.inference.api.test_api import settings, started, windows
 
 WINDOWS, TOKENS, AT_ONCE = 6, 5, 4
 CALLS = WINDOWS * TOKENS
 
-RUN = f"""
-import sys
-from pathlib import Path
-from types import SimpleNamespace
-from shannon_game.inference.api.scoring import score_windows
-from tests.inference.api.test_api import settings, windows
-chosen = settings(sys.argv[1], concurrency={AT_ONCE}, timeout_s=float(sys.argv[3]), budget_usd=float(sys.argv[4]))
-study = score_windows(windows({WINDOWS}, {TOKENS}), chosen, Path(sys.argv[2]))
-print(study.sizes["token"])
-"""
+CHOSEN = {"concurrency": AT_ONCE, "timeout_s": 20.0, "budget_usd": 100.0}
 
 
 @pytest.fixture(autouse=True)
 def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_KEY", KEY)
-
-
-def started(
-    endpoint: FakeEndpoint, store: Path, timeout_s: float = 20, budget_usd: float = 100
-) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", RUN, endpoint.url, str(store), str(timeout_s), str(budget_usd)],
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
 
 
 def wait_for(endpoint: FakeEndpoint, n_requests: int, *processes: subprocess.Popen[str]) -> None:
@@ -126,7 +104,7 @@ def test_a_second_ctrl_c_stops_at_once(tmp_path: Path) -> None:
 @pytest.mark.subprocess
 def test_two_processes_on_one_store_pay_once(tmp_path: Path) -> None:
     with serving(FakeEndpoint(never, idempotent=False, seconds=0.1)) as endpoint:
-        both = [started(endpoint, tmp_path / "s.db") for _ in range(2)]
+        both = [started(endpoint, tmp_path / "s.db", WINDOWS, TOKENS, **CHOSEN) for _ in range(2)]
         for process in both:
             output, errors = process.communicate(timeout=600)
             assert process.returncode == 0, errors
@@ -141,7 +119,9 @@ def test_two_processes_keep_one_budget(tmp_path: Path) -> None:
     """Calls are booked at their bytes while they are in flight, and cost $0.0011 each: 30 of them are too many."""
     budget = 0.03
     with serving(FakeEndpoint(never, idempotent=False, seconds=0.05)) as endpoint:
-        both = [started(endpoint, tmp_path / "s.db", budget_usd=budget) for _ in range(2)]
+        both = [
+            started(endpoint, tmp_path / "s.db", WINDOWS, TOKENS, **CHOSEN | {"budget_usd": budget}) for _ in range(2)
+        ]
         for process in both:
             _, errors = process.communicate(timeout=600)
             assert "BudgetSpentError" in errors, errors
@@ -152,7 +132,7 @@ def test_two_processes_keep_one_budget(tmp_path: Path) -> None:
 @pytest.mark.subprocess
 def test_a_killed_process_leaves_no_claim_behind(tmp_path: Path) -> None:
     with serving(FakeEndpoint(never, idempotent=False, seconds=0.4)) as endpoint:
-        process = started(endpoint, tmp_path / "s.db", timeout_s=300)
+        process = started(endpoint, tmp_path / "s.db", WINDOWS, TOKENS, **CHOSEN | {"timeout_s": 300.0})
         wait_for(endpoint, AT_ONCE + 2, process)
         process.kill()
         process.communicate()

@@ -21,17 +21,6 @@ from shannon_game.models.bets.recalibration import recalibration_model
 from shannon_game.models.bets.recalibration_data import recalibration_data
 
 
-def test_the_design_is_a_model() -> None:
-    """Fits are made by `+exp=recovery of=sbc experiment.model=recalibration`, and by the slow test below."""
-    data = small_recalibration_design(3, 4, 2)
-    assert data.stake.shape == data.mixed.shape == (12, 3)
-    model = recalibration_sbc(data)
-    assert {name.partition("[")[0] for name in model.quantities} <= set(model.build().named_vars)
-    assert recalibration_sbc(small_recalibration_design(3, 5, 2)).key != model.key
-    with pytest.raises(InputError, match="n_participants: is 0"):
-        small_recalibration_design(0, 4)
-
-
 def test_held_out_losses_are_those_of_the_groups() -> None:
     idata, data = recalibration_posterior()
     found = held_out_losses(idata, data)

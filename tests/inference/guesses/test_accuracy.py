@@ -238,21 +238,6 @@ def test_the_probability_of_beating_everybody_is_recovered(fit: Fit) -> None:
     assert best.std() < 0.03
 
 
-def test_calibration_s_design_holds_what_is_ranked() -> None:
-    """Fits are made by `+exp=recovery of=sbc experiment.model=accuracy`, and by the slow test below."""
-    data = small_accuracy_design(4, 6, 6)
-    model = accuracy_sbc(data)
-    names = model.build().named_vars
-    assert {quantity.partition("[")[0] for quantity in model.quantities} <= set(names)
-    assert {"context_effect[0]", "surprisal_slope"} <= set(model.quantities)
-    assert data.n.size == 4 * 3
-    assert set(data.person) == set(range(4))
-    assert set(data.place) == set(range(6))
-    assert accuracy_sbc(small_accuracy_design(4, 6, 7)).key != model.key
-    with pytest.raises(InputError, match="n_items"):
-        small_accuracy_design(3, 0, 5)
-
-
 @pytest.mark.slow
 def test_simulation_based_calibration(tmp_path: Path, seed_offset: int) -> None:
     """60 fits of a small design; the documented run has 200. A right model fails once in 1,000 seeds (Bonferroni)."""

@@ -70,16 +70,6 @@ def test_every_family_gives_what_one_context_at_a_time_gives(family, model_of):
         assert (times == 1).all()
 
 
-@pytest.mark.parametrize("tokens_per_batch", [1, 7, 50, 512, 10_000])
-def test_batches_of_any_size_and_any_order(tokens_per_batch, model_of):
-    model = model_of("llama", tokens_per_batch=tokens_per_batch)
-    sequences = with_bos(model, tiny_models.contexts(30, model.vocab_size))
-    reference, _ = after(model_of("llama"), sequences)
-    order = np.random.default_rng(tokens_per_batch).permutation(len(sequences))
-    found, _ = after(model, [sequences[i] for i in order])
-    np.testing.assert_allclose(found, reference[order], atol=1e-4, rtol=0)
-
-
 sequences_of_few_tokens = st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=12), min_size=1, max_size=25)
 
 

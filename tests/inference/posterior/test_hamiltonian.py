@@ -190,73 +190,18 @@ def test_a_model_whose_density_is_not_written_is_refused() -> None:
 
 
 @compiled
-def shifted(x: Any, gradient: Any) -> float:
-    """A standard normal around 2."""
-    gradient[:] = 2 - x
-    density: float = -0.5 * ((x - 2) ** 2).sum()
-    return density
-
-
-UP = 0.3
-
-
-@compiled
 def two_peaks(x: Any, gradient: Any, up: float) -> float:
-    """Two normals of spread 1, around 8 with probability `up` and around -8: no path comes from one to the other."""
+    """Two normals of spread 1, around 8 with probability `up` and around -8."""
     high, low = up * exp(-0.5 * (x[0] - 8) ** 2), (1 - up) * exp(-0.5 * (x[0] + 8) ** 2)
     gradient[0] = ((8 - x[0]) * high - (x[0] + 8) * low) / (high + low)
     density: float = log(high + low)
     return density
 
 
-@compiled
-def to_the_other_side(x: Any, rng: Any, up: float) -> float:
-    here = up * exp(-0.5 * (x[0] - 8) ** 2) + (1 - up) * exp(-0.5 * (x[0] + 8) ** 2)
-    there = up * exp(-0.5 * (x[0] + 8) ** 2) + (1 - up) * exp(-0.5 * (x[0] - 8) ** 2)
-    if rng.random() * here >= there:
-        return 0.0
-    x[0] = -x[0]
-    return 1.0
-
-
-@compiled
-def nothing(x: Any, rng: Any, up: float) -> float:
-    return 0.0
-
-
 @pytest.mark.mcmc
-def test_moves_reach_the_peak_that_paths_do_not(seed_offset: int) -> None:
-    start = np.full(1, 8.0)
-    arguments: dict[str, Any] = {"draws": 4000, "tune": 200, "target_accept": 0.8, "tell": lambda _: None}
-    without = chain(two_peaks, (UP,), start, rng=np.random.default_rng(1 + seed_offset), **arguments)
-    assert (without.draws > 0).all()
-    assert "moves_accepted" not in without.stats
-    rng = np.random.default_rng(1 + seed_offset)
-    found = chain(two_peaks, (UP,), start, rng=rng, moves=to_the_other_side, **arguments)
-    above = (found.draws[:, 0] > 0).astype(float)
-    assert far(above, UP) < FAR_SDS
-    crossed = np.diff(above) != 0
-    np.testing.assert_array_equal(found.stats["moves_accepted"][1:] == 1, crossed)
-    off = np.abs(found.draws[:, 0]) - 8
-    assert far(off, 0) < FAR_SDS
-    assert far(off**2, 1) < FAR_SDS
-    # the log-density that is kept is that of the draw, after its moves
-    values = [two_peaks(x, np.empty(1), UP) for x in found.draws]
-    np.testing.assert_allclose(found.stats["lp"], values, rtol=1e-12)
-
-
-@pytest.mark.mcmc
-def test_without_moves_a_chain_is_what_it_always_was() -> None:
-    arguments: dict[str, Any] = {"draws": 30, "tune": 40, "target_accept": 0.8, "tell": lambda _: None}
-    plain, idle = (
-        chain(two_peaks, (UP,), np.full(1, 7.0), rng=np.random.default_rng(1), moves=moves, **arguments)
-        for moves in (None, nothing)
-    )
-    # from before there were moves
+def test_the_draws_of_a_seed_are_what_they_always_were() -> None:
+    lengths: dict[str, Any] = {"draws": 30, "tune": 40, "target_accept": 0.8, "tell": lambda _: None}
+    found = chain(two_peaks, (0.3,), np.full(1, 7.0), rng=np.random.default_rng(1), **lengths)
     golden = [5.9619082701033586, 6.336360353647978, 6.737197031357115]
-    assert plain.draws[[0, 10, 29], 0].tolist() == pytest.approx(golden, rel=1e-6)
-    assert plain.stats["n_steps"].sum() == 46
-    np.testing.assert_allclose(idle.draws, plain.draws, rtol=1e-6)
-    assert set(idle.stats) - set(plain.stats) == {"moves_accepted"}
-    for name, values in plain.stats.items():
-        np.testing.assert_allclose(idle.stats[name], values, rtol=1e-6)
+    assert found.draws[[0, 10, 29], 0].tolist() == pytest.approx(golden, rel=1e-6)
+    assert found.stats["n_steps"].sum() == 46

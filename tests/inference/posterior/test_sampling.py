@@ -58,19 +58,6 @@ def fit(seed_offset: int) -> tuple[pm.Model, Any]:
 
 
 @pytest.mark.mcmc
-def test_log_likelihood_is_that_of_the_rows(fit: tuple[pm.Model, Any]) -> None:
-    model, idata = fit
-    posterior = idata.posterior
-    centre = posterior["mean"].values[..., np.repeat(np.arange(3), 2)]
-    wanted = norm.logpdf(idata.observed_data["y"].values, centre, posterior["spread"].values[..., None])
-    assert idata.log_likelihood["y"].dims == ("chain", "draw", "answer")
-    np.testing.assert_allclose(idata.log_likelihood["y"], wanted, atol=1e-12)
-    drawn = from_groups({"posterior": group(idata, "posterior")})
-    theirs = group(pm.compute_log_likelihood(drawn, model=model, progressbar=False), "log_likelihood")
-    np.testing.assert_allclose(idata.log_likelihood["y"], theirs["y"], atol=1e-12)
-
-
-@pytest.mark.mcmc
 def test_predictive_draws_come_from_the_posterior_and_prior_ones_from_the_prior(fit: tuple[pm.Model, Any]) -> None:
     """The town means have priors that depend on data: PyMC must not draw them anew."""
     idata = fit[1]
