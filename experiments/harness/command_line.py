@@ -31,7 +31,6 @@ __all__ = ["OWN_COMMANDS", "check_arguments", "no_experiment", "one_line", "quot
 OWN_COMMANDS: Mapping[str, tuple[str, str]] = {
     "doctor": ("shannon_game.experiments.first_steps.doctor", "doctor"),
     "demo": ("shannon_game.experiments.first_steps.demo", "demo"),
-    "--completion": ("shannon_game.experiments.first_steps.completion", "completion"),
 }
 """First words that are no experiment -> module and function; each is imported when it is called."""
 
