@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import io
 from collections.abc import Sequence
-from importlib.resources import files
 from typing import Any
 
 from hydra import compose, initialize_config_module
@@ -14,26 +13,7 @@ from shannon_game.experiments.harness.job import before, read_of_the_run
 from shannon_game.experiments.harness.registry import entry_of, load_target
 from shannon_game.inference.settings import setting_lines
 
-__all__ = ["command_help", "experiment_help"]
-
 _COLUMNS = ("setting", "default", "takes", "meaning")
-_GROUPS = "$APP_CONFIG_GROUPS"
-
-
-def command_help() -> str:
-    """Help of the command as Hydra prints it, without its composing a config: that takes longer than all the rest."""
-    import yaml  # noqa: PLC0415 - few runs show help
-
-    conf = files("shannon_game.conf")
-    # the loader in C where there is one; it reads a file of ours
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    template: str = yaml.load(conf.joinpath("config.yaml").read_bytes(), loader)["hydra"]["help"]["template"]
-    lines = [
-        f"{folder.name}: {', '.join(sorted(name.removesuffix('.yaml') for name in names))}\n"
-        for folder in sorted((each for each in conf.iterdir() if each.is_dir()), key=lambda each: each.name)
-        if (names := [file.name for file in folder.iterdir() if file.name.endswith(".yaml")])
-    ]
-    return template.replace(_GROUPS, "".join(lines)) + "\n"
 
 
 def experiment_help(name: str, more: Sequence[str] = (), *, width: int = 120) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pandas as pd
@@ -138,7 +138,7 @@ def _designs(n_items: int, n_responses: int, settings: QuestionWorthSettings) ->
             rng = rng_for(settings.seed, f"question worth {point}")
             found = simulated_studies(point, people, worlds, planned, settings.n_replicates, rng)
             own = summarise(found, planned.width_nats, settings.interval)
-            rows.append({"label": label, **point.row(), "n_people": people, "minutes": minutes, **own})
+            rows.append({"label": label, **asdict(point), "n_people": people, "minutes": minutes, **own})
     return pd.DataFrame(rows)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -137,7 +138,7 @@ def _row(
     )
     wanted = wanted_width(point.game, settings)
     return {
-        **point.row(),
+        **asdict(point),
         "n_people": people,
         "minutes": minutes,
         "money": money,
