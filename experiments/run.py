@@ -59,21 +59,11 @@ from shannon_game.experiments.harness.streams import keep_streams
 from shannon_game.experiments.harness.tables import print_table
 from shannon_game.experiments.studies.public_data import with_public_folders
 from shannon_game.inference.manifest import scratch
+from shannon_game.inference.own_folder import release
 from shannon_game.inference.posterior.kept import keep_fits
 from shannon_game.inference.processes import end_with
 from shannon_game.inference.progress import duration, say, stage
 from shannon_game.inference.settings import Count, Settings, Text, settings_from
-
-__all__ = [
-    "EXIT_FAILED",
-    "EXIT_GATE",
-    "EXIT_INPUT",
-    "EXIT_INTERRUPTED",
-    "EXIT_OK",
-    "EXIT_TERMINATED",
-    "main",
-    "run_job",
-]
 
 EXIT_OK = 0
 EXIT_FAILED = 1
@@ -382,7 +372,7 @@ def main() -> int:
             sweep.finish()
         return EXIT_FAILED
     finally:
-        folders.release()
+        release()
     return max(_exit_codes, default=EXIT_OK)
 
 

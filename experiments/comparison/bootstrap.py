@@ -22,6 +22,7 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.perplexity import perplexity_of_loss
 from shannon_game.experiments.comparison.estimates import (
     TABLE_COLUMNS,
+    XLABEL,
     ComparisonSettings,
     RoundingSettings,
     asked_for,
@@ -30,9 +31,8 @@ from shannon_game.experiments.comparison.estimates import (
     table_row,
 )
 from shannon_game.experiments.comparison.perplexity import sampling_warnings
-from shannon_game.experiments.harness.figures import Series, forest, new_figure, player_colours, player_label
-from shannon_game.experiments.harness.marks import named, titled
-from shannon_game.experiments.harness.plots import styled
+from shannon_game.experiments.harness.figures import Series, player_colours, player_label
+from shannon_game.experiments.harness.plots import forest_figure
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rng_for
 from shannon_game.experiments.harness.tables import table_variables
@@ -159,7 +159,6 @@ def summary(table: pd.DataFrame, interval: float = 0.9) -> str:
     )
 
 
-@styled
 def bootstrap_figure(table: pd.DataFrame, study_name: str = "", interval: float = 0.9) -> Figure:
     """Bootstrap intervals of every player, the three kinds below each other."""
     players = list(dict.fromkeys(table["player"]))
@@ -188,11 +187,6 @@ def bootstrap_figure(table: pd.DataFrame, study_name: str = "", interval: float 
     # the paper's figure shows the median
     series.append(Series("perplexity_median", label="median of the halves", marker="x", size=5, offset=0.25))
     series.append(Series("perplexity_full", label="all responses", marker="|", size=30))
-    fig = new_figure(6.8, 1.5 + 0.68 * len(players))
-    axes = fig.add_subplot()
-    forest(axes, rows, series, scale="log")
-    axes.set_xlabel("perplexity per token (log scale)")
     about = f"{study_name}, rounding {table['rounding'].iloc[0]}"
-    titled(fig, f"Bootstrap mean and central {interval:.0%}", about)
-    named(fig, [each.handle() for each in series], 2)
-    return fig
+    look: dict[str, Any] = {"width": 6.8, "row_height": 0.68, "scale": "log", "columns": 2}
+    return forest_figure(rows, series, XLABEL, f"Bootstrap mean and central {interval:.0%}", about, **look)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import xarray as xr
@@ -17,6 +19,7 @@ from shannon_game.estimators.comparison import (
 )
 from shannon_game.experiments.comparison.estimates import (
     TABLE_COLUMNS,
+    XLABEL,
     ComparisonSettings,
     EstimatorSettings,
     asked_for,
@@ -33,12 +36,9 @@ from shannon_game.experiments.harness.figures import (
     TRUTH_ASKED,
     TRUTH_REFERENCE,
     Series,
-    forest,
-    new_figure,
     player_label,
 )
-from shannon_game.experiments.harness.marks import named
-from shannon_game.experiments.harness.plots import styled
+from shannon_game.experiments.harness.plots import forest_figure
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rows_of
 from shannon_game.experiments.harness.tables import for_screen, table_variables
@@ -234,7 +234,6 @@ def _said_once(rows: pd.DataFrame) -> tuple[str, ...]:
     return (f"People's reports are on the grid {grids} already: rounding changes none of them.",) if grids else ()
 
 
-@styled
 def perplexity_figure(table: pd.DataFrame, study_name: str = "", estimator: EstimatorSettings | None = None) -> Figure:
     """Estimates with bars and truths, one line a player and rounding, on a log axis."""
     rows = player_rows(table[~_rounded_already(table)])
@@ -243,13 +242,11 @@ def perplexity_figure(table: pd.DataFrame, study_name: str = "", estimator: Esti
         Series("true_perplexity_asked", marker="|", size=13, alpha=0.55, label=TRUTH_ASKED),
         Series("true_perplexity", marker="*", size=9, label=TRUTH_REFERENCE),
     )
-    fig = new_figure(6.8, 1.5 + 0.3 * len(table))
-    axes = fig.add_subplot()
-    forest(axes, rows, [shown, *truths], scale="log")
-    grey_roundings(axes)
-    axes.set_xlabel("perplexity per token (log scale)")
-    name = (estimator or EstimatorSettings()).name
-    axes.set_title(f"Perplexity as players of the comparison game ({study_name}; estimator {name})")
     rounded = [shown.handle(hollow=True, label="... of rounded reports")] if rows["hollow"].any() else []
-    named(fig, [shown.handle(), *rounded, *(each.handle() for each in truths if each.is_in(rows))], 2)
+    handles = [shown.handle(), *rounded, *(each.handle() for each in truths if each.is_in(rows))]
+    about = f"{study_name}; estimator {(estimator or EstimatorSettings()).name}"
+    look: dict[str, Any] = {"width": 6.8, "row_height": 0.3, "scale": "log", "handles": handles, "columns": 2}
+    title = "Perplexity as players of the comparison game"
+    fig = forest_figure(rows, [shown, *truths], XLABEL, title, about, **look)
+    grey_roundings(fig.axes[0])
     return fig

@@ -76,11 +76,11 @@ def sample_size(study: xr.Dataset, settings: SampleSizeSettings) -> ExperimentRe
         estimator=settings.estimator.name,
     )
     errors = gaps - truths[:, None, None]
-    kl = {player: _divergence(study, player, items) for player in players}
     for p, player in enumerate(players):
+        truth, (kl, is_exact) = float(truths[p]), _divergence(study, player, items)
         for s, n in enumerate(sizes):
             lower, upper = np.quantile(errors[p, s], [tail, 1 - tail])
-            gap, truth = float(gaps[p, s].mean()), float(truths[p])
+            gap = float(gaps[p, s].mean())
             rows.append(
                 {
                     "player": player,
@@ -97,8 +97,8 @@ def sample_size(study: xr.Dataset, settings: SampleSizeSettings) -> ExperimentRe
                     "error_sd_nats": errors[p, s].std(ddof=1) if n_repeats > 1 else np.nan,
                     "error_lower_nats": lower,
                     "error_upper_nats": upper,
-                    "kl_nats": kl[player][0],
-                    "kl_is_exact": kl[player][1],
+                    "kl_nats": kl,
+                    "kl_is_exact": is_exact,
                     "reference_loss_nats": base,
                     "perplexity": perplexity_of_loss(gap + base),
                     "perplexity_lower": perplexity_of_loss(truth + lower + base),

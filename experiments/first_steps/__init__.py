@@ -1,1 +1,1 @@
-"""What a new user calls first: what is installed (``doctor``), what it can do (``demo``), completion in a shell."""
+"""What a new user calls first: what is installed (``doctor``) and what it can do (``demo``)."""

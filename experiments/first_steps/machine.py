@@ -7,15 +7,14 @@ import hashlib
 import os
 import shutil
 from collections.abc import Iterator
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import pooch
 
 from shannon_game.experiments.first_steps.installed import Finding
 from shannon_game.experiments.studies.public_data import VARIABLE
-from shannon_game.inference.progress import counted
 
 _GB = 1e9
 _LEAST_DISK_GB = 1.0
@@ -54,7 +53,7 @@ def gpus() -> Iterator[Finding]:
         yield Finding("GPU", "not looked for: torch, which would use it, is not installed (extra lm)")
         return
     try:
-        torch = _torch()
+        torch = import_module("torch")
     except Exception as problem:
         # a torch that does not fit the system may raise anything
         said = f"torch cannot be imported: {type(problem).__name__}: {problem}"
@@ -63,19 +62,12 @@ def gpus() -> Iterator[Finding]:
     names = [torch.cuda.get_device_name(place) for place in range(torch.cuda.device_count())]
     if getattr(torch.backends, "mps", None) is not None and torch.backends.mps.is_available():
         names.append("Apple GPU (mps)")
-    yield Finding(
-        "GPU", ", ".join(names) or f"none that torch {torch.__version__} can use; models run on the processor"
-    )
-
-
-def _torch() -> Any:
-    import torch  # noqa: PLC0415 - seconds, and gigabytes that most have not installed
-
-    return torch
+    none = f"none that torch {torch.__version__} can use; models run on the processor"
+    yield Finding("GPU", ", ".join(names) or none)
 
 
 def caches() -> Iterator[Finding]:
-    """Say where files are kept between runs, and how much they take."""
+    """Say where files are kept between runs."""
     ours = _cache()
     for name, folder in (
         ("parsed data and downloads", ours),
@@ -84,40 +76,27 @@ def caches() -> Iterator[Finding]:
         ("compiled programs", Path.home() / ".pytensor"),
         ("downloaded models", Path(os.environ.get("HF_HOME") or Path.home() / ".cache" / "huggingface")),
     ):
-        n_files, n_bytes = _size(folder, but=(ours / "store", ours / "models") if folder == ours else ())
-        said = f"{n_bytes / 1e6:,.1f} MB in {counted(n_files, 'file')}" if n_files else "none"
-        yield Finding(name, f"{said} ({folder})")
-
-
-def data_folder() -> Path | None:
-    """Folder of the public studies: ``$SHANNON_DATA``, else ``shared/data`` beside a clone, where there is one."""
-    if named := os.environ.get(VARIABLE):
-        return Path(named).expanduser().resolve()
-    # an installed copy lies among packages, beside which nobody puts data
-    clone = Path(__file__).parents[2]
-    beside = (clone / ".." / "shared" / "data").resolve()
-    return beside if (clone / "pyproject.toml").is_file() and beside.is_dir() else None
+        yield Finding(name, str(folder) if folder.exists() else f"none ({folder})")
 
 
 def data() -> Iterator[Finding]:
     """Look whether the public studies' files are there, each with the hash that it should have."""
-    above = data_folder()
     names = ", ".join(_STUDIES)
     cure = f"export SHANNON_DATA=FOLDER, the folder that holds {names}"
-    if above is None:
-        yield Finding("folder", "SHANNON_DATA is not set", cure=cure)
-    else:
-        gone = "" if above.is_dir() else "there is no such folder"
-        said = VARIABLE if os.environ.get(VARIABLE) else f"beside the project; {VARIABLE} names it for every command"
-        yield Finding("folder", f"{above} ({said})", gone, gone and cure)
+    above = Path(os.environ.get(VARIABLE) or "").expanduser().resolve()
+    is_set = bool(os.environ.get(VARIABLE))
+    gone = f"{VARIABLE} is {above}, and there is no such folder" if is_set and not above.is_dir() else ""
+    yield Finding(
+        "folder", str(above) if is_set else f"{VARIABLE} is not set", gone, "" if is_set and not gone else cure
+    )
     for name, where in _STUDIES.items():
-        if above is None or not (folder := above / name).is_dir():
-            yield Finding(name, "not there" if above is None else f"not there: no folder {above / name}", cure=where)
+        folder = above / name
+        if not is_set or not folder.is_dir():
+            yield Finding(name, f"not there: no folder {folder}" if is_set else "not there", cure=where)
             continue
-        use = f"study={name}" if os.environ.get(VARIABLE) else f"study={name} study.root={folder}"
         wanted = dict(_manifest() if name == "lm_game" else _sums(folder))
         if not wanted:
-            yield Finding(name, f"at {folder}, without SHA256SUMS: not checked ({use})")
+            yield Finding(name, f"at {folder}, without SHA256SUMS: not checked")
             continue
         missing = [file for file in wanted if not (folder / file).is_file()]
         others = [file for file, digest in wanted.items() if file not in missing and _hash(folder / file) != digest]
@@ -126,7 +105,7 @@ def data() -> Iterator[Finding]:
             for what, files in (("missing", missing), ("with another content", others))
             if files
         )
-        said = f"{len(wanted) - len(missing) - len(others)} files as published ({use})"
+        said = f"{len(wanted) - len(missing) - len(others)} files as published"
         yield Finding(name, said, problem, problem and "get the data again")
 
 
@@ -147,21 +126,6 @@ def _memory_gb() -> float | None:
         return next(int(line.split()[1]) * 1024 / _GB for line in lines if line.startswith("MemAvailable:"))
     except (OSError, StopIteration, ValueError):
         return None
-
-
-def _size(folder: Path, but: tuple[Path, ...] = ()) -> tuple[int, int]:
-    """Files below a folder and their bytes."""
-    n_files = n_bytes = 0
-    for root, folders, files in os.walk(folder):
-        folders[:] = [each for each in folders if Path(root, each) not in but]
-        for file in files:
-            try:
-                n_bytes += Path(root, file).lstat().st_size
-            except OSError:
-                # a run that goes on has taken it away
-                continue
-            n_files += 1
-    return n_files, n_bytes
 
 
 def _manifest() -> Iterator[tuple[str, str]]:

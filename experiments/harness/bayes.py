@@ -67,11 +67,6 @@ class SamplerSettings(Group, ChainSettings):
         named = {name: getattr(self, name) for name in SamplerSettings.model_fields}
         return {"sampler": named.pop("name"), **named}
 
-    def with_chains(self, chains: ChainSettings) -> SamplerSettings:
-        """Return the same sampler with other chains."""
-        its = {name: getattr(chains, name) for name in ChainSettings.model_fields}
-        return SamplerSettings(name=self.name, cores=self.cores, **its)
-
 
 class BayesianSettings(Seeded):
     """What every experiment with a posterior takes."""

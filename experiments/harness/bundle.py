@@ -17,14 +17,13 @@ from omegaconf import OmegaConf
 
 from shannon_game.estimators.code_identity import code_hash, package_version
 from shannon_game.estimators.errors import InputError, printable
-from shannon_game.experiments.harness.bundle_checks import Check, check_bundle, checks_page, without_texts
+from shannon_game.experiments.harness.bundle_checks import Check, check_bundle, without_texts
 from shannon_game.experiments.harness.csv_tables import csv_text, is_formula, write_csv
 from shannon_game.experiments.harness.pseudonyms import PEOPLE_SETTINGS, people_of
 from shannon_game.experiments.harness.report import fill
 from shannon_game.experiments.harness.tables import (
     cell_text,
     is_number,
-    markdown_plain,
     markdown_table,
     split_constants,
 )
@@ -36,8 +35,6 @@ if TYPE_CHECKING:
 
     from shannon_game.experiments.harness.result import ExperimentResult
     from shannon_game.inference.settings import Settings
-
-__all__ = ["bundle", "zip_folder"]
 
 _LONGEST = 60
 """Rows of a table that a page can hold."""
@@ -144,7 +141,7 @@ def _write_bundle(
     digests = {"study": str(study.attrs.get("data_sha256", "")), **(data or {})}
     texts = {
         "METHODS.md": _methods(study, shown, result.warnings, people, experiment),
-        "CHECKS.md": checks_page(checks),
+        "CHECKS.md": fill("checks.md", checks=checks, n_warn=sum(each.verdict == "warn" for each in checks)),
         "CITATION.cff": fill("citation.cff", version=package_version()),
         "settings.yaml": OmegaConf.to_yaml(OmegaConf.create(_shareable(given))),
         "versions.json": json.dumps(_versions(), indent=2) + "\n",
@@ -168,20 +165,18 @@ def _methods(
     study: xr.Dataset, shown: pd.DataFrame, warnings: Sequence[str], people: Sequence[str], experiment: str
 ) -> str:
     """What was analysed with what, and the main numbers; of texts of the study only those that may be shared."""
-    sizes = [f"{counted(len(people), 'person', 'people')}"] if people else []
-    sizes += [counted(size, str(dim)) for dim, size in study.sizes.items()]
-    named = f", experiment `{experiment}`" if experiment else ""
+    sizes = [counted(len(people), "person", "people")] if people else []
     varying, constants = split_constants(shown)
-    parts = [
-        "# Methods",
-        f"Study {markdown_plain(str(study.attrs.get('name', '')))}: {', '.join(sizes)}. "
-        f"Analysis: Shannon game {package_version()}{named}; all settings are in `settings.yaml`.",
-        "## Results",
-        *([f"In every row: {markdown_plain(constants)}."] if constants else []),
-        markdown_table(varying.head(_LONGEST)),
-        *(["## To be said with them", "\n".join(f"- {markdown_plain(text)}" for text in warnings)] if warnings else []),
-    ]
-    return "\n\n".join(parts) + "\n"
+    return fill(
+        "methods.md",
+        study=str(study.attrs.get("name", "")),
+        sizes=[*sizes, *(counted(size, str(dim)) for dim, size in study.sizes.items())],
+        version=package_version(),
+        experiment=experiment,
+        constants=constants,
+        table=markdown_table(varying.head(_LONGEST)),
+        warnings=warnings,
+    )
 
 
 def _write_tables(folder: Path, tables: Mapping[str, pd.DataFrame], shown: pd.DataFrame, experiment: str) -> None:

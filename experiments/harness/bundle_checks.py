@@ -9,10 +9,6 @@ from typing import Literal
 
 import pandas as pd
 
-from shannon_game.experiments.harness.tables import markdown_table
-
-__all__ = ["Check", "check_bundle", "checks_page", "like_an_id", "without_texts"]
-
 _LIKE_AN_ID = {
     "an e-mail address": re.compile(r"[\w.+-]+@[\w-]+(\.[\w-]+)+"),
     "an id of Prolific": re.compile(r"(?<![0-9a-fA-F])[0-9a-f]{24}(?![0-9a-fA-F])"),
@@ -63,7 +59,8 @@ def check_bundle(
 
 def _ids(tables: Mapping[str, pd.DataFrame], people: Sequence[str]) -> Check:
     name = "ids of participants"
-    ids = {text for table in tables.values() for text in _people(table)} - set(people)
+    columns = [table[column] for table in tables.values() for column in _ID_COLUMNS if column in table]
+    ids = {str(value) for column in columns if column.dtype.kind != "f" for value in column} - set(people)
     strange = [text for text in ids if not _PSEUDONYM.fullmatch(text)]
     if strange:
         # the ids themselves stay out of the page: they would be shared with it
@@ -75,16 +72,14 @@ def _ids(tables: Mapping[str, pd.DataFrame], people: Sequence[str]) -> Check:
 
 
 def _cells(tables: Mapping[str, pd.DataFrame]) -> Check:
-    found = []
-    for name, table in tables.items():
-        for column in table.columns:
-            if pd.api.types.is_numeric_dtype(table[column]):
-                continue
-            for row, value in enumerate(table[column].tolist()):
-                meaning = like_an_id(value) if isinstance(value, str) else None
-                if meaning:
-                    # the id itself stays out of the page: it would be shared with it
-                    found.append(f"{name}.csv, row {row + 1}, {column}: {meaning}")
+    # the id itself stays out of the page: it would be shared with it
+    found = [
+        f"{name}.csv, row {row}, {column}: {meaning}"
+        for name, table in tables.items()
+        for column, cells in table.select_dtypes(exclude="number").items()
+        for row, value in enumerate(cells, start=1)
+        if isinstance(value, str) and (meaning := like_an_id(value))
+    ]
     what = "e-mail addresses and ids of platforms in tables"
     if found:
         more = f" and {len(found) - 10} more" if len(found) > 10 else ""
@@ -107,23 +102,3 @@ def _licence(study: str, tables: Mapping[str, pd.DataFrame], left_out: Sequence[
 
 def _reason(study: str) -> str | None:
     return next((reason for name, reason in _UNLICENSED.items() if study.startswith(name)), None)
-
-
-def _id_columns(table: pd.DataFrame) -> list[str]:
-    return [column for column in _ID_COLUMNS if column in table and not pd.api.types.is_float_dtype(table[column])]
-
-
-def _people(table: pd.DataFrame) -> set[str]:
-    return {str(value) for column in _id_columns(table) for value in table[column].tolist()}
-
-
-def checks_page(checks: Sequence[Check]) -> str:
-    """Write CHECKS.md."""
-    n_warn = sum(check.verdict == "warn" for check in checks)
-    said = f"{n_warn} of {len(checks)} need a person" if n_warn else "Nothing was found"
-    table = pd.DataFrame([(check.verdict, check.name, check.found) for check in checks])
-    return (
-        f"# Checks before you share\n\n{said}. A program finds patterns, no meanings: read the tables once.\n\n"
-        + markdown_table(table.set_axis(["verdict", "what", "found"], axis=1))
-        + "\n"
-    )

@@ -20,18 +20,15 @@ from shannon_game.estimators.errors import InputError, how_to_install, unknown_c
 from shannon_game.experiments.harness import sweep
 from shannon_game.experiments.harness.choice import CHOICES
 from shannon_game.experiments.harness.given_keys import refuse_keys
-from shannon_game.experiments.harness.help import command_help, experiment_help
+from shannon_game.experiments.harness.help import experiment_help
 from shannon_game.experiments.harness.registry import installed_configs
 
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
 
-__all__ = ["OWN_COMMANDS", "check_arguments", "no_experiment", "one_line", "quoted", "readable", "search_path"]
-
 OWN_COMMANDS: Mapping[str, tuple[str, str]] = {
     "doctor": ("shannon_game.experiments.first_steps.doctor", "doctor"),
     "demo": ("shannon_game.experiments.first_steps.demo", "demo"),
-    "--completion": ("shannon_game.experiments.first_steps.completion", "completion"),
 }
 """First words that are no experiment -> module and function; each is imported when it is called."""
 
@@ -189,8 +186,6 @@ def check_arguments(arguments: Sequence[str]) -> list[str]:
     arguments = _long_form(arguments)
     if "--version" in arguments:
         _say_and_leave(f"shannon-game {package_version()}")
-    if set(arguments) & {"--help", "-h"} == set(arguments) != set() and not installed_configs():
-        _say_and_leave(command_help())
     # settings on both sides of a flag, which Hydra's own parser refuses
     options = get_args_parser().parse_intermixed_args(list(arguments))
     arguments = [*(text for text in arguments if text not in options.overrides), *options.overrides]

@@ -15,8 +15,6 @@ from shannon_game.experiments.harness.figures import player_label
 if TYPE_CHECKING:
     from shannon_game.experiments.harness.result import ExperimentResult
 
-__all__ = ["BETTER", "Exploration", "ItemTable", "best_of", "fill_labels", "item_table", "items_of", "posterior_tables"]
-
 BETTER = "better"
 """Column of the items that says who did best."""
 

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
     from shannon_game.experiments.harness.result import ExperimentResult
 
-__all__ = ["EXPLORERS", "MAX_ITEMS", "check_explorer", "explore", "explorer_page"]
-
 EXPLORERS: Mapping[str, tuple[str, str, str]] = {
     "comparison": ("shannon_game.experiments.comparison.explore.comparison_exploration", "report", "comparison study"),
     "cloze": ("shannon_game.experiments.cloze.explore.cloze_exploration", "word_text", "cloze study"),

@@ -16,9 +16,7 @@ from shannon_game.experiments.harness import sweep
 from shannon_game.experiments.harness.command_line import quoted
 from shannon_game.experiments.harness.outputs import JobStatus, check_run_folder, read_result, write_status
 from shannon_game.inference.manifest import claim, take_unused
-from shannon_game.inference.own_folder import LOCK, is_taken, release, take
-
-__all__ = ["LOCK", "OwnFolder", "Refused", "is_taken", "release", "take", "take_unused"]
+from shannon_game.inference.own_folder import take
 
 
 class Refused(BaseException):

@@ -15,8 +15,6 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.harness.registry import leaves
 from shannon_game.inference.api.keys import is_variable, may_hold_key
 
-__all__ = ["hide_keys", "refuse_keys"]
-
 _SECRET = re.compile(
     r"(.*_)?(api_?key|secret(_?key)?|password|passwd|credential|authorization|bearer|(access|auth|api)_?token)s?",
     re.IGNORECASE,

@@ -5,56 +5,27 @@ from __future__ import annotations
 import inspect
 import io
 from collections.abc import Sequence
-from importlib.resources import files
+from typing import Any
 
 from hydra import compose, initialize_config_module
 
-from shannon_game.estimators.errors import how_to_install
 from shannon_game.experiments.harness.job import before, read_of_the_run
 from shannon_game.experiments.harness.registry import entry_of, load_target
-from shannon_game.experiments.harness.stand_ins import import_for_settings
 from shannon_game.inference.settings import setting_lines
 
-__all__ = ["command_help", "experiment_help"]
-
 _COLUMNS = ("setting", "default", "takes", "meaning")
-_GROUPS = "$APP_CONFIG_GROUPS"
-
-
-def command_help() -> str:
-    """Help of the command as Hydra prints it, without its composing a config: that takes longer than all the rest."""
-    import yaml  # noqa: PLC0415 - few runs show help
-
-    conf = files("shannon_game.conf")
-    # the loader in C where there is one; it reads a file of ours
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    template: str = yaml.load(conf.joinpath("config.yaml").read_bytes(), loader)["hydra"]["help"]["template"]
-    lines = [
-        f"{folder.name}: {', '.join(sorted(name.removesuffix('.yaml') for name in names))}\n"
-        for folder in sorted((each for each in conf.iterdir() if each.is_dir()), key=lambda each: each.name)
-        if (names := [file.name for file in folder.iterdir() if file.name.endswith(".yaml")])
-    ]
-    return template.replace(_GROUPS, "".join(lines)) + "\n"
 
 
 def experiment_help(name: str, more: Sequence[str] = (), *, width: int = 120) -> str:
-    """Say what an experiment answers, and every setting that it takes: default, what is right, meaning.
-
-    Nothing needs to be installed for it: of packages that are missing only names are needed.
-    """
+    """Say what an experiment answers, and every setting that it takes: default, what is right, meaning."""
     from rich.console import Console  # noqa: PLC0415 - every run imports this module, few show help
     from rich.table import Table  # noqa: PLC0415
 
     with initialize_config_module("shannon_game.conf", version_base="1.3"):
         cfg = compose("config", overrides=[f"+exp={name}", *more])
     entry = entry_of(cfg.experiment, what="experiment")
-    try:
-        function, missing = import_for_settings(entry.target)
-        settings_class = function.settings_class
-    except (ImportError, AttributeError):
-        # it says what is wrong
-        load_target(entry, what="experiment")
-        raise
+    function: Any = load_target(entry, what="experiment")
+    settings_class = function.settings_class
     table = Table(box=None, pad_edge=False, show_header=True, header_style="bold")
     lines = setting_lines(settings_class, lambda name: before(name, settings_class))
     # a name that is broken over two lines cannot be copied; what it takes and means can be
@@ -75,7 +46,5 @@ def experiment_help(name: str, more: Sequence[str] = (), *, width: int = 120) ->
     for setting, others in getattr(function, "choices", {}).items():
         console.print(f"With {setting}=NAME it asks something else, with other settings: {', '.join(others)}.")
     if entry.extra:
-        absent = f", which is not here: {how_to_install(', '.join(missing), ','.join(entry.extra))}" if missing else ""
-        # in one piece, to be copied
-        console.print(f"Needs the extra {', '.join(entry.extra)}{absent}", soft_wrap=True)
+        console.print(f"Needs the extra {', '.join(entry.extra)}.")
     return stream.getvalue()

@@ -16,8 +16,6 @@ from urllib.parse import unquote
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
-__all__ = ["html_page"]
-
 _TEMPLATE = Path(__file__).with_name("report_page.html")
 _KINDS = {".png": "image/png", ".svg": "image/svg+xml", ".jpg": "image/jpeg"}
 _FOLD = re.compile(r"</details>|<details><summary>[^<>]*</summary>")

@@ -21,8 +21,6 @@ from shannon_game.inference.settings import Settings, settings_from
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["SHARED", "Job", "before", "experiment_settings", "load_study", "prepare", "read_of_the_run", "shared_by"]
-
 SHARED = ("seed", "n", "players", "estimator", "rounding", "generator", "sampler", "models", "prompt", "data")
 """Settings at the root of the config; each experiment takes those that its class has."""
 

@@ -12,8 +12,6 @@ from shannon_game.experiments.harness.figures import STYLE, new_figure, player_c
 from shannon_game.experiments.harness.marks import light_grid, titled
 from shannon_game.inference.lm.training import TrainedModel
 
-__all__ = ["CURVE_COLUMNS", "curve_table", "loss_curves_figure"]
-
 CURVE_COLUMNS = ("run", "step", "loss_nats", "held_out_loss_nats", "learning_rate", "gradient_norm")
 
 

@@ -13,8 +13,6 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator, PercentFormatter
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["arms", "curve", "label_below", "light_grid", "mark", "named", "number_ticks", "percent", "titled"]
-
 
 def titled(figure: Figure | SubFigure, text: str, about: str = "", *, size: float = 10.5) -> None:
     """Put the title of a whole figure at its left: what it shows, and of which study or models."""

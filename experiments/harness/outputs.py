@@ -68,10 +68,8 @@ class JobStatus:
     code_hash: str = ""
     data: Mapping[str, str] = field(default_factory=dict)
     """Setting that names a file or folder -> hash of what was there when the job began."""
-    outputs: Mapping[str, int] = field(default_factory=dict)
-    """File that the job wrote -> its size in bytes."""
     sha256: Manifest = field(default_factory=dict)
-    """The same files -> their digests; several while one result replaces another."""
+    """File that the job wrote -> its digests; several while one result replaces another."""
 
 
 def config_hash(cfg: DictConfig) -> str:
@@ -132,10 +130,9 @@ def read_result(folder: Path) -> JobStatus | None:
     """Read the status of the run whose result stands in a folder, or of the only one."""
     try:
         content = json.loads((folder / _STATUS).read_text(encoding="utf-8"))
-        return JobStatus(
-            **{**content, "overrides": tuple(content["overrides"]), "warnings": tuple(content["warnings"])}
-        )
-    except (OSError, ValueError, TypeError, KeyError):
+        known = {name: value for name, value in content.items() if name in JobStatus.__dataclass_fields__}
+        return JobStatus(**known | {name: tuple(known[name]) for name in ("overrides", "warnings")})
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None
 
 
@@ -151,7 +148,7 @@ def check_run_folder(folder: Path, *, in_sweep: bool = False) -> None:
 def check_outputs(folder: Path) -> None:
     """Refuse to begin where a later result could not replace the earlier one."""
     before = read_result(folder)
-    if before is not None and (found := in_the_way(folder, before.outputs, before.sha256)):
+    if before is not None and (found := in_the_way(folder, before.sha256, before.sha256)):
         problem = f"{found[0]} has changed since a run wrote it; move it, or name another folder"
         raise InputError(problem, source=str(folder))
 
@@ -189,8 +186,7 @@ def finish(folder: Path, staging: Path, status: JobStatus) -> Path:
     except InputError:
         folder = place = take_unused(folder)
         new = put(staging, folder, {}, record)
-    sizes = {name: (folder / name).stat().st_size for name in new}
-    write_status(folder, replace(status, status="ok", outputs=sizes, sha256=new))
+    write_status(folder, replace(status, status="ok", sha256=new))
     if place != folder:
         for name in ("run.log", *(f".hydra/{path.name}" for path in place.glob(".hydra/*"))):
             # a system may refuse to move a log that is open
@@ -208,15 +204,8 @@ def report_of(folder: Path) -> Path:
 
 def broken_output(folder: Path, status: JobStatus) -> str | None:
     """Name of an output file that is missing or not as the job wrote it; None if all are whole."""
-    names = ("table.csv", *status.outputs, *status.sha256)
-    return next((name for name in names if not _is_whole(folder, name, status)), None)
-
-
-def _is_whole(folder: Path, name: str, status: JobStatus) -> bool:
-    if name in status.sha256:
-        return is_as_written(folder, name, status.sha256)
-    size = (folder / name).stat().st_size if (folder / name).is_file() else None
-    return size is not None and status.outputs.get(name, size) == size
+    changed = (name for name in status.sha256 if not is_as_written(folder, name, status.sha256))
+    return next(changed, None if (folder / "table.csv").is_file() else "table.csv")
 
 
 def write_outputs(

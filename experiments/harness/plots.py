@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import matplotlib as mpl
 import numpy as np
@@ -31,21 +31,26 @@ def forest_figure(
     row_height: float = 0.34,
     zero: bool = True,
     start: float | None = None,
+    scale: Literal["linear", "log"] = "linear",
+    handles: Sequence[Any] | None = None,
+    columns: int = 3,
 ) -> Figure:
-    """Draw :func:`forest` alone in a figure, with a line at zero and a legend of labels; `start` is the left end."""
+    """Draw :func:`forest` alone in a figure, with a legend of labels; `start` is the left end of a linear axis."""
     fig = new_figure(width, max(1.4 + row_height * len(rows), 2))
     axes = fig.add_subplot()
-    forest(axes, rows, series)
-    if zero:
-        axes.axvline(0, color="0.55", linewidth=0.8)
-    axes.set_xlim(left=start)
+    if len(rows):
+        forest(axes, rows, series, scale=scale)
     axes.set_xlabel(xlabel)
-    # numbers of several decimals run into each other where there are more
-    axes.locator_params(axis="x", nbins=7)
-    light_grid(axes, "x")
-    handles = [each.handle() for each in series if each.label]
+    if scale == "linear":
+        if zero:
+            axes.axvline(0, color="0.55", linewidth=0.8)
+        axes.set_xlim(left=start)
+        # numbers of several decimals run into each other where there are more
+        axes.locator_params(axis="x", nbins=7)
+        light_grid(axes, "x")
+    handles = [each.handle() for each in series if each.label] if handles is None else handles
     if handles:
-        named(fig, handles)
+        named(fig, handles, columns)
     titled(fig, title, about)
     return fig
 

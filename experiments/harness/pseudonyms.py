@@ -10,8 +10,6 @@ import xarray as xr
 
 from shannon_game.inference.settings import Settings
 
-__all__ = ["PEOPLE_SETTINGS", "people_of", "pseudonymous", "settings_with_pseudonyms"]
-
 PEOPLE_SETTINGS = ("exclude_participants", "leave_out")
 """Settings of loaders and experiments that name people."""
 

@@ -18,19 +18,6 @@ from omegaconf import DictConfig, ListConfig, OmegaConf
 
 from shannon_game.estimators.errors import InputError, require_packages, unknown_choice
 
-__all__ = [
-    "EXTRAS",
-    "KINDS",
-    "Entry",
-    "entry_of",
-    "given_to",
-    "installed_configs",
-    "known",
-    "leaves",
-    "load_target",
-    "to_plain",
-]
-
 KINDS: Mapping[str, str] = {
     "comparison": "shannon_game.estimators.comparison.validate_comparison_study",
     "cloze": "shannon_game.estimators.cloze.validate_cloze_study",

@@ -19,8 +19,6 @@ from shannon_game.inference.settings import Settings
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["fill", "report", "warnings_of"]
-
 _PACKAGES = ("shannon-game", "numpy", "xarray", "pandas", "h5netcdf", "matplotlib", "hydra-core")
 
 

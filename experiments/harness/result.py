@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure
 
-__all__ = ["Experiment", "ExperimentResult", "Loader", "experiment", "loader", "with_sections"]
-
 S = TypeVar("S", bound=Settings)
 
 _LONGEST = 60

@@ -17,13 +17,11 @@ from pathlib import Path
 from omegaconf import DictConfig, OmegaConf
 
 from shannon_game.estimators.code_identity import sampler_versions
-from shannon_game.experiments.harness.folders import is_taken
 from shannon_game.experiments.harness.outputs import broken_output, config_hash, job_code, read_result, read_status
 from shannon_game.experiments.harness.registry import leaves
 from shannon_game.experiments.harness.replication import PARTS, REPLICATES
 from shannon_game.inference.manifest import FITS, remove_scratch
-
-__all__ = ["JobIdentity", "clear_work", "content_hash", "done_before", "fits_folder", "job_identity", "take_over"]
+from shannon_game.inference.own_folder import is_taken
 
 # settings below these keys name what a job reads; what it writes or keeps for later is no data
 _READ = ("study", "data", "models", "generator")

@@ -11,8 +11,6 @@ from pydantic import Field
 
 from shannon_game.inference.settings import Settings
 
-__all__ = ["Seeded", "rng_for", "rows_of"]
-
 
 class Seeded(Settings):
     """Settings of what draws random numbers."""

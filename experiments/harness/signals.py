@@ -9,8 +9,6 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import NoReturn
 
-__all__ = ["Terminated", "terminate_as_interrupt"]
-
 
 class Terminated(KeyboardInterrupt):
     """SIGTERM came. Whatever cleans up after Ctrl-C cleans up after this."""

@@ -7,8 +7,6 @@ import sys
 from contextlib import suppress
 from typing import Any, TextIO, cast
 
-__all__ = ["keep_streams"]
-
 
 class _Kept:
     """A text stream that goes on as a null stream once it cannot be written."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from itertools import cycle
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -13,7 +13,6 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from shannon_game.experiments.harness.figures import (
-    STYLE,
     finite_range,
     log_perplexity_axis,
     new_figure,
@@ -22,8 +21,7 @@ from shannon_game.experiments.harness.figures import (
     player_label,
 )
 from shannon_game.experiments.harness.marks import arms, mark, number_ticks, titled
-
-__all__ = ["draw_summary"]
+from shannon_game.experiments.harness.plots import styled
 
 _MARKERS = "osD^vPX*"
 _MAX_COLUMNS = 3
@@ -32,6 +30,7 @@ _MAX_TICKS = 10
 _UNITS = {"perplexity": "perplexity (log scale)"}
 
 
+@styled
 def draw_summary(table: pd.DataFrame, value: str, title: str) -> Figure:
     """Draw a sweep's summary.
 
@@ -53,51 +52,38 @@ def draw_summary(table: pd.DataFrame, value: str, title: str) -> Figure:
     players, styles = (list(dict.fromkeys(table[name].sort_index())) for name in ("_player", "_style"))
     colours = player_colours(players) if "player" in table else {"": "black"}
     series = [(player, style) for player in players for style in styles]
-    spacing = _spacing(positions, is_log=is_log)
-
+    distinct = np.unique(np.log(positions) if is_log else positions)
+    spacing = float(np.diff(distinct).min()) if distinct.size > 1 else 1.0
     columns = min(len(panels), _MAX_COLUMNS)
     rows = -(-len(panels) // columns)
-    with mpl.rc_context(STYLE):
-        many_labels = labels is not None and (len(labels) > 8 or max(map(len, labels)) > 12)
-        figure = new_figure(2.2 + (5.2 if columns == 1 else 3.3 * columns), 0.7 + (2.9 + 0.6 * many_labels) * rows)
-        grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
-        for axes, panel in zip(grid.flat, panels, strict=False):
-            for number, (player, style) in enumerate(series):
-                mine = (table["_panel"] == panel) & (table["_player"] == player) & (table["_style"] == style)
-                offset = 0.5 * spacing * (number - (len(series) - 1) / 2) / len(series)
-                x = table["_x"][mine].to_numpy()
-                x = x * np.exp(offset) if is_log else x + offset
-                look = _look(colours[player], styles.index(style), connect=labels is None)
-                _draw_series(axes, x, table[mine], value, look)
-            if panel_key:
-                axes.set_title(f"{panel_key.removeprefix('sweep.')} = {panel}")
-            _finish_axis(axes, labels, np.unique(positions), is_log=is_log, rotate=many_labels)
-        for axes in list(grid.flat)[len(panels) :]:
-            axes.set_axis_off()
-        if value == "perplexity":
-            bars = [table[name].astype(float) for name in (value, f"{value}_lower", f"{value}_upper") if name in table]
-            for axes in grid.flat:
-                log_perplexity_axis(axes, "y", *finite_range(*bars))
-        figure.supylabel(_UNITS.get(value, value), fontsize=9)
-        figure.supxlabel(", ".join(name.removeprefix("sweep.") for name in across) or "job", fontsize=9)
-        titled(figure, title, size=10)
-        handles = [mark(player_label(name), colours[name], linewidth=3) for name in players if name]
-        handles += [
-            mark(
-                f"{style_key} {style}", marker=_MARKERS[at % len(_MARKERS)], hollow=at % len(_MARKERS) > 0, markersize=6
-            )
-            for at, style in enumerate(styles)
-            if style_key
-        ]
-        figure.legend(handles=handles, loc="outside right upper")
+    many_labels = labels is not None and (len(labels) > 8 or max(map(len, labels)) > 12)
+    figure = new_figure(2.2 + (5.2 if columns == 1 else 3.3 * columns), 0.7 + (2.9 + 0.6 * many_labels) * rows)
+    grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+    for axes, panel in zip(grid.flat, panels, strict=False):
+        for number, (player, style) in enumerate(series):
+            mine = (table["_panel"] == panel) & (table["_player"] == player) & (table["_style"] == style)
+            offset = 0.5 * spacing * (number - (len(series) - 1) / 2) / len(series)
+            x = table["_x"][mine].to_numpy()
+            x = x * np.exp(offset) if is_log else x + offset
+            marker = _MARKERS[styles.index(style) % len(_MARKERS)]
+            _draw_series(axes, x, table[mine], value, colours[player], marker, connect=labels is None)
+        if panel_key:
+            axes.set_title(f"{panel_key.removeprefix('sweep.')} = {panel}")
+        _finish_axis(axes, labels, np.unique(positions), is_log=is_log, rotate=many_labels)
+    for axes in list(grid.flat)[len(panels) :]:
+        axes.set_axis_off()
+    if value == "perplexity":
+        ends = [table[name].astype(float) for name in (value, f"{value}_lower", f"{value}_upper") if name in table]
+        for axes in grid.flat:
+            log_perplexity_axis(axes, "y", *finite_range(*ends))
+    figure.supylabel(_UNITS.get(value, value), fontsize=9)
+    figure.supxlabel(", ".join(name.removeprefix("sweep.") for name in across) or "job", fontsize=9)
+    titled(figure, title, size=10)
+    handles = [mark(player_label(name), colours[name], linewidth=3) for name in players if name]
+    for marker, style in zip(cycle(_MARKERS), styles if style_key else (), strict=False):
+        handles.append(mark(f"{style_key} {style}", marker=marker, hollow=marker != _MARKERS[0], markersize=6))
+    figure.legend(handles=handles, loc="outside right upper")
     return figure
-
-
-def _look(colour: str, style: int, *, connect: bool) -> dict[str, Any]:
-    """Arguments of Matplotlib for a series; the marks of the first style are filled."""
-    face = "white" if style % len(_MARKERS) else colour
-    line = "-" if connect else "none"
-    return {"color": colour, "marker": _MARKERS[style % len(_MARKERS)], "markerfacecolor": face, "linestyle": line}
 
 
 def _layout(table: pd.DataFrame, swept: Sequence[str]) -> tuple[str | None, list[str]]:
@@ -138,19 +124,19 @@ def _style_key(table: pd.DataFrame, value: str) -> str | None:
     return None
 
 
-def _spacing(positions: NDArray[np.float64], *, is_log: bool) -> float:
-    distinct = np.unique(np.log(positions) if is_log else positions)
-    return float(np.diff(distinct).min()) if distinct.size > 1 else 1.0
-
-
-def _draw_series(axes: Axes, x: NDArray[np.float64], rows: pd.DataFrame, value: str, look: Mapping[str, Any]) -> None:
+def _draw_series(  # noqa: PLR0917 - what a series is drawn from
+    axes: Axes, x: NDArray[np.float64], rows: pd.DataFrame, value: str, colour: str, marker: str, *, connect: bool
+) -> None:
+    """Draw the rows of a player; the marks of the first style are filled."""
     ends = [f"{value}_lower", value, f"{value}_upper"]
     known = set(ends) <= set(rows)
     bars = np.nan_to_num(arms(*(rows[name].to_numpy(dtype=float) for name in ends))) if known else None
     # several values at one place are no line
-    alone = {} if len(np.unique(x)) == len(x) else {"linestyle": "none"}
+    line = "-" if connect and len(np.unique(x)) == len(x) else "none"
+    look: dict[str, Any] = {"markersize": 4.5, "linewidth": 0.9, "elinewidth": 1, "capsize": 2}
+    face = colour if marker == _MARKERS[0] else "white"
     y = rows[value].to_numpy(dtype=float)
-    axes.errorbar(x, y, yerr=bars, **{**look, **alone}, markersize=4.5, linewidth=0.9, elinewidth=1, capsize=2)
+    axes.errorbar(x, y, yerr=bars, color=colour, marker=marker, markerfacecolor=face, linestyle=line, **look)
 
 
 def _finish_axis(

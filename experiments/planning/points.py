@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import product
-from typing import Any
 
 import numpy as np
 
@@ -29,10 +28,6 @@ class DesignPoint:
     n_comparisons: int = 0
     n_bets: int = 0
     n_guesses: int = 0
-
-    def row(self) -> dict[str, Any]:
-        """Columns of the table."""
-        return asdict(self)
 
 
 def _grid(**sizes: Sequence[int]) -> list[dict[str, int]]:

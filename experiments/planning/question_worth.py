@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,6 @@ from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import Seeded, rng_for, rows_of
 from shannon_game.experiments.harness.tables import table_variables
 from shannon_game.experiments.planning.figures import COVERS_TOO_LITTLE, GAME_LABELS
-from shannon_game.experiments.planning.games import Planned
 from shannon_game.experiments.planning.points import DesignPoint, n_people, people_minutes
 from shannon_game.experiments.planning.replicates import simulated_studies, summarise
 from shannon_game.experiments.planning.settings import AssumedPeople, Costs, DesignSettings
@@ -137,9 +136,9 @@ def _designs(n_items: int, n_responses: int, settings: QuestionWorthSettings) ->
             minutes = people_minutes(point, settings.costs, 1.0)
             people = n_people(point, minutes, settings.costs.changed(least_people=_PLAYED))
             rng = rng_for(settings.seed, f"question worth {point}")
-            each = [Planned(world, point, people, planned) for world in worlds]
-            own = summarise(simulated_studies(each, settings.n_replicates, rng), planned.width_nats, settings.interval)
-            rows.append({"label": label, **point.row(), "n_people": people, "minutes": minutes, **own})
+            found = simulated_studies(point, people, worlds, planned, settings.n_replicates, rng)
+            own = summarise(found, planned.width_nats, settings.interval)
+            rows.append({"label": label, **asdict(point), "n_people": people, "minutes": minutes, **own})
     return pd.DataFrame(rows)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ def design_table(points: Sequence[DesignPoint], worlds: Sequence[World], setting
             minutes = people_minutes(point, settings.costs, guesses)
             people = n_people(point, minutes, settings.costs)
             rng = rng_for(settings.seed, f"screen {point}")
-            found = _simulated(point, people, worlds, settings, settings.n_screen, rng)
+            found = simulated_studies(point, people, worlds, settings, settings.n_screen, rng)
             rows.append(_row(point, people, minutes, found, settings))
             n_hopeful += _is_hopeful(rows[-1])
         table = pd.DataFrame(rows)
@@ -52,7 +53,7 @@ def design_table(points: Sequence[DesignPoint], worlds: Sequence[World], setting
                 show(screened + (done + number) * settings.n_replicates, total, now=f"promises, {game}")
                 people, minutes = int(rows[at]["n_people"]), float(rows[at]["minutes"])
                 rng = rng_for(settings.seed, f"many {points[at]}")
-                found = _simulated(points[at], people, worlds, settings, settings.n_replicates, rng)
+                found = simulated_studies(points[at], people, worlds, settings, settings.n_replicates, rng)
                 rows[at] = _row(points[at], people, minutes, found, settings)
                 if keeps_promise(rows[at], settings):
                     recommended.append(at)
@@ -61,7 +62,7 @@ def design_table(points: Sequence[DesignPoint], worlds: Sequence[World], setting
     return pd.DataFrame(rows).assign(recommended=[at in recommended for at in range(len(rows))])
 
 
-def _simulated(  # noqa: PLR0917 - what a study is simulated from
+def simulated_studies(  # noqa: PLR0917 - what a study is simulated from
     point: DesignPoint,
     people: int,
     worlds: Sequence[World],
@@ -69,7 +70,9 @@ def _simulated(  # noqa: PLR0917 - what a study is simulated from
     n: int,
     rng: np.random.Generator,
 ) -> list[Outcome]:
-    return simulated_studies([Planned(world, point, people, settings) for world in worlds], n, rng)
+    """Simulate a design as often as asked; worlds take turns."""
+    planned = [Planned(world, point, people, settings) for world in worlds]
+    return [play(planned[number % len(planned)], rng) for number in range(n)]
 
 
 def _is_hopeful(row: Any) -> bool:
@@ -82,15 +85,6 @@ def keeps_promise(row: Any, settings: DesignSettings) -> bool:
     wide_enough = row["p_width"] - row["p_width_mcse"] >= settings.assurance
     covers = row["coverage"] - row["coverage_mcse"] >= settings.interval - COVERAGE_SLACK
     return bool(wide_enough and covers)
-
-
-def fresh_studies(
-    point: DesignPoint, people: int, worlds: Sequence[World], settings: DesignSettings, n: int
-) -> dict[str, Any]:
-    """Simulate a design in other worlds than those it was recommended in."""
-    rng = rng_for(settings.seed, f"fresh {point}")
-    found = _simulated(point, people, worlds, settings, n, rng)
-    return summarise(found, wanted_width(point.game, settings), settings.interval)
 
 
 def summarise(found: Sequence[Outcome], wanted: float, interval: float) -> dict[str, Any]:
@@ -132,11 +126,6 @@ def _share_mcse(hits: Any) -> float:
     return float(np.sqrt(middle * (1 - middle) / n))
 
 
-def simulated_studies(planned: Sequence[Planned], n: int, rng: np.random.Generator) -> list[Outcome]:
-    """Simulate a design as often as asked; worlds take turns."""
-    return [play(planned[number % len(planned)], rng) for number in range(n)]
-
-
 def _row(
     point: DesignPoint, people: int, minutes: float, found: Sequence[Outcome], settings: DesignSettings
 ) -> dict[str, Any]:
@@ -149,7 +138,7 @@ def _row(
     )
     wanted = wanted_width(point.game, settings)
     return {
-        **point.row(),
+        **asdict(point),
         "n_people": people,
         "minutes": minutes,
         "money": money,

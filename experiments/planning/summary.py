@@ -28,33 +28,37 @@ _OF = {
 
 def summary(table: pd.DataFrame, contexts: StudyContexts, settings: DesignSettings) -> str:
     """Say which design is recommended and what it promises; where there is none, how far the budget reaches."""
-    found = _recommended(table)
-    lines = [
-        _frontier(table, what, settings)
-        if row is None
-        else f"**For {what}: {GAME_LABELS[row.game]}**, {_sizes(row)}; {_cost(row)}. {_promise(row, settings)}\n"
-        for what, row in found.items()
-    ]
-    worlds = "a pilot's posterior" if settings.pilot else "the assumptions that the settings state"
-    lines.append(
-        f"People were drawn from {worlds}, {settings.assumed.n_beliefs} worlds in all. A recommended design is the "
-        f"cheapest that keeps the wanted width in {settings.assurance:.0%} of the simulated studies and whose "
-        f"intervals cover in {settings.interval - COVERAGE_SLACK:.0%} ({COVERAGE_SLACK:.0%} less than stated), each "
-        "with a Monte-Carlo standard error to spare. Bets estimate what was really lost; `bias_to_belief` says how "
-        "far that is from the belief's loss."
-    )
-    chosen = [preregistration(row, contexts, settings) for row in found.values() if row is not None]
-    return "\n".join(lines) + "".join(f"\n\n{text}" for text in (["## To preregister", *chosen] if chosen else []))
+    chosen = [preregistration(row, contexts, settings) for row in _recommended(table).values() if row is not None]
+    return "\n\n".join([_filled(table, settings).strip(), *(["## To preregister", *chosen] if chosen else [])])
 
 
 def conclusion(table: pd.DataFrame, settings: DesignSettings) -> tuple[str, ...]:
     """Say what is recommended, a line a number that is estimated: for the screen."""
-    return tuple(
-        f"For {what}: {_not_reached(table, what, settings)}."
-        if row is None
-        else f"For {what}: {GAME_LABELS[row.game]}, {_sizes(row)}; {_cost(row)}."
-        for what, row in _recommended(table).items()
+    return tuple(_filled(table, settings, on_screen=True).splitlines())
+
+
+def _filled(table: pd.DataFrame, settings: DesignSettings, *, on_screen: bool = False) -> str:
+    best = _recommended(table)
+    found = [(what, row and row._asdict(), _narrowest(table, _OF[what])) for what, row in best.items()]
+    return fill(
+        "design",
+        Path(__file__).parent,
+        found=found,
+        settings=settings,
+        labels=GAME_LABELS,
+        share_games=SHARE_GAMES,
+        slack=COVERAGE_SLACK,
+        on_screen=on_screen,
     )
+
+
+def _narrowest(table: pd.DataFrame, games: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Of every game the narrowest design within the budget, or the cheapest where all cost more."""
+    found = []
+    for _, own in table[table["game"].isin(games)].groupby("game", sort=False):
+        affordable = own[own["in_budget"]].sort_values("width")
+        found.append((affordable if len(affordable) else own.sort_values("minutes")).iloc[0].to_dict())
+    return found
 
 
 def preregistration(row: Any, contexts: StudyContexts, settings: DesignSettings) -> str:
@@ -67,8 +71,7 @@ def preregistration(row: Any, contexts: StudyContexts, settings: DesignSettings)
             study=contexts.name,
             settings=settings,
             estimator=_ESTIMATORS[row.game],
-            bets="".join(_of_one_person(row)).removesuffix(" a person"),
-            unit=_unit(row.game),
+            unit="of 1" if row.game in SHARE_GAMES else "nats",
             against="the generator" if row.game == "accuracy" else player_label(contexts.against),
             adaptive=ADAPTIVE,
             plan=QuestionPlan,
@@ -99,69 +102,10 @@ def _recommended(table: pd.DataFrame) -> dict[str, Any]:
     return {what: _cheapest(table, games) for what, games in _OF.items() if set(games) & set(table["game"])}
 
 
-def _not_reached(table: pd.DataFrame, what: str, settings: DesignSettings) -> str:
-    row = rows_of(table[table["game"].isin(_OF[what])])[0]
-    return (
-        f"none of the sizes tried within the budget keeps a width of {row.wanted_width:g} {_unit(row.game)} in "
-        f"{settings.assurance:.0%} of the studies together with its coverage"
-    )
-
-
 def _cheapest(table: pd.DataFrame, games: tuple[str, ...]) -> Any:
     """Cheapest recommended design of some games, as a named tuple; None where there is none."""
     own = table[table["game"].isin(games) & table["recommended"]].sort_values("minutes")
     return rows_of(own)[0] if len(own) else None
-
-
-def _frontier(table: pd.DataFrame, what: str, settings: DesignSettings) -> str:
-    reached = [
-        f"{GAME_LABELS[game]}: {_reached(table, game)}" for game in dict.fromkeys(table["game"]) if game in _OF[what]
-    ]
-    return (
-        f"**For {what}, {_not_reached(table, what, settings).replace('budget', 'budget**', 1)}. Try more contexts, ask "
-        f"for a wider interval, or raise the budget, which reaches: {' '.join(reached)}\n"
-    )
-
-
-def _reached(table: pd.DataFrame, game: str) -> str:
-    """Say what the narrowest design within the budget would be."""
-    own = table[(table["game"] == game) & table["in_budget"]].sort_values("width")
-    if not len(own):
-        cheapest = rows_of(table[table["game"] == game].sort_values("minutes"))[0]
-        return f"Every design costs more than the budget; the cheapest takes {cheapest.minutes:,.0f} minutes."
-    row = rows_of(own)[0]
-    return (
-        f"The narrowest in the budget, {_sizes(row)}, takes {row.minutes:,.0f} minutes: width {row.width:.3f}, "
-        f"coverage {row.coverage:.0%}, bias {row.bias:+.3f} {_unit(game)}."
-    )
-
-
-_PER_CONTEXT = {
-    "n_draws": "draws",
-    "n_answers": "free answers",
-    "n_comparisons": "comparisons",
-    "n_bets": "bets",
-    "n_guesses": "guessers",
-}
-
-
-def _sizes(row: Any) -> str:
-    parts = [f"{row.n_people} people, {row.n_contexts} contexts"]
-    each = [f"{getattr(row, name)} {word}" for name, word in _PER_CONTEXT.items() if getattr(row, name)]
-    if row.game == "cloze":
-        parts.append(f"{row.n_answers} cloze answers and as many samples of the model each")
-    else:
-        parts.append(" and ".join([", ".join(each[:-1]), each[-1]] if len(each) > 1 else each) + " each")
-    scale = [f"scale {row.scale}"] if row.scale else []
-    return ", ".join([*parts, *scale, *_of_one_person(row)])
-
-
-def _of_one_person(row: Any) -> list[str]:
-    """Say how many bets one person makes: each takes most of a minute."""
-    if not row.n_bets:
-        return []
-    share = 0.5 if row.game == "mixed" else 1.0
-    return [f"about {share * row.n_contexts * row.n_bets / row.n_people:.0f} bets a person"]
 
 
 _BRIDGE = "the bridge between draws and free answers, the scale of reports found from which tokens were answered"
@@ -175,25 +119,3 @@ _ESTIMATORS = {
     "accuracy": "the share of guesses that are right",
     "ranks": "Shannon's upper bound from the numbers of guesses",
 }
-
-
-def _promise(row: Any, settings: DesignSettings) -> str:
-    right = f", right order in {_share(row, 'p_right_order')}" if row.p_right_order >= 0 else ""
-    return (
-        f"Width {row.width:.3f} on average, at most {row.wanted_width:g} {_unit(row.game)} in "
-        f"{_share(row, 'p_width')} of {row.n_replicates} simulated studies (± Monte-Carlo standard error); "
-        f"{settings.interval:.0%} intervals cover {_share(row, 'coverage')}; bias {row.bias:+.3f}{right}."
-    )
-
-
-def _share(row: Any, name: str) -> str:
-    """A share of the simulated studies, with its Monte-Carlo standard error."""
-    return f"{100 * getattr(row, name):.0f} ± {100 * getattr(row, f'{name}_mcse'):.1f}%"
-
-
-def _cost(row: Any) -> str:
-    return f"{row.minutes:,.0f} minutes of people's time, ${row.money:,.0f}"
-
-
-def _unit(game: str) -> str:
-    return "of 1" if game in SHARE_GAMES else "nats"

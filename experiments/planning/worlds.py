@@ -39,22 +39,20 @@ def pilot_populations(path: Path, n: int, rng: np.random.Generator) -> list[Part
         )
     flat = draws.stack(draw_number=("chain", "draw"))
     chosen = rng.choice(flat.sizes["draw_number"], n, replace=flat.sizes["draw_number"] < n)
-    found = []
-    for at in chosen.tolist():
-        one = {name: float(flat[name].to_numpy()[at]) for name in _NEEDED}
-        k0 = float(flat["k0"].to_numpy()[at]) if "k0" in flat else 1.0
-        found.append(
-            ParticipantPopulation(
-                bias_sd_nats=one["bias_sd"],
-                slope_median=k0,
-                slope_log_sd=one["slope_sd"],
-                noise_median_nats=float(np.exp(one["log_noise"])),
-                noise_log_sd=one["noise_sd"],
-                lapse_mean=float(1 / (1 + np.exp(-one["logit_lapse"]))),
-                lapse_concentration=_LAPSE_CONCENTRATION,
-            )
+    drawn = {str(name): flat[name].to_numpy()[chosen].tolist() for name in flat.data_vars if name in (*_NEEDED, "k0")}
+    drawn.setdefault("k0", [1.0] * n)
+    return [
+        ParticipantPopulation(
+            bias_sd_nats=drawn["bias_sd"][at],
+            slope_median=drawn["k0"][at],
+            slope_log_sd=drawn["slope_sd"][at],
+            noise_median_nats=float(np.exp(drawn["log_noise"][at])),
+            noise_log_sd=drawn["noise_sd"][at],
+            lapse_mean=float(1 / (1 + np.exp(-drawn["logit_lapse"][at]))),
+            lapse_concentration=_LAPSE_CONCENTRATION,
         )
-    return found
+        for at in range(n)
+    ]
 
 
 FloatArray = NDArray[np.float64]

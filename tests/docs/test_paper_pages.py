@@ -41,26 +41,6 @@ def test_the_pages_are_those_of_the_tables() -> None:
         assert path.read_text(encoding="utf-8") == text, path.name
 
 
-def test_rows_are_complete() -> None:
-    assert [int(row["row"]) for row in ROWS] == list(range(1, len(ROWS) + 1))
-    assert ROWS
-    for row in ROWS:
-        named = f"row {row['row']}"
-        assert tuple(row) == PAGE.COLUMNS, named
-        assert row["paper"] in PAGE.PAPERS, named
-        assert row["status"] in PAGE.STATUSES, named
-        assert row["section"], named
-        assert row["need"], named
-        if row["status"] == "works":
-            # what works is shown by a command, or is a function or file without one
-            assert row["where"], named
-            assert row["test"], named
-        if row["status"] == "partial":
-            assert row["note"], f"{named} does not say what is missing"
-        if row["status"] == "absent":
-            assert not row["command"], f"{named} is absent and has a command"
-
-
 def test_places_and_tests_are_there() -> None:
     for row in ROWS:
         assert not row["where"] or (ROOT / row["where"]).exists(), f"row {row['row']}: {row['where']}"
@@ -77,14 +57,3 @@ def test_a_command_of_the_table_has_settings_that_are_taken(command: str) -> Non
     experiment_settings(load_target(entry, what="experiment"), cfg, given_to(cfg.experiment), overrides)
     entry = entry_of(cfg.study, what="study")
     settings_from(load_target(entry, what="study").settings_class, given_to(cfg.study))
-
-
-def test_earlier_numbers_have_values_units_and_sources() -> None:
-    rows = PAGE.read_rows(PAGE.LITERATURE)
-    assert len({(row["who"], row["player"], row["quantity"]) for row in rows}) == len(rows)
-    for row in rows:
-        assert float(row["value"]) > 0, row
-        assert not row["upper"] or float(row["upper"]) > float(row["value"]), row
-        assert row["unit"] in ("character", "word", "token"), row
-        assert row["value_unit"] in ("bits", ""), row
-        assert all(row[name] for name in ("corpus", "method", "source")), row

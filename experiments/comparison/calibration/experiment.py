@@ -16,7 +16,7 @@ from shannon_game.experiments.comparison.calibration.figures import (
     reliability_figure,
     reports_figure,
 )
-from shannon_game.experiments.comparison.calibration.summary import TYPICAL, summary
+from shannon_game.experiments.comparison.calibration.summary import summary
 from shannon_game.experiments.comparison.calibration.table import participant_table
 from shannon_game.experiments.comparison.estimates import ResponseSettings, RoundingSettings, with_n_responses
 from shannon_game.experiments.harness.bayes import (
@@ -25,7 +25,6 @@ from shannon_game.experiments.harness.bayes import (
     Fit,
     PosteriorSettings,
     SamplerSettings,
-    convergence_columns,
     fit_model,
     gate_failed,
     several_fits,
@@ -49,10 +48,7 @@ from shannon_game.models.comparison.calibration_data import OutcomeData, ReportD
 from shannon_game.models.comparison.report_process import ReportPriors, report_model
 
 if TYPE_CHECKING:
-    import pymc as pm
-
     from shannon_game.inference.posterior.arviz_adapter import InferenceData
-    from shannon_game.inference.posterior.sampling import CompiledModel
 
 FloatArray = NDArray[np.float64]
 
@@ -60,13 +56,6 @@ CURVE_REPORTS = tuple(float(p) for p in np.round(np.linspace(0.5, 0.99, 50), 3)[
 """Reports at which the reliability curves are drawn."""
 
 _MAX_POINTS = 12
-_MEANS = {
-    "reports": ("strength", "half_share", "log_slope_mean", "log_noise_mean", "logit_lapse_mean"),
-    "llo": ("bias_mean", "slope_mean"),
-    "game": ("bias_mean", "slope_mean"),
-    "beta": ("bias_mean", "slope_low_mean", "slope_high_mean"),
-}
-"""Fit -> means whose draws are kept."""
 
 
 class CalibrationSettings(ResponseSettings, PosteriorSettings):
@@ -117,35 +106,8 @@ def calibration(study: xr.Dataset, settings: CalibrationSettings) -> ExperimentR
     with several_fits(4, settings.sampler):
         fits, posteriors = _fits(settings, reports, outcomes, game)
     table = participant_table(study, reports, outcomes, fits, settings.tail)
-    # reports without boxes are counted in those of the game
-    scheme = rounding_scheme("interface") if reports.is_raw else settings.rounding.scheme
-    edges = _edges(scheme)
-    drawn = predicted_reports(
-        fits["reports"].posterior,
-        reports,
-        rng_for(settings.seed, "predicted reports"),
-        n_draws=settings.n_predictive,
-    )
-    people = range(reports.participant.size)
-    dataset = _dataset(
-        table,
-        fits,
-        curves={
-            name: reliability_curves(fits[name].posterior, family, CURVE_REPORTS)
-            for name, family in (("llo", "llo"), ("beta", "beta"), ("game", "llo"))
-        },
-        shares={
-            "observed_share": report_shares(reports.report, edges),
-            "predicted_share": report_shares(drawn, edges),
-            "participant_share": np.stack([report_shares(reports.report[reports.person == u], edges) for u in people]),
-            "participant_predicted_share": np.stack(
-                [report_shares(drawn[:, reports.person == u], edges) for u in people], axis=1
-            ),
-        },
-        boxes=np.asarray(scheme.values),
-        points=_points(outcomes, game),
-        tail=settings.tail,
-    ).assign_attrs(
+    dataset = _dataset(table, fits, reports, settings).assign(_points(outcomes, game))
+    dataset = dataset.assign_attrs(
         **_beta_against_linear(fits, outcomes, study["response_item"].to_numpy()[outcomes.row]),
         n_responses=reports.row.size,
         n_shared_responses=int((reports.question >= 0).sum()),
@@ -171,25 +133,23 @@ def _fits(
     settings: CalibrationSettings, reports: ReportData, outcomes: OutcomeData, game: OutcomeData
 ) -> tuple[dict[str, Fit], dict[str, InferenceData]]:
     """Four posteriors of three programs: weights are data, so that the linear one serves twice."""
+    linear = calibration_model(outcomes, "llo", settings.curve_priors)
+    models = {
+        "reports": report_model(reports, settings.priors),
+        "llo": linear,
+        "beta": calibration_model(outcomes, "beta", settings.curve_priors),
+    }
+    compiles = settings.sampler.name == "nutpie"
+    programs = {name: compile_model(model) if compiles else model for name, model in models.items()}
     fits: dict[str, Fit] = {}
     posteriors: dict[str, InferenceData] = {}
-
-    def fit(name: str, program: CompiledModel | pm.Model) -> None:
-        fits[name] = fit_model(settings, program, f"calibration {name}")
+    for name in (*programs, "game"):
+        if name == "game":
+            set_weights(linear, game)
+        program, purpose = programs.get(name, programs["llo"]), f"calibration {name}"
+        fits[name] = fit_model(settings, program, purpose)
         if settings.save_posterior:
-            purpose = f"calibration {name}"
             posteriors[name] = with_all_groups(fits[name].idata, program, settings.seed, purpose, keep=KEPT)
-
-    def program_of(model: pm.Model) -> CompiledModel | pm.Model:
-        return compile_model(model) if settings.sampler.name == "nutpie" else model
-
-    fit("reports", program_of(report_model(reports, settings.priors)))
-    linear = calibration_model(outcomes, "llo", settings.curve_priors)
-    program = program_of(linear)
-    fit("llo", program)
-    fit("beta", program_of(calibration_model(outcomes, "beta", settings.curve_priors)))
-    set_weights(linear, game)
-    fit("game", program)
     return fits, posteriors
 
 
@@ -212,7 +172,7 @@ def _edges(scheme: RoundingScheme) -> FloatArray:
     return np.concatenate([[-np.inf], np.log(inner) - np.log1p(-inner), [np.inf]])
 
 
-def _points(outcomes: OutcomeData, game: OutcomeData) -> dict[str, FloatArray]:
+def _points(outcomes: OutcomeData, game: OutcomeData) -> dict[str, tuple[str, FloatArray]]:
     """How often the favoured option was true at each report, plain and weighted."""
     shown = np.unique(outcomes.report.round(9))
     if shown.size > _MAX_POINTS:  # unrounded reports: bins of equal count
@@ -221,65 +181,48 @@ def _points(outcomes: OutcomeData, game: OutcomeData) -> dict[str, FloatArray]:
     else:
         code = np.searchsorted(shown, outcomes.report.round(9))
     members = [code == number for number in np.unique(code)]
-    return {
-        "report": np.array([outcomes.report[m].mean() for m in members]),
-        "count": np.array([float(m.sum()) for m in members]),
-        "frequency": np.array([outcomes.outcome[m].mean() for m in members]),
-        "weighted_report": np.array([np.average(game.report[m], weights=game.weight[m]) for m in members]),
-        "weighted_frequency": np.array([np.average(game.outcome[m], weights=game.weight[m]) for m in members]),
+    points = {
+        "report": [outcomes.report[m].mean() for m in members],
+        "count": [float(m.sum()) for m in members],
+        "frequency": [outcomes.outcome[m].mean() for m in members],
+        "weighted_report": [np.average(game.report[m], weights=game.weight[m]) for m in members],
+        "weighted_frequency": [np.average(game.outcome[m], weights=game.weight[m]) for m in members],
     }
+    return {f"point_{name}": ("point", np.array(values)) for name, values in points.items()}
 
 
 def _dataset(
-    table: pd.DataFrame,
-    fits: Mapping[str, Fit],
-    *,
-    curves: dict[str, tuple[FloatArray, FloatArray]],
-    shares: dict[str, FloatArray],
-    boxes: FloatArray,
-    points: dict[str, FloatArray],
-    tail: float,
+    table: pd.DataFrame, fits: Mapping[str, Fit], reports: ReportData, settings: CalibrationSettings
 ) -> xr.Dataset:
-    """The table, the curves (quantiles, participants' medians), the shares of reports, and the draws of the means."""
-    quantile = [tail, 0.5, 1 - tail]
-    own = table[table["participant"] != TYPICAL]
-    people = own["participant"].to_numpy(dtype=str)
-    curve_people = fits["llo"].posterior["participant"].to_numpy().astype(str)
-    verdicts = pd.DataFrame([convergence_columns(fit.convergence) for fit in fits.values()])
-    means = {
-        f"{fit}_{name}_draws": ("draw", np.ravel(fits[fit].posterior[name].to_numpy()))
-        for fit, wanted in _MEANS.items()
-        for name in wanted
-    }
+    """The table, the curves (quantiles, participants' medians), and the shares of reports, observed and predicted."""
+    quantile = [settings.tail, 0.5, 1 - settings.tail]
+    variables: dict[str, Any] = dict(table_variables(table, "row", but=["participant", *CONVERGENCE_COLUMNS]))
+    for name, family in (("llo", "llo"), ("beta", "beta"), ("game", "llo")):
+        typical, each = reliability_curves(fits[name].posterior, family, CURVE_REPORTS)
+        variables[f"{name}_curve"] = ("quantile", "report"), np.quantile(typical, quantile, axis=0)
+        variables[f"{name}_participant_curve"] = ("curve_participant", "report"), np.median(each, axis=0)
+    # reports without boxes are counted in those of the game
+    scheme = rounding_scheme("interface") if reports.is_raw else settings.rounding.scheme
+    rng = rng_for(settings.seed, "predicted reports")
+    drawn = predicted_reports(fits["reports"].posterior, reports, rng, n_draws=settings.n_predictive)
+    masks = [np.ones(reports.person.size, dtype=bool), *(reports.person == u for u in range(reports.participant.size))]
+    edges = _edges(scheme)
+    observed = np.stack([report_shares(reports.report[mask], edges) for mask in masks])
+    predicted = np.quantile([report_shares(drawn[:, mask], edges) for mask in masks], quantile, axis=1)
     return xr.Dataset(
         {
-            **table_variables(table, "row", but=["participant", *CONVERGENCE_COLUMNS]),
-            **table_variables(verdicts.add_prefix("fit_"), "fit"),
-            **means,
-            **{
-                f"{name}_curve": (("quantile", "report"), np.quantile(typical, quantile, axis=0))
-                for name, (typical, _) in curves.items()
-            },
-            **{
-                f"{name}_participant_curve": (("curve_participant", "report"), np.median(each, axis=0))
-                for name, (_, each) in curves.items()
-            },
-            "observed_share": ("box", shares["observed_share"]),
-            "predicted_share": (("quantile", "box"), np.quantile(shares["predicted_share"], quantile, axis=0)),
-            "participant_share": (("participant", "box"), shares["participant_share"]),
-            "participant_predicted_share": (
-                ("quantile", "participant", "box"),
-                np.quantile(shares["participant_predicted_share"], quantile, axis=0),
-            ),
-            **{f"point_{name}": ("point", values) for name, values in points.items()},
+            **variables,
+            "observed_share": ("box", observed[0]),
+            "predicted_share": (("quantile", "box"), predicted[:, 0]),
+            "participant_share": (("participant", "box"), observed[1:]),
+            "participant_predicted_share": (("quantile", "participant", "box"), predicted[:, 1:]),
         },
         coords={
             "row": table["participant"].to_numpy(dtype=object),
-            "participant": people.astype(object),
-            "curve_participant": curve_people.astype(object),
-            "fit": np.array([str(name) for name in fits], dtype=object),
+            "participant": table["participant"].to_numpy(dtype=object)[1:],
+            "curve_participant": fits["llo"].posterior["participant"].to_numpy().astype(str).astype(object),
             "quantile": quantile,
             "report": list(CURVE_REPORTS),
-            "box": boxes,
+            "box": np.asarray(scheme.values),
         },
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,18 @@ from shannon_game.models.comparison.calibration_data import OutcomeData, ReportD
 
 FloatArray = NDArray[np.float64]
 
-_CURVES = ("calibration_slope", "calibration_bias_nats", "game_slope", "game_bias_nats")
-_ESTIMATED = (*_CURVES, "bias_nats", "slope", "noise_nats", "lapse")
+_ESTIMATED: Mapping[str, tuple[str, str, str, Callable[[FloatArray], FloatArray]]] = {
+    "calibration_slope": ("llo", "slope", "slope_mean", np.asarray),
+    "calibration_bias_nats": ("llo", "bias", "bias_mean", np.asarray),
+    "game_slope": ("game", "slope", "slope_mean", np.asarray),
+    "game_bias_nats": ("game", "bias", "bias_mean", np.asarray),
+    "bias_nats": ("reports", "bias", "", np.asarray),
+    "slope": ("reports", "slope", "log_slope_mean", np.exp),
+    "noise_nats": ("reports", "noise", "log_noise_mean", np.exp),
+    "lapse": ("reports", "lapse", "logit_lapse_mean", lambda logit: 1 / (1 + np.exp(-logit))),
+}
+"""Estimate -> its fit, its variable by participant, and that of the typical participant with its inverse link."""
+
 _TRUTHS = ("true_bias_nats", "true_relative_slope", "true_noise_nats", "true_lapse")
 
 CALIBRATION_COLUMNS = (
@@ -39,13 +49,13 @@ def participant_table(
     worst = _worst([fit.convergence for fit in fits.values()])
     described = _described(reports, outcomes, np.ones(reports.person.size, dtype=bool))
     typical = {"participant": TYPICAL, "label": TYPICAL, "relative_slope_median": 1.0}
-    rows = [typical | described | _typical(fits, tail) | worst]
+    rows = [typical | described | _estimates(fits, None, tail) | worst]
     labels, truth = short_names(map(str, reports.participant)), _truth(study, reports.participant)
-    slopes = _flat(fits["reports"].posterior["slope"])
-    relative = np.median(slopes / np.exp(np.log(slopes).mean(axis=1, keepdims=True)), axis=0)
+    slopes = fits["reports"].posterior["slope"].transpose("chain", "draw", "participant").to_numpy()
+    relative = np.median(slopes / np.exp(np.log(slopes).mean(axis=-1, keepdims=True)), axis=(0, 1))
     for number, name in enumerate(reports.participant):
         own = {"participant": name, "label": labels[str(name)], "relative_slope_median": relative[number]}
-        own |= _described(reports, outcomes, reports.person == number) | _own(fits, str(name), tail)
+        own |= _described(reports, outcomes, reports.person == number) | _estimates(fits, str(name), tail)
         rows.append(own | {column: values[number] for column, values in truth.items()} | worst)
     return pd.DataFrame(rows, columns=list(CALIBRATION_COLUMNS))
 
@@ -66,30 +76,15 @@ def _described(reports: ReportData, outcomes: OutcomeData, mine: NDArray[np.bool
     }
 
 
-def _typical(fits: Mapping[str, Fit], tail: float) -> dict[str, float]:
-    process = fits["reports"].posterior
-    draws = {
-        "slope": np.exp(process["log_slope_mean"].to_numpy()),
-        "noise_nats": np.exp(process["log_noise_mean"].to_numpy()),
-        "lapse": 1 / (1 + np.exp(-process["logit_lapse_mean"].to_numpy())),
-    }
-    for name, curve in (("calibration", "llo"), ("game", "game")):
-        draws[f"{name}_slope"] = fits[curve].posterior["slope_mean"].to_numpy()
-        draws[f"{name}_bias_nats"] = fits[curve].posterior["bias_mean"].to_numpy()
-    return {key: value for name, values in draws.items() for key, value in interval_columns(name, values, tail).items()}
-
-
-def _own(fits: Mapping[str, Fit], participant: str, tail: float) -> dict[str, float]:
+def _estimates(fits: Mapping[str, Fit], participant: str | None, tail: float) -> dict[str, float]:
+    """Intervals of one participant, or of the typical one; none of a curve for who never favoured an option."""
     found: dict[str, float] = {}
-    process = fits["reports"].posterior.sel(participant=participant)
-    for name, column in (("bias", "bias_nats"), ("slope", "slope"), ("noise", "noise_nats"), ("lapse", "lapse")):
-        found |= interval_columns(column, process[name].to_numpy(), tail)
-    for name, curve in (("calibration", "llo"), ("game", "game")):
-        posterior = fits[curve].posterior
-        if participant not in posterior["participant"].to_numpy():  # never favoured an option
-            continue
-        for coefficient, column in (("slope", f"{name}_slope"), ("bias", f"{name}_bias_nats")):
-            found |= interval_columns(column, posterior[coefficient].sel(participant=participant).to_numpy(), tail)
+    for column, (fit, own, mean, inverse) in _ESTIMATED.items():
+        posterior = fits[fit].posterior
+        if participant is None and mean:
+            found |= interval_columns(column, inverse(posterior[mean].to_numpy()), tail)
+        elif participant in posterior["participant"].to_numpy():
+            found |= interval_columns(column, posterior[own].sel(participant=participant).to_numpy(), tail)
     return found
 
 
@@ -115,10 +110,3 @@ def _worst(found: list[Convergence]) -> dict[str, Any]:
         **{name: every[name].min(skipna=False) for name in ("ess_bulk_min", "ess_tail_min", "bfmi_min")},
         "converged": bool(every["converged"].all()),
     }
-
-
-def _flat(values: xr.DataArray) -> FloatArray:
-    """(draw, ...), chains one after the other."""
-    array = values.transpose("chain", "draw", ...).to_numpy()
-    flat: FloatArray = array.reshape(-1, *array.shape[2:])
-    return flat

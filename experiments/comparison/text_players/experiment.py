@@ -183,23 +183,24 @@ def _rounded(reports: FloatArray) -> FloatArray:
     return rounded
 
 
-def _estimate(study: xr.Dataset | None) -> dict[str, Any]:
+def _row(study: xr.Dataset | None, player: str, way: str, rounding: str = "none", **more: Any) -> dict[str, Any]:
+    """One row of the table: equation 5 on the answers of a study, and more columns."""
+    row = {"player": player, "way": way, "rounding": rounding, **more}
     if study is None:
-        return {"verdict": "no answer"}
+        return row | {"verdict": "no answer"}
     found = estimate_perplexity(study, HUMAN)
     its = (found, found.gap, found.gap.diagnostics)
-    return {name: next(getattr(each, name) for each in its if hasattr(each, name)) for name in _ESTIMATED}
+    return row | {name: next(getattr(each, name) for each in its if hasattr(each, name)) for name in _ESTIMATED}
 
 
 def _people(study: xr.Dataset) -> dict[str, Any]:
     n_questions = int((drawn_response_mask(study) & ~study["automatic"].to_numpy()).sum())
-    return {"player": HUMAN, "way": PEOPLE, "rounding": "none", "n_questions": n_questions} | _estimate(study)
+    return _row(study, HUMAN, PEOPLE, n_questions=n_questions)
 
 
 def _baseline(study: xr.Dataset, pairs: Pairs) -> dict[str, Any]:
     half = answered_study(study, pairs, [(ALWAYS_HALF, np.full(len(pairs.target), 0.5))], ALWAYS_HALF)
-    row = {"player": ALWAYS_HALF, "way": BASELINE, "rounding": "none", "n_pairs": int((~pairs.automatic).sum())}
-    return row | _estimate(half)
+    return _row(half, ALWAYS_HALF, BASELINE, n_pairs=pairs.n_asked)
 
 
 def _few(table: pd.DataFrame) -> tuple[str, ...]:
@@ -215,26 +216,22 @@ def _few(table: pd.DataFrame) -> tuple[str, ...]:
 def _belief_rows(study: xr.Dataset, pairs: Pairs, player: str, believed: FloatArray) -> list[dict[str, Any]]:
     exact = probability_of(believed)
     name = f"{study.attrs['name']}, {player} {BELIEF}"
-    row = {"player": player, "way": BELIEF, "n_pairs": int((~pairs.automatic).sum())}
     return [
-        row | {"rounding": rounding} | _estimate(answered_study(study, pairs, [(player, reports)], name))
+        _row(answered_study(study, pairs, [(player, reports)], name), player, BELIEF, rounding, n_pairs=pairs.n_asked)
         for rounding, reports in (("none", exact), ("interface", _rounded(exact)))
     ]
 
 
 def _text_rows(one: Played, pairs: Pairs) -> list[dict[str, Any]]:
-    n_asked = int((~pairs.automatic).sum())
-    row = {
-        "player": one.player,
-        "way": one.said.way,
-        "n_pairs": n_asked,
-        "n_questions": n_asked * len(ORDERS),
+    more = {
+        "n_pairs": pairs.n_asked,
+        "n_questions": pairs.n_asked * len(ORDERS),
         "n_unreadable": sum(one.unreadable.values()),
         "position_bias_nats": one.bias_nats,
         **{name: getattr(one.compared, name) for name in _COMPARED},
     }
     studies = {"none": one.exact} | ({"interface": one.study} if one.said.way != VERBALISED else {})
-    return [row | {"rounding": rounding} | _estimate(its) for rounding, its in studies.items()]
+    return [_row(its, one.player, one.said.way, rounding, **more) for rounding, its in studies.items()]
 
 
 def _dataset(table: pd.DataFrame, played: list[Played], pairs: Pairs, labels: NDArray[Any]) -> xr.Dataset:
@@ -258,7 +255,7 @@ def _dataset(table: pd.DataFrame, played: list[Played], pairs: Pairs, labels: ND
 
 
 def _warnings(played: list[Played], pairs: Pairs) -> tuple[str, ...]:
-    n_questions = int((~pairs.automatic).sum()) * len(ORDERS)
+    n_questions = pairs.n_asked * len(ORDERS)
     return tuple(
         f"{sum(one.unreadable.values()):,} of {n_questions:,} answers of {one.player} ({one.said.way}) cannot be read "
         f"and are left out, most often {one.unreadable.most_common(1)[0][0]!r}; unreadable.csv lists them"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,9 +11,10 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from shannon_game.estimators.comparison import HUMAN, StatedBelief
-from shannon_game.experiments.harness.figures import Series, forest, new_figure, player_colours, player_label
+from shannon_game.experiments.comparison.estimates import XLABEL
+from shannon_game.experiments.harness.figures import Series, new_figure, player_colours, player_label
 from shannon_game.experiments.harness.marks import light_grid, mark, named, titled
-from shannon_game.experiments.harness.plots import styled
+from shannon_game.experiments.harness.plots import forest_figure, styled
 
 FloatArray = NDArray[np.float64]
 
@@ -22,7 +24,6 @@ _PALE = 0.35
 _WIDEST = 20.0
 
 
-@styled
 def text_perplexity_figure(table: pd.DataFrame, study_name: str) -> Figure:
     """Perplexity of every player and way by importance sampling (equation 5), one line each, on a log axis."""
     known = table[np.isfinite(table["perplexity"].to_numpy(dtype=float))]
@@ -40,16 +41,10 @@ def text_perplexity_figure(table: pd.DataFrame, study_name: str) -> Figure:
         group=known["player"],
     )
     shown = Series("perplexity", "perplexity_lower", "perplexity_upper", label="estimate ± 2 s.e. (over items)")
-    fig = new_figure(6.4, 1.5 + 0.3 * max(len(rows), 1))
-    axes = fig.add_subplot()
-    if len(rows):
-        forest(axes, rows, [shown], scale="log")
-    axes.set_xlabel("perplexity per token (log scale)")
-    titled(fig, "Perplexity of what players say", study_name)
-    few = bool((rows["alpha"] < 1).any())
     pale = Series("perplexity", "perplexity_lower", alpha=_PALE, label="pale: too few answers for this estimate")
-    named(fig, [shown.handle(), *([pale.handle()] if few else [])])
-    return fig
+    handles = [shown.handle(), *([pale.handle()] if (rows["alpha"] < 1).any() else [])]
+    look: dict[str, Any] = {"width": 6.4, "row_height": 0.3, "scale": "log", "handles": handles}
+    return forest_figure(rows, [shown], XLABEL, "Perplexity of what players say", study_name, **look)
 
 
 @styled

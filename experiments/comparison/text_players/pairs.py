@@ -42,6 +42,11 @@ class Pairs:
         """Which pairs are two equal strings: the game answers 50% by itself, shape (pair,)."""
         return np.array([a == b for a, b in zip(self.target, self.other, strict=True)], dtype=np.bool_)
 
+    @property
+    def n_asked(self) -> int:
+        """Pairs of two different strings."""
+        return int((~self.automatic).sum())
+
     def take(self, which: NDArray[np.intp]) -> Pairs:
         """Give some of the pairs."""
         places = which.tolist()

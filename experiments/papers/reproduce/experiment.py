@@ -121,12 +121,8 @@ class ReproduceSettings(Seeded):
         """Parts of some names; a group or a paper stands for its parts, Bayesian ones if those are on."""
         found: list[str] = []
         for name in names:
-            group = [
-                part.name
-                for part in PARTS.values()
-                if name in (part.group, part.paper) and (self.bayes or not part.bayes)
-            ]
-            found += [name] if name in PARTS else group
+            group = [part.name for part in PARTS.values() if name in (part.group, part.paper)]
+            found += [name] if name in PARTS else [each for each in group if self.bayes or not PARTS[each].bayes]
         return list(dict.fromkeys(found))
 
     def why_not(self, part: Part) -> str:
@@ -229,18 +225,15 @@ def _outcomes(study: xr.Dataset, settings: ReproduceSettings) -> list[Outcome]:
         for name, part in PARTS.items()
         if settings.papers is None or part.paper in settings.papers or name in parts_of
     ]
-    everything = [name for name in mine if settings.bayes or not PARTS[name].bayes]
+    asked = [name for name in mine if settings.bayes or not PARTS[name].bayes]
+    asked = asked if settings.parts is None else settings.named(settings.parts)
     planned = plan(
         list(PARTS.values()),
         data=settings.data.model_dump(),
-        wanted=[
-            name for name in settings.named(everything if settings.parts is None else settings.parts) if name in mine
-        ],
         folder=settings.folder.absolute(),
-        seed=settings.seed,
-        common=(f"output.dpi={settings.dpi}",),
+        common=(f"seed={settings.seed}", f"output.dpi={settings.dpi}"),
         extra=settings.overrides,
-        why_not=settings.why_not,
+        unwanted=lambda part: "" if part.name in asked and part.name in mine else settings.why_not(part),
     )
     if not any(not one.unwanted and not one.problem for one in planned):
         problems = "; ".join(dict.fromkeys(one.problem for one in planned if not one.unwanted and one.problem))

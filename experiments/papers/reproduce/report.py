@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from shannon_game.experiments.harness.report import fill
 from shannon_game.experiments.harness.settings import rows_of
 from shannon_game.experiments.harness.tables import markdown_plain, markdown_table
 from shannon_game.experiments.papers.published_study import REPRODUCED, VERDICTS, WITHIN_TOLERANCE, decimals
@@ -18,7 +22,6 @@ from shannon_game.experiments.papers.reproduce.parts import (
     PAPER_NOTES,
     PAPERS,
     PARTS,
-    Addition,
     Display,
 )
 from shannon_game.experiments.papers.reproduce.run import Outcome
@@ -29,13 +32,6 @@ _ALIKE_ROWS = 16
 
 _AGREE = (REPRODUCED, WITHIN_TOLERANCE)
 _SECTION = re.compile(r"^## ", re.MULTILINE)
-
-
-_LEGEND = (
-    "Reproduced to the digit: ours, rounded as printed, is the printed number, or keeps the printed bound. Within "
-    "stated tolerance: the table of values states it. Differs, no value of ours, part failed: unexpected, exit code 3. "
-    "Data missing, not run: nothing was compared. All others have their reason beside them."
-)
 
 
 def summary(table: pd.DataFrame, outcomes: Sequence[Outcome]) -> str:
@@ -52,27 +48,29 @@ def summary(table: pd.DataFrame, outcomes: Sequence[Outcome]) -> str:
 
 def report_body(table: pd.DataFrame, outcomes: Mapping[str, Outcome]) -> str:
     """Write everything between the summary and the settings."""
-    sections = [
-        "## Verdicts",
-        "![Verdicts on the published values, a bar a paper](figures/verdicts.png)",
-        _LEGEND,
-        _counts(table),
-    ]
     present = list(dict.fromkeys(table["paper"]))
-    for paper in sorted(present, key=lambda name: [*PAPERS, name].index(name)):
-        sections += [f"## {markdown_plain(PAPERS.get(paper, paper))}", PAPER_NOTES.get(paper, "")]
-        values = table[table["paper"] == paper]
-        for display in _displays(paper, list(values["where"])):
-            sections += _display(display, values[values["where"] == display.where], outcomes)
-    sections += [
-        "## What the toolkit adds",
-        "What the papers do not have. The parts that sample from a posterior take minutes each and run with "
-        "`experiment.bayes=true`.",
-    ]
-    for addition in ADDED:
-        if PARTS[addition.part].paper in present:
-            sections += _addition(addition, outcomes.get(addition.part))
-    return "\n\n".join(filter(None, [*sections, "## Parts", _parts(outcomes)]))
+    unused: dict[str, list[str]] = {}
+    for name, outcome in outcomes.items():
+        if not outcome.has_outputs:
+            # one reason of several parts stands once
+            reason = f"{outcome.state}: {outcome.message}".replace(f"[{name}]", "[NAME]")
+            unused.setdefault(reason, []).append(f"`{name}`")
+    return fill(
+        "report",
+        Path(__file__).parent,
+        counts=_counts(table),
+        papers=sorted(present, key=lambda name: [*PAPERS, name].index(name)),
+        titles=PAPERS,
+        notes=PAPER_NOTES,
+        displays=partial(_displays, table),
+        outcomes=defaultdict(lambda: None, outcomes),
+        figures=_figures,
+        additions=[each for each in ADDED if PARTS[each.part].paper in present],
+        said=_summary_of,
+        n_parts=len(PARTS),
+        parts=_parts(outcomes),
+        unused=unused,
+    ).strip()
 
 
 def _counts(table: pd.DataFrame) -> str:
@@ -82,38 +80,23 @@ def _counts(table: pd.DataFrame) -> str:
     return markdown_table(found.loc[rows, [*dict.fromkeys(table["paper"]), "all"]].reset_index())
 
 
-def _displays(paper: str, places: Sequence[str]) -> list[Display]:
-    displays = [display for display in DISPLAYS if display.paper == paper]
-    shown = {display.where for display in displays}
-    return displays + [Display(paper, where, where) for where in dict.fromkeys(places) if where not in shown]
+def _displays(table: pd.DataFrame, paper: str) -> list[tuple[Display, str]]:
+    """Places of a paper with their values: those that the report describes, then all others of the table."""
+    values = table[table["paper"] == paper]
+    displays = {display.where: display for display in DISPLAYS if display.paper == paper}
+    places = [*displays, *(where for where in dict.fromkeys(values["where"]) if where not in displays)]
+    found = [displays.get(where) or Display(paper, where, where) for where in places]
+    return [(one, "\n\n".join(_values(values[values["where"] == one.where], folded=one.folded))) for one in found]
 
 
-def _display(display: Display, values: pd.DataFrame, outcomes: Mapping[str, Outcome]) -> list[str]:
-    sections = [f"### {markdown_plain(display.title)}", display.text]
-    outcome = outcomes.get(display.part)
-    if outcome is not None:
-        sections += [*_trouble(outcome), *_figures(outcome, display.figures, display.title)]
-    return [*sections, *_values(values, folded=display.folded)]
-
-
-def _trouble(outcome: Outcome) -> list[str]:
-    if outcome.has_outputs:
-        return ["**A convergence check failed; do not use these numbers.**"] if outcome.gate_failed else []
-    name = outcome.name
-    if outcome.state == "not run":
-        return [f"*Not run: {markdown_plain(outcome.message)}.*"]
-    label = "Data missing" if outcome.state == "data missing" else f"The part `{name}` failed"
-    return [f"**{label}:** {markdown_plain(outcome.message)}"]
-
-
-def _figures(outcome: Outcome, names: Sequence[str], title: str) -> list[str]:
-    """Images of a part, by paths from the report's folder."""
+def _figures(outcome: Outcome | None, names: Sequence[str]) -> list[tuple[str, str]]:
+    """Figures of a part: what each shows, and its path from the report's folder."""
+    if outcome is None or not outcome.has_outputs:
+        return []
     folder = outcome.planned.folder
-    pages = folder / "figures"
+    place, pages = f"{folder.parent.name}/{folder.name}/figures", folder / "figures"
     found = [path for name in names for path in sorted(pages.glob(f"{name}.png"), key=lambda at: at.stat().st_mtime_ns)]
-    place = f"{folder.parent.name}/{folder.name}/figures"
-    images = [f"![{markdown_plain(title)}: {at.stem.replace('_', ' ')}]({place}/{at.name})" for at in found]
-    return images if outcome.has_outputs else []
+    return [(path.stem.replace("_", " "), f"{place}/{path.name}") for path in found]
 
 
 def _values(values: pd.DataFrame, *, folded: bool) -> list[str]:
@@ -162,14 +145,6 @@ def _number(ours: float, printed: str) -> str:
     return f"{ours:.0f}" if places == 0 and ours == round(ours) else f"{ours:.{places + 2}f}"
 
 
-def _addition(addition: Addition, outcome: Outcome | None) -> list[str]:
-    sections = [f"### {addition.title}", addition.text]
-    if outcome is None:
-        return sections
-    summary_of = [_summary_of(outcome)] if outcome.has_outputs else []
-    return [*sections, *_trouble(outcome), *summary_of, *_figures(outcome, addition.figures, addition.title)]
-
-
 def _summary_of(outcome: Outcome) -> str:
     """What a part says in its own report before its first section; its headings would get in the way of ours."""
     report = (outcome.planned.folder / "report.md").read_text(encoding="utf-8")
@@ -187,12 +162,4 @@ def _parts(outcomes: Mapping[str, Outcome]) -> str:
         }
         for name, outcome in outcomes.items()
     ]
-    alike: dict[str, list[str]] = {}
-    for name, outcome in outcomes.items():
-        if not outcome.has_outputs:
-            # one reason of several parts stands once
-            reason = f"{outcome.state}: {outcome.message}".replace(f"[{name}]", "[NAME]")
-            alike.setdefault(reason, []).append(f"`{name}`")
-    why = [f"- {', '.join(names)}: {markdown_plain(reason)}." for reason, names in alike.items()]
-    first = f"Each part is a run of its own in `parts/NAME` ({len(PARTS)} parts), with a report, tables and warnings."
-    return "\n\n".join([first, markdown_table(pd.DataFrame(rows), plain=False), *(["\n".join(why)] if why else [])])
+    return markdown_table(pd.DataFrame(rows), plain=False)

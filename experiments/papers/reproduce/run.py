@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +24,7 @@ from shannon_game.experiments.harness.resume import done_before, job_identity
 from shannon_game.experiments.harness.signals import Terminated
 from shannon_game.experiments.papers.reproduce.parts import DATA, Part
 from shannon_game.experiments.studies.public_data import public_folder
-from shannon_game.inference.progress import counted, duration, say, stage
+from shannon_game.inference.progress import counted, say, stage
 
 State = Literal["done", "done before", "failed", "data missing", "not run"]
 
@@ -90,12 +90,10 @@ def plan(
     parts: Sequence[Part],
     *,
     data: Mapping[str, Path | str | None],
-    wanted: Sequence[str],
     folder: Path,
-    seed: int = 0,
     common: Sequence[str] = (),
     extra: Mapping[str, Sequence[str]] | None = None,
-    why_not: Callable[[Part], str] = lambda part: f"not asked for; experiment.parts=[{part.name}] runs it",
+    unwanted: Callable[[Part], str] = lambda _: "",
 ) -> list[Planned]:
     """Give every part its folder, its command and what stands in its way."""
     found = []
@@ -105,12 +103,10 @@ def plan(
             *(f"+exp={part.experiment}", f"study={DATA[part.group].study}"),
             *([] if root is None else [f"study.root={quoted(root)}"]),
             *part.settings,
-            f"seed={seed}",
             *common,
             *(extra or {}).get(part.name, ()),
         )
-        unwanted = "" if part.name in wanted else why_not(part)
-        found.append(Planned(part, folder / part.name, overrides, problem, root is None, unwanted))
+        found.append(Planned(part, folder / part.name, overrides, problem, root is None, unwanted(part)))
     return found
 
 
@@ -119,17 +115,17 @@ def run_parts(planned: Sequence[Planned], *, n_jobs: int, again: Sequence[str] =
     outcomes: dict[str, Outcome] = {}
     todo: list[Planned] = []
     for one in planned:
-        if one.unwanted:
-            outcomes[one.part.name] = Outcome(one, "not run", message=one.unwanted)
-        elif one.problem:
-            outcomes[one.part.name] = Outcome(one, "data missing", message=one.problem)
+        if one.unwanted or one.problem:
+            state: State = "not run" if one.unwanted else "data missing"
+            outcomes[one.part.name] = Outcome(one, state, message=one.unwanted or one.problem)
         elif one.part.name not in again and _is_done(one):
             outcomes[one.part.name] = _finished(one, "done before")
         else:
             todo.append(one)
     if todo:
         n_before = sum(one.state == "done before" for one in outcomes.values())
-        outcomes |= {one.name: one for one in _side_by_side(todo, n_jobs, n_before=n_before)}
+        say(f"to do: {counted(len(todo), 'part')}, {n_jobs} at a time; {n_before} done before")
+        outcomes |= {one.name: one for one in _side_by_side(todo, n_jobs)}
     return [outcomes[one.part.name] for one in planned]
 
 
@@ -146,18 +142,14 @@ def _is_done(one: Planned) -> bool:
 def _finished(one: Planned, state: State) -> Outcome:
     status = read_status(one.folder)
     if status is None or status.status != "ok":
-        return Outcome(one, "failed", message=(status.error if status is not None else None) or "")
-    seconds = float("nan") if status.seconds is None else status.seconds
-    return Outcome(one, state, seconds, gate_failed=status.gate_failed)
+        return Outcome(one, "failed", message="" if status is None else status.error or "")
+    return Outcome(one, state, status.seconds or float("nan"), gate_failed=status.gate_failed)
 
 
-def _side_by_side(todo: Sequence[Planned], n_jobs: int, *, n_before: int) -> list[Outcome]:
+def _side_by_side(todo: Sequence[Planned], n_jobs: int) -> list[Outcome]:
     """Run commands in threads that wait for them: the work is in the processes."""
     running: dict[str, subprocess.Popen[bytes]] = {}
     found: list[Outcome] = []
-    if n_before:
-        say(f"{n_before} parts were done before")
-    say(f"to do: {counted(len(todo), 'part')}, {n_jobs} at a time")
     start = time.monotonic()
     with stage("parts", len(todo)) as show, ThreadPoolExecutor(max_workers=n_jobs) as pool:
         futures = {pool.submit(_run_one, one, running, n_jobs) for one in todo}
@@ -166,42 +158,36 @@ def _side_by_side(todo: Sequence[Planned], n_jobs: int, *, n_before: int) -> lis
                 done, futures = wait(futures, timeout=_POLL_SECONDS, return_when=FIRST_COMPLETED)
                 for future in done:
                     found.append(future.result())
-                    left = _seconds_left(todo, found, time.monotonic() - start)
-                    end = f", about {duration(left)} left" if len(found) < len(todo) else ""
-                    say(f"{len(found)} of {len(todo)}{end}: {_line(found[-1])}")
-                known = _seconds_left(todo, found, time.monotonic() - start) if found else None
-                show(len(found), now=", ".join(sorted(running)), seconds_left=known)
+                    say(f"{len(found)} of {len(todo)}: {_line(found[-1])}")
+                show(len(found), now=", ".join(sorted(running)), seconds_left=_seconds_left(todo, found, start))
         except KeyboardInterrupt as stop:
+            for future in futures:
+                future.cancel()
             # a terminal sends Ctrl-C to the parts as well; nobody told them of the other
-            _stop(futures, running, grace_seconds=0 if isinstance(stop, Terminated) else _GRACE_SECONDS)
+            _stop(list(running.values()), grace_seconds=0 if isinstance(stop, Terminated) else _GRACE_SECONDS)
             raise
     return found
 
 
-def _seconds_left(todo: Sequence[Planned], found: Sequence[Outcome], elapsed: float) -> float:
+def _seconds_left(todo: Sequence[Planned], found: Sequence[Outcome], start: float) -> float | None:
     done = sum(outcome.planned.part.seconds for outcome in found)
-    return max(elapsed * (sum(one.part.seconds for one in todo) / done - 1), 0.0)
+    whole = sum(one.part.seconds for one in todo)
+    return (time.monotonic() - start) * (whole / done - 1) if found else None
 
 
 def _line(outcome: Outcome) -> str:
-    name = outcome.name
     if not outcome.has_outputs:
-        return f"{name}: {outcome.state}: {outcome.message}"
-    return f"{name}: {outcome.seconds:.1f} s" + (", did not converge" if outcome.gate_failed else "")
+        return f"{outcome.name}: {outcome.state}: {outcome.message}"
+    return f"{outcome.name}: {outcome.seconds:.1f} s" + (", did not converge" if outcome.gate_failed else "")
 
 
-def _stop(
-    futures: set[Future[Outcome]], running: Mapping[str, subprocess.Popen[bytes]], *, grace_seconds: float
-) -> None:
-    for future in futures:
-        future.cancel()
-    processes = list(running.values())
+def _stop(processes: Sequence[subprocess.Popen[bytes]], *, grace_seconds: float) -> None:
     for seconds, stop in ((grace_seconds, subprocess.Popen.terminate), (_GRACE_SECONDS, subprocess.Popen.kill)):
         end = time.monotonic() + seconds
-        while time.monotonic() < end and any(process.poll() is None for process in processes):
-            time.sleep(0.05)
         for process in processes:
-            if process.poll() is None:
+            try:
+                process.wait(max(end - time.monotonic(), 0))
+            except subprocess.TimeoutExpired:
                 stop(process)
 
 
@@ -235,9 +221,8 @@ def _run_one(one: Planned, running: dict[str, subprocess.Popen[bytes]], n_jobs: 
     message = f"ended with exit code {code}: {last}" if outcome.has_outputs else outcome.message or last
     if code == 2 and one.may_download:
         source = DATA[one.part.group]
-        return Outcome(
-            one, "data missing", message=f"{message}; or get {source.what}, and set data.{source.folder}=FOLDER"
-        )
+        missing = f"{message}; or get {source.what}, and set data.{source.folder}=FOLDER"
+        return Outcome(one, "data missing", message=missing)
     return Outcome(one, "failed", message=message)
 
 

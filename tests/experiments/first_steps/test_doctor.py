@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 import subprocess
 import sys
@@ -15,7 +14,7 @@ import pytest
 
 from shannon_game.experiments.first_steps import doctor as doctor_module
 from shannon_game.experiments.first_steps import installed, machine
-from shannon_game.experiments.first_steps.doctor import Section, doctor, report
+from shannon_game.experiments.first_steps.doctor import doctor, report
 from shannon_game.experiments.first_steps.installed import PURPOSES, Finding
 from shannon_game.experiments.harness.registry import EXTRAS
 from tests.experiments.command import ROOT, environment
@@ -76,11 +75,9 @@ def test_every_extra_of_an_experiment_has_a_purpose() -> None:
 
 def test_data_are_checked_by_their_hashes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHANNON_DATA", str(tmp_path))
-    assert machine.data_folder() == tmp_path
     place, *studies = machine.data()
-    assert (place.value, place.problem) == (f"{tmp_path} (SHANNON_DATA)", "")
+    assert (place.value, place.problem) == (str(tmp_path), "")
     assert all(not each.problem and each.cure for each in studies)
-    assert [each.value for each in studies] == [f"not there: no folder {tmp_path / each.name}" for each in studies]
     folder = tmp_path / "provo"
     folder.mkdir()
     for name in ("a", "b", "c"):
@@ -97,26 +94,16 @@ def test_data_are_checked_by_their_hashes(tmp_path: Path, monkeypatch: pytest.Mo
     assert broken.cure
 
 
-def test_no_data_are_looked_for_beside_an_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_data_are_when_no_folder_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SHANNON_DATA", raising=False)
-    place = tmp_path / ".venv/lib/python3.11/site-packages/experiments/first_steps/machine.py"
-    (place.parents[3] / "shared/data").mkdir(parents=True)
-    monkeypatch.setattr(machine, "__file__", str(place))
-    assert machine.data_folder() is None
     said, *studies = machine.data()
-    assert said.value == "SHANNON_DATA is not set"
-    assert "export SHANNON_DATA=FOLDER" in said.cure
-    assert {each.name for each in studies} == {"lm_game", "provo", "rank_perplexity"}
-    assert all(each.value == "not there" and each.cure and not each.problem for each in studies)
-    # a clone has a file that an installed copy does not have
-    (place.parents[2]).mkdir(parents=True)
-    (place.parents[2] / "pyproject.toml").touch()
-    assert machine.data_folder() == place.parents[3] / "shared/data"
+    assert "SHANNON_DATA" in said.cure
+    assert all(each.cure and not each.problem for each in studies)
 
 
 def test_a_folder_that_does_not_exist_is_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHANNON_DATA", str(tmp_path / "gone"))
-    assert next(iter(machine.data())).problem == "there is no such folder"
+    assert next(iter(machine.data())).problem
 
 
 def test_little_room_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,47 +119,31 @@ def test_a_torch_that_cannot_be_imported_is_a_problem(monkeypatch: pytest.Monkey
     assert [each.problem for each in machine.gpus()] == [""]
     monkeypatch.setattr(machine, "find_spec", lambda name: object())
     # the import of a package that fails: Python looks for it no further
-    monkeypatch.setattr(machine, "_torch", _no_torch)
+    monkeypatch.setattr(machine, "import_module", _no_torch)
     assert "cannot be imported" in next(iter(machine.gpus())).problem
 
 
-def _no_torch() -> Any:
+def _no_torch(name: str) -> Any:
     raise OSError("libcuda.so.1: cannot open shared object file")
-
-
-def test_caches_count_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine.pooch, "os_cache", lambda name: tmp_path)
-    (tmp_path / "store").mkdir()
-    (tmp_path / "store/x").write_bytes(b"1" * 200_000)
-    (tmp_path / "study.nc").write_bytes(b"1" * 100_000)
-    found = {each.name: each.value for each in machine.caches()}
-    assert found["parsed data and downloads"].startswith("0.1 MB in 1 file (")
-    assert found["results of language models"].startswith("0.2 MB in 1 file (")
-    assert found["converted models"].startswith("none (")
 
 
 @pytest.mark.parametrize("problem", ["", "is broken"])
 def test_problems_stand_first_and_give_the_exit_code(
     problem: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    sections = (Section("this", (Finding("a", "well"), Finding("b", "seen", problem, problem and "mend it"))),)
+    sections = {"this": [Finding("a", "well"), Finding("b", "seen", problem, problem and "mend it")]}
     monkeypatch.setattr(doctor_module, "look", lambda gpu: sections)
     assert doctor(["--no-gpu"]) == bool(problem)
     text = capsys.readouterr().out
     assert text == report(sections)
     first = ["1 problem", "  b: is broken", "    -> mend it"] if problem else ["0 problems"]
     assert text.splitlines()[: len(first)] == first
-    assert doctor(["--json", "--no-gpu"]) == bool(problem)
-    content = json.loads(capsys.readouterr().out)
-    assert content["problems"] == bool(problem)
-    assert content["sections"][0]["findings"][0] == {"name": "a", "value": "well", "problem": "", "cure": ""}
 
 
 @pytest.mark.subprocess
 def test_the_command_runs_here(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "experiments.run", "doctor", "--json", "--no-gpu"]
+    command = [sys.executable, "-m", "experiments.run", "doctor", "--no-gpu"]
     done = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
-    content = json.loads(done.stdout)
-    assert done.returncode == (content["problems"] > 0), done.stderr
-    assert content["sections"][0]["name"] == "python and packages"
+    assert done.returncode == (not done.stdout.startswith("0 problems")), done.stderr
+    assert "python and packages" in done.stdout
     assert list(tmp_path.iterdir()) == []

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.harness import folders
+from shannon_game.inference import own_folder
 from tests.experiments.command import TINY, break_experiment, command, environment, files, run
 from tests.same import assert_same_table
 
@@ -20,12 +20,12 @@ from tests.same import assert_same_table
 @pytest.fixture(autouse=True)
 def _given_back() -> Iterator[None]:
     yield
-    folders.release()
+    own_folder.release()
 
 
 @pytest.mark.subprocess
 def test_a_folder_belongs_to_the_process_that_lives(tmp_path: Path) -> None:
-    hold = "import sys, time; from pathlib import Path; from shannon_game.experiments.harness.folders import take\n"
+    hold = "import sys, time; from pathlib import Path; from shannon_game.inference.own_folder import take\n"
     hold += "take(Path(sys.argv[1])); print('taken', flush=True); time.sleep(600)"
     owner = subprocess.Popen(
         [sys.executable, "-c", hold, str(tmp_path)], stdout=subprocess.PIPE, text=True, env=environment()
@@ -33,13 +33,13 @@ def test_a_folder_belongs_to_the_process_that_lives(tmp_path: Path) -> None:
     try:
         assert owner.stdout is not None
         assert owner.stdout.readline() == "taken\n"
-        assert folders.is_taken(tmp_path)
+        assert own_folder.is_taken(tmp_path)
         with pytest.raises(InputError, match=rf"process {owner.pid} on .* writes there"):
-            folders.take(tmp_path)
+            own_folder.take(tmp_path)
     finally:
         owner.kill()
         owner.communicate()
-    folders.take(tmp_path)
+    own_folder.take(tmp_path)
 
 
 @pytest.mark.subprocess

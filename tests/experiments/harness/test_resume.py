@@ -14,7 +14,6 @@ from omegaconf import DictConfig, OmegaConf
 
 from shannon_game.estimators.code_identity import code_hash
 from shannon_game.experiments.harness import outputs
-from shannon_game.experiments.harness.folders import release, take
 from shannon_game.experiments.harness.outputs import JobStatus, write_status
 from shannon_game.experiments.harness.resume import (
     JobIdentity,
@@ -25,6 +24,8 @@ from shannon_game.experiments.harness.resume import (
     job_identity,
     take_over,
 )
+from shannon_game.inference.manifest import manifest_of
+from shannon_game.inference.own_folder import release, take
 from tests.experiments.command import run
 
 DONE = JobStatus("ok", "perplexity", ("n=1",), "", "2026-01-01T00:00:00+00:00")
@@ -63,8 +64,8 @@ def job(tmp_path: Path, cfg: DictConfig) -> Path:
     for name in names:
         (folder / name).write_text(name)
     (folder / "run.log").write_text("grows")
-    sizes = {name: len(name) for name in names}
-    write_status(folder, replace(DONE, **asdict(job_identity(cfg)), outputs=sizes))
+    written = {name: digests for name, digests in manifest_of(folder).items() if name in names}
+    write_status(folder, replace(DONE, **asdict(job_identity(cfg)), sha256=written))
     return folder
 
 
@@ -176,7 +177,7 @@ def test_a_sweep_does_again_what_no_longer_fits(tmp_path: Path) -> None:
     assert sweep("resume=true", patch=patch) == [f"job {job}: done again: the code has changed since" for job in (0, 1)]
     status = json.loads((folder / "0/status.json").read_text())
     assert status["code_hash"] == "f" * 64
-    assert {"table.csv", "report.md", "results.nc"} <= status["outputs"].keys()
+    assert {"table.csv", "report.md", "results.nc"} <= status["sha256"].keys()
 
 
 def stopped(folder: Path, identity: JobIdentity, status: str = "interrupted") -> Path:

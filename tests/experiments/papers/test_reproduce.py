@@ -241,7 +241,7 @@ def test_any_folder_name_reaches_the_part(tmp_path: Path) -> None:
         folder.mkdir(parents=True)
         root = str(tmp_path / name)
         data = {"root": root, "lm_game": None, "provo": None, "rank_perplexity": None}
-        (one,) = plan([PARTS["improve"]], data=data, wanted=["improve"], folder=tmp_path)
+        (one,) = plan([PARTS["improve"]], data=data, folder=tmp_path)
         assert one.problem == ""
         with initialize_config_module("shannon_game.conf", version_base="1.3"):
             assert compose("config", overrides=list(one.overrides)).study.root == str(folder.parent), name

@@ -16,7 +16,7 @@ from shannon_game.experiments.harness.outputs import write_outputs
 from shannon_game.experiments.planning.games import Outcome, equation_5
 from shannon_game.experiments.planning.points import DesignPoint, n_people, people_minutes
 from shannon_game.experiments.planning.question_worth import question_worth
-from shannon_game.experiments.planning.replicates import fresh_studies, keeps_promise, summarise
+from shannon_game.experiments.planning.replicates import keeps_promise, simulated_studies, summarise
 from shannon_game.experiments.planning.settings import GAMES, Costs, DesignSettings
 from shannon_game.experiments.planning.worlds import (
     N_TRIED,
@@ -285,6 +285,8 @@ def test_a_recommended_design_keeps_its_promise_elsewhere() -> None:
     assert {row["game"] for row in chosen} == {"bridge", "bets"}
     for row in chosen:
         point = DesignPoint(**{name: row[name] for name in DesignPoint.__dataclass_fields__})
-        found = fresh_studies(point, int(row["n_people"]), worlds, fresh, 200)
+        rng = np.random.default_rng(0)
+        studies = simulated_studies(point, int(row["n_people"]), worlds, fresh, 200, rng)
+        found = summarise(studies, fresh.width_nats, fresh.interval)
         assert found["p_width"] >= 0.9 - 2 * found["p_width_mcse"]
         assert 0.85 - 2 * found["coverage_mcse"] <= found["coverage"] <= 0.95 + 2 * found["coverage_mcse"]
