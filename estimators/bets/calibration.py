@@ -56,9 +56,7 @@ def stakes_and_outcomes(study: Dataset) -> dict[str, NDArray[np.generic]]:
 
     Examples
     --------
-    >>> from shannon_game.estimators import bets
-    >>> from shannon_game.estimators.bets.examples import bet_study
-    >>> int(bets.stakes_and_outcomes(bet_study())["came"].sum())
+    >>> int(bets.stakes_and_outcomes(bets.examples.bet_study())["came"].sum())
     6
     """
     BETS.source(study)
@@ -92,7 +90,6 @@ def calibrate_stakes(
 
     Examples
     --------
-    >>> from shannon_game.estimators import bets
     >>> found = bets.calibrate_stakes([0.5, 0.5, 0.1], [True, False, False], ["a", "b", "a"], [0, 0, 1])
     >>> found.mean_stake.tolist(), found.share_came.tolist()
     ([0.1, 0.5], [0.0, 0.5])

@@ -68,7 +68,6 @@ def gambling_estimate(
 
     Examples
     --------
-    >>> from shannon_game.estimators import bets
     >>> found = bets.gambling_estimate([0.7, 1.4, 0.7, 2.8], ["a", "a", "b", "b"], [0, 1, 0, 1], vocab_size=100)
     >>> found.entropy_nats.round(2).tolist(), round(found.mean_stake_nats, 2)
     ([1.05, 1.75], 1.29)

@@ -102,9 +102,7 @@ def estimate_bet_loss(
 
     Examples
     --------
-    >>> from shannon_game.estimators import bets
-    >>> from shannon_game.estimators.bets.examples import bet_study
-    >>> study = bet_study()
+    >>> study = bets.examples.bet_study()
     >>> person, item = study["participant"].values, study["response_item"].values
     >>> bets.estimate_bet_loss(bets.bet_losses(study), person, item)
     BetLoss(loss 2.051 [-1.596, 5.698] nats over 6 answers)
@@ -161,7 +159,6 @@ def bracket_losses(losses: Mapping[str, ArrayLike]) -> LossBracket:
 
     Examples
     --------
-    >>> from shannon_game.estimators import bets
     >>> bets.bracket_losses({"generator": [1.0, 3.0], "uniform": [1.0, 5.0]})
     LossBracket(2.000 (generator) to 3.000 (uniform) nats over 2 answers)
     """

@@ -32,9 +32,7 @@ def outcome_stakes(study: Dataset) -> tuple[FloatArray, BoolArray]:
 
     Examples
     --------
-    >>> from shannon_game.estimators import bets
-    >>> from shannon_game.estimators.bets.examples import bet_study
-    >>> bets.outcome_stakes(bet_study())[0].tolist()
+    >>> bets.outcome_stakes(bets.examples.bet_study())[0].tolist()
     [0.5, 0.25, 0.125, 0.5, 0.0625, 0.25]
     """
     BETS.source(study)
@@ -62,9 +60,7 @@ def bet_losses(study: Dataset, back_off: str = GENERATOR, *, vocab_size: int | N
 
     Examples
     --------
-    >>> from shannon_game.estimators import bets
-    >>> from shannon_game.estimators.bets.examples import bet_study
-    >>> bets.bet_losses(bet_study(), "uniform", vocab_size=1002).round(2).tolist()
+    >>> bets.bet_losses(bets.examples.bet_study(), "uniform", vocab_size=1002).round(2).tolist()
     [0.69, 8.29, 2.08, 7.6, 2.77, 8.29]
     """
     stake = outcome_stakes(study)[0]
@@ -79,9 +75,7 @@ def spread_nats(study: Dataset, back_off: str, *, vocab_size: int | None = None)
 
     Examples
     --------
-    >>> from shannon_game.estimators import bets
-    >>> from shannon_game.estimators.bets.examples import bet_study
-    >>> bets.spread_nats(bet_study(), "generator").round(2).tolist()
+    >>> bets.spread_nats(bets.examples.bet_study(), "generator").round(2).tolist()
     [0.0, 1.1, 0.0, 0.41, 0.0, 1.79]
     """
     BETS.source(study)
@@ -122,9 +116,7 @@ def model_losses(study: Dataset, model: str = GENERATOR) -> FloatArray:
 
     Examples
     --------
-    >>> from shannon_game.estimators import bets
-    >>> from shannon_game.estimators.bets.examples import bet_study
-    >>> bets.model_losses(bet_study()).round(2).tolist()
+    >>> bets.model_losses(bets.examples.bet_study()).round(2).tolist()
     [0.69, 1.39, 2.08, 0.69, 1.39, 2.08]
     """
     at = back_off_model(study, model)
@@ -146,9 +138,7 @@ def stake_ranks(study: Dataset) -> tuple[FloatArray, NDArray[np.int64]]:
 
     Examples
     --------
-    >>> from shannon_game.estimators import bets
-    >>> from shannon_game.estimators.bets.examples import bet_study
-    >>> bets.stake_ranks(bet_study())[0].tolist()
+    >>> bets.stake_ranks(bets.examples.bet_study())[0].tolist()
     [1.0, inf, 2.0, inf, 2.0, inf]
     """
     BETS.source(study)

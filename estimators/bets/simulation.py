@@ -35,7 +35,6 @@ class BetSimulation:
 
     Examples
     --------
-    >>> from shannon_game.estimators import bets
     >>> bets.BetSimulation(n_items=3, n_answers=3).n_named
     5
     """
@@ -86,7 +85,6 @@ def simulate_bet_study(simulation: BetSimulation, rng: np.random.Generator) -> D
 
     Examples
     --------
-    >>> from shannon_game.estimators import bets
     >>> study = bets.simulate_bet_study(bets.BetSimulation(n_items=8, n_answers=4), np.random.default_rng(0))
     >>> study.sizes["response"], study.sizes["bet"]
     (80, 400)
@@ -180,7 +178,6 @@ def expected_bet_losses(
     --------
     Fifty chips of a hundred lie on the target:
 
-    >>> from shannon_game.estimators import bets
     >>> belief = np.log([[0.5, 0.3, 0.1, 0.1]])
     >>> bets.expected_bet_losses(belief, belief, [0], [1.0], n_named=2).round(3)
     array([[0.693]])

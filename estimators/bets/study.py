@@ -61,9 +61,7 @@ def validate_bet_study(study: Dataset) -> Dataset:
 
     Examples
     --------
-    >>> from shannon_game.estimators import bets
-    >>> from shannon_game.estimators.bets.examples import bet_study
-    >>> study = bets.validate_bet_study(bet_study())
+    >>> study = bets.validate_bet_study(bets.examples.bet_study())
     >>> bets.validate_bet_study(study.assign(other_stake=study["other_stake"] * 0))
     Traceback (most recent call last):
         ...

@@ -35,9 +35,7 @@ def bet_items(study: Dataset, losses: Mapping[str, FloatArray]) -> pd.DataFrame:
 
     Examples
     --------
-    >>> from shannon_game.estimators import bets
-    >>> from shannon_game.estimators.bets.examples import bet_study
-    >>> study = bet_study()
+    >>> study = bets.examples.bet_study()
     >>> bets.bet_items(study, {"generator": bets.bet_losses(study)})["share_named"].tolist()
     [0.5, 0.5, 0.5]
     """
@@ -62,9 +60,7 @@ def bet_participants(study: Dataset, losses: Mapping[str, FloatArray]) -> pd.Dat
 
     Examples
     --------
-    >>> from shannon_game.estimators import bets
-    >>> from shannon_game.estimators.bets.examples import bet_study
-    >>> study = bet_study()
+    >>> study = bets.examples.bet_study()
     >>> found = bets.bet_participants(study, {"floor": bets.bet_losses(study, "floor")})
     >>> found[["participant", "n_named_mean", "loss_nats_floor"]].round(3)
       participant  n_named_mean  loss_nats_floor

@@ -62,7 +62,6 @@ def expected_calibration_error(
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
     >>> round(cloze.expected_calibration_error([0.2, 0.3, 0.8, 0.9], [0, 1, 1, 1], n_bins=2).ece, 3)
     0.2
     """
@@ -124,7 +123,6 @@ def share_correct(
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
     >>> counts = cloze.count_words(context=[0, 0, 1, 1], word=[0, 1, 0, 2], count=[3, 1, 2, 2], n_contexts=2)
     >>> top = cloze.top_words(counts)
     >>> cloze.share_correct(counts, top, counts, top, ties="average")

@@ -52,7 +52,6 @@ def classwise_calibration_error(cpd: Distributions, gold: ArrayLike, *, n_bins: 
     --------
     A word of probability .8 that comes in one of two contexts, and another that comes in the other:
 
-    >>> from shannon_game.estimators import cloze
     >>> both = cloze.Distributions(np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), np.array([0.8, 0.2] * 2), 2)
     >>> round(cloze.classwise_calibration_error(both, [0, 1]).total, 2)
     0.6

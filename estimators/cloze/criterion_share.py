@@ -54,7 +54,6 @@ def criterion_share(model: ArrayLike, halves: ArrayLike, *, criterion: str, marg
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
     >>> cloze.criterion_share([0.7, 0.6, 0.8], [0.4, 0.5, 0.5], criterion="mean", margin=0.1).share.__round__(3)
     0.571
     """
@@ -93,7 +92,6 @@ def criterion_margin(criterion: str, n: int, *, level: float = 0.05) -> float:
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
     >>> round(cloze.criterion_margin("kolmogorov_smirnov", 2687), 4)
     0.0371
     """
@@ -163,7 +161,6 @@ def needed_share(
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
     >>> found = cloze.needed_share(
     ...     [0.7, 0.6, 0.8], [0.4, 0.4, 0.5], groups=["a", "a", "b"], margin=0.05, rng=np.random.default_rng(0)
     ... )

@@ -47,9 +47,7 @@ def total_variation(p: Distributions, q: Distributions) -> FloatArray:
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
-    >>> from shannon_game.estimators.cloze.examples import two_distributions
-    >>> people, model = two_distributions()
+    >>> people, model = cloze.examples.two_distributions()
     >>> cloze.total_variation(people, model).round(3)
     array([0.5, 1. ])
     """
@@ -79,9 +77,7 @@ def tvd_exact(p: Distributions, q_at_rows: ArrayLike, remaining: ArrayLike | Non
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
-    >>> from shannon_game.estimators.cloze.examples import two_distributions
-    >>> people, model = two_distributions()
+    >>> people, model = cloze.examples.two_distributions()
     >>> cloze.tvd_exact(people, q_at_rows=[0.2, 0.5, 0.1]).round(3)
     array([0.55, 0.9 ])
     """
@@ -119,9 +115,7 @@ def kl_nats(p: Distributions, q: Distributions, *, mixed_in: float = 0.0) -> Flo
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
-    >>> from shannon_game.estimators.cloze.examples import two_distributions
-    >>> people, model = two_distributions()
+    >>> people, model = cloze.examples.two_distributions()
     >>> cloze.kl_nats(people, model, mixed_in=0.1).round(3)
     array([0.486, 2.996])
     """
@@ -142,9 +136,7 @@ def jensen_shannon_nats(p: Distributions, q: Distributions) -> FloatArray:
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
-    >>> from shannon_game.estimators.cloze.examples import two_distributions
-    >>> people, model = two_distributions()
+    >>> people, model = cloze.examples.two_distributions()
     >>> cloze.jensen_shannon_nats(people, model).round(3)
     array([0.131, 0.693])
     """

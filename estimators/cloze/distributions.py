@@ -114,7 +114,6 @@ def count_words(context: ArrayLike, word: ArrayLike, count: ArrayLike, *, n_cont
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
     >>> counts = cloze.count_words(context=[0, 0, 1], word=[5, 5, -1], count=[2, 1, 4], n_contexts=2)
     >>> counts.summary()
        context  word  count
@@ -144,7 +143,6 @@ def relative_frequencies(counts: WordCounts) -> Distributions:
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
     >>> counts = cloze.count_words(context=[0, 0, 1, 1], word=[0, 1, 0, 2], count=[3, 1, 2, 2], n_contexts=2)
     >>> cloze.relative_frequencies(counts).probability
     array([0.75, 0.25, 0.5 , 0.5 ])
@@ -188,9 +186,7 @@ def entropy_nats(p: Distributions) -> FloatArray:
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
-    >>> from shannon_game.estimators.cloze.examples import two_distributions
-    >>> cloze.entropy_nats(two_distributions()[0]).round(3)
+    >>> cloze.entropy_nats(cloze.examples.two_distributions()[0]).round(3)
     array([0.562, 0.   ])
     """
     Distributions.require(p=p)
@@ -203,7 +199,6 @@ def top_words(counts: WordCounts) -> TopWords:
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
     >>> counts = cloze.count_words(context=[0, 0, 1, 1], word=[0, 1, 0, 2], count=[3, 1, 2, 2], n_contexts=2)
     >>> cloze.top_words(counts).word, cloze.top_words(counts).n_tied
     (array([0, 0]), array([1, 2]))

@@ -55,7 +55,6 @@ def energy_distance(first: WordCounts, second: WordCounts, vectors: ArrayLike) -
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
     >>> cats = cloze.count_words([0, 0], [0, 1], [1, 1], n_contexts=1)
     >>> dogs = cloze.count_words([0], [2], [2], n_contexts=1)
     >>> cloze.energy_distance(cats, dogs, [[1, 0], [1, 0], [-1, 0]]).distance

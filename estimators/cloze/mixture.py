@@ -71,7 +71,6 @@ def held_out_mixture(probability: ArrayLike, group: ArrayLike) -> HeldOutMixture
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
     >>> found = cloze.held_out_mixture([[0.9, 0.1], [0.2, 0.2], [0.8, 0.1], [0.1, 0.3]], ["a", "a", "b", "b"])
     >>> found.loss_nats.round(2)
     array([0.44, 1.61, 0.22, 2.3 ])

@@ -48,7 +48,6 @@ def paired_difference(
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
     >>> found = cloze.paired_difference([0.6, 0.7, 0.8], [0.5, 0.7, 0.6], group=[1, 1, 2], seed=1)
     >>> round(found.lower, 3), round(found.upper, 3)
     (-0.2, -0.05)

@@ -87,7 +87,6 @@ def group_distance(
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
     >>> rng, person = np.random.default_rng(0), np.repeat(np.arange(8), 5)
     >>> same = cloze.group_distance(np.tile(np.arange(5), 8), rng.integers(0, 3, 40), person, person % 2, rng)
     >>> same.n_first, same.n_second
@@ -133,7 +132,6 @@ def agreement_spread(
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
     >>> rng = np.random.default_rng(1)
     >>> item, person = np.tile(np.arange(6), 9), np.repeat(np.arange(9), 6)
     >>> cloze.agreement_spread(item, rng.integers(0, 4, 54), person, rng).n_participants

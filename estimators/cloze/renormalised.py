@@ -37,9 +37,7 @@ def renormalised_distributions(
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
-    >>> from shannon_game.estimators.cloze.examples import cloze_study
-    >>> study = cloze_study()
+    >>> study = cloze.examples.cloze_study()
     >>> words = cloze.study_words(study, human="none", model="none", corpus="none")
     >>> scored = study.assign(sample_logprob=("sample", np.full(study.sizes["sample"], -2.0)))
     >>> shares = cloze.renormalised_distributions(

@@ -37,7 +37,6 @@ class ClozeSimulation:
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
     >>> cloze.ClozeSimulation(n_items=3).families
     ('mixture', 'factors')
     """
@@ -110,7 +109,6 @@ def simulate_cloze_study(settings: ClozeSimulation, rng: np.random.Generator) ->
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
     >>> settings = cloze.ClozeSimulation(n_items=3, vocab_size=20)
     >>> cloze.simulate_cloze_study(settings, np.random.default_rng(0))["true_tvd"].values.round(2)
     array([[0.23, 0.3 , 0.38],

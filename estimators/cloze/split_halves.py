@@ -65,9 +65,7 @@ def random_split_halves(
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
-    >>> from shannon_game.estimators.cloze.examples import word_counts
-    >>> halves = cloze.random_split_halves(word_counts(), n_splits=2, rng=np.random.default_rng(0))
+    >>> halves = cloze.random_split_halves(cloze.examples.word_counts(), n_splits=2, rng=np.random.default_rng(0))
     >>> halves.first
     array([[1, 1, 0, 2],
            [1, 1, 1, 1]])
@@ -96,9 +94,7 @@ def tvd_between_split_halves(halves: SplitHalves) -> FloatArray:
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
-    >>> from shannon_game.estimators.cloze.examples import word_counts
-    >>> halves = cloze.random_split_halves(word_counts(), n_splits=2, rng=np.random.default_rng(0))
+    >>> halves = cloze.random_split_halves(cloze.examples.word_counts(), n_splits=2, rng=np.random.default_rng(0))
     >>> cloze.tvd_between_split_halves(halves)
     array([[0.5, 1. ],
            [0.5, 0. ]])
@@ -124,10 +120,8 @@ def tvd_to_split_halves(
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
-    >>> from shannon_game.estimators.cloze.examples import word_counts
-    >>> halves = cloze.random_split_halves(word_counts(), n_splits=2, rng=np.random.default_rng(0))
-    >>> cloze.tvd_to_split_halves(cloze.relative_frequencies(word_counts()), halves)
+    >>> halves = cloze.random_split_halves(cloze.examples.word_counts(), n_splits=2, rng=np.random.default_rng(0))
+    >>> cloze.tvd_to_split_halves(cloze.relative_frequencies(cloze.examples.word_counts()), halves)
     array([[0.25, 0.5 ],
            [0.25, 0.  ]])
     """

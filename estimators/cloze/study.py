@@ -90,9 +90,7 @@ def validate_cloze_study(study: Dataset) -> Dataset:
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
-    >>> from shannon_game.estimators.cloze.examples import cloze_study
-    >>> study = cloze.validate_cloze_study(cloze_study())
+    >>> study = cloze.validate_cloze_study(cloze.examples.cloze_study())
     >>> cloze.validate_cloze_study(study.assign(word_num=study["word_num"] * 0))
     Traceback (most recent call last):
         ...

@@ -117,9 +117,7 @@ def study_words(
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
-    >>> from shannon_game.estimators.cloze.examples import cloze_study
-    >>> words = cloze.study_words(cloze_study(), human="clean", model="clean", corpus="clean")
+    >>> words = cloze.study_words(cloze.examples.cloze_study(), human="clean", model="clean", corpus="clean")
     >>> words.human.totals[:3]
     array([20, 20, 20])
     >>> list(words.models)

@@ -68,9 +68,7 @@ def cloze_items(
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
-    >>> from shannon_game.estimators.cloze.examples import cloze_study
-    >>> table = cloze.cloze_items(cloze_study(), models=["mixture"])
+    >>> table = cloze.cloze_items(cloze.examples.cloze_study(), models=["mixture"])
     >>> table.loc[:1, ["item", "n_answers", "modal_answer", "entropy_nats", "tvd_mixture"]].round(2)
       item  n_answers modal_answer  entropy_nats  tvd_mixture
     0  1:2         20        word0          1.61         0.65
@@ -138,7 +136,6 @@ def cloze_participants(study: Dataset, *, rules: WordRules | str | None = None) 
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
     >>> settings = cloze.ClozeSimulation(n_items=5, n_answers=8, vocab_size=30, n_groups=1)
     >>> study = cloze.simulate_cloze_study(settings, np.random.default_rng(0))
     >>> cloze.cloze_participants(study).columns.tolist()

@@ -111,7 +111,6 @@ class WordRules:
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
     >>> rules = cloze.WordRules("mine", case="keep", contractions="host")
     >>> cloze.normalise_words(["Don't", "Bird's"], rules).words.tolist()
     ['Do', 'Bird']
@@ -193,7 +192,6 @@ def word_rules(name: str, changes: Mapping[str, Any] | None = None) -> WordRules
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
     >>> cloze.word_rules("clean", {"case": "keep"}).name
     'clean, changed'
     """
@@ -218,7 +216,6 @@ def normalise_words(strings: Sequence[str] | NDArray[Any], rules: WordRules | st
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
     >>> cloze.normalise_words(["The", "don't", "cat.", "?", ""], "clean").words.tolist()
     ['the', "don't", 'cat', '', '']
     """

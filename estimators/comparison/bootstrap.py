@@ -64,7 +64,6 @@ def half_sample_bootstrap(
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> found = comparison.half_sample_bootstrap(
     ...     [0.1, 0.9, -0.4, 1.2], [1, 1, 2, 2], [0, 1, 0, 1], n_replicates=4, rng=np.random.default_rng(0)
     ... )
@@ -108,7 +107,6 @@ def cluster_bootstrap(
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> found = comparison.cluster_bootstrap(
     ...     [0.1, 0.9, -0.4, 1.2], [1, 1, 2, 2], [0, 1, 0, 1], n_replicates=4, rng=np.random.default_rng(0)
     ... )
@@ -156,7 +154,6 @@ def bias_curve(
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> log_term = np.random.default_rng(0).normal(0.0, 1.0, (50, 100))
     >>> curve = comparison.bias_curve(log_term, n=[2, 20], n_repeats=10, rng=np.random.default_rng(0))
     >>> curve.mean(axis=1).round(1)

@@ -118,9 +118,7 @@ def drawn_response_mask(study: Dataset) -> BoolArray:
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
-    >>> from shannon_game.estimators.comparison.examples import comparison_study
-    >>> bool(comparison.drawn_response_mask(comparison_study()).all())
+    >>> bool(comparison.drawn_response_mask(comparison.examples.comparison_study()).all())
     True
     """
     if all_from_generator(study):

@@ -107,7 +107,6 @@ def group_terms(log_term: ArrayLike, item: ArrayLike) -> ItemTerms:
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> comparison.group_terms([0.5, -0.1, 0.2], item=["b", "a", "b"]).log_term
     array([-0.1,  0.5,  0.2])
     """

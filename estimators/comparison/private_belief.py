@@ -132,9 +132,7 @@ def private_belief(
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
-    >>> from shannon_game.estimators.comparison.examples import repeated_study
-    >>> found = comparison.private_belief(repeated_study())
+    >>> found = comparison.private_belief(comparison.examples.repeated_study())
     >>> found.lower < found.variance < found.upper
     True
     """

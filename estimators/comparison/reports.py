@@ -20,7 +20,6 @@ def log_ratio_from_report(report: ArrayLike) -> NDArray[np.float64]:
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> comparison.log_ratio_from_report([0.5, 0.8]).round(3)
     array([ 0.   , -1.386])
     """
@@ -43,7 +42,6 @@ def report_from_log_ratio(log_ratio: ArrayLike) -> NDArray[np.float64]:
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> comparison.report_from_log_ratio([0.0, -2.0]).round(3)
     array([0.5  , 0.881])
     """
@@ -57,7 +55,6 @@ def two_alternative_report(target_logprob: ArrayLike, candidate_logprob: ArrayLi
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> comparison.two_alternative_report(np.log([0.3, 0.1]), np.log([0.1, 0.1])).round(3)
     array([0.75, 0.5 ])
     """

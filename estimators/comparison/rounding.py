@@ -41,7 +41,6 @@ class RoundingScheme:
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> thirds = comparison.RoundingScheme("thirds", values=(0.17, 0.5, 0.83))
     >>> comparison.round_reports([0.2, 0.4, 0.9], thirds)
     array([0.17, 0.5 , 0.83])
@@ -91,7 +90,6 @@ def log_odds_scale(name: str, odds: float, *, step_nats: float = 0.1) -> Roundin
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> nines = comparison.log_odds_scale("nines", 81, step_nats=2.2)
     >>> [round(value, 3) for value in nines.values]
     [0.012, 0.1, 0.5, 0.9, 0.988]
@@ -145,7 +143,6 @@ def rounding_scheme(scheme: RoundingScheme | str) -> RoundingScheme:
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> comparison.rounding_scheme("coarse").values
     (0.1, 0.2, 0.5, 0.8, 0.9)
     """
@@ -166,7 +163,6 @@ def round_reports(report: ArrayLike, scheme: RoundingScheme | str) -> NDArray[np
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> comparison.round_reports([0.04, 0.37, 0.99], "interface")
     array([0.01, 0.4 , 0.99])
     """
@@ -195,7 +191,6 @@ def report_boxes(scheme: RoundingScheme | str) -> NDArray[np.float64]:
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> comparison.report_boxes("coarser").round(2)
     array([[0.  , 0.35],
            [0.35, 0.65],

@@ -113,7 +113,6 @@ def scaled_bridge(pool: TokenPool, *, n_groups: int = 20) -> ScaledBridge:
     --------
     h = (.8, .2), g = (.5, .5), y the first token, draws and answers in just these shares, reports twice too large:
 
-    >>> from shannon_game.estimators import comparison
     >>> pool = comparison.token_pool(
     ...     item=[0, 0], offset_nats=[0, 0], is_target=[True, False], n_drawn=[5, 5],
     ...     answer_token=[0] * 8 + [1] * 2, answer_person=np.arange(10),

@@ -35,7 +35,6 @@ def score(probability_of_truth: ArrayLike, generator_logprob_of_truth: ArrayLike
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> comparison.score([0.9, 0.5, 0.1], generator_logprob_of_truth=np.log(0.2)).round(1)
     array([ 117.6,    0. , -321.9])
     """
@@ -67,7 +66,6 @@ def expected_score(
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> comparison.expected_score([0.5, 0.75], np.log(0.3), np.log(0.1), np.log(0.2), np.log(0.2)).round(1)
     array([ 0. , 26.2])
     """
@@ -86,7 +84,6 @@ def optimal_report(belief_target_logprob: ArrayLike, belief_candidate_logprob: A
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> comparison.optimal_report(np.log([0.3, 0.1]), np.log([0.1, 0.1])).round(2)
     array([0.75, 0.5 ])
     """
@@ -108,7 +105,6 @@ def rational_report(
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> belief, generator = (np.log([0.3, 0.3]), np.log([0.1, 0.1])), (np.log([0.3, 0.2]), np.log([0.1, 0.2]))
     >>> comparison.rational_report(*belief, *generator).round(2)
     array([0.5 , 0.75])

@@ -70,7 +70,6 @@ def both_orders(first: ArrayLike, second: ArrayLike) -> tuple[FloatArray, FloatA
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> said, lean = comparison.both_orders([0.9, 0.5], [0.1, 0.9])
     >>> said.round(3), lean.round(3)
     (array([ 2.197, -1.099]), array([0.   , 1.099]))
@@ -105,7 +104,6 @@ def stated_belief(said_nats: ArrayLike, believed_nats: ArrayLike, item: ArrayLik
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> comparison.stated_belief([1.0, 0.5, -0.5, -1.0], [2.0, 1.0, -1.0, -2.0], item=[0, 0, 1, 1])
     StatedBelief(slope 0.5 (se 0), agreement 100.0%, 4 pairs)
     """

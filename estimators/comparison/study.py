@@ -95,9 +95,7 @@ def validate_comparison_study(study: Dataset) -> Dataset:
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
-    >>> from shannon_game.estimators.comparison.examples import comparison_study
-    >>> study = comparison.validate_comparison_study(comparison_study())
+    >>> study = comparison.validate_comparison_study(comparison.examples.comparison_study())
     >>> comparison.validate_comparison_study(study.assign(selected=study["selected"] * 1.0))
     Traceback (most recent call last):
         ...
@@ -124,9 +122,7 @@ def same_token(study: Dataset) -> NDArray[np.bool_]:
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
-    >>> from shannon_game.estimators.comparison.examples import comparison_study
-    >>> int(comparison.same_token(comparison_study()).sum())
+    >>> int(comparison.same_token(comparison.examples.comparison_study()).sum())
     23
     """
     COMPARISON.source(study)
@@ -146,9 +142,7 @@ def candidate_tokens(study: Dataset) -> IntArray:
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
-    >>> from shannon_game.estimators.comparison.examples import comparison_study
-    >>> comparison.candidate_tokens(comparison_study())[0, :5]
+    >>> comparison.candidate_tokens(comparison.examples.comparison_study())[0, :5]
     array([-1,  1, -1,  3, -1])
     """
     target = same_token(study)

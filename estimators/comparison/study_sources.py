@@ -88,9 +88,7 @@ def has_free_answers(study: Dataset) -> bool:
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
-    >>> from shannon_game.estimators.comparison.examples import comparison_study
-    >>> comparison.has_free_answers(comparison_study())
+    >>> comparison.has_free_answers(comparison.examples.comparison_study())
     False
     """
     _require_dataset(study)
@@ -105,9 +103,7 @@ def candidate_sources(study: Dataset) -> NDArray[np.object_]:
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
-    >>> from shannon_game.estimators.comparison.examples import comparison_study
-    >>> set(comparison.candidate_sources(comparison_study()).ravel())
+    >>> set(comparison.candidate_sources(comparison.examples.comparison_study()).ravel())
     {'generator'}
     """
     _require_dataset(study)

@@ -46,9 +46,7 @@ def comparison_items(study: Dataset, players: Sequence[str] | None = None, **set
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
-    >>> from shannon_game.estimators.comparison.examples import comparison_study
-    >>> table = comparison.comparison_items(comparison_study(), ["human"])
+    >>> table = comparison.comparison_items(comparison.examples.comparison_study(), ["human"])
     >>> table.loc[:1, ["item", "n_responses", "mean_report", "surprisal_nats_lm-weak", "gap_nats_human"]].round(2)
        item  n_responses  mean_report  surprisal_nats_lm-weak  gap_nats_human
     0     0            5         0.20                    1.05            6.50
@@ -98,9 +96,7 @@ def comparison_participants(study: Dataset) -> pd.DataFrame:
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
-    >>> from shannon_game.estimators.comparison.examples import comparison_study
-    >>> table = comparison.comparison_participants(comparison_study())
+    >>> table = comparison.comparison_participants(comparison.examples.comparison_study())
     >>> table[["participant", "n_responses", "share_right", "mean_score", "gap_nats"]].round(2).head(2)
       participant  n_responses  share_right  mean_score  gap_nats
     0        p000            6         0.75      -27.31     -1.63

@@ -74,9 +74,7 @@ def player_names(study: Dataset) -> list[str]:
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
-    >>> from shannon_game.estimators.comparison.examples import comparison_study
-    >>> comparison.player_names(comparison_study())
+    >>> comparison.player_names(comparison.examples.comparison_study())
     ['human', 'lm-weak', 'lm-medium', 'lm-strong']
     """
     COMPARISON.source(study)
@@ -97,9 +95,7 @@ def control_model(study: Dataset, generator: str | None = None, *, control_only:
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
-    >>> from shannon_game.estimators.comparison.examples import comparison_study
-    >>> comparison.control_model(comparison_study(), "lm-weak", control_only=True)
+    >>> comparison.control_model(comparison.examples.comparison_study(), "lm-weak", control_only=True)
     'lm-weak'
     """
     source = COMPARISON.source(study)
@@ -129,9 +125,7 @@ def response_pairs(study: Dataset, *, control: str | None = None) -> ResponsePai
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
-    >>> from shannon_game.estimators.comparison.examples import comparison_study
-    >>> comparison.response_pairs(comparison_study()).report[:4]
+    >>> comparison.response_pairs(comparison.examples.comparison_study()).report[:4]
     array([0.5, 0.5, 0.4, 0.5])
     """
     source = COMPARISON.source(study)
@@ -188,9 +182,7 @@ def log_terms(pairs: ResponsePairs, player: str = HUMAN, rounding: RoundingSchem
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
-    >>> from shannon_game.estimators.comparison.examples import comparison_study
-    >>> pairs = comparison.response_pairs(comparison_study())
+    >>> pairs = comparison.response_pairs(comparison.examples.comparison_study())
     >>> comparison.log_terms(pairs, "lm-strong", rounding="coarse")[:3].round(3)
     array([0.  , 0.  , 1.32])
     """
@@ -220,9 +212,7 @@ def candidate_log_terms(study: Dataset, player: str, rounding: RoundingScheme | 
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
-    >>> from shannon_game.estimators.comparison.examples import comparison_study
-    >>> comparison.candidate_log_terms(comparison_study(), "lm-strong").shape
+    >>> comparison.candidate_log_terms(comparison.examples.comparison_study(), "lm-strong").shape
     (8, 12)
     """
     target_q, candidate_q = player_logprobs(study, player)
@@ -258,9 +248,8 @@ def subsample_responses(study: Dataset, n: int, rng: np.random.Generator) -> Dat
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
-    >>> from shannon_game.estimators.comparison.examples import comparison_study
-    >>> comparison.subsample_responses(comparison_study(), 2, np.random.default_rng(0)).sizes["response"]
+    >>> study = comparison.examples.comparison_study()
+    >>> comparison.subsample_responses(study, 2, np.random.default_rng(0)).sizes["response"]
     12
     """
     COMPARISON.source(study)

@@ -100,7 +100,6 @@ def token_pool(
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> comparison.token_pool(item=[0, 0], offset_nats=[0, 1.2], is_target=[True, False], n_drawn=[1, 2])
     TokenPool(2 tokens of 1 items, 3 draws, 0 answers, 0 reports)
     """
@@ -164,9 +163,7 @@ def study_pool(study: Dataset, *, rounding: RoundingScheme | str = "none") -> tu
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
-    >>> from shannon_game.estimators.comparison.examples import designed_study
-    >>> pool, item = comparison.study_pool(designed_study())
+    >>> pool, item = comparison.study_pool(comparison.examples.designed_study())
     >>> pool.n_items, item.tolist()
     (8, [0, 1, 2, 3, 4, 5, 6, 7])
     """

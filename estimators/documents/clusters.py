@@ -128,7 +128,6 @@ def crossed_mean(
 
     Examples
     --------
-    >>> from shannon_game.estimators import documents
     >>> documents.crossed_mean([1.0, 2.0, 3.0, 5.0], ["a", "a", "b", "b"], [0, 1, 0, 1])
     CrossedMean(2.750 [-5.142, 10.642] over 4 answers)
     """

@@ -64,7 +64,6 @@ def clustered_mean(values: ArrayLike, cluster: ArrayLike) -> ClusteredMean:
 
     Examples
     --------
-    >>> from shannon_game.estimators import documents
     >>> documents.clustered_mean([1.0, 2.0, 3.0], cluster=["a", "a", "b"])
     ClusteredMean(mean=2, se=0.6667)
     """
@@ -103,7 +102,6 @@ def corpus_scores(
 
     Examples
     --------
-    >>> from shannon_game.estimators import documents
     >>> scores = documents.corpus_scores(
     ...     [-2.0, -1.0, -3.0], is_best=[True, True, False], document=["a", "a", "b"], n_bytes=12
     ... )
@@ -158,7 +156,6 @@ def unit_loss(total_nats: ArrayLike, n_units: ArrayLike) -> UnitLoss:
 
     Examples
     --------
-    >>> from shannon_game.estimators import documents
     >>> found = documents.unit_loss([5.0, 4.0], [4, 2])
     >>> found.nats, found.bits
     (ClusteredMean(mean=1.5, se=0.3333), ClusteredMean(mean=2.164, se=0.4809))

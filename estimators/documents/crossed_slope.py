@@ -72,7 +72,6 @@ def crossed_slope(
 
     Examples
     --------
-    >>> from shannon_game.estimators import documents
     >>> documents.crossed_slope([1.0, 2.0, 2.0, 4.0], [0, 1, 0, 1], ["a", "a", "b", "b"], [0, 1, 1, 0]).slope
     1.5
     """

@@ -102,7 +102,6 @@ def guess_bounds(
 
     Examples
     --------
-    >>> from shannon_game.estimators import rankings
     >>> rankings.guess_bounds([1, 1, 2, 1], item=[0, 1, 2, 3])
     GuessBounds(0.347 to 0.817 nats over 4 words)
     """

@@ -48,7 +48,6 @@ def ngram_overlap(texts: Sequence[str], training_texts: Iterable[str], *, n: int
 
     Examples
     --------
-    >>> from shannon_game.estimators import documents
     >>> documents.ngram_overlap(["a b c d"], ["b c d", "a b"], n=2).n_shared
     array([3])
     """

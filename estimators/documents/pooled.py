@@ -71,7 +71,6 @@ def pooled_mean(estimate: ArrayLike, se: ArrayLike, *, probability: float = 0.9)
 
     Examples
     --------
-    >>> from shannon_game.estimators import documents
     >>> documents.pooled_mean([1.30, 1.22, 1.41], [0.05, 0.04, 0.06])
     PooledMean(1.303 [1.144, 1.462], tau 0.080, 3 studies)
     """
@@ -147,8 +146,7 @@ def validate_estimates_study(study: Dataset) -> Dataset:
 
     Examples
     --------
-    >>> import numpy as np, xarray as xr
-    >>> from shannon_game.estimators import documents
+    >>> import xarray as xr
     >>> columns = {"estimate": [1.3, 1.2], "se": [0.05, 0.04], "group": ["all", "all"]}
     >>> variables = {name: ("source", np.array(values)) for name, values in columns.items()}
     >>> study = xr.Dataset(variables, coords={"source": ["a", "b"]}, attrs={"name": "small"})

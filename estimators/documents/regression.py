@@ -83,7 +83,6 @@ def clustered_regression(
 
     Examples
     --------
-    >>> from shannon_game.estimators import documents
     >>> fit = documents.clustered_regression([1.0, 3.0, 5.0, 8.0], {"x": [0, 1, 2, 3]}, ["a", "a", "b", "b"])
     >>> fit.names, fit.of("x")["coefficient"]
     (('intercept', 'x'), 2.3)

@@ -71,7 +71,6 @@ def rules_texts(
 
     Examples
     --------
-    >>> from shannon_game.estimators import documents
     >>> documents.rules_texts(1, n_noise=[0], n_rules=1, n_steps=1, seed=1)[0].text
     'Every gazzer is green. The colour of the gazzer is green'
     """

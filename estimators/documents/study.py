@@ -37,9 +37,7 @@ def validate_documents_study(study: Dataset) -> Dataset:
 
     Examples
     --------
-    >>> from shannon_game.estimators import documents
-    >>> from shannon_game.estimators.documents.examples import documents_study
-    >>> study = documents_study()
+    >>> study = documents.examples.documents_study()
     >>> documents.validate_documents_study(study) is study
     True
     >>> documents.validate_documents_study(study.drop_vars("split"))
@@ -63,9 +61,7 @@ def document_tokens(study: Dataset, document: int) -> list[str]:
 
     Examples
     --------
-    >>> from shannon_game.estimators import documents
-    >>> from shannon_game.estimators.documents.examples import documents_study
-    >>> documents.document_tokens(documents_study(), 0)
+    >>> documents.document_tokens(documents.examples.documents_study(), 0)
     ['The', ' cat', '.']
     """
     source = DOCUMENTS.source(study)

@@ -75,7 +75,6 @@ def wilson_interval(n_hits: ArrayLike, n: ArrayLike, *, probability: float = 0.9
 
     Examples
     --------
-    >>> from shannon_game.estimators import guesses
     >>> lower, upper = guesses.wilson_interval(8, 20)
     >>> round(float(lower), 3), round(float(upper), 3)
     (0.219, 0.613)
@@ -100,7 +99,6 @@ def enough_answers(participant: ArrayLike, minimum: int) -> BoolArray:
 
     Examples
     --------
-    >>> from shannon_game.estimators import guesses
     >>> guesses.enough_answers(["Ann", "Ann", "Bo"], minimum=2)
     array([ True,  True, False])
     """
@@ -116,7 +114,6 @@ def participant_accuracy(
 
     Examples
     --------
-    >>> from shannon_game.estimators import guesses
     >>> correct, who = [1, 0, 1, 1, 0, 0], ["Ann", "Ann", "Ann", "Bo", "Bo", "Bo"]
     >>> guesses.participant_accuracy(correct, who).summary().round(2)
       participant  n_guesses  n_hits  accuracy  lower  upper
@@ -149,7 +146,6 @@ def pooled_accuracy(
 
     Examples
     --------
-    >>> from shannon_game.estimators import guesses
     >>> correct, who = [1, 0, 1, 1, 0, 0], ["Ann", "Ann", "Ann", "Bo", "Bo", "Bo"]
     >>> found = guesses.pooled_accuracy(correct, who, ["a", "b", "b"] * 2, rng=np.random.default_rng(0))
     >>> found.accuracy, round(found.wilson_lower, 2), round(found.lower, 2), round(found.upper, 2)
@@ -241,7 +237,6 @@ def bayesian_bootstrap_accuracy(
 
     Examples
     --------
-    >>> from shannon_game.estimators import guesses
     >>> guesses.bayesian_bootstrap_accuracy(
     ...     [1, 0, 1], ["a", "a", "b"], n_draws=3, rng=np.random.default_rng(0)
     ... ).round(2)

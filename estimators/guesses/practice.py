@@ -64,7 +64,6 @@ def practice_curve(
 
     Examples
     --------
-    >>> from shannon_game.estimators import guesses
     >>> correct, who = [1, 0, 1, 1, 0, 0], ["Ann", "Ann", "Ann", "Bo", "Bo", "Bo"]
     >>> curve = guesses.practice_curve(correct, who, [0, 1, 2] * 2, starts=[0, 2], rng=np.random.default_rng(0))
     >>> curve.accuracy, curve.excess.round(3)

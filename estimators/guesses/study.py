@@ -79,9 +79,7 @@ def validate_guess_study(study: Dataset) -> Dataset:
 
     Examples
     --------
-    >>> from shannon_game.estimators import guesses
-    >>> from shannon_game.estimators.guesses.examples import guess_study
-    >>> study = guesses.validate_guess_study(guess_study())
+    >>> study = guesses.validate_guess_study(guesses.examples.guess_study())
     >>> guesses.validate_guess_study(study.assign(correct=study["correct"] * 1.0))
     Traceback (most recent call last):
         ...
@@ -135,7 +133,6 @@ def is_word_position(token: str, following: str | None) -> bool:
 
     Examples
     --------
-    >>> from shannon_game.estimators import guesses
     >>> guesses.is_word_position(" cat", " sat"), guesses.is_word_position(" cat", "s")
     (True, False)
     """
@@ -147,7 +144,6 @@ def prior_guesses(participant: ArrayLike) -> NDArray[np.int64]:
 
     Examples
     --------
-    >>> from shannon_game.estimators import guesses
     >>> guesses.prior_guesses(["Ann", "Bo", "Ann"])
     array([0, 0, 1])
     """
@@ -166,9 +162,7 @@ def repeated_guesses(study: Dataset) -> NDArray[np.bool_]:
 
     Examples
     --------
-    >>> from shannon_game.estimators import guesses
-    >>> from shannon_game.estimators.guesses.examples import guess_study
-    >>> int(guesses.repeated_guesses(guess_study()).sum())
+    >>> int(guesses.repeated_guesses(guesses.examples.guess_study()).sum())
     0
     """
     GUESSES.source(study)
@@ -184,9 +178,7 @@ def guess_contexts(study: Dataset) -> list[str]:
 
     Examples
     --------
-    >>> from shannon_game.estimators import guesses
-    >>> from shannon_game.estimators.guesses.examples import guess_study
-    >>> guesses.guess_contexts(guess_study())[:2]
+    >>> guesses.guess_contexts(guesses.examples.guess_study())[:2]
     ['w0', 'w0 w1']
     """
     source = GUESSES.source(study)
@@ -214,9 +206,7 @@ def with_model_answers(
 
     Examples
     --------
-    >>> from shannon_game.estimators import guesses
-    >>> from shannon_game.estimators.guesses.examples import guess_study
-    >>> study = guess_study()
+    >>> study = guesses.examples.guess_study()
     >>> wider = guesses.with_model_answers(study, "always right", hit=[1] * study.sizes["item"])
     >>> wider["model_hit"].mean("item").values.round(2)
     array([0.38, 1.  ])

@@ -27,9 +27,7 @@ def guess_items(study: Dataset) -> pd.DataFrame:
 
     Examples
     --------
-    >>> from shannon_game.estimators import guesses
-    >>> from shannon_game.estimators.guesses.examples import guess_study
-    >>> guesses.guess_items(guess_study())[["document", "position", "n_guesses", "accuracy"]].head(2)
+    >>> guesses.guess_items(guesses.examples.guess_study())[["document", "position", "n_guesses", "accuracy"]].head(2)
       document  position  n_guesses  accuracy
     0       d0         1          4      0.50
     1       d0         2          4      0.25

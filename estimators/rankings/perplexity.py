@@ -89,7 +89,6 @@ def reference_log_probability(
 
     Examples
     --------
-    >>> from shannon_game.estimators import rankings
     >>> hit = rankings.match_tokens(["a", "b"], [["a", "c"], ["c", "d"]])
     >>> rankings.reference_log_probability([[-0.5, -2.0], [-0.5, -1.5]], hit)
     array([-0.5, -4.5])
@@ -162,7 +161,6 @@ def approximate_perplexity(
 
     Examples
     --------
-    >>> from shannon_game.estimators import rankings
     >>> hit = rankings.match_tokens(["a", "b"], [["a", "c"], ["c", "d"]])
     >>> found = rankings.approximate_perplexity([[-0.5, -2.0], [-0.5, -1.5]], hit)
     >>> round(found.perplexity, 2), found.n_censored

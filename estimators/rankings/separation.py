@@ -60,7 +60,6 @@ def paired_separation(first: ArrayLike, second: ArrayLike, *, level: float = 0.0
 
     Examples
     --------
-    >>> from shannon_game.estimators import rankings
     >>> rankings.paired_separation([0.5, 0.7, 0.6, 0.8], [0.4, 0.8, 0.6, 0.7]).windows_needed
     116.0
     """

@@ -80,9 +80,7 @@ def validate_ranking_study(study: Dataset) -> Dataset:
 
     Examples
     --------
-    >>> from shannon_game.estimators import rankings
-    >>> from shannon_game.estimators.rankings.examples import ranking_study
-    >>> study = rankings.validate_ranking_study(ranking_study())
+    >>> study = rankings.validate_ranking_study(rankings.examples.ranking_study())
     >>> rankings.validate_ranking_study(study.assign(position=study["position"] - 1))
     Traceback (most recent call last):
         ...
@@ -191,9 +189,7 @@ def score_study(
 
     Examples
     --------
-    >>> from shannon_game.estimators import rankings
-    >>> from shannon_game.estimators.rankings.examples import ranking_study
-    >>> found = rankings.score_study(ranking_study())
+    >>> found = rankings.score_study(rankings.examples.ranking_study())
     >>> found.rank[:4], found.average[:4].round(3)
     (array([ 3., inf,  1.,  1.]), array([0.509, 0.   , 1.   , 1.   ]))
     """
@@ -252,9 +248,7 @@ def conditioned_on_other_text(study: Dataset, match: Match | str = "stripped") -
 
     Examples
     --------
-    >>> from shannon_game.estimators import rankings
-    >>> from shannon_game.estimators.rankings.examples import ranking_study
-    >>> rankings.conditioned_on_other_text(ranking_study())[:5]
+    >>> rankings.conditioned_on_other_text(rankings.examples.ranking_study())[:5]
     array([False, False, False, False, False])
     """
     RANKINGS.source(study)

@@ -12,6 +12,7 @@ import pytest
 from shannon_game.estimators import cloze, comparison, documents, guesses, rankings
 from shannon_game.estimators.errors import InputError
 from tests.estimators.comparison.comparison_studies import small_study
+from tests.public_names import public_functions
 
 MAKERS = {
     comparison: "comparison_study(answers, candidates) makes one",
@@ -25,8 +26,8 @@ OF_THEIR_OWN = {"validate_estimates_study": "study=estimates makes one"}
 TAKES_STUDY = [
     (getattr(kind, name), OF_THEIR_OWN.get(name, maker))
     for kind, maker in MAKERS.items()
-    for name in kind.__all__
-    if inspect.isfunction(getattr(kind, name)) and "study" in inspect.signature(getattr(kind, name)).parameters
+    for name, function in public_functions(kind).items()
+    if "study" in inspect.signature(function).parameters
 ]
 OTHERS = {"n": 5, "reference": "reference"}
 

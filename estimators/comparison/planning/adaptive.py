@@ -92,9 +92,7 @@ def question_state(pool: TokenPool) -> QuestionState:
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
-    >>> from shannon_game.estimators.comparison.examples import token_pool_example
-    >>> comparison.question_state(token_pool_example())
+    >>> comparison.question_state(comparison.examples.token_pool_example())
     QuestionState(4 items, 12 tokens, 16 reports)
     """
     found = scaled_bridge(pool, n_groups=2)
@@ -203,9 +201,7 @@ def next_question(
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
-    >>> from shannon_game.estimators.comparison.examples import token_pool_example
-    >>> state = comparison.question_state(token_pool_example())
+    >>> state = comparison.question_state(comparison.examples.token_pool_example())
     >>> item, candidate, probability = comparison.next_question(state, np.random.default_rng(0))
     >>> bool(state.item[candidate] == item), 0 < probability < 1
     (True, True)

@@ -51,7 +51,6 @@ class QuestionPlan:
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> comparison.QuestionPlan(width_nats=0.4).rule
     'gain'
     """
@@ -214,7 +213,6 @@ def simulate_adaptive(
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> known = comparison.known_contexts(np.log([[0.5, 0.3, 0.2]] * 9), np.log([[0.6, 0.2, 0.2]] * 9), [0, 1, 2] * 3)
     >>> plan = comparison.QuestionPlan(max_minutes=60.0, width_nats=5.0)
     >>> people = comparison.ParticipantPopulation()

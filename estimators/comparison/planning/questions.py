@@ -44,7 +44,6 @@ def simulate_questions(
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> known = comparison.known_contexts(np.log([[0.5, 0.3, 0.2]] * 4), np.log([[0.6, 0.2, 0.2]] * 4), [0, 1, 2, 0])
     >>> comparison.simulate_questions(
     ...     known, np.arange(4), comparison.ParticipantPopulation(), n_people=8, n_draws=6, n_answers=6,
@@ -176,7 +175,6 @@ def known_contexts(generator_logprob: ArrayLike, belief_logprob: ArrayLike, targ
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> comparison.known_contexts(np.log([[0.5, 0.5]]), np.log([[0.8, 0.2]]), [0])
     KnownContexts(1 contexts, 2 tokens, mean gap -0.47 nats)
     """
@@ -235,7 +233,6 @@ def assumed_belief(
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> np.exp(comparison.assumed_belief(np.log([[0.8, 0.2]]), exponent=0.5)).round(3)
     array([[0.667, 0.333]])
     """

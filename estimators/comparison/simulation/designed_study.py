@@ -99,7 +99,6 @@ def simulate_designed_study(
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> logit = np.random.default_rng(0).normal(0, 2, (5, 40))
     >>> log_g = logit - np.logaddexp.reduce(logit, axis=1, keepdims=True)
     >>> design = comparison.QuestionDesign(n_draws=4, n_answers=3, n_comparisons=5, n_participants=9)

@@ -68,7 +68,6 @@ def simulate_reports(
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> comparison.simulate_reports(np.array([1.0, -1.0]), rng=np.random.default_rng(0), slope=0.5).round(3)
     array([0.6, 0.4])
     """

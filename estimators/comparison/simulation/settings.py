@@ -53,7 +53,6 @@ class ParticipantPopulation:
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> comparison.ParticipantPopulation(bias=False, lapses=False).noise_median_nats
     0.9
     """
@@ -104,7 +103,6 @@ class SimulationSettings:
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> comparison.SimulationSettings(n_items=10, n_participants=3).generator
     'lm-medium'
     """
@@ -193,7 +191,6 @@ class QuestionDesign:
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> comparison.QuestionDesign(n_answers=0, scale="interface").n_comparisons
     12
     """

@@ -51,7 +51,6 @@ def simulate_comparison_study(
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> settings = comparison.SimulationSettings(n_items=6, n_reference_items=8, n_candidates=12, vocab_size=50)
     >>> study = comparison.simulate_comparison_study(settings)
     >>> dict(study.sizes)
