@@ -6,11 +6,11 @@ from shannon_game.estimators.bets.calibration import calibrate_stakes as calibra
 from shannon_game.estimators.bets.calibration import stakes_and_outcomes as stakes_and_outcomes
 from shannon_game.estimators.bets.gambling import GamblingEstimate as GamblingEstimate
 from shannon_game.estimators.bets.gambling import gambling_estimate as gambling_estimate
-from shannon_game.estimators.bets.loss import BetLoss as BetLoss
-from shannon_game.estimators.bets.loss import LossBracket as LossBracket
-from shannon_game.estimators.bets.loss import bracket_losses as bracket_losses
-from shannon_game.estimators.bets.loss import estimate_bet_loss as estimate_bet_loss
+from shannon_game.estimators.bets.losses import BetLoss as BetLoss
+from shannon_game.estimators.bets.losses import LossBracket as LossBracket
 from shannon_game.estimators.bets.losses import bet_losses as bet_losses
+from shannon_game.estimators.bets.losses import bracket_losses as bracket_losses
+from shannon_game.estimators.bets.losses import estimate_bet_loss as estimate_bet_loss
 from shannon_game.estimators.bets.losses import model_losses as model_losses
 from shannon_game.estimators.bets.losses import outcome_stakes as outcome_stakes
 from shannon_game.estimators.bets.losses import spread_nats as spread_nats

@@ -56,15 +56,8 @@ def gambling_estimate(
     converges to an upper bound of the entropy rate where the bets are made in the order of a stationary ergodic text,
     and to the rate itself for a better who knows the text's distribution (Cover and King 1978). Bets on contexts out of
     order have a mean loss, and no such limit. Committees: :math:`\bar b_i = \frac1{m_i} \sum_u b_{ui}(y_i)` staked each
-    time, and :math:`\bar S_n = \frac1m \sum_u S_{un}`.
-
-    Parameters
-    ----------
-    loss_nats : array_like, shape (response,)
-        Of :func:`bet_losses`; ``inf`` is the ruin of a participant. No NaN.
-    participant, item : array_like, shape (response,)
-    vocab_size : int
-        V, above 1: only ``log_capital`` depends on it.
+    time, and :math:`\bar S_n = \frac1m \sum_u S_{un}`. Losses of answers are those of :func:`bet_losses`, ``inf`` the
+    ruin of a participant; only ``log_capital`` depends on the vocabulary.
 
     Examples
     --------

@@ -111,15 +111,10 @@ def expected_calibration_error(
 def share_correct(
     counts: WordCounts, top: TopWords, gold_counts: WordCounts, gold: TopWords, *, ties: Literal["first", "average"]
 ) -> NDArray[np.float64]:
-    """Whether each context's most probable word is the gold label.
+    """Whether each context's most probable word is the gold label, from both sides' counts and :func:`top_words`.
 
-    Parameters
-    ----------
-    counts, top, gold_counts, gold
-        Words of the same contexts on either side, and :func:`top_words` of them.
-    ties : {"first", "average"}
-        Take the first of equally frequent words on either side, as the paper's code does; or the probability that
-        the words agree when both are drawn at random from the tied ones.
+    Of ties, "first" takes the first of equally frequent words on either side, as the paper's code does, "average" the
+    probability that the words agree when both are drawn at random from the tied ones.
 
     Examples
     --------

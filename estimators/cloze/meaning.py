@@ -48,10 +48,7 @@ class EnergyDistance(Result):
 def energy_distance(first: WordCounts, second: WordCounts, vectors: ArrayLike) -> EnergyDistance:
     """Energy distance of two samples of words in every context.
 
-    Parameters
-    ----------
-    vectors : array_like, shape (code, dimension)
-        Of every word; a row of zeros or NaN where a word has none. Lengths do not matter.
+    `vectors`, (code, dimension), are those of all words: a row of zeros or NaN for none, of any length.
 
     Examples
     --------

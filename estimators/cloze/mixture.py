@@ -60,14 +60,9 @@ def mixture_weights(probability: ArrayLike, *, tolerance: float = 1e-7) -> Float
 
 
 def held_out_mixture(probability: ArrayLike, group: ArrayLike) -> HeldOutMixture:
-    """Loss of every word under a mixture whose weights are fitted to the other groups.
+    """Loss of every word under a mixture whose weights are fitted to the other groups, such as texts.
 
-    Parameters
-    ----------
-    probability : array_like, shape (word, source)
-        Of the word that came, under every source; in [0, 1], above 0 under one of them.
-    group : array_like, shape (word,)
-        Text of every word; at least two.
+    `probability`, (word, source), is that of the word that came under every source, above 0 under one of them.
 
     Examples
     --------

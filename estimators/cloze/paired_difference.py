@@ -55,10 +55,8 @@ def paired_difference(
     first, second = (np.asarray(values, dtype=np.float64) for values in (before, after))
     labels = np.asarray(group)
     if not (first.ndim == 1 and first.shape == second.shape == labels.shape and first.size):
-        raise InputError(
-            f"have shapes {first.shape}, {second.shape}, {labels.shape}, should be the same, with a context or more",
-            field="before, after, group",
-        )
+        problem = f"have shapes {first.shape}, {second.shape}, {labels.shape}; one value a context each, at least one"
+        raise InputError(problem, field="before, after, group")
     if not np.isfinite(first - second).all():
         raise InputError("hold a value that is not finite", field="before, after")
     check_numbers({"level": level}, above=0, below=1)

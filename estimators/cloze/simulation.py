@@ -34,11 +34,6 @@ class ClozeSimulation:
     group_difference : float
         Share of the answers of every group but the first that are of another distribution, with the same probabilities
         of other words.
-
-    Examples
-    --------
-    >>> cloze.ClozeSimulation(n_items=3).families
-    ('mixture', 'factors')
     """
 
     n_items: int = 40
@@ -101,11 +96,8 @@ def word_pair(
 def simulate_cloze_study(settings: ClozeSimulation, rng: np.random.Generator) -> Dataset:
     """Draw a cloze study whose true distances are in ``true_tvd`` (dims model, item).
 
-    Returns
-    -------
-    xarray.Dataset
-        Passes :func:`validate_cloze_study`. The word of the text is drawn from people's distribution. Where there are
-        groups, ``true_tvd`` is the distance to the first, and ``true_group_tvd`` (item) that between it and the second.
+    The word of the text is drawn from people's distribution. Where there are groups, ``true_tvd`` is the distance to
+    the first, and ``true_group_tvd`` (item) that between it and the second.
 
     Examples
     --------

@@ -57,11 +57,8 @@ def random_split_halves(
 ) -> SplitHalves:
     """Split each context's answers at random, every context and split for itself.
 
-    Parameters
-    ----------
-    size : int, optional
-        Answers in each part; half of the context's by default (of an odd number one answer is left out, another
-        one in each split). A context with fewer than twice as many answers gets none.
+    A part has `size` answers, and none of a context with fewer than twice as many; by default half of the context's (of
+    an odd number one answer is left out, another one in each split).
 
     Examples
     --------
@@ -113,10 +110,7 @@ def tvd_to_split_halves(
 ) -> FloatArray:
     """TVD of distributions over the same contexts and one half of people, (split, context); NaN without an answer.
 
-    Parameters
-    ----------
-    remaining : ndarray of float, shape (context,), optional
-        Mass of `q` on words that no one answered; what is missing to one by default.
+    `remaining`, (context,), is the mass of `q` on words that no one answered; what is missing to one by default.
 
     Examples
     --------

@@ -170,13 +170,7 @@ def diagnose_weights(terms: ItemTerms) -> WeightDiagnostics:
         kl_nats=float(kl.mean()),
         n_required=n_required,
         share_starved=share_starved,
-        verdict=verdict(
-            pareto_k,
-            float(np.median(terms.n)),
-            n_required,
-            share_starved,
-            constant=_are_constant(terms),
-        ),
+        verdict=verdict(pareto_k, float(np.median(terms.n)), n_required, share_starved, constant=_are_constant(terms)),
     )
 
 

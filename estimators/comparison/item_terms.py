@@ -96,14 +96,7 @@ class ItemTerms(Result):
 
 
 def group_terms(log_term: ArrayLike, item: ArrayLike) -> ItemTerms:
-    """Sort log-terms by item.
-
-    Parameters
-    ----------
-    log_term : array_like of float, shape (response,)
-        ln w, nats.
-    item : array_like, shape (response,)
-        Labels, integers or strings.
+    """Sort log-terms ln w, (response,), nats, by item: labels, integers or strings, (response,).
 
     Examples
     --------

@@ -26,8 +26,6 @@ class RoundingScheme:
 
     Parameters
     ----------
-    name : str
-        How the scheme is called in tables.
     values : tuple of float
         Values that can be reported, increasing, inside (0, 1). Empty: nothing is rounded.
     positions : tuple of float, optional
@@ -79,14 +77,7 @@ class RoundingScheme:
 
 
 def log_odds_scale(name: str, odds: float, *, step_nats: float = 0.1) -> RoundingScheme:
-    """Make a scale of equal steps in log-odds, from 1 : odds to odds : 1, with one half in the middle.
-
-    Parameters
-    ----------
-    odds : float
-        The longest odds that can be reported, above 1 and at most 1e12.
-    step_nats : float
-        The longest step between two values; the steps are made to fit.
+    """Make a scale of equal steps in log-odds, at most `step_nats` long, from 1 : odds to odds : 1, with one half.
 
     Examples
     --------
@@ -154,12 +145,7 @@ def rounding_scheme(scheme: RoundingScheme | str) -> RoundingScheme:
 
 
 def round_reports(report: ArrayLike, scheme: RoundingScheme | str) -> NDArray[np.float64]:
-    """Round reports to the values of a scheme; a scheme without values rounds nothing.
-
-    Parameters
-    ----------
-    report : array_like of float, any shape
-        Probabilities in [0, 1].
+    """Round reports, probabilities in [0, 1], to the values of a scheme; one without values rounds nothing.
 
     Examples
     --------

@@ -118,13 +118,9 @@ class CrossedMean(Result):
 def crossed_mean(
     values: ArrayLike, participant: ArrayLike, item: ArrayLike, *, probability: float = 0.9
 ) -> CrossedMean:
-    """Mean of a value an answer, with a standard error clustered over people and items (:mod:`two ways <.clusters>`).
+    """Mean of finite values, with a standard error clustered over people and items (:mod:`two ways <.clusters>`).
 
-    Parameters
-    ----------
-    values : array_like, shape (response,)
-        Finite.
-    participant, item : array_like, shape (response,)
+    `values`, `participant` and `item` have one value a response.
 
     Examples
     --------

@@ -52,15 +52,9 @@ def practice_curve(
     n_replicates: int = 1000,
     probability: float = 0.95,
 ) -> PracticeCurve:
-    """Accuracy as participants go on, raw and relative to their own.
+    """Accuracy as participants go on, by the guesses that each had given before, raw and relative to their own.
 
-    Parameters
-    ----------
-    correct, participant : array_like, shape (response,)
-    n_before : array_like of int, shape (response,)
-        Guesses that the participant had given before.
-    starts : sequence of int
-        First `n_before` of every bin, rising from 0; the last bin has no end.
+    `starts` are the first numbers of the bins, rising from 0; the last bin has no end.
 
     Examples
     --------
@@ -87,7 +81,7 @@ def practice_curve(
 
     own = np.bincount(code, weights=right) / np.bincount(code)
     count, excess = summed(), summed(right - own[code])
-    weight = times_drawn(shape[0], n_replicates, rng, wanted=True)
+    weight = times_drawn(shape[0], n_replicates, rng)
     with np.errstate(invalid="ignore"):
         replicates = (weight @ excess) / (weight @ count)
     n_participants = (count > 0).sum(axis=0)

@@ -83,12 +83,7 @@ class QuestionState(Result):
 
 
 def question_state(pool: TokenPool) -> QuestionState:
-    """Read from a study so far what choosing the next question needs.
-
-    Parameters
-    ----------
-    pool : TokenPool
-        With some answers and reports.
+    """Read from a study so far, with some answers and reports, what choosing the next question needs.
 
     Examples
     --------
@@ -184,20 +179,15 @@ def next_question(
 ) -> tuple[int, int, float]:
     """Choose the next question at random, the more probable the more it is expected to say in its time.
 
+    It is an item, the row of a token in the state or :data:`FREE_ANSWER`, and the probability with which it was chosen,
+    to be recorded with it.
+
     Parameters
     ----------
     floor : float
         Share of the probability that is the same for every question; above 0 up to 1.
     answer_seconds : float, optional
         Of a free answer and the comparison of its token; by default none is asked for.
-
-    Returns
-    -------
-    item : int
-    candidate : int
-        Row of the token in the state, or :data:`FREE_ANSWER`.
-    probability : float
-        With which this question was chosen, to be recorded with it.
 
     Examples
     --------
