@@ -244,8 +244,8 @@ def estimate_bet_loss(
             raise InputError(f"has shape {values.shape}, `loss_nats` has {losses.shape}; one an answer", field=name)
     is_zero = np.isposinf(losses)
     if is_zero.any() and zero == "refuse":
-        where = f"at answer {int(np.flatnonzero(is_zero)[0])} ({int(is_zero.sum())} such): nothing lay on what came"
-        raise InputError(f"is infinite {where}; zero='count' leaves such answers out", field="loss_nats")
+        place = f"at answer {int(np.flatnonzero(is_zero)[0])} ({int(is_zero.sum())} such): nothing lay on what came"
+        raise InputError(f"is infinite {place}; zero='count' leaves such answers out", field="loss_nats")
     asked = np.isfinite(losses) & np.isfinite(against)
     if not asked.any():
         raise InputError("has no answer with a finite loss", field="loss_nats")

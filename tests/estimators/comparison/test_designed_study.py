@@ -197,6 +197,16 @@ def test_private_beliefs_have_their_spread_and_stay_within_participant_and_item(
     assert -4 * 0.8 / np.sqrt(870) < excess < 0.32 + 4 * 0.8 / np.sqrt(870)
 
 
+def test_a_participant_answers_freely_from_the_belief_that_the_reports_state() -> None:
+    alone = QuestionDesign(n_draws=1, n_answers=1, n_comparisons=1, n_participants=1, scale="none")
+    # to the power of 60 the answer is the participant's own likeliest token, likelier than the target
+    study = simulate(alone, private_sd_nats=3.0, answer_exponent=60.0)
+    at = study["response_item"].values
+    answered = study["answer_candidate"].values[at] == study["response_candidate"].values
+    assert answered.sum() >= 8
+    assert (study["report"].values[answered] < 0.5).all()
+
+
 def test_people_who_mix_beliefs_answer_report_and_lose_by_their_own_mixture() -> None:
     rng = np.random.default_rng(5)
     parts = np.stack([LOG_H, LOG_G, normalised(rng.normal(0, 3, LOG_G.shape))])
