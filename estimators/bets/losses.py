@@ -122,6 +122,7 @@ def model_losses(study: Dataset, model: str = GENERATOR) -> FloatArray:
     >>> bets.model_losses(bets.examples.bet_study()).round(2).tolist()
     [0.69, 1.39, 2.08, 0.69, 1.39, 2.08]
     """
+    BETS.source(study)
     at = back_off_model(study, model)
     found: FloatArray = -study["target_logprob"].values[at][item_positions(study, "response_item")]
     return found
