@@ -1,7 +1,8 @@
 """Numbers from arrays: the estimators of human and model next-word prediction, by kind of study.
 
 NumPy inside, ``xarray.Dataset`` at the door. No files, downloads, plots, samplers or language models; importing it
-imports no other package of this project, and neither xarray nor pandas.
+imports no other package of this project, and neither xarray nor pandas. Examples of docstrings take NumPy, as ``np``,
+and the kinds (``from shannon_game.estimators import bets, cloze, ...``) for imported.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Types that most modules name: arrays, and the xarray.Dataset of a study, which is not imported for its name."""
+"""Types that most modules name: arrays, and xarray's and pandas' own, which are not imported for their names."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
     from xarray import Dataset
 else:
-    Dataset = Any
+    DataFrame = Dataset = Any
 
-__all__ = ["BoolArray", "Dataset", "FloatArray", "IntArray"]
+__all__ = ["BoolArray", "DataFrame", "Dataset", "FloatArray", "IntArray"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]

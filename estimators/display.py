@@ -6,15 +6,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from html import escape
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from shannon_game.estimators.arrays import DataFrame
 from shannon_game.estimators.errors import InputError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # format characters but those that join letters, which are part of the spelling
 INVISIBLE = re.compile("[\u00ad\u034f\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
@@ -49,7 +47,7 @@ class Result:
         width = max(map(len, values))
         return "\n".join(f"{name.ljust(width)}  {_short(value)}" for name, value in values.items())
 
-    def summary(self) -> pd.DataFrame:
+    def summary(self) -> DataFrame:
         """Table of the arrays that are as long as the first, or one row of the numbers where there is no array."""
         import pandas as pd  # noqa: PLC0415 - seconds that importing estimators should not cost
 
@@ -72,7 +70,7 @@ class Result:
         return {name: value for name, value in arrays.items() if len(value) == length}
 
 
-def interval_rows(draws: Mapping[str, ArrayLike], *, probability: float = 0.9) -> pd.DataFrame:
+def interval_rows(draws: Mapping[str, ArrayLike], *, probability: float = 0.9) -> DataFrame:
     """Median and equal-tailed interval of each quantity's draws."""
     import pandas as pd  # noqa: PLC0415 - seconds that importing estimators should not cost
 

@@ -24,9 +24,7 @@ def response_positions(study: Dataset) -> NDArray[np.intp]:
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
-    >>> from shannon_game.estimators.comparison.examples import comparison_study
-    >>> comparison.response_positions(comparison_study())[:3]
+    >>> comparison.response_positions(comparison.examples.comparison_study())[:3]
     array([0, 1, 2])
     """
     return item_positions(study, "response_item")

@@ -9,7 +9,10 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytensor
+
+from shannon_game import estimators, models
 
 
 def public(package: ModuleType) -> dict[str, Any]:
@@ -39,7 +42,9 @@ def run_example(function: Callable[..., Any]) -> None:
     """Run the example of a docstring, without a compiler where nothing is sampled."""
     text = example_of(function)
     mode = "FAST_COMPILE" if "tune=" not in text else pytensor.config.mode
-    test = doctest.DocTestParser().get_doctest(text, {}, function.__qualname__, None, 0)
+    kinds = {name: getattr(estimators, name) for name in estimators.__all__}
+    given = {"np": np, "models": models} | kinds
+    test = doctest.DocTestParser().get_doctest(text, given, function.__qualname__, None, 0)
     said: list[str] = []
     with pytensor.config.change_flags(mode=mode):
         result = doctest.DocTestRunner(verbose=False).run(test, out=said.append)

@@ -72,7 +72,7 @@ def test_every_function_has_an_example(package: ModuleType) -> None:
 
 
 def test_estimators_offer_a_name_once() -> None:
-    names = [name for kind in KINDS for name in kind.__all__]
+    names = [name for kind in KINDS for name in public(kind)]
     assert len(set(names)) == len(names)
 
 

@@ -46,19 +46,11 @@ class StakeCalibration(Result):
 
 
 def stakes_and_outcomes(study: Dataset) -> dict[str, NDArray[np.generic]]:
-    """Stakes of a study, those on anything else among them, and whether what they were on came.
-
-    Returns
-    -------
-    dict of str to ndarray, shape (stake,)
-        ``stake``, ``came``, ``participant`` and ``item``, as :func:`calibrate_stakes` takes them: bets first, then
-        the stakes on anything else, one an answer.
+    """Stakes of a study, bets first and then those on anything else, as :func:`calibrate_stakes` takes them.
 
     Examples
     --------
-    >>> from shannon_game.estimators import bets
-    >>> from shannon_game.estimators.bets.examples import bet_study
-    >>> int(bets.stakes_and_outcomes(bet_study())["came"].sum())
+    >>> int(bets.stakes_and_outcomes(bets.examples.bet_study())["came"].sum())
     6
     """
     BETS.source(study)
@@ -72,27 +64,15 @@ def stakes_and_outcomes(study: Dataset) -> dict[str, NDArray[np.generic]]:
 
 
 def calibrate_stakes(
-    stake: ArrayLike,
-    came: ArrayLike,
-    participant: ArrayLike,
-    item: ArrayLike,
-    *,
-    edges: Sequence[float] = STAKE_EDGES,
+    stake: ArrayLike, came: ArrayLike, participant: ArrayLike, item: ArrayLike, *, edges: Sequence[float] = STAKE_EDGES
 ) -> StakeCalibration:
-    """Compare stakes with how often what they were on came, by bins of stakes.
+    """Compare stakes, shares from 0 to 1, with how often what they were on came, by bins of stakes.
 
-    Parameters
-    ----------
-    stake : array_like, shape (stake,)
-        Shares from 0 to 1.
-    came : array_like of bool, shape (stake,)
-    participant, item : array_like, shape (stake,)
-    edges : sequence of float, optional
-        Rising, from 0 to 1. A bin holds its right end, the first one both.
+    `stake`, `came`, `participant` and `item` have one value a stake; `edges` rise from 0 to 1, and a bin holds its
+    right end, the first one both.
 
     Examples
     --------
-    >>> from shannon_game.estimators import bets
     >>> found = bets.calibrate_stakes([0.5, 0.5, 0.1], [True, False, False], ["a", "b", "a"], [0, 0, 1])
     >>> found.mean_stake.tolist(), found.share_came.tolist()
     ([0.1, 0.5], [0.0, 0.5])

@@ -56,19 +56,11 @@ def gambling_estimate(
     converges to an upper bound of the entropy rate where the bets are made in the order of a stationary ergodic text,
     and to the rate itself for a better who knows the text's distribution (Cover and King 1978). Bets on contexts out of
     order have a mean loss, and no such limit. Committees: :math:`\bar b_i = \frac1{m_i} \sum_u b_{ui}(y_i)` staked each
-    time, and :math:`\bar S_n = \frac1m \sum_u S_{un}`.
-
-    Parameters
-    ----------
-    loss_nats : array_like, shape (response,)
-        Of :func:`bet_losses`; ``inf`` is the ruin of a participant. No NaN.
-    participant, item : array_like, shape (response,)
-    vocab_size : int
-        V, above 1: only ``log_capital`` depends on it.
+    time, and :math:`\bar S_n = \frac1m \sum_u S_{un}`. Losses of answers are those of :func:`bet_losses`, ``inf`` the
+    ruin of a participant; only ``log_capital`` depends on the vocabulary.
 
     Examples
     --------
-    >>> from shannon_game.estimators import bets
     >>> found = bets.gambling_estimate([0.7, 1.4, 0.7, 2.8], ["a", "a", "b", "b"], [0, 1, 0, 1], vocab_size=100)
     >>> found.entropy_nats.round(2).tolist(), round(found.mean_stake_nats, 2)
     ([1.05, 1.75], 1.29)

@@ -12,11 +12,17 @@ word, the loss would be -ln of the stake on the true word y. Where y was not nam
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, get_args
+
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from shannon_game.estimators.arrays import BoolArray, Dataset, FloatArray
 from shannon_game.estimators.bets.study import BETS, GENERATOR, hit_of_answers, named_mass
+from shannon_game.estimators.display import Result
+from shannon_game.estimators.documents import CrossedMean, crossed_mean
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.estimators.layout import item_positions
 
@@ -26,15 +32,16 @@ UNIFORM = "uniform"
 FLOOR = "floor"
 """No distribution: the whole stake on anything else lies on the word that came, so that no back-off costs less."""
 
+Zero = Literal["refuse", "count"]
+ZEROS: tuple[str, ...] = get_args(Zero)
+
 
 def outcome_stakes(study: Dataset) -> tuple[FloatArray, BoolArray]:
     """Stake on what came, (response,), the target or where it was not named anything else; and whether it was named.
 
     Examples
     --------
-    >>> from shannon_game.estimators import bets
-    >>> from shannon_game.estimators.bets.examples import bet_study
-    >>> bets.outcome_stakes(bet_study())[0].tolist()
+    >>> bets.outcome_stakes(bets.examples.bet_study())[0].tolist()
     [0.5, 0.25, 0.125, 0.5, 0.0625, 0.25]
     """
     BETS.source(study)
@@ -48,12 +55,8 @@ def outcome_stakes(study: Dataset) -> tuple[FloatArray, BoolArray]:
 def bet_losses(study: Dataset, back_off: str = GENERATOR, *, vocab_size: int | None = None) -> FloatArray:
     """Realised loss of every answer under one back-off.
 
-    Parameters
-    ----------
-    back_off : str, optional
-        "generator" (the study's), the name of any model of the study, "uniform", or "floor".
-    vocab_size : int, optional
-        Words of the vocabulary, those named among them; for "uniform".
+    A back-off is "generator" (the study's), the name of a model of the study, "uniform" (of `vocab_size` words, those
+    named among them), or "floor".
 
     Returns
     -------
@@ -62,9 +65,7 @@ def bet_losses(study: Dataset, back_off: str = GENERATOR, *, vocab_size: int | N
 
     Examples
     --------
-    >>> from shannon_game.estimators import bets
-    >>> from shannon_game.estimators.bets.examples import bet_study
-    >>> bets.bet_losses(bet_study(), "uniform", vocab_size=1002).round(2).tolist()
+    >>> bets.bet_losses(bets.examples.bet_study(), "uniform", vocab_size=1002).round(2).tolist()
     [0.69, 8.29, 2.08, 7.6, 2.77, 8.29]
     """
     stake = outcome_stakes(study)[0]
@@ -79,9 +80,7 @@ def spread_nats(study: Dataset, back_off: str, *, vocab_size: int | None = None)
 
     Examples
     --------
-    >>> from shannon_game.estimators import bets
-    >>> from shannon_game.estimators.bets.examples import bet_study
-    >>> bets.spread_nats(bet_study(), "generator").round(2).tolist()
+    >>> bets.spread_nats(bets.examples.bet_study(), "generator").round(2).tolist()
     [0.0, 1.1, 0.0, 0.41, 0.0, 1.79]
     """
     BETS.source(study)
@@ -92,10 +91,8 @@ def spread_nats(study: Dataset, back_off: str, *, vocab_size: int | None = None)
     if back_off == UNIFORM:
         n_named = np.bincount(study["bet_response"].values, minlength=n_answers)
         if vocab_size is None or vocab_size <= n_named.max():
-            raise InputError(
-                f"is {vocab_size}, should be a number of words above {n_named.max()}, the most that an answer names",
-                field="vocab_size",
-            )
+            problem = f"is {vocab_size}, should be above {n_named.max()}, the most words that an answer names"
+            raise InputError(problem, field="vocab_size")
         return np.where(named, 0.0, np.log(vocab_size - n_named))
     at = back_off_model(study, back_off)
     target = study["target_logprob"].values[at][item_positions(study, "response_item")]
@@ -122,11 +119,10 @@ def model_losses(study: Dataset, model: str = GENERATOR) -> FloatArray:
 
     Examples
     --------
-    >>> from shannon_game.estimators import bets
-    >>> from shannon_game.estimators.bets.examples import bet_study
-    >>> bets.model_losses(bet_study()).round(2).tolist()
+    >>> bets.model_losses(bets.examples.bet_study()).round(2).tolist()
     [0.69, 1.39, 2.08, 0.69, 1.39, 2.08]
     """
+    BETS.source(study)
     at = back_off_model(study, model)
     found: FloatArray = -study["target_logprob"].values[at][item_positions(study, "response_item")]
     return found
@@ -136,19 +132,11 @@ def stake_ranks(study: Dataset) -> tuple[FloatArray, NDArray[np.int64]]:
     """Rank of the target among the words of every answer, the largest stake first, and how many words were named.
 
     Equal stakes rank in the order in which the words were named. :func:`shannon_game.estimators.rankings.guess_bounds`
-    makes Shannon's bounds of them, for whoever guesses the words in that order.
-
-    Returns
-    -------
-    rank : ndarray of float, shape (response,)
-        From 1; ``inf`` where the target was not named.
-    n_named : ndarray of int, shape (response,)
+    makes Shannon's bounds of them, for whoever guesses the words in that order. One not named has ``inf``.
 
     Examples
     --------
-    >>> from shannon_game.estimators import bets
-    >>> from shannon_game.estimators.bets.examples import bet_study
-    >>> bets.stake_ranks(bet_study())[0].tolist()
+    >>> bets.stake_ranks(bets.examples.bet_study())[0].tolist()
     [1.0, inf, 2.0, inf, 2.0, inf]
     """
     BETS.source(study)
@@ -162,3 +150,146 @@ def stake_ranks(study: Dataset) -> tuple[FloatArray, NDArray[np.int64]]:
     rank = np.full(hit.size, np.inf)
     rank[hit >= 0] = place[hit[hit >= 0]]
     return rank, n_named
+
+
+@dataclass(frozen=True, repr=False)
+class BetLoss(Result):
+    """Mean realised loss over answers; standard errors are clustered over people and items.
+
+    Attributes
+    ----------
+    reference_loss_nats : float
+        Of the reference (a generator) on the same answers; NaN without one.
+    gap_nats, gap_se_nats, gap_lower_nats, gap_upper_nats : float
+        Loss minus the reference's, answer by answer; NaN without one.
+    n_zero : int
+        Answers besides that put nothing on what came: their loss is infinite, and so is the mean with them.
+    n_unasked : int
+        Answers besides without a back-off or a reference.
+    """
+
+    loss_nats: float
+    loss_se_nats: float
+    loss_lower_nats: float
+    loss_upper_nats: float
+    reference_loss_nats: float
+    gap_nats: float
+    gap_se_nats: float
+    gap_lower_nats: float
+    gap_upper_nats: float
+    n_responses: int
+    n_participants: int
+    n_items: int
+    n_zero: int
+    n_unasked: int
+
+    def headline(self) -> str:
+        """Say the loss, its interval, and what is not in it."""
+        more = f"; {self.n_zero} more with nothing on what came" if self.n_zero else ""
+        interval = f"[{self.loss_lower_nats:.3f}, {self.loss_upper_nats:.3f}]"
+        return f"loss {self.loss_nats:.3f} {interval} nats over {self.n_responses} answers{more}"
+
+
+@dataclass(frozen=True, repr=False)
+class LossBracket(Result):
+    """Between which losses the back-offs leave open where people are.
+
+    Attributes
+    ----------
+    lower_nats, upper_nats : float
+        Mean loss with the most and the least favourable of the back-offs, on the same answers.
+    n_responses : int
+        Answers with a finite loss under every back-off.
+    """
+
+    lower_nats: float
+    upper_nats: float
+    lower_back_off: str
+    upper_back_off: str
+    n_responses: int
+
+    def headline(self) -> str:
+        """Say both ends."""
+        ends = f"{self.lower_nats:.3f} ({self.lower_back_off}) to {self.upper_nats:.3f} ({self.upper_back_off}) nats"
+        return f"{ends} over {self.n_responses} answers"
+
+
+def estimate_bet_loss(
+    loss_nats: ArrayLike,
+    participant: ArrayLike,
+    item: ArrayLike,
+    *,
+    reference: ArrayLike | None = None,
+    zero: Zero | str = "refuse",
+    probability: float = 0.9,
+) -> BetLoss:
+    r"""Mean realised loss, :math:`\frac1n \sum_i -\ln b_i(y_i)`, and its gap to a reference on the same answers.
+
+    Losses are those of :func:`bet_losses`, the reference's such as the generator's (:func:`model_losses`). `zero` says
+    what to do with answers that put nothing on what came: "refuse" them, or leave them out and "count" them.
+
+    Examples
+    --------
+    >>> study = bets.examples.bet_study()
+    >>> person, item = study["participant"].values, study["response_item"].values
+    >>> bets.estimate_bet_loss(bets.bet_losses(study), person, item)
+    BetLoss(loss 2.051 [-1.596, 5.698] nats over 6 answers)
+    """
+    if zero not in ZEROS:
+        raise unknown_choice("zero", zero, ZEROS)
+    losses = np.asarray(loss_nats, dtype=float)
+    against = np.zeros(losses.shape) if reference is None else np.asarray(reference, dtype=float)
+    who, where = np.asarray(participant), np.asarray(item)
+    for name, values in (("reference", against), ("participant", who), ("item", where)):
+        if values.shape != losses.shape or losses.ndim != 1:
+            raise InputError(f"has shape {values.shape}, `loss_nats` has {losses.shape}; one an answer", field=name)
+    is_zero = np.isposinf(losses)
+    if is_zero.any() and zero == "refuse":
+        place = f"at answer {int(np.flatnonzero(is_zero)[0])} ({int(is_zero.sum())} such): nothing lay on what came"
+        raise InputError(f"is infinite {place}; zero='count' leaves such answers out", field="loss_nats")
+    asked = np.isfinite(losses) & np.isfinite(against)
+    if not asked.any():
+        raise InputError("has no answer with a finite loss", field="loss_nats")
+    of_loss = crossed_mean(losses[asked], who[asked], where[asked], probability=probability)
+    gap = None
+    if reference is not None:
+        gap = crossed_mean((losses - against)[asked], who[asked], where[asked], probability=probability)
+    return BetLoss(
+        **_named("loss", of_loss),
+        reference_loss_nats=float(against[asked].mean()) if gap is not None else np.nan,
+        **_named("gap", gap),
+        n_responses=of_loss.n_responses,
+        n_participants=of_loss.n_participants,
+        n_items=of_loss.n_items,
+        n_zero=int(is_zero.sum()),
+        n_unasked=int((~asked & ~is_zero).sum()),
+    )
+
+
+def _named(name: str, found: CrossedMean | None) -> dict[str, float]:
+    fields = {"": "mean", "_se": "se", "_lower": "lower", "_upper": "upper"}
+    return {f"{name}{end}_nats": np.nan if found is None else getattr(found, its) for end, its in fields.items()}
+
+
+def bracket_losses(losses: Mapping[str, ArrayLike]) -> LossBracket:
+    """Bracket of the mean loss between back-offs, on the answers that all of them give a finite loss.
+
+    It says how much hangs on the back-off, and no more: a person's own belief about unnamed words may be
+    outside. Only the back-off "floor" is a bound, from below. `losses` has one value a response for each back-off.
+
+    Examples
+    --------
+    >>> bets.bracket_losses({"generator": [1.0, 3.0], "uniform": [1.0, 5.0]})
+    LossBracket(2.000 (generator) to 3.000 (uniform) nats over 2 answers)
+    """
+    if not losses:
+        raise InputError("is empty; one back-off at least is needed", field="losses")
+    arrays = {name: np.asarray(values, dtype=float) for name, values in losses.items()}
+    if len({values.shape for values in arrays.values()}) > 1:
+        raise InputError("have different shapes; one loss an answer under every back-off", field="losses")
+    kept = np.isfinite(np.stack(list(arrays.values()))).all(axis=0)
+    if not kept.any():
+        raise InputError("has no answer with a finite loss under every back-off", field="losses")
+    means = {name: float(values[kept].mean()) for name, values in arrays.items()}
+    low, high = min(means, key=lambda name: means[name]), max(means, key=lambda name: means[name])
+    return LossBracket(means[low], means[high], low, high, int(kept.sum()))

@@ -21,8 +21,6 @@ class BetSimulation:
     ----------
     n_answers : int
         Items that each participant bets on, drawn at random; at most `n_items`.
-    n_named : int
-        Words that a participant names.
     n_chips : int
         Whole chips to spread; one at least lies on every word named and on anything else.
     spread : float
@@ -32,12 +30,6 @@ class BetSimulation:
     sharpness, sharpness_spread : float
         Stakes are beliefs to this power, made a sum of 1: median over participants, standard deviation of its
         logarithm. Above 1 people stake too boldly; their calibration curve is then too flat.
-
-    Examples
-    --------
-    >>> from shannon_game.estimators import bets
-    >>> bets.BetSimulation(n_items=3, n_answers=3).n_named
-    5
     """
 
     n_items: int = 120
@@ -75,18 +67,12 @@ def simulate_bet_study(simulation: BetSimulation, rng: np.random.Generator) -> D
     In every item the text's distribution has log-probabilities that are normal over words; the generator's and each
     participant's are the text's plus normal noise of their own. A participant names the most probable words and stakes
     chips on the cells (words named, anything else) in proportion to the belief in each to the power
-    :math:`s_u`, their sharpness.
-
-    Returns
-    -------
-    xarray.Dataset
-        A bet study with the models ``generator`` and ``text`` and, of what no real study knows, ``true_loss_nats``
-        (response: -ln of the participant's own belief in the target), ``sharpness`` (participant_label) and the
-        attribute ``vocab_size``.
+    :math:`s_u`, their sharpness. The study has the models ``generator`` and ``text`` and, of what no real study knows,
+    ``true_loss_nats`` (response: -ln of the participant's own belief in the target), ``sharpness`` (participant_label)
+    and the attribute ``vocab_size``.
 
     Examples
     --------
-    >>> from shannon_game.estimators import bets
     >>> study = bets.simulate_bet_study(bets.BetSimulation(n_items=8, n_answers=4), np.random.default_rng(0))
     >>> study.sizes["response"], study.sizes["bet"]
     (80, 400)
@@ -162,25 +148,10 @@ def expected_bet_losses(
 
     As in :func:`simulate_bet_study`: stakes on the cells (words named, anything else) are proportional to the belief in
     each to the power s, one chip at least on each; a back-off spreads the stake on anything else over unnamed words.
-
-    Parameters
-    ----------
-    belief_logprob, back_off_logprob : array_like, shape (item, vocab)
-        Nats.
-    target : array_like of int, shape (item,)
-    sharpness : array_like, shape (s,)
-        Above 0; above 1 people stake too boldly.
-
-    Returns
-    -------
-    ndarray, shape (s, item)
-        -ln of the share of the chips that lies on the target, nats.
+    Log-probabilities are (item, vocab), targets (item,), sharpness (s,), and losses, nats, (s, item).
 
     Examples
     --------
-    Fifty chips of a hundred lie on the target:
-
-    >>> from shannon_game.estimators import bets
     >>> belief = np.log([[0.5, 0.3, 0.1, 0.1]])
     >>> bets.expected_bet_losses(belief, belief, [0], [1.0], n_named=2).round(3)
     array([[0.693]])

@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shannon_game.estimators.arrays import Dataset, FloatArray
+from shannon_game.estimators.arrays import DataFrame, Dataset, FloatArray
 from shannon_game.estimators.bets.losses import model_losses, outcome_stakes
 from shannon_game.estimators.bets.study import BETS
 from shannon_game.estimators.layout import item_labels, item_positions
 
-if TYPE_CHECKING:
-    import pandas as pd
 
-
-def bet_items(study: Dataset, losses: Mapping[str, FloatArray]) -> pd.DataFrame:
-    """Describe every item that people bet on.
-
-    Parameters
-    ----------
-    losses : mapping of str to ndarray, shape (response,)
-        Losses by back-off, of :func:`bet_losses`.
+def bet_items(study: Dataset, losses: Mapping[str, FloatArray]) -> DataFrame:
+    """Describe every item that people bet on, with losses by back-off of :func:`bet_losses`.
 
     Returns
     -------
@@ -35,23 +27,21 @@ def bet_items(study: Dataset, losses: Mapping[str, FloatArray]) -> pd.DataFrame:
 
     Examples
     --------
-    >>> from shannon_game.estimators import bets
-    >>> from shannon_game.estimators.bets.examples import bet_study
-    >>> study = bet_study()
+    >>> study = bets.examples.bet_study()
     >>> bets.bet_items(study, {"generator": bets.bet_losses(study)})["share_named"].tolist()
     [0.5, 0.5, 0.5]
     """
+    BETS.source(study)
     position = item_positions(study, "response_item")
     names = study["model"].to_numpy().tolist() if "model" in study.coords else []
     surprisal = {f"surprisal_nats_{name}": model_losses(study, name) for name in names}
     found = _by(study, losses, position, surprisal)
-    answered = found.index.to_numpy()
-    found.insert(0, "target", study["target"].to_numpy()[answered])
-    found.insert(0, "item", item_labels(study)[answered])
+    found.insert(0, "target", study["target"].to_numpy()[found.index])
+    found.insert(0, "item", item_labels(study)[found.index])
     return found.reset_index(drop=True)
 
 
-def bet_participants(study: Dataset, losses: Mapping[str, FloatArray]) -> pd.DataFrame:
+def bet_participants(study: Dataset, losses: Mapping[str, FloatArray]) -> DataFrame:
     """Describe everybody who bet, with losses as in :func:`bet_items`.
 
     Returns
@@ -62,15 +52,14 @@ def bet_participants(study: Dataset, losses: Mapping[str, FloatArray]) -> pd.Dat
 
     Examples
     --------
-    >>> from shannon_game.estimators import bets
-    >>> from shannon_game.estimators.bets.examples import bet_study
-    >>> study = bet_study()
+    >>> study = bets.examples.bet_study()
     >>> found = bets.bet_participants(study, {"floor": bets.bet_losses(study, "floor")})
     >>> found[["participant", "n_named_mean", "loss_nats_floor"]].round(3)
       participant  n_named_mean  loss_nats_floor
     0         Ann           2.0            1.386
     1          Bo           2.0            1.617
     """
+    BETS.source(study)
     name, person = np.unique(study["participant"].to_numpy().astype(str), return_inverse=True)
     n_named = np.bincount(study["bet_response"].to_numpy(), minlength=study.sizes["response"])
     own = {"n_named_mean": n_named, "other_stake_mean": study["other_stake"].to_numpy()}
@@ -83,11 +72,10 @@ def bet_participants(study: Dataset, losses: Mapping[str, FloatArray]) -> pd.Dat
 
 def _by(
     study: Dataset, losses: Mapping[str, FloatArray], group: NDArray[Any], more: Mapping[str, FloatArray]
-) -> pd.DataFrame:
+) -> DataFrame:
     """Means of the answers of every group, with NaN where an answer has no back-off."""
     import pandas as pd  # noqa: PLC0415 - half a second that importing estimators does not need
 
-    BETS.source(study)
     stake, named = outcome_stakes(study)
     columns: dict[str, Any] = {"share_named": named.astype(float), "mean_stake": stake}
     columns |= {f"loss_nats_{name}": values for name, values in losses.items()} | dict(more)

@@ -1,112 +1,60 @@
 """Cloze studies: people's and models' next words."""
 
-from shannon_game.estimators.cloze.answer_statistics import (
-    AnswerStatistics,
-    answer_statistics,
-    entropy_corrected_nats,
-    target_surprisal,
-)
-from shannon_game.estimators.cloze.calibration_error import CalibrationError, expected_calibration_error, share_correct
-from shannon_game.estimators.cloze.classwise_error import ClasswiseError, classwise_calibration_error
-from shannon_game.estimators.cloze.criterion_share import (
-    CRITERIA,
-    CriterionShare,
-    NeededShare,
-    criterion_margin,
-    criterion_share,
-    needed_share,
-)
-from shannon_game.estimators.cloze.distances import jensen_shannon_nats, kl_nats, total_variation, tvd_exact
-from shannon_game.estimators.cloze.distributions import (
-    Distributions,
-    TopWords,
-    WordCounts,
-    count_words,
-    entropy_nats,
-    relative_frequencies,
-    top_words,
-)
-from shannon_game.estimators.cloze.meaning import EnergyDistance, energy_distance
-from shannon_game.estimators.cloze.mixture import HeldOutMixture, held_out_mixture
-from shannon_game.estimators.cloze.paired_difference import PairedDifference, paired_difference
-from shannon_game.estimators.cloze.population import AgreementSpread, GroupDistance, agreement_spread, group_distance
-from shannon_game.estimators.cloze.renormalised import renormalised_distributions
-from shannon_game.estimators.cloze.simulation import ClozeSimulation, simulate_cloze_study
-from shannon_game.estimators.cloze.split_halves import (
-    SplitHalves,
-    random_split_halves,
-    tvd_between_split_halves,
-    tvd_to_split_halves,
-)
-from shannon_game.estimators.cloze.study import validate_cloze_study
-from shannon_game.estimators.cloze.study_words import ModelWords, StudyWords, study_words
-from shannon_game.estimators.cloze.tables import cloze_items, cloze_participants
-from shannon_game.estimators.cloze.tvd_bias import TvdBaseline, tvd_with_baseline
-from shannon_game.estimators.cloze.words import (
-    NON_ANSWERS,
-    WORD_RULES,
-    NormalisedWords,
-    WordRules,
-    normalise_words,
-    word_rules,
-)
-
-__all__ = [
-    "CRITERIA",
-    "NON_ANSWERS",
-    "WORD_RULES",
-    "AgreementSpread",
-    "AnswerStatistics",
-    "CalibrationError",
-    "ClasswiseError",
-    "ClozeSimulation",
-    "CriterionShare",
-    "Distributions",
-    "EnergyDistance",
-    "GroupDistance",
-    "HeldOutMixture",
-    "ModelWords",
-    "NeededShare",
-    "NormalisedWords",
-    "PairedDifference",
-    "SplitHalves",
-    "StudyWords",
-    "TopWords",
-    "TvdBaseline",
-    "WordCounts",
-    "WordRules",
-    "agreement_spread",
-    "answer_statistics",
-    "classwise_calibration_error",
-    "cloze_items",
-    "cloze_participants",
-    "count_words",
-    "criterion_margin",
-    "criterion_share",
-    "energy_distance",
-    "entropy_corrected_nats",
-    "entropy_nats",
-    "expected_calibration_error",
-    "group_distance",
-    "held_out_mixture",
-    "jensen_shannon_nats",
-    "kl_nats",
-    "needed_share",
-    "normalise_words",
-    "paired_difference",
-    "random_split_halves",
-    "relative_frequencies",
-    "renormalised_distributions",
-    "share_correct",
-    "simulate_cloze_study",
-    "study_words",
-    "target_surprisal",
-    "top_words",
-    "total_variation",
-    "tvd_between_split_halves",
-    "tvd_exact",
-    "tvd_to_split_halves",
-    "tvd_with_baseline",
-    "validate_cloze_study",
-    "word_rules",
-]
+from shannon_game.estimators.cloze import examples as examples
+from shannon_game.estimators.cloze.answer_statistics import AnswerStatistics as AnswerStatistics
+from shannon_game.estimators.cloze.answer_statistics import answer_statistics as answer_statistics
+from shannon_game.estimators.cloze.answer_statistics import entropy_corrected_nats as entropy_corrected_nats
+from shannon_game.estimators.cloze.answer_statistics import target_surprisal as target_surprisal
+from shannon_game.estimators.cloze.calibration_error import CalibrationError as CalibrationError
+from shannon_game.estimators.cloze.calibration_error import expected_calibration_error as expected_calibration_error
+from shannon_game.estimators.cloze.calibration_error import share_correct as share_correct
+from shannon_game.estimators.cloze.classwise_error import ClasswiseError as ClasswiseError
+from shannon_game.estimators.cloze.classwise_error import classwise_calibration_error as classwise_calibration_error
+from shannon_game.estimators.cloze.criterion_share import CRITERIA as CRITERIA
+from shannon_game.estimators.cloze.criterion_share import CriterionShare as CriterionShare
+from shannon_game.estimators.cloze.criterion_share import NeededShare as NeededShare
+from shannon_game.estimators.cloze.criterion_share import criterion_margin as criterion_margin
+from shannon_game.estimators.cloze.criterion_share import criterion_share as criterion_share
+from shannon_game.estimators.cloze.criterion_share import needed_share as needed_share
+from shannon_game.estimators.cloze.distances import jensen_shannon_nats as jensen_shannon_nats
+from shannon_game.estimators.cloze.distances import kl_nats as kl_nats
+from shannon_game.estimators.cloze.distances import total_variation as total_variation
+from shannon_game.estimators.cloze.distances import tvd_exact as tvd_exact
+from shannon_game.estimators.cloze.distributions import Distributions as Distributions
+from shannon_game.estimators.cloze.distributions import TopWords as TopWords
+from shannon_game.estimators.cloze.distributions import WordCounts as WordCounts
+from shannon_game.estimators.cloze.distributions import count_words as count_words
+from shannon_game.estimators.cloze.distributions import entropy_nats as entropy_nats
+from shannon_game.estimators.cloze.distributions import relative_frequencies as relative_frequencies
+from shannon_game.estimators.cloze.distributions import top_words as top_words
+from shannon_game.estimators.cloze.meaning import EnergyDistance as EnergyDistance
+from shannon_game.estimators.cloze.meaning import energy_distance as energy_distance
+from shannon_game.estimators.cloze.mixture import HeldOutMixture as HeldOutMixture
+from shannon_game.estimators.cloze.mixture import held_out_mixture as held_out_mixture
+from shannon_game.estimators.cloze.paired_difference import PairedDifference as PairedDifference
+from shannon_game.estimators.cloze.paired_difference import paired_difference as paired_difference
+from shannon_game.estimators.cloze.population import AgreementSpread as AgreementSpread
+from shannon_game.estimators.cloze.population import GroupDistance as GroupDistance
+from shannon_game.estimators.cloze.population import agreement_spread as agreement_spread
+from shannon_game.estimators.cloze.population import group_distance as group_distance
+from shannon_game.estimators.cloze.renormalised import renormalised_distributions as renormalised_distributions
+from shannon_game.estimators.cloze.simulation import ClozeSimulation as ClozeSimulation
+from shannon_game.estimators.cloze.simulation import simulate_cloze_study as simulate_cloze_study
+from shannon_game.estimators.cloze.split_halves import SplitHalves as SplitHalves
+from shannon_game.estimators.cloze.split_halves import random_split_halves as random_split_halves
+from shannon_game.estimators.cloze.split_halves import tvd_between_split_halves as tvd_between_split_halves
+from shannon_game.estimators.cloze.split_halves import tvd_to_split_halves as tvd_to_split_halves
+from shannon_game.estimators.cloze.study import validate_cloze_study as validate_cloze_study
+from shannon_game.estimators.cloze.study_words import ModelWords as ModelWords
+from shannon_game.estimators.cloze.study_words import StudyWords as StudyWords
+from shannon_game.estimators.cloze.study_words import study_words as study_words
+from shannon_game.estimators.cloze.tables import cloze_items as cloze_items
+from shannon_game.estimators.cloze.tables import cloze_participants as cloze_participants
+from shannon_game.estimators.cloze.tvd_bias import TvdBaseline as TvdBaseline
+from shannon_game.estimators.cloze.tvd_bias import tvd_with_baseline as tvd_with_baseline
+from shannon_game.estimators.cloze.words import NON_ANSWERS as NON_ANSWERS
+from shannon_game.estimators.cloze.words import WORD_RULES as WORD_RULES
+from shannon_game.estimators.cloze.words import NormalisedWords as NormalisedWords
+from shannon_game.estimators.cloze.words import WordRules as WordRules
+from shannon_game.estimators.cloze.words import normalise_words as normalise_words
+from shannon_game.estimators.cloze.words import word_rules as word_rules

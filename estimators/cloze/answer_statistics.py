@@ -55,7 +55,6 @@ def answer_statistics(counts: WordCounts, names: tuple[str, ...] = ("entropy", "
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
     >>> counts = cloze.count_words(context=[0, 0, 1, 1], word=[0, 1, 0, 2], count=[3, 1, 2, 2], n_contexts=2)
     >>> cloze.answer_statistics(counts).value.round(3)
     array([[0.562, 0.693],
@@ -103,7 +102,6 @@ def entropy_corrected_nats(counts: WordCounts) -> FloatArray:
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
     >>> counts = cloze.count_words(context=[0, 0, 1, 1], word=[0, 1, 0, 2], count=[3, 1, 2, 2], n_contexts=2)
     >>> cloze.entropy_corrected_nats(counts).round(3)
     array([0.892, 0.739])
@@ -169,9 +167,7 @@ def target_surprisal(counts: WordCounts, target: NDArray[np.int64]) -> FloatArra
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
-    >>> from shannon_game.estimators.cloze.examples import cloze_study
-    >>> words = cloze.study_words(cloze_study(), human="none", model="none", corpus="none", models=[])
+    >>> words = cloze.study_words(cloze.examples.cloze_study(), human="none", model="none", corpus="none", models=[])
     >>> cloze.target_surprisal(words.answers(), words.target).shape
     (12,)
     """

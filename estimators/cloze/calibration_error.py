@@ -62,7 +62,6 @@ def expected_calibration_error(
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
     >>> round(cloze.expected_calibration_error([0.2, 0.3, 0.8, 0.9], [0, 1, 1, 1], n_bins=2).ece, 3)
     0.2
     """
@@ -112,19 +111,13 @@ def expected_calibration_error(
 def share_correct(
     counts: WordCounts, top: TopWords, gold_counts: WordCounts, gold: TopWords, *, ties: Literal["first", "average"]
 ) -> NDArray[np.float64]:
-    """Whether each context's most probable word is the gold label.
+    """Whether each context's most probable word is the gold label, from both sides' counts and :func:`top_words`.
 
-    Parameters
-    ----------
-    counts, top, gold_counts, gold
-        Words of the same contexts on either side, and :func:`top_words` of them.
-    ties : {"first", "average"}
-        Take the first of equally frequent words on either side, as the paper's code does; or the probability that
-        the words agree when both are drawn at random from the tied ones.
+    Of ties, "first" takes the first of equally frequent words on either side, as the paper's code does, "average" the
+    probability that the words agree when both are drawn at random from the tied ones.
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
     >>> counts = cloze.count_words(context=[0, 0, 1, 1], word=[0, 1, 0, 2], count=[3, 1, 2, 2], n_contexts=2)
     >>> top = cloze.top_words(counts)
     >>> cloze.share_correct(counts, top, counts, top, ties="average")

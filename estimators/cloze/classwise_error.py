@@ -41,18 +41,11 @@ def classwise_calibration_error(cpd: Distributions, gold: ArrayLike, *, n_bins: 
 
     For word w and bin b, :math:`|\sum_{i \in b} (p_i(w) - 1[y_i = w])| / N` over the contexts whose p(w) is in the bin;
     summed over bins and words. In most contexts most words have no probability and are not the gold label: they add
-    nothing, so that the mean over words falls as the vocabulary grows, and the sum does not.
-
-    Parameters
-    ----------
-    gold : array_like of int, shape (context,)
-        Code of each context's gold label; negative where there is none.
+    nothing, so that the mean over words falls as the vocabulary grows, and the sum does not. `gold`, (context,), has
+    the code of each context's gold label, negative where there is none.
 
     Examples
     --------
-    A word of probability .8 that comes in one of two contexts, and another that comes in the other:
-
-    >>> from shannon_game.estimators import cloze
     >>> both = cloze.Distributions(np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), np.array([0.8, 0.2] * 2), 2)
     >>> round(cloze.classwise_calibration_error(both, [0, 1]).total, 2)
     0.6

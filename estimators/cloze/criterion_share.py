@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.checks import check_numbers
 from shannon_game.estimators.display import Result
 from shannon_game.estimators.errors import InputError, unknown_choice
@@ -45,16 +46,11 @@ class CriterionShare(Result):
 def criterion_share(model: ArrayLike, halves: ArrayLike, *, criterion: str, margin: float) -> CriterionShare:
     """Share of contexts that a model has to answer as people do, by one criterion of :data:`CRITERIA`.
 
-    Parameters
-    ----------
-    model, halves : array_like of float, shape (context,)
-        Distance to one half of people, of the model and of the other half, in the same contexts.
-    margin : float
-        Distance that counts as none, in the criterion's unit; :func:`criterion_margin` has that of a test.
+    `model` and `halves`, (context,), are distances to one half of people, of the model and of the other half; `margin`
+    is the distance that counts as none, such as that of a test (:func:`criterion_margin`).
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
     >>> cloze.criterion_share([0.7, 0.6, 0.8], [0.4, 0.5, 0.5], criterion="mean", margin=0.1).share.__round__(3)
     0.571
     """
@@ -66,11 +62,7 @@ def criterion_share(model: ArrayLike, halves: ArrayLike, *, criterion: str, marg
 
 def criterion_distance(model: ArrayLike, halves: ArrayLike, criterion: str) -> float:
     """Distance between the distributions of two sets of distances, by one criterion of :data:`CRITERIA`."""
-    one, other = np.asarray(model, dtype=float), np.asarray(halves, dtype=float)
-    if one.shape != other.shape or one.ndim != 1 or not len(one):
-        raise InputError(f"has shape {other.shape}, the model {one.shape}", field="halves")
-    if np.isnan(one).any() or np.isnan(other).any():
-        raise InputError("holds NaN; leave those contexts out", field="model or halves")
+    one, other = _distances(model, halves)
     if criterion not in CRITERIA:
         raise unknown_choice("criterion", criterion, CRITERIA)
     if criterion == "mean":
@@ -93,7 +85,6 @@ def criterion_margin(criterion: str, n: int, *, level: float = 0.05) -> float:
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
     >>> round(cloze.criterion_margin("kolmogorov_smirnov", 2687), 4)
     0.0371
     """
@@ -107,9 +98,16 @@ def criterion_margin(criterion: str, n: int, *, level: float = 0.05) -> float:
     return float(NormalDist().inv_cdf(1 - level / 2) * np.sqrt((2 * n + 1) / (12 * n * n)))
 
 
-def _shares_below(
-    points: NDArray[np.float64], values: NDArray[np.float64], *, including: bool = False
-) -> NDArray[np.float64]:
+def _distances(model: ArrayLike, halves: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    one, other = np.asarray(model, dtype=float), np.asarray(halves, dtype=float)
+    if one.shape != other.shape or one.ndim != 1 or not len(one):
+        raise InputError(f"has shape {other.shape}, the model {one.shape}", field="halves")
+    if np.isnan(one - other).any():
+        raise InputError("holds NaN; leave those contexts out", field="model or halves")
+    return one, other
+
+
+def _shares_below(points: FloatArray, values: FloatArray, *, including: bool = False) -> FloatArray:
     """Share of the values below each point, or not above it."""
     found = np.searchsorted(np.sort(values), points, side="right" if including else "left")
     return np.asarray(found / len(values))
@@ -135,7 +133,7 @@ class NeededShare(Result):
     upper: float
     gap: float
     margin: float
-    draws: NDArray[np.float64]
+    draws: FloatArray
 
 
 def needed_share(
@@ -152,31 +150,19 @@ def needed_share(
 
     Replacing a random share *k* leaves (1 - k) of the gap between the mean TVDs, so that the share needed is
     1 - margin / gap; at no share below one are both equal. The interval resamples groups (passages) of contexts.
-
-    Parameters
-    ----------
-    model, halves : array_like of float, shape (context,)
-        TVD to one half of people, of the model and of the other half, in the same contexts.
-    groups : array_like, shape (context,)
-    margin : float
-        Difference of mean TVDs that counts as none.
+    `model` and `halves`, (context,), are TVDs to one half of people, of the model and of the other half.
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
     >>> found = cloze.needed_share(
     ...     [0.7, 0.6, 0.8], [0.4, 0.4, 0.5], groups=["a", "a", "b"], margin=0.05, rng=np.random.default_rng(0)
     ... )
     >>> round(found.share, 3)
     0.812
     """
-    model, halves = np.asarray(model, dtype=float), np.asarray(halves, dtype=float)
-    if model.shape != halves.shape or model.ndim != 1 or not len(model):
-        raise InputError(f"has shape {halves.shape}, the model {model.shape}", field="halves")
+    model, halves = _distances(model, halves)
     check_numbers({"margin": margin}, above=0)
     gaps = model - halves
-    if np.isnan(gaps).any():
-        raise InputError(f"holds {int(np.isnan(gaps).sum())} NaN; leave those contexts out", field="model or halves")
     _, group = np.unique(np.asarray(groups), return_inverse=True)
     size = np.bincount(group)
     sums = np.bincount(group, weights=gaps)
@@ -189,5 +175,5 @@ def needed_share(
     return NeededShare(float(_share(np.array([gap]), margin)[0]), float(lower), float(upper), gap, margin, draws)
 
 
-def _share(gap: NDArray[np.float64], margin: float) -> NDArray[np.float64]:
+def _share(gap: FloatArray, margin: float) -> FloatArray:
     return np.where(gap > margin, 1 - margin / np.maximum(gap, margin), 0.0)

@@ -47,9 +47,7 @@ def total_variation(p: Distributions, q: Distributions) -> FloatArray:
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
-    >>> from shannon_game.estimators.cloze.examples import two_distributions
-    >>> people, model = two_distributions()
+    >>> people, model = cloze.examples.two_distributions()
     >>> cloze.total_variation(people, model).round(3)
     array([0.5, 1. ])
     """
@@ -61,27 +59,18 @@ def tvd_exact(p: Distributions, q_at_rows: ArrayLike, remaining: ArrayLike | Non
     """Total variation distance to a model whose probabilities are known at the words of `p` only.
 
     Every other word has p = 0 and adds q(w | c) / 2; together they add half of the remaining mass, so that
-    TVD = 1/2 (sum_w abs(p(w | c) - q(w | c)) + 1 - sum_w q(w | c)), sums over the words of `p`.
+    TVD = 1/2 (sum_w abs(p(w | c) - q(w | c)) + 1 - sum_w q(w | c)), sums over the words of `p`, (..., context).
 
     Parameters
     ----------
-    p : Distributions
-        Sums to one in each context, as people's.
     q_at_rows : array_like of float, shape (..., row)
-        q(w | c) for the rows of `p`.
+        q(w | c) for the rows of `p`, which sums to one in each context, as people's.
     remaining : array_like of float, shape (..., context), optional
         Mass of `q` on all other words; what is missing to one by default.
 
-    Returns
-    -------
-    ndarray of float, shape (..., context)
-        NaN where a context has no answer.
-
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
-    >>> from shannon_game.estimators.cloze.examples import two_distributions
-    >>> people, model = two_distributions()
+    >>> people, model = cloze.examples.two_distributions()
     >>> cloze.tvd_exact(people, q_at_rows=[0.2, 0.5, 0.1]).round(3)
     array([0.55, 0.9 ])
     """
@@ -94,34 +83,23 @@ def tvd_exact(p: Distributions, q_at_rows: ArrayLike, remaining: ArrayLike | Non
     off = np.abs(listed + rest - 1)
     if (rest < -1e-6).any() or (off > 1e-6).any():
         worst = np.unravel_index(int(np.argmax(np.maximum(off, -rest))), rest.shape)
-        raise InputError(
-            f"words of context {worst[-1]} have {listed[worst]:.6f} and all others {rest[worst]:.6f}; "
-            "together they should be 1",
-            field="remaining",
+        problem = (
+            f"words of context {worst[-1]} have {listed[worst]:.6f} and all others {rest[worst]:.6f}, not 1 in all"
         )
+        raise InputError(problem, field="remaining")
     distance = (sums_by_context(p.context, np.abs(p.probability - q), p.n_contexts) + np.maximum(rest, 0)) / 2
     return np.where(p.mass > 0, distance, np.nan)
 
 
 def kl_nats(p: Distributions, q: Distributions, *, mixed_in: float = 0.0) -> FloatArray:
-    """Kullback-Leibler divergence of each context in nats, KL(p || q) = sum_w p ln(p / q).
+    """Kullback-Leibler divergence of each context in nats, KL(p || q) = sum_w p ln(p / q); NaN without an answer.
 
-    Parameters
-    ----------
-    mixed_in : float, optional
-        Share of the uniform distribution over the union of both supports that is mixed into `q`, for a finite
-        number: between samples KL is infinite as soon as a word is missing in `q`.
-
-    Returns
-    -------
-    ndarray of float, shape (context,)
-        inf where `q` lacks a word of `p`; NaN where there is no answer.
+    It is infinite where `q` lacks a word of `p`, as most samples do; `mixed_in` is the share of the uniform
+    distribution over the union of both supports that is mixed into `q` for a finite number.
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
-    >>> from shannon_game.estimators.cloze.examples import two_distributions
-    >>> people, model = two_distributions()
+    >>> people, model = cloze.examples.two_distributions()
     >>> cloze.kl_nats(people, model, mixed_in=0.1).round(3)
     array([0.486, 2.996])
     """
@@ -142,9 +120,7 @@ def jensen_shannon_nats(p: Distributions, q: Distributions) -> FloatArray:
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
-    >>> from shannon_game.estimators.cloze.examples import two_distributions
-    >>> people, model = two_distributions()
+    >>> people, model = cloze.examples.two_distributions()
     >>> cloze.jensen_shannon_nats(people, model).round(3)
     array([0.131, 0.693])
     """

@@ -105,16 +105,12 @@ class TopWords(Result):
 
 
 def count_words(context: ArrayLike, word: ArrayLike, count: ArrayLike, *, n_contexts: int) -> WordCounts:
-    """Collect rows into counts: rows of the same word are summed, missing words and counts of zero left out.
+    """Collect rows, in the order of the data, into counts; negative words are missing.
 
-    Parameters
-    ----------
-    context, word, count : array_like of int, shape (row,)
-        In the order of the data; a negative word is missing.
+    Rows of the same word are summed, missing words and counts of zero left out.
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
     >>> counts = cloze.count_words(context=[0, 0, 1], word=[5, 5, -1], count=[2, 1, 4], n_contexts=2)
     >>> counts.summary()
        context  word  count
@@ -144,7 +140,6 @@ def relative_frequencies(counts: WordCounts) -> Distributions:
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
     >>> counts = cloze.count_words(context=[0, 0, 1, 1], word=[0, 1, 0, 2], count=[3, 1, 2, 2], n_contexts=2)
     >>> cloze.relative_frequencies(counts).probability
     array([0.75, 0.25, 0.5 , 0.5 ])
@@ -188,9 +183,7 @@ def entropy_nats(p: Distributions) -> FloatArray:
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
-    >>> from shannon_game.estimators.cloze.examples import two_distributions
-    >>> cloze.entropy_nats(two_distributions()[0]).round(3)
+    >>> cloze.entropy_nats(cloze.examples.two_distributions()[0]).round(3)
     array([0.562, 0.   ])
     """
     Distributions.require(p=p)
@@ -203,22 +196,29 @@ def top_words(counts: WordCounts) -> TopWords:
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
     >>> counts = cloze.count_words(context=[0, 0, 1, 1], word=[0, 1, 0, 2], count=[3, 1, 2, 2], n_contexts=2)
     >>> cloze.top_words(counts).word, cloze.top_words(counts).n_tied
     (array([0, 0]), array([1, 2]))
     """
     WordCounts.require(counts=counts)
-    highest = np.zeros(counts.n_contexts, dtype=np.int64)
-    np.maximum.at(highest, counts.context, counts.count)
-    is_top = counts.count == highest[counts.context]
-    word = np.full(counts.n_contexts, -1, dtype=np.int64)
-    rows = np.flatnonzero(is_top)[::-1]
-    # the last assignment wins, which is the first row of the context
-    word[counts.context[rows]] = counts.word[rows]
+    highest, word, n_tied, is_top = highest_rows(counts, counts.count)
     totals = counts.totals
     confidence = np.divide(highest, totals, out=np.full(counts.n_contexts, np.nan), where=totals > 0)
-    return TopWords(word, confidence, np.bincount(counts.context[is_top], minlength=counts.n_contexts), is_top)
+    return TopWords(word, confidence, n_tied, is_top)
+
+
+def highest_rows(
+    rows: WordCounts | Distributions, values: FloatArray | Ints
+) -> tuple[NDArray[Any], Ints, Ints, BoolArray]:
+    """Highest value of each context, the first word that has it (-1 for none), how many have it, and their rows."""
+    highest = np.zeros(rows.n_contexts, dtype=values.dtype)
+    np.maximum.at(highest, rows.context, values)
+    is_top = values == highest[rows.context]
+    word = np.full(rows.n_contexts, -1, dtype=np.int64)
+    at = np.flatnonzero(is_top)[::-1]
+    # the last assignment wins, which is the first row of the context
+    word[rows.context[at]] = rows.word[at]
+    return highest, word, np.bincount(rows.context[is_top], minlength=rows.n_contexts), is_top
 
 
 def _rows_of(context: Ints, n_contexts: int, wanted: Ints) -> tuple[Ints, Ints]:

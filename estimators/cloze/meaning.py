@@ -48,14 +48,10 @@ class EnergyDistance(Result):
 def energy_distance(first: WordCounts, second: WordCounts, vectors: ArrayLike) -> EnergyDistance:
     """Energy distance of two samples of words in every context.
 
-    Parameters
-    ----------
-    vectors : array_like, shape (code, dimension)
-        Of every word; a row of zeros or NaN where a word has none. Lengths do not matter.
+    `vectors`, (code, dimension), are those of all words: a row of zeros or NaN for none, of any length.
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
     >>> cats = cloze.count_words([0, 0], [0, 1], [1, 1], n_contexts=1)
     >>> dogs = cloze.count_words([0], [2], [2], n_contexts=1)
     >>> cloze.energy_distance(cats, dogs, [[1, 0], [1, 0], [-1, 0]]).distance

@@ -60,18 +60,12 @@ def mixture_weights(probability: ArrayLike, *, tolerance: float = 1e-7) -> Float
 
 
 def held_out_mixture(probability: ArrayLike, group: ArrayLike) -> HeldOutMixture:
-    """Loss of every word under a mixture whose weights are fitted to the other groups.
+    """Loss of every word under a mixture whose weights are fitted to the other groups, such as texts.
 
-    Parameters
-    ----------
-    probability : array_like, shape (word, source)
-        Of the word that came, under every source; in [0, 1], above 0 under one of them.
-    group : array_like, shape (word,)
-        Text of every word; at least two.
+    `probability`, (word, source), is that of the word that came under every source, above 0 under one of them.
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
     >>> found = cloze.held_out_mixture([[0.9, 0.1], [0.2, 0.2], [0.8, 0.1], [0.1, 0.3]], ["a", "a", "b", "b"])
     >>> found.loss_nats.round(2)
     array([0.44, 1.61, 0.22, 2.3 ])

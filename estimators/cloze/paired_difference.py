@@ -48,7 +48,6 @@ def paired_difference(
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
     >>> found = cloze.paired_difference([0.6, 0.7, 0.8], [0.5, 0.7, 0.6], group=[1, 1, 2], seed=1)
     >>> round(found.lower, 3), round(found.upper, 3)
     (-0.2, -0.05)
@@ -56,10 +55,8 @@ def paired_difference(
     first, second = (np.asarray(values, dtype=np.float64) for values in (before, after))
     labels = np.asarray(group)
     if not (first.ndim == 1 and first.shape == second.shape == labels.shape and first.size):
-        raise InputError(
-            f"have shapes {first.shape}, {second.shape}, {labels.shape}, should be the same, with a context or more",
-            field="before, after, group",
-        )
+        problem = f"have shapes {first.shape}, {second.shape}, {labels.shape}; one value a context each, at least one"
+        raise InputError(problem, field="before, after, group")
     if not np.isfinite(first - second).all():
         raise InputError("hold a value that is not finite", field="before, after")
     check_numbers({"level": level}, above=0, below=1)

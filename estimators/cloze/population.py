@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from shannon_game.estimators.arrays import BoolArray, FloatArray
 from shannon_game.estimators.checks import check_numbers
 from shannon_game.estimators.display import Result
+from shannon_game.estimators.documents.clusters import codes
 from shannon_game.estimators.errors import InputError
 
 Ints = NDArray[np.int64]
@@ -76,28 +77,20 @@ def group_distance(
 ) -> GroupDistance:
     """Compare two groups of people by the words with which they continue the same contexts.
 
-    Parameters
-    ----------
-    item, word : array_like of int, shape (response,)
-        Context, and code of the answer.
-    participant : array_like, shape (response,)
-        Who answered; the answer itself where nobody is named.
-    second : array_like of bool, shape (response,)
-        Whether the answer is of the second group; the same for all answers of a person.
+    Every answer has its context, its word, who gave it (itself where nobody is named), and whether this is somebody of
+    the second group.
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
     >>> rng, person = np.random.default_rng(0), np.repeat(np.arange(8), 5)
     >>> same = cloze.group_distance(np.tile(np.arange(5), 8), rng.integers(0, 3, 40), person, person % 2, rng)
     >>> same.n_first, same.n_second
     (4, 4)
     """
-    place, code, who = _codes(item, "item"), _codes(word, "word"), _codes(participant, "participant")
+    place, code, who = _responses(item, word, participant)
     of_second = np.asarray(second).astype(bool)
-    for name, values in (("word", code), ("participant", who), ("second", of_second)):
-        if values.shape != place.shape:
-            raise InputError(f"has shape {values.shape}, `item` has {place.shape}", field=name)
+    if of_second.shape != place.shape:
+        raise InputError(f"has shape {of_second.shape}, `item` has {place.shape}", field="second")
     check_numbers({"n_permutations": n_permutations}, at_least=1)
     n_people = int(who.max()) + 1
     share = np.bincount(who, weights=of_second, minlength=n_people) / np.bincount(who, minlength=n_people)
@@ -126,30 +119,21 @@ def agreement_spread(
 ) -> AgreementSpread:
     """Say whether single people differ: some give the common answers, some answers of their own.
 
-    Parameters
-    ----------
-    item, word, participant : array_like, shape (response,)
-        See :func:`group_distance`.
-
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
     >>> rng = np.random.default_rng(1)
     >>> item, person = np.tile(np.arange(6), 9), np.repeat(np.arange(9), 6)
     >>> cloze.agreement_spread(item, rng.integers(0, 4, 54), person, rng).n_participants
     9
     """
-    place, code, who = _codes(item, "item"), _codes(word, "word"), _codes(participant, "participant")
-    for name, values in (("word", code), ("participant", who)):
-        if values.shape != place.shape:
-            raise InputError(f"has shape {values.shape}, `item` has {place.shape}", field=name)
+    place, code, who = _responses(item, word, participant)
     check_numbers({"n_permutations": n_permutations}, at_least=1)
     answers = np.bincount(place)[place]
     key = np.unique(place * (int(code.max()) + 1) + code, return_inverse=True)[1]
     agreement = (np.bincount(key)[key] - 1) / np.maximum(answers - 1, 1)
     # an answer that nobody else could have given says nothing
     keep = answers > 1
-    place, who, agreement = place[keep], _codes(who[keep], "participant"), agreement[keep]
+    place, who, agreement = place[keep], np.unique(who[keep], return_inverse=True)[1], agreement[keep]
     if who.size == 0 or int(who.max()) < 1:
         raise InputError("has fewer than two people who answered what others answered, too", field="participant")
     observed = _spread(agreement, who)
@@ -168,11 +152,10 @@ def agreement_spread(
     )
 
 
-def _codes(values: ArrayLike, name: str) -> Ints:
-    given = np.asarray(values)
-    if given.ndim != 1:
-        raise InputError(f"has shape {given.shape}, should be (response,)", field=name)
-    return np.unique(given.astype(str) if given.dtype == object else given, return_inverse=True)[1]
+def _responses(item: ArrayLike, word: ArrayLike, participant: ArrayLike) -> tuple[Ints, ...]:
+    """Codes of the item, word and participant of every response."""
+    given = {"item": item, "word": word, "participant": participant}
+    return tuple(codes(values, name, np.size(item), "item") for name, values in given.items())
 
 
 def _spread(agreement: FloatArray, who: Ints) -> float:

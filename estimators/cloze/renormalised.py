@@ -25,27 +25,19 @@ def renormalised_distributions(
 
     Parameters
     ----------
-    study : xarray.Dataset
-        A cloze study with ``sample_logprob``.
     strings : list of str
         Normalised words by code, as in ``StudyWords.strings``; extended in place by words that are new.
-    rules : WordRules
-        For the strings of all sources alike.
     same : {"sum", "last"}, optional
         What to do with different strings that are one word by the rules ("The", "the"): add their probabilities, or
         take the last one's as the paper's code does with equal strings.
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
-    >>> from shannon_game.estimators.cloze.examples import cloze_study
-    >>> study = cloze_study()
+    >>> study = cloze.examples.cloze_study()
     >>> words = cloze.study_words(study, human="none", model="none", corpus="none")
     >>> scored = study.assign(sample_logprob=("sample", np.full(study.sizes["sample"], -2.0)))
-    >>> shares = cloze.renormalised_distributions(
-    ...     scored, "mixture", words.strings.tolist(), cloze.word_rules("none")
-    ... )
-    >>> shares.mass[:3]
+    >>> rules = cloze.word_rules("none")
+    >>> cloze.renormalised_distributions(scored, "mixture", words.strings.tolist(), rules).mass[:3]
     array([1., 1., 1.])
     """
     if same not in ("sum", "last"):
@@ -71,12 +63,7 @@ def renormalised_distributions(
     used, row = np.unique(raw, return_inverse=True)
     done = normalise_words(study["word_text"].values[used], rules)
     codes = {text: code for code, text in enumerate(strings)}
-    word_of = np.array(
-        [
-            -1 if missing else codes.setdefault(word, len(codes))
-            for word, missing in zip(done.words.tolist(), done.missing.tolist(), strict=True)
-        ]
-    )
+    word_of = done.codes(codes, grow=True)
     strings.extend(list(codes)[len(strings) :])
     word = word_of[row]
     context, word, probability = context[word >= 0], word[word >= 0], probability[word >= 0]

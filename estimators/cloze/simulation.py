@@ -34,12 +34,6 @@ class ClozeSimulation:
     group_difference : float
         Share of the answers of every group but the first that are of another distribution, with the same probabilities
         of other words.
-
-    Examples
-    --------
-    >>> from shannon_game.estimators import cloze
-    >>> cloze.ClozeSimulation(n_items=3).families
-    ('mixture', 'factors')
     """
 
     n_items: int = 40
@@ -102,15 +96,11 @@ def word_pair(
 def simulate_cloze_study(settings: ClozeSimulation, rng: np.random.Generator) -> Dataset:
     """Draw a cloze study whose true distances are in ``true_tvd`` (dims model, item).
 
-    Returns
-    -------
-    xarray.Dataset
-        Passes :func:`validate_cloze_study`. The word of the text is drawn from people's distribution. Where there are
-        groups, ``true_tvd`` is the distance to the first, and ``true_group_tvd`` (item) that between it and the second.
+    The word of the text is drawn from people's distribution. Where there are groups, ``true_tvd`` is the distance to
+    the first, and ``true_group_tvd`` (item) that between it and the second.
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
     >>> settings = cloze.ClozeSimulation(n_items=3, vocab_size=20)
     >>> cloze.simulate_cloze_study(settings, np.random.default_rng(0))["true_tvd"].values.round(2)
     array([[0.23, 0.3 , 0.38],

@@ -57,17 +57,12 @@ def random_split_halves(
 ) -> SplitHalves:
     """Split each context's answers at random, every context and split for itself.
 
-    Parameters
-    ----------
-    size : int, optional
-        Answers in each part; half of the context's by default (of an odd number one answer is left out, another
-        one in each split). A context with fewer than twice as many answers gets none.
+    A part has `size` answers, and none of a context with fewer than twice as many; by default half of the context's (of
+    an odd number one answer is left out, another one in each split).
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
-    >>> from shannon_game.estimators.cloze.examples import word_counts
-    >>> halves = cloze.random_split_halves(word_counts(), n_splits=2, rng=np.random.default_rng(0))
+    >>> halves = cloze.random_split_halves(cloze.examples.word_counts(), n_splits=2, rng=np.random.default_rng(0))
     >>> halves.first
     array([[1, 1, 0, 2],
            [1, 1, 1, 1]])
@@ -96,9 +91,7 @@ def tvd_between_split_halves(halves: SplitHalves) -> FloatArray:
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
-    >>> from shannon_game.estimators.cloze.examples import word_counts
-    >>> halves = cloze.random_split_halves(word_counts(), n_splits=2, rng=np.random.default_rng(0))
+    >>> halves = cloze.random_split_halves(cloze.examples.word_counts(), n_splits=2, rng=np.random.default_rng(0))
     >>> cloze.tvd_between_split_halves(halves)
     array([[0.5, 1. ],
            [0.5, 0. ]])
@@ -117,17 +110,12 @@ def tvd_to_split_halves(
 ) -> FloatArray:
     """TVD of distributions over the same contexts and one half of people, (split, context); NaN without an answer.
 
-    Parameters
-    ----------
-    remaining : ndarray of float, shape (context,), optional
-        Mass of `q` on words that no one answered; what is missing to one by default.
+    `remaining`, (context,), is the mass of `q` on words that no one answered; what is missing to one by default.
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
-    >>> from shannon_game.estimators.cloze.examples import word_counts
-    >>> halves = cloze.random_split_halves(word_counts(), n_splits=2, rng=np.random.default_rng(0))
-    >>> cloze.tvd_to_split_halves(cloze.relative_frequencies(word_counts()), halves)
+    >>> halves = cloze.random_split_halves(cloze.examples.word_counts(), n_splits=2, rng=np.random.default_rng(0))
+    >>> cloze.tvd_to_split_halves(cloze.relative_frequencies(cloze.examples.word_counts()), halves)
     array([[0.25, 0.5 ],
            [0.25, 0.  ]])
     """

@@ -17,9 +17,7 @@ SAMPLES = "samples"
 
 _COUNT = Range("0 or more", lowest=0)
 _SHARE = Range("a share between 0 and 1", 0, 1)
-_LOGPROB = Range(
-    "a log-probability, at most 0, or NaN where it is not known", highest=1e-5, nan=True, infinite=True, unit="nats"
-)
+_LOGPROB = Range("a log-probability, at most 0, or NaN if unknown", highest=1e-5, nan=True, infinite=True, unit="nats")
 
 CLOZE = Schema(
     kind="cloze",
@@ -37,21 +35,11 @@ CLOZE = Schema(
         Variable("response_word", "response", "int", "the answer", position_along="word"),
         optional("response_count", "response", "int", "participants who gave this answer", range=_COUNT),
         optional(
-            "response_proportion",
-            "response",
-            "float",
-            "participants who gave it, in studies without counts; the shares of an item need not sum to one",
-            range=_SHARE,
+            "response_proportion", "response", "float", "share who gave it, where no count is known", range=_SHARE
         ),
         optional("participant", "response", "str", "who answered; ``response_count`` is 1 then"),
         optional("participant_group", "response", "str", "group of people that the answer is of"),
-        optional(
-            "oracle_count",
-            "oracle, response",
-            "int",
-            "of the count, those in a sub-sample published with the study, such as one of two halves",
-            range=_COUNT,
-        ),
+        optional("oracle_count", "oracle, response", "int", "of the count, those in a published half", range=_COUNT),
         Variable("model", "model", "str", "name of the model", needed="model"),
         Variable("entry_item", "entry", "int", "the item", needed="model", label_of="item"),
         Variable("entry_model", "entry", "int", "the model", needed="model", position_along="model"),
@@ -59,9 +47,7 @@ CLOZE = Schema(
         Variable("sample_entry", "sample", "int", "the query", needed="model", position_along="entry"),
         Variable("sample_word", "sample", "int", "the word", needed="model", position_along="word"),
         Variable("sample_source", "sample", "int", "where it is from", needed="model", position_along="source"),
-        Variable(
-            "sample_count", "sample", "int", "times drawn; 0 for a word only scored", needed="model", range=_COUNT
-        ),
+        Variable("sample_count", "sample", "int", "times drawn; 0: only scored", needed="model", range=_COUNT),
         optional("sample_logprob", "sample", "float", "ln q(word | context)", range=_LOGPROB),
         Variable("result_name", "result_name", "str", "published list of results", needed="result_name"),
         Variable("result_item", "result", "int", "the item", needed="result_name", label_of="item"),
@@ -90,14 +76,9 @@ def validate_cloze_study(study: Dataset) -> Dataset:
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
-    >>> from shannon_game.estimators.cloze.examples import cloze_study
-    >>> study = cloze.validate_cloze_study(cloze_study())
-    >>> cloze.validate_cloze_study(study.assign(word_num=study["word_num"] * 0))
-    Traceback (most recent call last):
-        ...
-    shannon_game.estimators.errors.InputError: cloze study 'cloze_simulated', (text_id, word_num): ('1', 0) is there twice
-    """  # noqa: E501 - the whole message
+    >>> cloze.validate_cloze_study(cloze.examples.cloze_study()).sizes["item"]
+    12
+    """
     source = CLOZE.check(study)
     keys = Counter(zip(study["text_id"].values.tolist(), study["word_num"].values.tolist(), strict=True))
     twice = next((key for key, number in keys.items() if number > 1), None)
@@ -148,9 +129,6 @@ def _check_responses(study: Dataset, source: str) -> None:
     answered = np.bincount(item_positions(study, "response_item"), weights=weight, minlength=study.sizes["item"]) > 0
     if not answered.all():
         first = int(np.flatnonzero(~answered)[0])
-        raise InputError(
-            f"{study['item'].values[first]} (text {study['text_id'].values[first]}, word "
-            f"{study['word_num'].values[first]}) has no answer ({int((~answered).sum())} such); leave the item out",
-            source=source,
-            field="item",
-        )
+        item, text, number = (study[name].values[first] for name in ("item", "text_id", "word_num"))
+        problem = f"{item} (text {text}, word {number}) has no answer ({int((~answered).sum())} such); leave it out"
+        raise InputError(problem, source=source, field="item")

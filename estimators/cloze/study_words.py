@@ -87,11 +87,8 @@ class StudyWords(Result):
     def answers(self) -> WordCounts:
         """People's counts; for what needs the number of answers."""
         if self.human is None:
-            raise InputError(
-                "has proportions and no counts, and this needs the number of answers behind them; give "
-                "study.n_answers=N if every context had N",
-                source="study",
-            )
+            problem = "has proportions and no counts, which this needs; give study.n_answers=N if every context had N"
+            raise InputError(problem, source="study")
         return self.human
 
 
@@ -117,9 +114,7 @@ def study_words(
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
-    >>> from shannon_game.estimators.cloze.examples import cloze_study
-    >>> words = cloze.study_words(cloze_study(), human="clean", model="clean", corpus="clean")
+    >>> words = cloze.study_words(cloze.examples.cloze_study(), human="clean", model="clean", corpus="clean")
     >>> words.human.totals[:3]
     array([20, 20, 20])
     >>> list(words.models)
@@ -182,15 +177,7 @@ class _Coding:
 
     def of(self, done: NormalisedWords) -> NDArray[np.int64]:
         """Codes of words; -1: missing."""
-        code = self._codes
-        return np.fromiter(
-            (
-                -1 if missing else code.setdefault(word, len(code))
-                for word, missing in zip(done.words.tolist(), done.missing.tolist(), strict=True)
-            ),
-            dtype=np.int64,
-            count=len(done.words),
-        )
+        return done.codes(self._codes, grow=True)
 
     def strings(self) -> NDArray[np.object_]:
         strings = np.empty(len(self._codes), dtype=object)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shannon_game.estimators.arrays import Dataset, FloatArray
+from shannon_game.estimators.arrays import DataFrame, Dataset, FloatArray
 from shannon_game.estimators.cloze.answer_statistics import entropy_corrected_nats
 from shannon_game.estimators.cloze.distances import total_variation
 from shannon_game.estimators.cloze.distributions import (
     Distributions,
     WordCounts,
     entropy_nats,
+    highest_rows,
     probability_at,
     relative_frequencies,
 )
@@ -25,9 +25,6 @@ from shannon_game.estimators.cloze.words import WordRules, normalise_words, word
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import item_positions
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 def cloze_items(
     study: Dataset,
@@ -36,7 +33,7 @@ def cloze_items(
     models: Sequence[str] | None = None,
     distances: bool = True,
     words: StudyWords | None = None,
-) -> pd.DataFrame:
+) -> DataFrame:
     """Describe every context: what people said, and how likely each model finds the word of the text.
 
     Parameters
@@ -68,9 +65,7 @@ def cloze_items(
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
-    >>> from shannon_game.estimators.cloze.examples import cloze_study
-    >>> table = cloze.cloze_items(cloze_study(), models=["mixture"])
+    >>> table = cloze.cloze_items(cloze.examples.cloze_study(), models=["mixture"])
     >>> table.loc[:1, ["item", "n_answers", "modal_answer", "entropy_nats", "tvd_mixture"]].round(2)
       item  n_answers modal_answer  entropy_nats  tvd_mixture
     0  1:2         20        word0          1.61         0.65
@@ -85,7 +80,7 @@ def cloze_items(
     people = words.human_distributions
     target = words.target
     n_items = study.sizes["item"]
-    highest, top, tied = _most_frequent(people)
+    highest, top, tied, _ = highest_rows(people, people.probability)
     counts = words.human
     columns: dict[str, object] = {
         "item": context_labels(study),
@@ -97,7 +92,7 @@ def cloze_items(
         "n_different": np.bincount(people.context, minlength=n_items),
         "cloze_probability": _probability_of(target, people),
         "modal_answer": [str(words.strings[code]) if code >= 0 else "" for code in top.tolist()],
-        "modal_probability": highest,
+        "modal_probability": np.where(tied > 0, highest, np.nan),
         "n_modal": tied,
         "entropy_nats": entropy_nats(people),
         "entropy_corrected_nats": np.nan if counts is None else entropy_corrected_nats(counts),
@@ -121,13 +116,8 @@ def cloze_items(
     return pd.DataFrame(columns)
 
 
-def cloze_participants(study: Dataset, *, rules: WordRules | str | None = None) -> pd.DataFrame:
+def cloze_participants(study: Dataset, *, rules: WordRules | str | None = None) -> DataFrame:
     """Describe every participant: how much they answered, how often they hit the target, and agree with the others.
-
-    Parameters
-    ----------
-    rules : WordRules or str, optional
-        What makes words comparable; the study's own by default.
 
     Returns
     -------
@@ -138,7 +128,6 @@ def cloze_participants(study: Dataset, *, rules: WordRules | str | None = None) 
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
     >>> settings = cloze.ClozeSimulation(n_items=5, n_answers=8, vocab_size=30, n_groups=1)
     >>> study = cloze.simulate_cloze_study(settings, np.random.default_rng(0))
     >>> cloze.cloze_participants(study).columns.tolist()
@@ -193,17 +182,6 @@ def _over_items(model: ModelWords, n_items: int) -> WordCounts:
     return WordCounts(model.item[counts.context], counts.word, counts.count, n_items)
 
 
-def _most_frequent(p: Distributions) -> tuple[FloatArray, NDArray[np.int64], NDArray[np.int64]]:
-    """Highest probability of each context, the first word that has it, and how many have it."""
-    highest = np.zeros(p.n_contexts)
-    np.maximum.at(highest, p.context, p.probability)
-    rows = np.flatnonzero(p.probability == highest[p.context])
-    word = np.full(p.n_contexts, -1, dtype=np.int64)
-    word[p.context[rows][::-1]] = p.word[rows][::-1]
-    tied = np.bincount(p.context[rows], minlength=p.n_contexts)
-    return np.where(tied > 0, highest, np.nan), word, tied
-
-
 def _probability_of(target: NDArray[np.int64], p: Distributions) -> FloatArray:
     """Probability of each context's target; NaN where there is no target or no distribution."""
     known = np.flatnonzero((target >= 0) & (p.mass > 0))
@@ -214,10 +192,8 @@ def _probability_of(target: NDArray[np.int64], p: Distributions) -> FloatArray:
 
 def _codes_of_strings(study: Dataset, words: StudyWords, rules: WordRules) -> NDArray[np.int64]:
     """Code of the word that each string of the study is; -1 where it is none, or none of the words."""
-    code = {word: position for position, word in enumerate(words.strings.tolist())}
-    done = normalise_words(study["word_text"].to_numpy(), rules)
-    pairs = zip(done.words.tolist(), done.missing.tolist(), strict=True)
-    return np.array([-1 if missing else code.get(word, -1) for word, missing in pairs], dtype=np.int64)
+    known = {word: code for code, word in enumerate(words.strings.tolist())}
+    return normalise_words(study["word_text"].to_numpy(), rules).codes(known)
 
 
 def _scored_target(study: Dataset, name: str, target: NDArray[np.int64], code: NDArray[np.int64]) -> FloatArray | None:

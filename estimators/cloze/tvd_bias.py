@@ -35,7 +35,6 @@ def tvd_with_baseline(first: WordCounts, second: WordCounts) -> TvdBaseline:
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
     >>> first = cloze.count_words([0, 0], [0, 1], [3, 1], n_contexts=1)
     >>> second = cloze.count_words([0, 0], [0, 1], [1, 3], n_contexts=1)
     >>> cloze.tvd_with_baseline(first, second).summary().round(3)

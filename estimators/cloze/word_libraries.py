@@ -32,11 +32,8 @@ def lemmatizer(languages: tuple[str, ...]) -> Callable[[str], str]:
     try:
         simplemma.lemmatize("a", lang=languages)
     except (TypeError, ValueError) as error:
-        raise InputError(
-            f"is {', '.join(languages)}, of which simplemma does not know one ({error}); give codes such as en, de, fr",
-            source="word rules",
-            field="lemmas",
-        ) from error
+        problem = f"is {', '.join(languages)}, one unknown to simplemma ({error}); give codes such as en, de, fr"
+        raise InputError(problem, source="word rules", field="lemmas") from error
 
     @cache
     def lemma(word: str) -> str:

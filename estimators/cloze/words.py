@@ -44,32 +44,11 @@ _ENDINGS = r"(?:n't|'(?:s|re|ve|ll|d|m))"
 _IRREGULAR = {"won't": "will", "shan't": "shall", "can't": "can", "ain't": "be", "let's": "let", "y'all": "you"}
 # contractions whose apostrophe is lost and that are no other English word; "its", "were", "well", "lets", "hell", "id"
 # ("I'd"), "ill", "wed", "shed", "shell", "whos" and the like stay as they are
-_BARE = {
-    f"{verb}nt": verb
-    for verb in ("do", "does", "did", "is", "are", "was", "were", "have", "has", "had", "could", "would", "should")
-} | {
-    "mustnt": "must",
-    "neednt": "need",
-    "wont": "will",
-    "cant": "can",
-    "im": "i",
-    "ive": "i",
-    "youre": "you",
-    "youve": "you",
-    "youll": "you",
-    "theyre": "they",
-    "theyve": "they",
-    "theyll": "they",
-    "weve": "we",
-    "hes": "he",
-    "shes": "she",
-    "thats": "that",
-    "theres": "there",
-    "whats": "what",
-    "heres": "here",
-    "wheres": "where",
-    "itll": "it",
-}
+_VERBS = "do does did is are was were have has had could would should must need"
+_BARE = {f"{verb}nt": verb for verb in _VERBS.split()} | {"wont": "will", "cant": "can", "im": "i", "ive": "i"}
+_BARE |= {"youre": "you", "youve": "you", "youll": "you", "theyre": "they", "theyve": "they", "theyll": "they"}
+_BARE |= {"weve": "we", "hes": "he", "shes": "she", "thats": "that", "theres": "there", "whats": "what"}
+_BARE |= {"heres": "here", "wheres": "where", "itll": "it"}
 _NO_LETTER = re.compile(r"[\W_]*\Z")
 
 
@@ -108,13 +87,6 @@ class WordRules:
         and Thai (extra ``words``). Contractions stay whole. ``pieces="join"`` then puts spaces between words.
     lemmas : tuple of str
         Codes of languages, as ("en",): the last step replaces a word by its lemma (extra ``words``). None by default.
-
-    Examples
-    --------
-    >>> from shannon_game.estimators import cloze
-    >>> rules = cloze.WordRules("mine", case="keep", contractions="host")
-    >>> cloze.normalise_words(["Don't", "Bird's"], rules).words.tolist()
-    ['Do', 'Bird']
     """
 
     name: str = "clean"
@@ -187,13 +159,21 @@ class NormalisedWords(Result):
     reason: NDArray[np.object_]
     cut: NDArray[np.bool_]
 
+    def codes(self, known: dict[str, int], *, grow: bool = False) -> NDArray[np.int64]:
+        """Code of every word, -1 where it is missing or not known; with `grow` new words get the next codes."""
+        pairs = zip(self.words.tolist(), self.missing.tolist(), strict=True)
+        if grow:
+            found = [-1 if missing else known.setdefault(word, len(known)) for word, missing in pairs]
+        else:
+            found = [-1 if missing else known.get(word, -1) for word, missing in pairs]
+        return np.array(found, dtype=np.int64)
+
 
 def word_rules(name: str, changes: Mapping[str, Any] | None = None) -> WordRules:
     """Return named rules of :data:`WORD_RULES`, some of their fields changed.
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
     >>> cloze.word_rules("clean", {"case": "keep"}).name
     'clean, changed'
     """
@@ -209,16 +189,10 @@ def word_rules(name: str, changes: Mapping[str, Any] | None = None) -> WordRules
 
 
 def normalise_words(strings: Sequence[str] | NDArray[Any], rules: WordRules | str) -> NormalisedWords:
-    """Turn strings into comparable words, by rules or the name of some in :data:`WORD_RULES`.
-
-    Parameters
-    ----------
-    strings : sequence of str
-        As typed, generated or printed; "" is an answer left blank.
+    """Turn strings ("" is an answer left blank) into words, by rules or the name of some in :data:`WORD_RULES`.
 
     Examples
     --------
-    >>> from shannon_game.estimators import cloze
     >>> cloze.normalise_words(["The", "don't", "cat.", "?", ""], "clean").words.tolist()
     ['the', "don't", 'cat', '', '']
     """

@@ -1,150 +1,80 @@
 """Comparison studies ask which of two tokens comes next, and how sure people are."""
 
-from shannon_game.estimators.comparison.bootstrap import (
-    BootstrapGap,
-    bias_curve,
-    cluster_bootstrap,
-    half_sample_bootstrap,
+from shannon_game.estimators.comparison import examples as examples
+from shannon_game.estimators.comparison.bootstrap import BootstrapGap as BootstrapGap
+from shannon_game.estimators.comparison.bootstrap import bias_curve as bias_curve
+from shannon_game.estimators.comparison.bootstrap import cluster_bootstrap as cluster_bootstrap
+from shannon_game.estimators.comparison.bootstrap import half_sample_bootstrap as half_sample_bootstrap
+from shannon_game.estimators.comparison.diagnostics import WeightDiagnostics as WeightDiagnostics
+from shannon_game.estimators.comparison.gap import ESTIMATORS as ESTIMATORS
+from shannon_game.estimators.comparison.gap import LossGap as LossGap
+from shannon_game.estimators.comparison.gap import diagnose_weights as diagnose_weights
+from shannon_game.estimators.comparison.gap import estimate_gap as estimate_gap
+from shannon_game.estimators.comparison.importance import drawn_response_mask as drawn_response_mask
+from shannon_game.estimators.comparison.item_terms import ItemTerms as ItemTerms
+from shannon_game.estimators.comparison.item_terms import group_terms as group_terms
+from shannon_game.estimators.comparison.log_means import LogMeans as LogMeans
+from shannon_game.estimators.comparison.perplexity import PerplexityEstimate as PerplexityEstimate
+from shannon_game.estimators.comparison.perplexity import estimate_perplexity as estimate_perplexity
+from shannon_game.estimators.comparison.perplexity import reference_loss as reference_loss
+from shannon_game.estimators.comparison.perplexity import true_loss as true_loss
+from shannon_game.estimators.comparison.planning.adaptive import FREE_ANSWER as FREE_ANSWER
+from shannon_game.estimators.comparison.planning.adaptive import QuestionState as QuestionState
+from shannon_game.estimators.comparison.planning.adaptive import next_question as next_question
+from shannon_game.estimators.comparison.planning.adaptive import question_state as question_state
+from shannon_game.estimators.comparison.planning.adaptive_study import AdaptiveStudy as AdaptiveStudy
+from shannon_game.estimators.comparison.planning.adaptive_study import QuestionPlan as QuestionPlan
+from shannon_game.estimators.comparison.planning.adaptive_study import simulate_adaptive as simulate_adaptive
+from shannon_game.estimators.comparison.planning.questions import KnownContexts as KnownContexts
+from shannon_game.estimators.comparison.planning.questions import assumed_belief as assumed_belief
+from shannon_game.estimators.comparison.planning.questions import known_contexts as known_contexts
+from shannon_game.estimators.comparison.planning.questions import simulate_questions as simulate_questions
+from shannon_game.estimators.comparison.private_belief import PrivateBelief as PrivateBelief
+from shannon_game.estimators.comparison.private_belief import private_belief as private_belief
+from shannon_game.estimators.comparison.reports import log_ratio_from_report as log_ratio_from_report
+from shannon_game.estimators.comparison.reports import report_from_log_ratio as report_from_log_ratio
+from shannon_game.estimators.comparison.reports import two_alternative_report as two_alternative_report
+from shannon_game.estimators.comparison.rounding import SCHEMES as SCHEMES
+from shannon_game.estimators.comparison.rounding import RoundingScheme as RoundingScheme
+from shannon_game.estimators.comparison.rounding import log_odds_scale as log_odds_scale
+from shannon_game.estimators.comparison.rounding import report_boxes as report_boxes
+from shannon_game.estimators.comparison.rounding import round_reports as round_reports
+from shannon_game.estimators.comparison.rounding import rounding_scheme as rounding_scheme
+from shannon_game.estimators.comparison.scaled_bridge import ScaledBridge as ScaledBridge
+from shannon_game.estimators.comparison.scaled_bridge import scaled_bridge as scaled_bridge
+from shannon_game.estimators.comparison.score import expected_score as expected_score
+from shannon_game.estimators.comparison.score import optimal_report as optimal_report
+from shannon_game.estimators.comparison.score import rational_report as rational_report
+from shannon_game.estimators.comparison.score import score as score
+from shannon_game.estimators.comparison.simulation.designed_study import (
+    simulate_designed_study as simulate_designed_study,
 )
-from shannon_game.estimators.comparison.diagnostics import WeightDiagnostics
-from shannon_game.estimators.comparison.gap import ESTIMATORS, LossGap, diagnose_weights, estimate_gap
-from shannon_game.estimators.comparison.importance import drawn_response_mask
-from shannon_game.estimators.comparison.item_terms import ItemTerms, group_terms
-from shannon_game.estimators.comparison.log_means import LogMeans
-from shannon_game.estimators.comparison.perplexity import (
-    PerplexityEstimate,
-    estimate_perplexity,
-    reference_loss,
-    true_loss,
-)
-from shannon_game.estimators.comparison.planning.adaptive import (
-    FREE_ANSWER,
-    QuestionState,
-    next_question,
-    question_state,
-)
-from shannon_game.estimators.comparison.planning.adaptive_study import AdaptiveStudy, QuestionPlan, simulate_adaptive
-from shannon_game.estimators.comparison.planning.questions import (
-    KnownContexts,
-    assumed_belief,
-    known_contexts,
-    simulate_questions,
-)
-from shannon_game.estimators.comparison.private_belief import PrivateBelief, private_belief
-from shannon_game.estimators.comparison.reports import (
-    log_ratio_from_report,
-    report_from_log_ratio,
-    two_alternative_report,
-)
-from shannon_game.estimators.comparison.rounding import (
-    SCHEMES,
-    RoundingScheme,
-    log_odds_scale,
-    report_boxes,
-    round_reports,
-    rounding_scheme,
-)
-from shannon_game.estimators.comparison.scaled_bridge import ScaledBridge, scaled_bridge
-from shannon_game.estimators.comparison.score import expected_score, optimal_report, rational_report, score
-from shannon_game.estimators.comparison.simulation.designed_study import simulate_designed_study
-from shannon_game.estimators.comparison.simulation.participants import simulate_reports
-from shannon_game.estimators.comparison.simulation.settings import (
-    ParticipantPopulation,
-    QuestionDesign,
-    SimulationSettings,
-)
-from shannon_game.estimators.comparison.simulation.study import simulate_comparison_study
-from shannon_game.estimators.comparison.stated import StatedBelief, both_orders, stated_belief
-from shannon_game.estimators.comparison.study import candidate_tokens, same_token, validate_comparison_study
-from shannon_game.estimators.comparison.study_sources import SOURCES, candidate_sources, has_free_answers
-from shannon_game.estimators.comparison.tables import comparison_items, comparison_participants
-from shannon_game.estimators.comparison.terms import (
-    ResponsePairs,
-    candidate_log_terms,
-    control_model,
-    log_terms,
-    player_names,
-    response_pairs,
-    subsample_responses,
-)
-from shannon_game.estimators.comparison.token_pool import TokenPool, study_pool, token_pool
-from shannon_game.estimators.documents.tokens import is_word_token
-from shannon_game.estimators.layout import HUMAN, response_positions
-
-__all__ = [
-    "ESTIMATORS",
-    "FREE_ANSWER",
-    "HUMAN",
-    "SCHEMES",
-    "SOURCES",
-    "AdaptiveStudy",
-    "BootstrapGap",
-    "ItemTerms",
-    "KnownContexts",
-    "LogMeans",
-    "LossGap",
-    "ParticipantPopulation",
-    "PerplexityEstimate",
-    "PrivateBelief",
-    "QuestionDesign",
-    "QuestionPlan",
-    "QuestionState",
-    "ResponsePairs",
-    "RoundingScheme",
-    "ScaledBridge",
-    "SimulationSettings",
-    "StatedBelief",
-    "TokenPool",
-    "WeightDiagnostics",
-    "assumed_belief",
-    "bias_curve",
-    "both_orders",
-    "candidate_log_terms",
-    "candidate_sources",
-    "candidate_tokens",
-    "cluster_bootstrap",
-    "comparison_items",
-    "comparison_participants",
-    "control_model",
-    "diagnose_weights",
-    "drawn_response_mask",
-    "estimate_gap",
-    "estimate_perplexity",
-    "expected_score",
-    "group_terms",
-    "half_sample_bootstrap",
-    "has_free_answers",
-    "is_word_token",
-    "known_contexts",
-    "log_odds_scale",
-    "log_ratio_from_report",
-    "log_terms",
-    "next_question",
-    "optimal_report",
-    "player_names",
-    "private_belief",
-    "question_state",
-    "rational_report",
-    "reference_loss",
-    "report_boxes",
-    "report_from_log_ratio",
-    "response_pairs",
-    "response_positions",
-    "round_reports",
-    "rounding_scheme",
-    "same_token",
-    "scaled_bridge",
-    "score",
-    "simulate_adaptive",
-    "simulate_comparison_study",
-    "simulate_designed_study",
-    "simulate_questions",
-    "simulate_reports",
-    "stated_belief",
-    "study_pool",
-    "subsample_responses",
-    "token_pool",
-    "true_loss",
-    "two_alternative_report",
-    "validate_comparison_study",
-]
+from shannon_game.estimators.comparison.simulation.participants import simulate_reports as simulate_reports
+from shannon_game.estimators.comparison.simulation.settings import ParticipantPopulation as ParticipantPopulation
+from shannon_game.estimators.comparison.simulation.settings import QuestionDesign as QuestionDesign
+from shannon_game.estimators.comparison.simulation.settings import SimulationSettings as SimulationSettings
+from shannon_game.estimators.comparison.simulation.study import simulate_comparison_study as simulate_comparison_study
+from shannon_game.estimators.comparison.stated import StatedBelief as StatedBelief
+from shannon_game.estimators.comparison.stated import both_orders as both_orders
+from shannon_game.estimators.comparison.stated import stated_belief as stated_belief
+from shannon_game.estimators.comparison.study import candidate_tokens as candidate_tokens
+from shannon_game.estimators.comparison.study import same_token as same_token
+from shannon_game.estimators.comparison.study import validate_comparison_study as validate_comparison_study
+from shannon_game.estimators.comparison.study_sources import SOURCES as SOURCES
+from shannon_game.estimators.comparison.study_sources import candidate_sources as candidate_sources
+from shannon_game.estimators.comparison.study_sources import has_free_answers as has_free_answers
+from shannon_game.estimators.comparison.tables import comparison_items as comparison_items
+from shannon_game.estimators.comparison.tables import comparison_participants as comparison_participants
+from shannon_game.estimators.comparison.terms import ResponsePairs as ResponsePairs
+from shannon_game.estimators.comparison.terms import candidate_log_terms as candidate_log_terms
+from shannon_game.estimators.comparison.terms import control_model as control_model
+from shannon_game.estimators.comparison.terms import log_terms as log_terms
+from shannon_game.estimators.comparison.terms import player_names as player_names
+from shannon_game.estimators.comparison.terms import response_pairs as response_pairs
+from shannon_game.estimators.comparison.terms import subsample_responses as subsample_responses
+from shannon_game.estimators.comparison.token_pool import TokenPool as TokenPool
+from shannon_game.estimators.comparison.token_pool import study_pool as study_pool
+from shannon_game.estimators.comparison.token_pool import token_pool as token_pool
+from shannon_game.estimators.documents.tokens import is_word_token as is_word_token
+from shannon_game.estimators.layout import HUMAN as HUMAN
+from shannon_game.estimators.layout import response_positions as response_positions

@@ -52,19 +52,11 @@ def half_sample_bootstrap(
     """Drop a random half of the participants, many times (the paper's figure 7).
 
     With half dropped the spread of the replicates is about the standard error over participants, items held fixed.
-    Their centre is not the estimate: half the answers per item make the downward bias of a log-mean larger.
-
-    Parameters
-    ----------
-    log_term : array_like of float, shape (response,)
-        ln w, nats.
-    item, participant : array_like of int, shape (response,)
-    drop : float
-        Share of the participants that is dropped, rounded down to whole participants.
+    Their centre is not the estimate: half the answers per item make the downward bias of a log-mean larger. The share
+    to `drop` is rounded down to whole participants.
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> found = comparison.half_sample_bootstrap(
     ...     [0.1, 0.9, -0.4, 1.2], [1, 1, 2, 2], [0, 1, 0, 1], n_replicates=4, rng=np.random.default_rng(0)
     ... )
@@ -100,15 +92,8 @@ def cluster_bootstrap(
     participants and items, and up to three times too large for the noise of single responses. Replicates hold fewer
     distinct answers per item than the study, so that their log-means are biased further down.
 
-    Parameters
-    ----------
-    log_term : array_like of float, shape (response,)
-        ln w, nats.
-    item, participant : array_like of int, shape (response,)
-
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> found = comparison.cluster_bootstrap(
     ...     [0.1, 0.9, -0.4, 1.2], [1, 1, 2, 2], [0, 1, 0, 1], n_replicates=4, rng=np.random.default_rng(0)
     ... )
@@ -131,14 +116,9 @@ def cluster_bootstrap(
 
 
 def bias_curve(
-    log_term: ArrayLike,
-    *,
-    n: Sequence[int],
-    n_repeats: int,
-    rng: np.random.Generator,
-    estimator: str = "importance",
+    log_term: ArrayLike, *, n: Sequence[int], n_repeats: int, rng: np.random.Generator, estimator: str = "importance"
 ) -> FloatArray:
-    """Estimate loss gaps from n candidates per item, several times (the paper's figure 3).
+    """Estimate loss gaps, nats, (n, repeat), from n candidates per item, several times (the paper's figure 3).
 
     Parameters
     ----------
@@ -149,14 +129,8 @@ def bias_curve(
     estimator : str
         ``importance`` (eq. 5), ``jackknife``, ``delta`` or ``psis``.
 
-    Returns
-    -------
-    ndarray of float, shape (n, repeat) or (player, n, repeat)
-        Gaps, nats.
-
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> log_term = np.random.default_rng(0).normal(0.0, 1.0, (50, 100))
     >>> curve = comparison.bias_curve(log_term, n=[2, 20], n_repeats=10, rng=np.random.default_rng(0))
     >>> curve.mean(axis=1).round(1)

@@ -7,18 +7,17 @@ from functools import cache
 import numpy as np
 
 from shannon_game.estimators.arrays import Dataset
-from shannon_game.estimators.comparison import (
-    HUMAN,
+from shannon_game.estimators.comparison.planning.questions import known_contexts, simulate_questions
+from shannon_game.estimators.comparison.simulation.designed_study import simulate_designed_study
+from shannon_game.estimators.comparison.simulation.language import draw_tokens, simulate_language
+from shannon_game.estimators.comparison.simulation.settings import (
     ParticipantPopulation,
     QuestionDesign,
     SimulationSettings,
-    TokenPool,
-    known_contexts,
-    simulate_comparison_study,
-    simulate_designed_study,
-    simulate_questions,
 )
-from shannon_game.estimators.comparison.simulation.language import draw_tokens, simulate_language
+from shannon_game.estimators.comparison.simulation.study import simulate_comparison_study
+from shannon_game.estimators.comparison.token_pool import TokenPool
+from shannon_game.estimators.layout import HUMAN
 
 
 @cache

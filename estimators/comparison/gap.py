@@ -108,7 +108,6 @@ def estimate_gap(
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> gap = comparison.estimate_gap([0.1, 0.9, -0.4, 1.2], item=[1, 1, 2, 2])
     >>> round(gap.gap_nats, 3), round(gap.se_items_nats, 3)
     (0.634, 0.04)
@@ -155,7 +154,6 @@ def diagnose_weights(terms: ItemTerms) -> WeightDiagnostics:
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> terms = comparison.group_terms([0.1, 0.9, -0.4, 1.2], item=[1, 1, 2, 2])
     >>> comparison.diagnose_weights(terms)
     WeightDiagnostics(pareto_k=nan, kl_nats=0.1573, n_required=2.238, share_starved=1, verdict='too few')
@@ -172,13 +170,7 @@ def diagnose_weights(terms: ItemTerms) -> WeightDiagnostics:
         kl_nats=float(kl.mean()),
         n_required=n_required,
         share_starved=share_starved,
-        verdict=verdict(
-            pareto_k,
-            float(np.median(terms.n)),
-            n_required,
-            share_starved,
-            constant=_are_constant(terms),
-        ),
+        verdict=verdict(pareto_k, float(np.median(terms.n)), n_required, share_starved, constant=_are_constant(terms)),
     )
 
 

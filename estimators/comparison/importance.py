@@ -93,12 +93,9 @@ def study_proposals(study: Dataset) -> Proposals:
     if unknown.any():
         item, column = np.argwhere(unknown)[0]
         row = int(source[item, column])
-        raise InputError(
-            f"is unknown at item {study['item'].values[item]}, candidate {column} ({int(unknown.sum())} such), which "
-            f"is a {_DRAWN[row]!r} draw; importance sampling needs the probability with which it was drawn",
-            source=of_study,
-            field=_LOGPROBS[row],
-        )
+        where = f"at item {study['item'].values[item]}, candidate {column} ({int(unknown.sum())} such)"
+        problem = f"is unknown {where}; importance sampling needs the probability of each {_DRAWN[row]!r} draw"
+        raise InputError(problem, source=of_study, field=_LOGPROBS[row])
     return Proposals(source, candidate)
 
 
@@ -118,9 +115,7 @@ def drawn_response_mask(study: Dataset) -> BoolArray:
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
-    >>> from shannon_game.estimators.comparison.examples import comparison_study
-    >>> bool(comparison.drawn_response_mask(comparison_study()).all())
+    >>> bool(comparison.drawn_response_mask(comparison.examples.comparison_study()).all())
     True
     """
     if all_from_generator(study):

@@ -96,18 +96,10 @@ class ItemTerms(Result):
 
 
 def group_terms(log_term: ArrayLike, item: ArrayLike) -> ItemTerms:
-    """Sort log-terms by item.
-
-    Parameters
-    ----------
-    log_term : array_like of float, shape (response,)
-        ln w, nats.
-    item : array_like, shape (response,)
-        Labels, integers or strings.
+    """Sort log-terms ln w, (response,), nats, by item: labels, integers or strings, (response,).
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> comparison.group_terms([0.5, -0.1, 0.2], item=["b", "a", "b"]).log_term
     array([-0.1,  0.5,  0.2])
     """

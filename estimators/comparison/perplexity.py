@@ -115,9 +115,7 @@ def estimate_perplexity(
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
-    >>> from shannon_game.estimators.comparison.examples import comparison_study
-    >>> print(comparison.estimate_perplexity(comparison_study(), "lm-strong").describe())
+    >>> print(comparison.estimate_perplexity(comparison.examples.comparison_study(), "lm-strong").describe())
     lm-strong, rounding none: perplexity 10.88 [9.246, 12.8]
     gap -0.271 nats to the generator's 2.658 (importance)
     30 responses to 6 items; verdict: enough draws (Pareto k 0.22)
@@ -176,9 +174,7 @@ def true_loss(study: Dataset, player: str, items: NDArray[np.bool_]) -> float:
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
-    >>> from shannon_game.estimators.comparison.examples import comparison_study
-    >>> study = comparison_study()
+    >>> study = comparison.examples.comparison_study()
     >>> round(comparison.true_loss(study, "lm-strong", study["in_reference"].values), 3)
     2.228
     """
@@ -191,9 +187,7 @@ def reference_loss(study: Dataset, control: str, reference: Reference, asked: ND
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
-    >>> from shannon_game.estimators.comparison.examples import comparison_study
-    >>> study = comparison_study()
+    >>> study = comparison.examples.comparison_study()
     >>> asked = study["item_set"].values == "asked"
     >>> round(comparison.reference_loss(study, "lm-medium", "reference", asked), 3)
     2.658

@@ -25,8 +25,12 @@ from shannon_game.estimators.arrays import BoolArray, Dataset, FloatArray, IntAr
 from shannon_game.estimators.checks import check_numbers
 from shannon_game.estimators.comparison.reports import log_ratio_from_report
 from shannon_game.estimators.comparison.rounding import RoundingScheme, round_reports
-from shannon_game.estimators.comparison.study import COMPARISON, candidate_tokens, compared_tokens
-from shannon_game.estimators.comparison.study_sources import TARGET_POSITION
+from shannon_game.estimators.comparison.study import (
+    COMPARISON,
+    candidate_tokens,
+    compared_with_target,
+    generator_logprobs,
+)
 from shannon_game.estimators.comparison.variance_components import variance_components
 from shannon_game.estimators.display import Result
 from shannon_game.estimators.documents.clusters import t_half_width
@@ -112,45 +116,29 @@ class _Reports:
 
 
 def private_belief(
-    study: Dataset,
-    *,
-    rounding: RoundingScheme | str = "none",
-    slope: float = 1.0,
-    probability: float = 0.9,
+    study: Dataset, *, rounding: RoundingScheme | str = "none", slope: float = 1.0, probability: float = 0.9
 ) -> PrivateBelief:
-    """Estimate how far people's beliefs differ from each other.
+    """Estimate how far people's beliefs differ, from their comparisons of several tokens of an item with its target.
 
-    Parameters
-    ----------
-    study : xarray.Dataset
-        In which people compared several tokens of an item with its target; other answers are left out.
-    slope : float
-        How large the log-odds of reports are beside those of the belief, such as that of :func:`scaled_bridge`; with 1
-        the variance is that of reports.
-    probability : float
-        Of the interval.
+    `slope` says how large the log-odds of reports are beside those of the belief (:func:`scaled_bridge`); with 1 the
+    variance is that of reports.
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
-    >>> from shannon_game.estimators.comparison.examples import repeated_study
-    >>> found = comparison.private_belief(repeated_study())
+    >>> found = comparison.private_belief(comparison.examples.repeated_study())
     >>> found.lower < found.variance < found.upper
     True
     """
     source = COMPARISON.source(study)
     check_numbers({"slope": slope}, "private_belief", above=0)
-    reports = _reports(study, rounding, source)
+    reports = _reports(study, rounding)
     n_people, n_items = (int(each.max(initial=-1)) + 1 for each in (reports.person, reports.item))
     repeated = _repeated(reports)
     who = np.unique(repeated % max(n_people, 1))
     if who.size < _FEWEST_PEOPLE:
-        raise InputError(
-            f"names {who.size} people who compared two tokens of one item with its target; at least "
-            f"{_FEWEST_PEOPLE} are needed. Ask everybody about two tokens of an item (n_comparisons_each=2)",
-            source=source,
-            field="participant",
-        )
+        cure = f"at least {_FEWEST_PEOPLE} are needed; ask for two tokens of an item in a row (n_comparisons_each=2)"
+        problem = f"names {who.size} people who compared two tokens of one item with its target; {cure}"
+        raise InputError(problem, source=source, field="participant")
     variances = _fit(reports)
     without = np.array([_fit(reports.of(reports.person != p), variances)[0] for p in who])
     n = who.size
@@ -179,23 +167,17 @@ def private_belief(
     )
 
 
-def _reports(study: Dataset, rounding: RoundingScheme | str, source: str) -> _Reports:
+def _reports(study: Dataset, rounding: RoundingScheme | str) -> _Reports:
     code = candidate_tokens(study)
-    item = response_positions(study)
-    candidate, reference = compared_tokens(study, code)
-    keep = (candidate >= 0) & (reference == TARGET_POSITION) & ~study["automatic"].to_numpy()
+    candidate, keep = compared_with_target(study, code)
     report = round_reports(study["report"].to_numpy()[keep], rounding)
-    if not ((report > 0) & (report < 1)).all():
-        raise InputError("is 0 or 1; name a rounding that keeps reports between them", source=source, field="report")
-    item, candidate = item[keep], candidate[keep]
-    generator = study.attrs["generator"]
-    log_g = study["candidate_logprob"].sel(model=generator).to_numpy().astype(float)[item, candidate]
-    log_g_target = study["target_logprob"].sel(model=generator).to_numpy().astype(float)[item]
+    item, candidate = response_positions(study)[keep], candidate[keep]
+    target, drawn = (each.astype(float) for each in generator_logprobs(study))
     person = study["participant"].to_numpy()[keep].astype(str)
     order = np.argsort(item, kind="stable")
     found = _Reports(
         log_ratio_from_report(report)[order],
-        (log_g - log_g_target)[order],
+        (drawn[item, candidate] - target[item])[order],
         _codes(person[order]),
         item[order],
         (item * code.shape[1] + candidate)[order],

@@ -9,31 +9,21 @@ from shannon_game.estimators.errors import InputError
 
 
 def log_ratio_from_report(report: ArrayLike) -> NDArray[np.float64]:
-    r"""Log-likelihood ratio of candidate and target that a report states.
+    r"""Log-likelihood ratio of candidate and target that a report p of the target, strictly between 0 and 1, states.
 
     .. math:: D = \ln\frac{h(x|c)}{h(y|c)} = \ln(1 - p) - \ln p
 
-    Parameters
-    ----------
-    report : array_like of float, any shape
-        Probability p given to the target *y*, strictly between 0 and 1.
-
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> comparison.log_ratio_from_report([0.5, 0.8]).round(3)
     array([ 0.   , -1.386])
     """
     p = np.asarray(report, dtype=float)
     bad = ~((p > 0) & (p < 1))
     if bad.any():
-        raise InputError(
-            f"is {p[bad].flat[0]} ({int(bad.sum())} such); a probability strictly between 0 and 1 is needed, "
-            "because 0 and 1 mean an infinite likelihood ratio",
-            field="report",
-        )
-    log_ratio: NDArray[np.float64] = np.log1p(-p) - np.log(p)
-    return log_ratio
+        right = "should be strictly between 0 and 1, because 0 and 1 mean an infinite likelihood ratio"
+        raise InputError(f"is {p[bad].flat[0]} ({int(bad.sum())} such); {right}", field="report")
+    return np.asarray(np.log1p(-p) - np.log(p))
 
 
 def report_from_log_ratio(log_ratio: ArrayLike) -> NDArray[np.float64]:
@@ -43,13 +33,11 @@ def report_from_log_ratio(log_ratio: ArrayLike) -> NDArray[np.float64]:
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> comparison.report_from_log_ratio([0.0, -2.0]).round(3)
     array([0.5  , 0.881])
     """
     # logaddexp keeps full relative precision in both tails and never overflows
-    p: NDArray[np.float64] = np.exp(-np.logaddexp(0.0, np.asarray(log_ratio, dtype=float)))
-    return p
+    return np.asarray(np.exp(-np.logaddexp(0.0, np.asarray(log_ratio, dtype=float))))
 
 
 def two_alternative_report(target_logprob: ArrayLike, candidate_logprob: ArrayLike) -> NDArray[np.float64]:
@@ -57,7 +45,6 @@ def two_alternative_report(target_logprob: ArrayLike, candidate_logprob: ArrayLi
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> comparison.two_alternative_report(np.log([0.3, 0.1]), np.log([0.1, 0.1])).round(3)
     array([0.75, 0.5 ])
     """

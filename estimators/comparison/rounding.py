@@ -26,8 +26,6 @@ class RoundingScheme:
 
     Parameters
     ----------
-    name : str
-        How the scheme is called in tables.
     values : tuple of float
         Values that can be reported, increasing, inside (0, 1). Empty: nothing is rounded.
     positions : tuple of float, optional
@@ -41,7 +39,6 @@ class RoundingScheme:
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> thirds = comparison.RoundingScheme("thirds", values=(0.17, 0.5, 0.83))
     >>> comparison.round_reports([0.2, 0.4, 0.9], thirds)
     array([0.17, 0.5 , 0.83])
@@ -80,18 +77,10 @@ class RoundingScheme:
 
 
 def log_odds_scale(name: str, odds: float, *, step_nats: float = 0.1) -> RoundingScheme:
-    """Make a scale of equal steps in log-odds, from 1 : odds to odds : 1, with one half in the middle.
-
-    Parameters
-    ----------
-    odds : float
-        The longest odds that can be reported, above 1 and at most 1e12.
-    step_nats : float
-        The longest step between two values; the steps are made to fit.
+    """Make a scale of equal steps in log-odds, at most `step_nats` long, from 1 : odds to odds : 1, with one half.
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> nines = comparison.log_odds_scale("nines", 81, step_nats=2.2)
     >>> [round(value, 3) for value in nines.values]
     [0.012, 0.1, 0.5, 0.9, 0.988]
@@ -145,7 +134,6 @@ def rounding_scheme(scheme: RoundingScheme | str) -> RoundingScheme:
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> comparison.rounding_scheme("coarse").values
     (0.1, 0.2, 0.5, 0.8, 0.9)
     """
@@ -157,16 +145,10 @@ def rounding_scheme(scheme: RoundingScheme | str) -> RoundingScheme:
 
 
 def round_reports(report: ArrayLike, scheme: RoundingScheme | str) -> NDArray[np.float64]:
-    """Round reports to the values of a scheme; a scheme without values rounds nothing.
-
-    Parameters
-    ----------
-    report : array_like of float, any shape
-        Probabilities in [0, 1].
+    """Round reports, probabilities in [0, 1], to the values of a scheme; one without values rounds nothing.
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> comparison.round_reports([0.04, 0.37, 0.99], "interface")
     array([0.01, 0.4 , 0.99])
     """
@@ -195,7 +177,6 @@ def report_boxes(scheme: RoundingScheme | str) -> NDArray[np.float64]:
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> comparison.report_boxes("coarser").round(2)
     array([[0.  , 0.35],
            [0.35, 0.65],

@@ -35,20 +35,15 @@ FLATTER = 16**2 * 3 / (15 * np.pi) ** 2
 """.346: how much a normal error of variance one flattens a logistic curve (Zeger, Liang & Albert 1988)."""
 
 _STEPS = 60
-
-_TOLERANCE = 1e-7
-
 _STEPS_WITHOUT = 3
-
+_TOLERANCE = 1e-7
 _BRACKET_NATS = 60.0
-
 _SLOPES = (0.05, 20.0)  # of 1/k
-
 _FIRST_SLOPE = 0.8
-
 _MOST_VARIANCE = 100.0  # square nats, of an item whose draws and answers hardly overlap
-
 _LEAST_SPREAD = 0.05  # of the variance of reports within an item, however noisy they are
+_MEDIAN_VARIANCE = 1.4  # of ln of a sample's median absolute value, times its size, about a normal's
+_LEAST = 1e-3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -61,8 +56,6 @@ class ScaledBridge(Result):
         Mean over the items used.
     se_contexts_nats, se_asked_nats : float
         Standard error for contexts of which the items are a sample, and for these very items.
-    freedom : int
-        Of Student's t.
     slope : float
         k: how large the log-odds of reports are beside those of the belief.
     noise_nats : float
@@ -113,7 +106,6 @@ def scaled_bridge(pool: TokenPool, *, n_groups: int = 20) -> ScaledBridge:
     --------
     h = (.8, .2), g = (.5, .5), y the first token, draws and answers in just these shares, reports twice too large:
 
-    >>> from shannon_game.estimators import comparison
     >>> pool = comparison.token_pool(
     ...     item=[0, 0], offset_nats=[0, 0], is_target=[True, False], n_drawn=[5, 5],
     ...     answer_token=[0] * 8 + [1] * 2, answer_person=np.arange(10),
@@ -133,7 +125,7 @@ def scaled_bridge(pool: TokenPool, *, n_groups: int = 20) -> ScaledBridge:
     whole = _solved(_curve(sums), sums)
     if not whole.used[0].any():
         raise InputError("has no item with known tokens among both draws and answers", field="pool")
-    group = people_groups(pool.n_people, n_groups)
+    group = np.arange(pool.n_people) % min(pool.n_people, n_groups)
     without = pool_sums(pool, log_ratio, group)
     left = _moved(_curve(without), without, whole)
     used, gap = whole.used[0], whole.gap[0]
@@ -141,18 +133,19 @@ def scaled_bridge(pool: TokenPool, *, n_groups: int = 20) -> ScaledBridge:
     n = int(used.sum())
     influence = (gap[used] - mean) / n + whole.middle[0, used].mean() * whole.score[0, used] / whole.information[0]
     change = np.where(left.used, left.gap - gap, 0.0)[:, used]
-    errors = pool_errors(influence, change, _draw_variance(whole, sums)[used], int(group.max()) + 1)
+    n_groups = int(group.max()) + 1
+    se_contexts, se_asked, variance = pool_errors(influence, change, _draw_variance(whole, sums)[used], n_groups)
     return ScaledBridge(
         gap_nats=mean,
-        se_contexts_nats=errors.se_contexts_nats,
-        se_asked_nats=errors.se_asked_nats,
-        freedom=errors.freedom,
+        se_contexts_nats=se_contexts,
+        se_asked_nats=se_asked,
+        freedom=max(min(n, n_groups) - 1, 1),
         slope=float(1 / whole.inverse_slope[0, 0]),
         noise_nats=float(np.sqrt(sums.noise[0, 0])),
         n_left_out=int((~used).sum()),
         item=np.flatnonzero(used),
         item_gap_nats=gap[used],
-        item_se_nats=np.sqrt(errors.item_variance),
+        item_se_nats=np.sqrt(variance),
     )
 
 
@@ -306,11 +299,6 @@ def _draw_variance(whole: _Solution, sums: PoolSums) -> FloatArray:
     return np.minimum(found, _MOST_VARIANCE)
 
 
-_MEDIAN_VARIANCE = 1.4  # of ln of a sample's median absolute value, times its size, about a normal's
-
-_LEAST = 1e-3
-
-
 @dataclass(frozen=True, eq=False)
 class PoolSums:
     """Sums of a pool; the leading axis is what was left out: nothing, or one group of people after another."""
@@ -321,16 +309,6 @@ class PoolSums:
     log_ratio: FloatArray
     n_answered: FloatArray
     noise: FloatArray
-
-
-@dataclass(frozen=True, eq=False)
-class PoolErrors:
-    """Standard errors of a mean over items."""
-
-    se_contexts_nats: float
-    se_asked_nats: float
-    freedom: int
-    item_variance: FloatArray
 
 
 def pool_sums(pool: TokenPool, log_ratio: FloatArray, group: IntArray | None = None) -> PoolSums:
@@ -361,11 +339,6 @@ def by_item(values: NDArray[np.floating], start: IntArray) -> FloatArray:
     return np.add.reduceat(values, start, axis=-1)
 
 
-def people_groups(n_people: int, n_groups: int) -> IntArray:
-    """Groups of people of nearly equal size, (person,)."""
-    return np.arange(n_people) % min(n_people, n_groups)
-
-
 def even_slopes(log_ratio: FloatArray, person: IntArray) -> FloatArray:
     """Divide everybody's reports by how large they are beside the others', pulled towards one by their number."""
     n = int(person.max()) + 1
@@ -379,17 +352,16 @@ def even_slopes(log_ratio: FloatArray, person: IntArray) -> FloatArray:
     return log_ratio / np.exp(factor)[person]
 
 
-def pool_errors(influence: FloatArray, change: FloatArray, draw_variance: FloatArray, n_groups: int) -> PoolErrors:
-    """Standard errors of the mean over items."""
+def pool_errors(
+    influence: FloatArray, change: FloatArray, draw_variance: FloatArray, n_groups: int
+) -> tuple[float, float, FloatArray]:
+    """Standard errors of the mean over items, for a sample of contexts and for those asked; variance of each item."""
     n = influence.size
     factor = (n_groups - 1) / n_groups if n_groups > 1 else np.nan
     centred = change - change.mean(axis=0)
     of_people = factor * float(np.sum(centred.sum(axis=1) ** 2)) / n**2
     of_cells = factor * float(np.sum(centred**2)) / n**2
     of_items = n / (n - 1) * float(np.sum(influence**2)) if n > 1 else np.nan
-    return PoolErrors(
-        se_contexts_nats=float(np.sqrt(of_items + np.maximum(of_people - of_cells, 0.0))),
-        se_asked_nats=float(np.sqrt(of_people + draw_variance.sum() / n**2)),
-        freedom=max(min(n, n_groups) - 1, 1),
-        item_variance=factor * np.sum(centred**2, axis=0) + draw_variance,
-    )
+    se_contexts = float(np.sqrt(of_items + np.maximum(of_people - of_cells, 0.0)))
+    se_asked = float(np.sqrt(of_people + draw_variance.sum() / n**2))
+    return se_contexts, se_asked, factor * np.sum(centred**2, axis=0) + draw_variance

@@ -24,18 +24,12 @@ SCALE = 1000.0
 
 
 def score(probability_of_truth: ArrayLike, generator_logprob_of_truth: ArrayLike) -> NDArray[np.float64]:
-    """Score R(p) of an answer, in points: 0 for one half, negative below.
+    """Score R(p), in points, of the probability p_z, in (0, 1], that an answer gives to the token z of the text.
 
-    Parameters
-    ----------
-    probability_of_truth : array_like of float
-        Probability p_z that the player gave to the token of the text, in (0, 1].
-    generator_logprob_of_truth : array_like of float, broadcastable
-        ln g(z|c), nats.
+    It is 0 for one half and negative below; ln g(z|c) is in nats.
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> comparison.score([0.9, 0.5, 0.1], generator_logprob_of_truth=np.log(0.2)).round(1)
     array([ 117.6,    0. , -321.9])
     """
@@ -43,8 +37,7 @@ def score(probability_of_truth: ArrayLike, generator_logprob_of_truth: ArrayLike
     bad = ~((p > 0) & (p <= 1))
     if bad.any():
         raise InputError(f"is {p[bad].flat[0]}; should be in (0, 1]", field="probability_of_truth")
-    points: NDArray[np.float64] = SCALE * np.exp(generator_logprob_of_truth) * (np.log(p) - np.log(0.5))
-    return points
+    return np.asarray(SCALE * np.exp(generator_logprob_of_truth) * (np.log(p) - np.log(0.5)))
 
 
 def expected_score(
@@ -54,20 +47,12 @@ def expected_score(
     generator_target_logprob: ArrayLike,
     generator_candidate_logprob: ArrayLike,
 ) -> NDArray[np.float64]:
-    """Score in points that a player with belief h expects from a report.
+    """Score in points that a player with belief h expects from a report, the probability of the target, in (0, 1).
 
-    Parameters
-    ----------
-    report : array_like of float
-        Probability given to the target *y*, in (0, 1).
-    belief_target_logprob, belief_candidate_logprob : array_like of float
-        ln h(y|c), ln h(x|c), nats.
-    generator_target_logprob, generator_candidate_logprob : array_like of float
-        ln g(y|c), ln g(x|c), nats.
+    Other arguments are ln h(y|c), ln h(x|c), ln g(y|c) and ln g(x|c), nats.
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> comparison.expected_score([0.5, 0.75], np.log(0.3), np.log(0.1), np.log(0.2), np.log(0.2)).round(1)
     array([ 0. , 26.2])
     """
@@ -75,10 +60,8 @@ def expected_score(
     true_is_target = rational_report(
         belief_target_logprob, belief_candidate_logprob, generator_target_logprob, generator_candidate_logprob
     )
-    expected: NDArray[np.float64] = true_is_target * score(p, generator_target_logprob) + (1 - true_is_target) * score(
-        1 - p, generator_candidate_logprob
-    )
-    return expected
+    if_target, if_candidate = score(p, generator_target_logprob), score(1 - p, generator_candidate_logprob)
+    return np.asarray(true_is_target * if_target + (1 - true_is_target) * if_candidate)
 
 
 def optimal_report(belief_target_logprob: ArrayLike, belief_candidate_logprob: ArrayLike) -> NDArray[np.float64]:
@@ -86,7 +69,6 @@ def optimal_report(belief_target_logprob: ArrayLike, belief_candidate_logprob: A
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> comparison.optimal_report(np.log([0.3, 0.1]), np.log([0.1, 0.1])).round(2)
     array([0.75, 0.5 ])
     """
@@ -108,7 +90,6 @@ def rational_report(
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> belief, generator = (np.log([0.3, 0.3]), np.log([0.1, 0.1])), (np.log([0.3, 0.2]), np.log([0.1, 0.2]))
     >>> comparison.rational_report(*belief, *generator).round(2)
     array([0.5 , 0.75])

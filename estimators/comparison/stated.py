@@ -55,22 +55,13 @@ class StatedBelief(Result):
 
 
 def both_orders(first: ArrayLike, second: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    r"""Take the order of the tokens out of what a player says.
+    r"""Take the order out of what a player says: log-odds of the target, :math:`s`, and of A, :math:`\beta`, (pair,).
 
-    Parameters
-    ----------
-    first, second : array_like of float, shape (pair,)
-        Probability given to A where the target is A, and where it is B: strictly between 0 and 1; NaN without an
-        answer.
-
-    Returns
-    -------
-    said_nats, lean_nats : ndarray of float, shape (pair,)
-        Log-odds of the target, :math:`s`, and of A, :math:`\beta`; NaN without both answers.
+    `first` and `second`, (pair,), are the probabilities given to A where the target is A, and where it is B; NaN
+    without an answer.
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> said, lean = comparison.both_orders([0.9, 0.5], [0.1, 0.9])
     >>> said.round(3), lean.round(3)
     (array([ 2.197, -1.099]), array([0.   , 1.099]))
@@ -95,17 +86,11 @@ def stated_belief(said_nats: ArrayLike, believed_nats: ArrayLike, item: ArrayLik
 
     The standard error is that of the sandwich
     :math:`\sum_g (\sum_{j \in g} (d_j - \bar d) e_j)^2 / (\sum_j (d_j - \bar d)^2)^2` over items *g*, times
-    :math:`G / (G - 1)`. What too few pairs, or one believed value, do not give is NaN.
-
-    Parameters
-    ----------
-    said_nats, believed_nats : array_like of float, shape (pair,)
-        Log-odds of the target as said (:func:`both_orders`) and as believed, nats; NaN without an answer.
-    item : array_like, shape (pair,)
+    :math:`G / (G - 1)`. What too few pairs, or one believed value, do not give is NaN. Log-odds of the target are those
+    of :func:`both_orders`; NaN without an answer.
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> comparison.stated_belief([1.0, 0.5, -0.5, -1.0], [2.0, 1.0, -1.0, -2.0], item=[0, 0, 1, 1])
     StatedBelief(slope 0.5 (se 0), agreement 100.0%, 4 pairs)
     """

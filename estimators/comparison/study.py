@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from shannon_game.estimators.arrays import Dataset, IntArray
+from shannon_game.estimators.arrays import BoolArray, Dataset, FloatArray, IntArray
 from shannon_game.estimators.comparison.study_sources import (
     NOT_A_CANDIDATE,
     PADDING,
@@ -36,9 +36,7 @@ _WHOLE = Range("at most 0, a log-probability", highest=_SLACK_NATS, infinite=Tru
 # infinite where the generator rules out what a player expects
 _DIVERGENCE = Range("a divergence, at least 0", lowest=-_SLACK_NATS, infinite=True, unit="nats")
 
-_REPORT = Range(
-    "a probability strictly between 0 and 1, because 0 and 1 mean an infinite likelihood ratio", 0, 1, open_ends=True
-)
+_REPORT = Range("strictly between 0 and 1, which mean an infinite likelihood ratio", 0, 1, open_ends=True)
 
 COMPARISON = Schema(
     kind="comparison",
@@ -62,13 +60,7 @@ COMPARISON = Schema(
         Variable("report", "response", "float", "probability given to the target", range=_REPORT),
         Variable("automatic", "response", "bool", "the site answered by itself: both strings were equal"),
         optional("human_target_logprob", "item", "float", "truth of a simulation: ln h(y|c)", range=_LOGPROB),
-        optional(
-            "human_candidate_logprob",
-            "item, candidate",
-            "float",
-            "truth of a simulation: ln h(x|c)",
-            range=_CANDIDATE_LOGPROB,
-        ),
+        optional("human_candidate_logprob", "item, candidate", "float", "its ln h(x|c)", range=_CANDIDATE_LOGPROB),
         optional("reference_logprob", "item, token", "float", "the generator's whole distribution", range=_WHOLE),
         optional("kl_nats", "model, item", "float", "exact KL(model || generator)", range=_DIVERGENCE),
         optional("human_kl_nats", "item", "float", "truth of a simulation: KL(h || g)", range=_DIVERGENCE),
@@ -95,13 +87,8 @@ def validate_comparison_study(study: Dataset) -> Dataset:
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
-    >>> from shannon_game.estimators.comparison.examples import comparison_study
-    >>> study = comparison.validate_comparison_study(comparison_study())
-    >>> comparison.validate_comparison_study(study.assign(selected=study["selected"] * 1.0))
-    Traceback (most recent call last):
-        ...
-    shannon_game.estimators.errors.InputError: comparison study 'simulated', selected: has dtype float64, should be bool
+    >>> comparison.validate_comparison_study(comparison.examples.comparison_study()).attrs["generator"]
+    'lm-medium'
     """
     source = COMPARISON.check(study)
     models = study["model"].values.tolist()
@@ -124,18 +111,19 @@ def same_token(study: Dataset) -> NDArray[np.bool_]:
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
-    >>> from shannon_game.estimators.comparison.examples import comparison_study
-    >>> int(comparison.same_token(comparison_study()).sum())
+    >>> int(comparison.same_token(comparison.examples.comparison_study()).sum())
     23
     """
     COMPARISON.source(study)
     string = study["candidate_token"].values == study["target_token"].values[:, None]
-    generator = study.attrs["generator"]
-    drawn = study["candidate_logprob"].sel(model=generator).values
-    target = study["target_logprob"].sel(model=generator).values
-    equal: NDArray[np.bool_] = string & (np.abs(drawn - target[:, None]) <= SAME_TOKEN_TOLERANCE_NATS)
-    return equal
+    target, drawn = generator_logprobs(study)
+    return np.asarray(string & (np.abs(drawn - target[:, None]) <= SAME_TOKEN_TOLERANCE_NATS))
+
+
+def generator_logprobs(study: Dataset) -> tuple[FloatArray, FloatArray]:
+    """Ln g of the targets, (item,), and of the candidates, (item, candidate)."""
+    at = study["model"].values.tolist().index(study.attrs["generator"])
+    return study["target_logprob"].values[at], study["candidate_logprob"].values[at]
 
 
 def candidate_tokens(study: Dataset) -> IntArray:
@@ -146,28 +134,30 @@ def candidate_tokens(study: Dataset) -> IntArray:
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
-    >>> from shannon_game.estimators.comparison.examples import comparison_study
-    >>> comparison.candidate_tokens(comparison_study())[0, :5]
+    >>> comparison.candidate_tokens(comparison.examples.comparison_study())[0, :5]
     array([-1,  1, -1,  3, -1])
     """
     target = same_token(study)
-    n_items, n_candidates = target.shape
-    row = np.repeat(np.arange(n_items), n_candidates)
-    column = np.tile(np.arange(n_candidates), n_items)
-    strings: dict[object, int] = {}
-    text = np.array([strings.setdefault(one, len(strings)) for one in study["candidate_token"].values.ravel().tolist()])
-    logprob = study["candidate_logprob"].sel(model=study.attrs["generator"]).values.ravel()
-    order = np.lexsort((logprob, text, row))
+    row, column = (axis.ravel() for axis in np.indices(target.shape))
     # NaN (an empty cell) differs from nothing: the cells of an item's padding are one token, and replaced below
-    differs = [np.diff(row[order]) != 0, np.diff(text[order]) != 0, np.diff(logprob[order]) > SAME_TOKEN_TOLERANCE_NATS]
-    start = np.flatnonzero(np.concatenate([[True], np.logical_or.reduce(differs)]))
-    first = np.minimum.reduceat(column[order], start)
-    flat = np.empty(row.size, dtype=np.intp)
-    flat[order] = np.repeat(first, np.diff(np.append(start, row.size)))
-    code: IntArray = flat.reshape(target.shape)
+    token = token_codes(row, study["candidate_token"].values.ravel(), generator_logprobs(study)[1].ravel())
+    first = np.full(row.size, column.size)
+    np.minimum.at(first, token, column)
+    code: IntArray = first[token].reshape(target.shape)
     code[target] = TARGET_POSITION
     code[candidate_sources(study) == PADDING] = NOT_A_CANDIDATE
+    return code
+
+
+def token_codes(item: IntArray, string: NDArray[np.object_], logprob: FloatArray) -> IntArray:
+    """Code of every token: those of one item with equal strings and log-probabilities have the same."""
+    strings: dict[object, int] = {}
+    text = np.array([strings.setdefault(one, len(strings)) for one in string.tolist()], dtype=np.intp)
+    order = np.lexsort((logprob, text, item))
+    differs = [np.diff(item[order]) != 0, np.diff(text[order]) != 0]
+    differs.append(np.diff(logprob[order]) > SAME_TOKEN_TOLERANCE_NATS)
+    code = np.empty(text.size, dtype=np.intp)
+    code[order] = np.concatenate([[0], np.cumsum(np.logical_or.reduce(differs))])
     return code
 
 
@@ -176,3 +166,9 @@ def compared_tokens(study: Dataset, code: IntArray) -> tuple[IntArray, IntArray]
     position, reference = response_positions(study), response_references(study)
     against = np.where(reference < 0, TARGET_POSITION, code[position, np.maximum(reference, 0)])
     return code[position, study["response_candidate"].values], against
+
+
+def compared_with_target(study: Dataset, code: IntArray) -> tuple[IntArray, BoolArray]:
+    """Code of each response's candidate, and which responses compare one with the target, by themselves."""
+    candidate, reference = compared_tokens(study, code)
+    return candidate, (candidate >= 0) & (reference == TARGET_POSITION) & ~study["automatic"].to_numpy()

@@ -21,9 +21,8 @@ NOT_A_CANDIDATE = -2
 """What ``answer_candidate`` holds where the token is neither the target nor a candidate."""
 
 _SLACK_NATS = 1e-6  # as in study.py: float32 softmax can round a probability to a hair above one
-_LOGPROB_IF_KNOWN = Range(
-    "a log-probability, at most 0, or NaN where unknown", highest=_SLACK_NATS, nan=True, unit="nats"
-)
+_IF_KNOWN = Range("a log-probability, at most 0, or NaN where unknown", highest=_SLACK_NATS, nan=True, unit="nats")
+_BATCH = Range("at least 1", lowest=1)
 
 SOURCE_VARIABLES = (
     optional(
@@ -33,26 +32,14 @@ SOURCE_VARIABLES = (
         'where the candidate comes from: "generator", "proposal" (another distribution), "distinct" (distinct draws), '
         '"answer" (a free answer), "padding" (no candidate: token "", log-probabilities NaN)',
     ),
-    optional(
-        "proposal_logprob",
-        "item, candidate",
-        "float",
-        "ln of the probability that one draw of the item's proposal (a mixture, a tempered generator) gives this token",
-        range=_LOGPROB_IF_KNOWN,
-    ),
-    optional(
-        "inclusion_logprob",
-        "item, candidate",
-        "float",
-        "ln of the probability that this token is among the item's distinct draws",
-        range=_LOGPROB_IF_KNOWN,
-    ),
+    optional("proposal_logprob", "item, candidate", "float", "ln p of it in one draw of a proposal", range=_IF_KNOWN),
+    optional("inclusion_logprob", "item, candidate", "float", "ln p that distinct draws hold it", range=_IF_KNOWN),
     optional(
         "response_reference",
         "response",
         "int",
-        "the token with which ``response_candidate`` was compared: a position along ``candidate``, or -1 for the "
-        "target; ``report`` is the probability given to it",
+        "what ``response_candidate`` was compared with, which ``report`` is of: a position along ``candidate``, or -1 "
+        "for the target",
     ),
     Variable("answer_item", "answer", "int", "the item answered freely", needed="answer", label_of="item"),
     Variable("answer_participant", "answer", "str", "who answered freely", needed="answer", filled=True),
@@ -63,14 +50,7 @@ SOURCE_VARIABLES = (
         "the token answered: a position along ``candidate``, -1 for the target, -2 for a token that is no candidate",
         needed="answer",
     ),
-    Variable(
-        "answer_batch",
-        "answer",
-        "int",
-        "number of the batch of answers; held out against the candidates of earlier batches",
-        needed="answer",
-        range=Range("at least 1", lowest=1),
-    ),
+    Variable("answer_batch", "answer", "int", "number of its batch of answers", needed="answer", range=_BATCH),
     Variable(
         "candidate_batch",
         "item, candidate",
@@ -88,9 +68,7 @@ def has_free_answers(study: Dataset) -> bool:
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
-    >>> from shannon_game.estimators.comparison.examples import comparison_study
-    >>> comparison.has_free_answers(comparison_study())
+    >>> comparison.has_free_answers(comparison.examples.comparison_study())
     False
     """
     _require_dataset(study)
@@ -105,9 +83,7 @@ def candidate_sources(study: Dataset) -> NDArray[np.object_]:
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
-    >>> from shannon_game.estimators.comparison.examples import comparison_study
-    >>> set(comparison.candidate_sources(comparison_study()).ravel())
+    >>> set(comparison.candidate_sources(comparison.examples.comparison_study()).ravel())
     {'generator'}
     """
     _require_dataset(study)
@@ -160,11 +136,8 @@ def check_sources(study: Dataset, source: str, same: NDArray[np.bool_]) -> None:
 
 def _require_dataset(study: object) -> None:
     if not is_dataset(study):
-        raise InputError(
-            f"is a {type(study).__name__}, should be an xarray.Dataset; "
-            "comparison_study(answers, candidates) makes one",
-            field="study",
-        )
+        right = "should be an xarray.Dataset; comparison_study(answers, candidates) makes one"
+        raise InputError(f"is a {type(study).__name__}, {right}", field="study")
 
 
 def _check_padding(study: Dataset, source: str, padding: NDArray[np.bool_]) -> None:

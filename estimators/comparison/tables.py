@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from shannon_game.estimators.arrays import Dataset
+from shannon_game.estimators.arrays import DataFrame, Dataset
 from shannon_game.estimators.comparison.gap import estimate_gap
 from shannon_game.estimators.comparison.importance import drawn_responses
 from shannon_game.estimators.comparison.perplexity import estimate_perplexity
@@ -18,11 +18,8 @@ from shannon_game.estimators.comparison.terms import log_terms, player_names, re
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import HUMAN, item_labels, response_positions
 
-if TYPE_CHECKING:
-    import pandas as pd
 
-
-def comparison_items(study: Dataset, players: Sequence[str] | None = None, **settings: Any) -> pd.DataFrame:
+def comparison_items(study: Dataset, players: Sequence[str] | None = None, **settings: Any) -> DataFrame:
     """Describe every item: how it was answered, how likely each language model finds the target, each player's gap.
 
     Parameters
@@ -46,9 +43,7 @@ def comparison_items(study: Dataset, players: Sequence[str] | None = None, **set
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
-    >>> from shannon_game.estimators.comparison.examples import comparison_study
-    >>> table = comparison.comparison_items(comparison_study(), ["human"])
+    >>> table = comparison.comparison_items(comparison.examples.comparison_study(), ["human"])
     >>> table.loc[:1, ["item", "n_responses", "mean_report", "surprisal_nats_lm-weak", "gap_nats_human"]].round(2)
        item  n_responses  mean_report  surprisal_nats_lm-weak  gap_nats_human
     0     0            5         0.20                    1.05            6.50
@@ -83,7 +78,7 @@ def comparison_items(study: Dataset, players: Sequence[str] | None = None, **set
     return table
 
 
-def comparison_participants(study: Dataset) -> pd.DataFrame:
+def comparison_participants(study: Dataset) -> DataFrame:
     """Describe every participant: how much they answered, how often they were right, their own gap.
 
     Returns
@@ -98,9 +93,7 @@ def comparison_participants(study: Dataset) -> pd.DataFrame:
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
-    >>> from shannon_game.estimators.comparison.examples import comparison_study
-    >>> table = comparison.comparison_participants(comparison_study())
+    >>> table = comparison.comparison_participants(comparison.examples.comparison_study())
     >>> table[["participant", "n_responses", "share_right", "mean_score", "gap_nats"]].round(2).head(2)
       participant  n_responses  share_right  mean_score  gap_nats
     0        p000            6         0.75      -27.31     -1.63
@@ -139,5 +132,5 @@ def comparison_participants(study: Dataset) -> pd.DataFrame:
     names = list(dict.fromkeys(study["participant"].to_numpy()[by_item].tolist()))
     found.insert(0, "participant", names)
     order = pd.Index(dict.fromkeys(study["participant"].to_numpy().tolist()))
-    ordered: pd.DataFrame = found.set_index("participant").loc[order].rename_axis("participant").reset_index()
+    ordered: DataFrame = found.set_index("participant").loc[order].rename_axis("participant").reset_index()
     return ordered

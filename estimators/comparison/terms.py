@@ -13,7 +13,7 @@ from shannon_game.estimators.checks import check_numbers
 from shannon_game.estimators.comparison.importance import drawn_responses, pair_logprob, study_proposals
 from shannon_game.estimators.comparison.reports import log_ratio_from_report, report_from_log_ratio
 from shannon_game.estimators.comparison.rounding import RoundingScheme, round_reports, rounding_scheme
-from shannon_game.estimators.comparison.study import COMPARISON, SAME_TOKEN_TOLERANCE_NATS
+from shannon_game.estimators.comparison.study import COMPARISON, generator_logprobs, token_codes
 from shannon_game.estimators.comparison.study_sources import require_generator_draws
 from shannon_game.estimators.display import Result
 from shannon_game.estimators.errors import InputError, unknown_choice
@@ -59,14 +59,7 @@ class ResponsePairs(Result):
     @cached_property
     def token(self) -> IntArray:
         """Code of every item's candidates: string and generator log-probability, as in ``comparison.same_token``."""
-        strings: dict[object, int] = {}
-        code = np.array([strings.setdefault(text, len(strings)) for text in self.candidate.tolist()], dtype=np.intp)
-        order = np.lexsort((self.sampled_logprob, code, self.item))
-        differs = [np.diff(self.item[order]) != 0, np.diff(code[order]) != 0]
-        differs.append(np.diff(self.sampled_logprob[order]) > SAME_TOKEN_TOLERANCE_NATS)
-        token = np.empty(code.size, dtype=np.intp)
-        token[order] = np.concatenate([[0], np.cumsum(np.logical_or.reduce(differs))])
-        return token
+        return token_codes(self.item, self.candidate, self.sampled_logprob)
 
 
 def player_names(study: Dataset) -> list[str]:
@@ -74,9 +67,7 @@ def player_names(study: Dataset) -> list[str]:
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
-    >>> from shannon_game.estimators.comparison.examples import comparison_study
-    >>> comparison.player_names(comparison_study())
+    >>> comparison.player_names(comparison.examples.comparison_study())
     ['human', 'lm-weak', 'lm-medium', 'lm-strong']
     """
     COMPARISON.source(study)
@@ -85,21 +76,14 @@ def player_names(study: Dataset) -> list[str]:
 
 
 def control_model(study: Dataset, generator: str | None = None, *, control_only: bool = False) -> str:
-    """Name of the model whose loss the gap is measured against.
+    """Name of the model whose loss the gap is measured against, by default the one that drew the candidates.
 
-    Parameters
-    ----------
-    generator : str, optional
-        By default the model that drew the study's candidates.
-    control_only : bool
-        Allow a model that did not draw them: it then supplies g(y) and L_G, while the sampling density in the
-        denominator stays that of the model that did.
+    With `control_only` it may be one that did not draw them: it then supplies g(y) and L_G, while the sampling density
+    in the denominator stays that of the model that did.
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
-    >>> from shannon_game.estimators.comparison.examples import comparison_study
-    >>> comparison.control_model(comparison_study(), "lm-weak", control_only=True)
+    >>> comparison.control_model(comparison.examples.comparison_study(), "lm-weak", control_only=True)
     'lm-weak'
     """
     source = COMPARISON.source(study)
@@ -110,28 +94,18 @@ def control_model(study: Dataset, generator: str | None = None, *, control_only:
     if generator not in models:
         raise unknown_choice("generator", generator, models, source=source)
     if not control_only:
-        raise InputError(
-            f"{generator!r} did not draw this study's candidates, {sampler!r} did; use generator={sampler}, or "
-            "generator.control_only=true to measure the gap against it with the sampling density kept right",
-            source=source,
-            field="generator",
-        )
+        cure = f"use generator={sampler}, or generator.control_only=true to measure the gap against it all the same"
+        problem = f"{generator!r} did not draw this study's candidates, {sampler!r} did; {cure}"
+        raise InputError(problem, source=source, field="generator")
     return generator
 
 
 def response_pairs(study: Dataset, *, control: str | None = None) -> ResponsePairs:
-    """Read the pairs that participants were shown from a study.
-
-    Parameters
-    ----------
-    control : str, optional
-        From :func:`control_model`; by default the model that drew the candidates.
+    """Read the pairs that participants were shown; `control` (:func:`control_model`) drew the candidates by default.
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
-    >>> from shannon_game.estimators.comparison.examples import comparison_study
-    >>> comparison.response_pairs(comparison_study()).report[:4]
+    >>> comparison.response_pairs(comparison.examples.comparison_study()).report[:4]
     array([0.5, 0.5, 0.4, 0.5])
     """
     source = COMPARISON.source(study)
@@ -177,20 +151,13 @@ def _every_candidate(study: Dataset, drawn: BoolArray, source: str) -> tuple[Int
 
 
 def log_terms(pairs: ResponsePairs, player: str = HUMAN, rounding: RoundingScheme | str = "none") -> FloatArray:
-    """Importance-sampling terms ln w of a player on the pairs that the participants were shown.
+    """Importance-sampling terms ln w of a player on the pairs that the participants were shown, reports rounded.
 
-    Parameters
-    ----------
-    player : str
-        ``human`` or a model of the study, which answers q(y) / (q(y) + q(x)).
-    rounding : RoundingScheme or str
-        Applied to the reports of any player.
+    A player is ``human`` or a model of the study, which answers q(y) / (q(y) + q(x)).
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
-    >>> from shannon_game.estimators.comparison.examples import comparison_study
-    >>> pairs = comparison.response_pairs(comparison_study())
+    >>> pairs = comparison.response_pairs(comparison.examples.comparison_study())
     >>> comparison.log_terms(pairs, "lm-strong", rounding="coarse")[:3].round(3)
     array([0.  , 0.  , 1.32])
     """
@@ -220,9 +187,7 @@ def candidate_log_terms(study: Dataset, player: str, rounding: RoundingScheme | 
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
-    >>> from shannon_game.estimators.comparison.examples import comparison_study
-    >>> comparison.candidate_log_terms(comparison_study(), "lm-strong").shape
+    >>> comparison.candidate_log_terms(comparison.examples.comparison_study(), "lm-strong").shape
     (8, 12)
     """
     target_q, candidate_q = player_logprobs(study, player)
@@ -232,9 +197,7 @@ def candidate_log_terms(study: Dataset, player: str, rounding: RoundingScheme | 
         raise InputError(problem, source=COMPARISON.source(study))
     scheme = rounding_scheme(rounding)
     log_ratio = _rounded_log_ratio(candidate_q - target_q[:, None], scheme)
-    sampler = study["model"].values.tolist().index(study.attrs["generator"])
-    drawn: FloatArray = study["candidate_logprob"].values[sampler]
-    target: FloatArray = study["target_logprob"].values[sampler]
+    target, drawn = generator_logprobs(study)
     return target[:, None] - drawn + log_ratio
 
 
@@ -258,19 +221,16 @@ def subsample_responses(study: Dataset, n: int, rng: np.random.Generator) -> Dat
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
-    >>> from shannon_game.estimators.comparison.examples import comparison_study
-    >>> comparison.subsample_responses(comparison_study(), 2, np.random.default_rng(0)).sizes["response"]
+    >>> study = comparison.examples.comparison_study()
+    >>> comparison.subsample_responses(study, 2, np.random.default_rng(0)).sizes["response"]
     12
     """
     COMPARISON.source(study)
     check_numbers({"n": n}, at_least=1)
     if study.sizes["response"] == 0:
         if "candidate_source" in study or "answer" in study.dims:
-            raise InputError(
-                f"is {n}, but the candidates come from several sources; such a study can be thinned by responses only",
-                field="n",
-            )
+            problem = f"is {n}, but the candidates come from several sources; only responses can be thinned"
+            raise InputError(problem, field="n")
         n_candidates = study.sizes["candidate"]
         if n > n_candidates:
             raise InputError(f"is {n}, but every item has {n_candidates} candidates", field="n")

@@ -10,7 +10,12 @@ from numpy.typing import ArrayLike
 from shannon_game.estimators.arrays import BoolArray, Dataset, FloatArray, IntArray
 from shannon_game.estimators.comparison.reports import log_ratio_from_report
 from shannon_game.estimators.comparison.rounding import RoundingScheme, round_reports
-from shannon_game.estimators.comparison.study import COMPARISON, candidate_tokens, compared_tokens
+from shannon_game.estimators.comparison.study import (
+    COMPARISON,
+    candidate_tokens,
+    compared_with_target,
+    generator_logprobs,
+)
 from shannon_game.estimators.comparison.study_sources import (
     GENERATOR,
     NOT_A_CANDIDATE,
@@ -100,7 +105,6 @@ def token_pool(
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> comparison.token_pool(item=[0, 0], offset_nats=[0, 1.2], is_target=[True, False], n_drawn=[1, 2])
     TokenPool(2 tokens of 1 items, 3 draws, 0 answers, 0 reports)
     """
@@ -154,19 +158,12 @@ def study_pool(study: Dataset, *, rounding: RoundingScheme | str = "none") -> tu
     """Read draws, free answers and comparisons with the target from a comparison study.
 
     Left out are items without a draw or without a free answer, comparisons of two candidates, answers that are no
-    candidates, and what the site answered by itself. An item whose every draw and answer is the target stays.
-
-    Returns
-    -------
-    pool : TokenPool
-    item : ndarray of int, shape (item of the pool,)
-        Their positions in the study.
+    candidates, and what the site answered by itself. An item whose every draw and answer is the target stays. Positions
+    in the study of the pool's items come with it.
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
-    >>> from shannon_game.estimators.comparison.examples import designed_study
-    >>> pool, item = comparison.study_pool(designed_study())
+    >>> pool, item = comparison.study_pool(comparison.examples.designed_study())
     >>> pool.n_items, item.tolist()
     (8, [0, 1, 2, 3, 4, 5, 6, 7])
     """
@@ -175,8 +172,7 @@ def study_pool(study: Dataset, *, rounding: RoundingScheme | str = "none") -> tu
         raise InputError("has no free answers (dimension 'answer')", source=source)
     code = candidate_tokens(study)
     asked, answered = response_positions(study), item_positions(study, "answer_item")
-    candidate, reference = compared_tokens(study, code)
-    compared = (candidate >= 0) & (reference == TARGET_POSITION) & ~study["automatic"].to_numpy()
+    candidate, compared = compared_with_target(study, code)
     answer_column = study["answer_candidate"].to_numpy()
     known = answer_column != NOT_A_CANDIDATE
     drawn = (candidate_sources(study) == GENERATOR) & (code >= TARGET_POSITION)
@@ -190,9 +186,7 @@ def study_pool(study: Dataset, *, rounding: RoundingScheme | str = "none") -> tu
     place = np.full((study.sizes["item"], here.shape[1]), -1, dtype=np.intp)
     place[item[position], column] = np.arange(position.size)
 
-    log_g = study["candidate_logprob"].sel(model=study.attrs["generator"]).to_numpy().astype(float)
-    log_g_target = study["target_logprob"].sel(model=study.attrs["generator"]).to_numpy().astype(float)
-    every = np.column_stack([log_g_target, log_g])[item]
+    every = np.column_stack(generator_logprobs(study))[item].astype(float)
     drawn_item, drawn_column = np.nonzero(drawn & np.isin(np.arange(len(code)), item)[:, None])
     drawn_token = place[drawn_item, code[drawn_item, drawn_column] + 1]
 
@@ -201,9 +195,6 @@ def study_pool(study: Dataset, *, rounding: RoundingScheme | str = "none") -> tu
     answer_code = np.where(answer_column >= 0, code[answered, np.maximum(answer_column, 0)], TARGET_POSITION)
     names = [study[name].to_numpy().astype(str) for name in ("participant", "answer_participant")]
     people = np.unique(np.concatenate(names))
-    report = round_reports(study["report"].to_numpy()[used], rounding)
-    if not ((report > 0) & (report < 1)).all():
-        raise InputError("is 0 or 1; name a rounding that keeps reports between them", source=source, field="report")
     pool = token_pool(
         item=position,
         offset_nats=(every[:, :1] - every)[position, column],
@@ -213,6 +204,6 @@ def study_pool(study: Dataset, *, rounding: RoundingScheme | str = "none") -> tu
         answer_person=np.searchsorted(people, names[1])[given],
         report_token=place[asked[used], candidate[used] + 1],
         report_person=np.searchsorted(people, names[0])[used],
-        report_log_ratio=log_ratio_from_report(report),
+        report_log_ratio=log_ratio_from_report(round_reports(study["report"].to_numpy()[used], rounding)),
     )
     return pool, item

@@ -118,17 +118,12 @@ class CrossedMean(Result):
 def crossed_mean(
     values: ArrayLike, participant: ArrayLike, item: ArrayLike, *, probability: float = 0.9
 ) -> CrossedMean:
-    """Mean of a value an answer, with a standard error clustered over people and items (:mod:`two ways <.clusters>`).
+    """Mean of finite values, with a standard error clustered over people and items (:mod:`two ways <.clusters>`).
 
-    Parameters
-    ----------
-    values : array_like, shape (response,)
-        Finite.
-    participant, item : array_like, shape (response,)
+    `values`, `participant` and `item` have one value a response.
 
     Examples
     --------
-    >>> from shannon_game.estimators import documents
     >>> documents.crossed_mean([1.0, 2.0, 3.0, 5.0], ["a", "a", "b", "b"], [0, 1, 0, 1])
     CrossedMean(2.750 [-5.142, 10.642] over 4 answers)
     """

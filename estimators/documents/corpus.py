@@ -57,14 +57,8 @@ def clustered_mean(values: ArrayLike, cluster: ArrayLike) -> ClusteredMean:
     for :math:`D` clusters and :math:`N` values (the linearised variance of a cluster sample; Cochran 1977, section
     9A.2, without the finite-population correction).
 
-    Parameters
-    ----------
-    values, cluster : array_like, shape (value,)
-        Numbers, and labels of their clusters.
-
     Examples
     --------
-    >>> from shannon_game.estimators import documents
     >>> documents.clustered_mean([1.0, 2.0, 3.0], cluster=["a", "a", "b"])
     ClusteredMean(mean=2, se=0.6667)
     """
@@ -89,21 +83,12 @@ def _ratio(total: NDArray[np.float64], units: NDArray[np.float64]) -> ClusteredM
 def corpus_scores(
     logprob: ArrayLike, is_best: ArrayLike, document: ArrayLike, *, n_bytes: float | None = None
 ) -> CorpusScores:
-    """Summarise the scores of every token of some documents.
+    """Summarise the scores of every token of some documents: ln p, nats, and whether it was the model's best guess.
 
-    Parameters
-    ----------
-    logprob : array_like, shape (token,)
-        Nats.
-    is_best : array_like of bool, shape (token,)
-        Whether the token was the model's best guess.
-    document : array_like, shape (token,)
-    n_bytes : float, optional
-        UTF-8 bytes of the scored text.
+    `n_bytes` are the UTF-8 bytes of the scored text.
 
     Examples
     --------
-    >>> from shannon_game.estimators import documents
     >>> scores = documents.corpus_scores(
     ...     [-2.0, -1.0, -3.0], is_best=[True, True, False], document=["a", "a", "b"], n_bytes=12
     ... )
@@ -148,27 +133,19 @@ def unit_loss(total_nats: ArrayLike, n_units: ArrayLike) -> UnitLoss:
     .. math:: \bar\ell = \frac{\sum_d L_d}{\sum_d n_d}, \qquad
         \mathrm{se}^2 = \frac{D}{D - 1} \frac{\sum_d (L_d - \bar\ell n_d)^2}{(\sum_d n_d)^2}
 
-    (the linearised variance of a ratio; Cochran 1977, section 6.3). Without a unit it is NaN.
-
-    Parameters
-    ----------
-    total_nats : array_like of float, shape (document,)
-        Sum of -ln q over the tokens of each document.
-    n_units : array_like of float, shape (document,)
+    (the linearised variance of a ratio; Cochran 1977, section 6.3). Without a unit it is NaN. `total_nats` has the sum
+    of -ln q over the tokens of each document.
 
     Examples
     --------
-    >>> from shannon_game.estimators import documents
     >>> found = documents.unit_loss([5.0, 4.0], [4, 2])
     >>> found.nats, found.bits
     (ClusteredMean(mean=1.5, se=0.3333), ClusteredMean(mean=2.164, se=0.4809))
     """
     total, units = np.asarray(total_nats, dtype=float), np.asarray(n_units, dtype=float)
     if total.ndim != 1 or total.shape != units.shape or not total.size:
-        raise InputError(
-            f"has shape {total.shape} for units of shape {units.shape}; one or more documents, and a number for each",
-            field="total_nats",
-        )
+        problem = f"has shape {total.shape} for units of shape {units.shape}; one number for each document"
+        raise InputError(problem, field="total_nats")
     if not np.isfinite(total).all():
         bad = int(np.flatnonzero(~np.isfinite(total))[0])
         raise InputError(f"is {total[bad]} for document {bad}, should be finite", field="total_nats")

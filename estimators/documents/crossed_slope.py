@@ -60,19 +60,12 @@ def crossed_slope(
     item_levels: bool = False,
     probability: float = 0.9,
 ) -> CrossedSlope:
-    """Least-squares slope within people, with a standard error clustered over people and items.
+    """Least-squares slope of values on x within people, with a standard error clustered over people and items.
 
-    Parameters
-    ----------
-    values, x : array_like, shape (response,)
-        Finite.
-    participant, item : array_like, shape (response,)
-    item_levels : bool
-        Let every item have a level, too: the slope is then that of people who met an item at different x.
+    With `item_levels` every item has a level, too: the slope is then that of people who met an item at different x.
 
     Examples
     --------
-    >>> from shannon_game.estimators import documents
     >>> documents.crossed_slope([1.0, 2.0, 2.0, 4.0], [0, 1, 0, 1], ["a", "a", "b", "b"], [0, 1, 1, 0]).slope
     1.5
     """

@@ -28,8 +28,6 @@ class GuessBounds(Result):
         The same without the correction.
     share_first : float
         Share of words that the first guess found.
-    n_not_found : int
-        Words that no guess found.
     is_falling : bool
         Whether no rank is more frequent than a better one, as for the guesser for whom the lower bound is one.
     """
@@ -91,10 +89,8 @@ def guess_bounds(
     ----------
     rank : array_like, shape (response,)
         Whole numbers from 1; ``inf`` for a word that was not found.
-    item : array_like, shape (response,)
-        The place of the text.
-    participant : array_like, shape (response,), optional
-        Who guessed; by default one.
+    item, participant : array_like, shape (response,)
+        The place of the text, and who guessed; by default one.
     n_tried : int or array_like of int, shape (response,), optional
         Guesses before it was given up; needed where a word was not found.
     vocab_size : int, optional
@@ -102,7 +98,6 @@ def guess_bounds(
 
     Examples
     --------
-    >>> from shannon_game.estimators import rankings
     >>> rankings.guess_bounds([1, 1, 2, 1], item=[0, 1, 2, 3])
     GuessBounds(0.347 to 0.817 nats over 4 words)
     """

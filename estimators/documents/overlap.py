@@ -36,19 +36,11 @@ class NgramOverlap(Result):
 def ngram_overlap(texts: Sequence[str], training_texts: Iterable[str], *, n: int = 13) -> NgramOverlap:
     """Count the sequences of n words of each text that stand in training texts.
 
-    Words are runs of letters and digits, case apart. Of the training texts only what the texts have is kept, so that
-    they may be many.
-
-    Parameters
-    ----------
-    training_texts : iterable of str
-        Read once.
-    n : int, optional
-        13 is the length with which Brown et al. (2020, appendix C) looked for test sets in training data.
+    Words are runs of letters and digits, case apart. Of the training texts, which are read once, only what the texts
+    have is kept, so that they may be many. With n = 13 Brown et al. (2020, appendix C) looked for test sets.
 
     Examples
     --------
-    >>> from shannon_game.estimators import documents
     >>> documents.ngram_overlap(["a b c d"], ["b c d", "a b"], n=2).n_shared
     array([3])
     """

@@ -62,16 +62,10 @@ class PooledMean(Result):
 
 
 def pooled_mean(estimate: ArrayLike, se: ArrayLike, *, probability: float = 0.9) -> PooledMean:
-    """Pool the estimates of several studies, whose true values may differ.
-
-    Parameters
-    ----------
-    estimate, se : array_like, shape (study,)
-        Such as losses in bits a character, and their standard errors; at least two studies.
+    """Pool estimates, such as losses in bits a character, of two studies or more, whose true values may differ.
 
     Examples
     --------
-    >>> from shannon_game.estimators import documents
     >>> documents.pooled_mean([1.30, 1.22, 1.41], [0.05, 0.04, 0.06])
     PooledMean(1.303 [1.144, 1.462], tau 0.080, 3 studies)
     """
@@ -126,9 +120,7 @@ ESTIMATES = Schema(
     variables=(
         Variable("source", "source", "str", "name of the study that the estimate is from", filled=True),
         Variable("estimate", "source", "float", "in one unit for all studies", range=Range("finite")),
-        Variable(
-            "se", "source", "float", "standard error, in the same unit", range=Range("above 0", 0, open_ends=True)
-        ),
+        Variable("se", "source", "float", "its standard error", range=Range("above 0", 0, open_ends=True)),
         Variable("group", "source", "str", 'what is pooled apart, such as a model; "all" where nothing is'),
     ),
 )
@@ -147,13 +139,10 @@ def validate_estimates_study(study: Dataset) -> Dataset:
 
     Examples
     --------
-    >>> import numpy as np, xarray as xr
-    >>> from shannon_game.estimators import documents
-    >>> columns = {"estimate": [1.3, 1.2], "se": [0.05, 0.04], "group": ["all", "all"]}
-    >>> variables = {name: ("source", np.array(values)) for name, values in columns.items()}
-    >>> study = xr.Dataset(variables, coords={"source": ["a", "b"]}, attrs={"name": "small"})
-    >>> documents.validate_estimates_study(study) is study
-    True
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"source": ["a", "b"], "estimate": [1.3, 1.2], "se": [0.05, 0.04], "group": "all"})
+    >>> documents.validate_estimates_study(table.set_index("source").to_xarray())["se"].values
+    array([0.05, 0.04])
     """
     ESTIMATES.check(study)
     return study

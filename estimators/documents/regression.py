@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.display import Result
-from shannon_game.estimators.documents.clusters import codes, t_half_width
+from shannon_game.estimators.documents.clusters import answer_numbers, codes, t_half_width
 from shannon_game.estimators.errors import InputError
 
 INTERCEPT = "intercept"
@@ -72,26 +72,22 @@ def clustered_regression(
     *,
     probability: float = 0.9,
 ) -> ClusteredRegression:
-    """Least squares with an intercept, and errors clustered one way or two.
-
-    Parameters
-    ----------
-    values : array_like, shape (value,)
-    columns : mapping of str to array_like, shape (value,)
-    cluster, other_cluster : array_like, shape (value,)
-        Names of groups whose values depend on each other, such as texts, and of a second kind, such as people.
+    """Least squares with an intercept, and errors clustered one way (such as by text) or two (and by people).
 
     Examples
     --------
-    >>> from shannon_game.estimators import documents
     >>> fit = documents.clustered_regression([1.0, 3.0, 5.0, 8.0], {"x": [0, 1, 2, 3]}, ["a", "a", "b", "b"])
     >>> fit.names, fit.of("x")["coefficient"]
     (('intercept', 'x'), 2.3)
     """
     if INTERCEPT in columns:
         raise InputError("is a column; the intercept is there already", field=INTERCEPT)
-    y = _finite(values, "values", None)
-    x = np.column_stack([np.ones(y.size), *(_finite(column, name, y.size) for name, column in columns.items())])
+    y = answer_numbers(values, "values")
+    given = {name: answer_numbers(column, name) for name, column in columns.items()}
+    for name, column in given.items():
+        if column.shape != y.shape:
+            raise InputError(f"has shape {column.shape}, `values` has {y.shape}", field=name)
+    x = np.column_stack([np.ones(y.size), *given.values()])
     if y.size <= x.shape[1]:
         raise InputError(f"has {y.size} numbers for {x.shape[1]} coefficients; more are needed", field="values")
     # of unit length, so that a column in milliseconds hides none in log-odds
@@ -132,17 +128,6 @@ def clustered_regression(
         n=y.size,
         n_clusters=counts,
     )
-
-
-def _finite(given: ArrayLike, what: str, size: int | None) -> FloatArray:
-    numbers = np.asarray(given, dtype=float)
-    if numbers.ndim != 1 or (size is not None and numbers.size != size):
-        right = "one number a value" if size is None else (size,)
-        raise InputError(f"has shape {numbers.shape}, should be {right}", field=what)
-    if not np.isfinite(numbers).all():
-        at = int(np.flatnonzero(~np.isfinite(numbers))[0])
-        raise InputError(f"is {numbers[at]} at value {at}, should be finite", field=what)
-    return numbers
 
 
 def _variance(scores: FloatArray, inverse: FloatArray, cluster: NDArray[np.int64]) -> FloatArray:

@@ -56,22 +56,13 @@ class RulesText(Result):
 def rules_texts(
     n_texts: int, *, n_noise: Sequence[int], n_rules: int = 4, n_steps: int = 1, seed: int = 0
 ) -> list[RulesText]:
-    """Make texts with rules spread in noise, the control after each text.
+    """Make texts with rules spread in noise, `n_texts` of each number of sentences of noise, a control after each.
 
-    Parameters
-    ----------
-    n_texts : int
-        Texts of each number of noise sentences; as many controls.
-    n_noise : sequence of int
-        Sentences of noise in a text.
-    n_rules : int
-        Colours that a text tells; one of them is asked for.
-    n_steps : int
-        Rules from which the answer follows: 1 says it; with 2 the thing asked for is a thing of that colour.
+    A text tells `n_rules` colours, one of which is asked for; `n_steps` are the rules from which the answer follows: 1
+    says it, with 2 the thing asked for is a thing of that colour.
 
     Examples
     --------
-    >>> from shannon_game.estimators import documents
     >>> documents.rules_texts(1, n_noise=[0], n_rules=1, n_steps=1, seed=1)[0].text
     'Every gazzer is green. The colour of the gazzer is green'
     """
@@ -79,11 +70,8 @@ def rules_texts(
     if not n_noise or min(n_noise) < 0:
         raise InputError(f"is {list(n_noise)}, should be numbers of 0 or more", field="n_noise")
     if n_rules * n_steps > len(_THINGS):
-        raise InputError(
-            f"is {n_rules}, but {n_rules} chains of {n_steps} rules take {n_rules * n_steps} names, and there are "
-            f"{len(_THINGS)}",
-            field="n_rules",
-        )
+        problem = f"is {n_rules}; with {n_steps} steps it takes {n_rules * n_steps} names, and there are {len(_THINGS)}"
+        raise InputError(problem, field="n_rules")
     rng = np.random.default_rng(seed)
     found: list[RulesText] = []
     for noise in n_noise:

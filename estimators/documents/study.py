@@ -37,16 +37,9 @@ def validate_documents_study(study: Dataset) -> Dataset:
 
     Examples
     --------
-    >>> from shannon_game.estimators import documents
-    >>> from shannon_game.estimators.documents.examples import documents_study
-    >>> study = documents_study()
-    >>> documents.validate_documents_study(study) is study
-    True
-    >>> documents.validate_documents_study(study.drop_vars("split"))
-    Traceback (most recent call last):
-        ...
-    shannon_game.estimators.errors.InputError: documents study 'small', split: is missing; the study needs it with dims ('document',)
-    """  # noqa: E501 - the whole message
+    >>> documents.validate_documents_study(documents.examples.documents_study())["split"].values.tolist()
+    ['all']
+    """
     source = DOCUMENTS.check(study)
     for name in ("document", "text", "split"):
         for document, value in zip(study["document"].values.tolist(), study[name].values.tolist(), strict=True):
@@ -63,9 +56,7 @@ def document_tokens(study: Dataset, document: int) -> list[str]:
 
     Examples
     --------
-    >>> from shannon_game.estimators import documents
-    >>> from shannon_game.estimators.documents.examples import documents_study
-    >>> documents.document_tokens(documents_study(), 0)
+    >>> documents.document_tokens(documents.examples.documents_study(), 0)
     ['The', ' cat', '.']
     """
     source = DOCUMENTS.source(study)
@@ -90,12 +81,10 @@ def _string_problem(value: str) -> str | None:
 def _check_tokens(study: Dataset, source: str) -> None:
     documents = study["token_document"].values
     if not _are_groups(documents, study.sizes["document"]):
-        raise InputError(
-            f"should go through the documents 0 to {study.sizes['document'] - 1} one after the other, each with at "
-            "least one token",
-            source=source,
-            field="token_document",
+        problem = (
+            f"should go through the documents 0 to {study.sizes['document'] - 1} in order, with a token or more each"
         )
+        raise InputError(problem, source=source, field="token_document")
     for position, text in enumerate(study["text"].values.tolist()):
         if "".join(document_tokens(study, position)) != text:
             problem = f"of document {study['document'].values[position]!r} do not give its text when joined"

@@ -11,7 +11,6 @@ def is_word_token(token: str) -> bool:
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> comparison.is_word_token(" cat"), comparison.is_word_token("cat"), comparison.is_word_token(" 4th")
     (True, False, False)
     """
@@ -23,7 +22,6 @@ def is_visible_token(token: str) -> bool:
 
     Examples
     --------
-    >>> from shannon_game.estimators import guesses
     >>> guesses.is_visible_token(" cat"), guesses.is_visible_token("\n")
     (True, False)
     """

@@ -68,14 +68,8 @@ def wilson_interval(n_hits: ArrayLike, n: ArrayLike, *, probability: float = 0.9
 
     .. math:: \frac{\hat p + z^2 / 2n \pm z \sqrt{\hat p (1 - \hat p) / n + z^2 / 4 n^2}}{1 + z^2 / n}
 
-    Parameters
-    ----------
-    n_hits, n : array_like, same shape
-        Whole numbers, or effective ones; 0 <= n_hits <= n, n > 0.
-
     Examples
     --------
-    >>> from shannon_game.estimators import guesses
     >>> lower, upper = guesses.wilson_interval(8, 20)
     >>> round(float(lower), 3), round(float(upper), 3)
     (0.219, 0.613)
@@ -100,7 +94,6 @@ def enough_answers(participant: ArrayLike, minimum: int) -> BoolArray:
 
     Examples
     --------
-    >>> from shannon_game.estimators import guesses
     >>> guesses.enough_answers(["Ann", "Ann", "Bo"], minimum=2)
     array([ True,  True, False])
     """
@@ -116,7 +109,6 @@ def participant_accuracy(
 
     Examples
     --------
-    >>> from shannon_game.estimators import guesses
     >>> correct, who = [1, 0, 1, 1, 0, 0], ["Ann", "Ann", "Ann", "Bo", "Bo", "Bo"]
     >>> guesses.participant_accuracy(correct, who).summary().round(2)
       participant  n_guesses  n_hits  accuracy  lower  upper
@@ -149,7 +141,6 @@ def pooled_accuracy(
 
     Examples
     --------
-    >>> from shannon_game.estimators import guesses
     >>> correct, who = [1, 0, 1, 1, 0, 0], ["Ann", "Ann", "Ann", "Bo", "Bo", "Bo"]
     >>> found = guesses.pooled_accuracy(correct, who, ["a", "b", "b"] * 2, rng=np.random.default_rng(0))
     >>> found.accuracy, round(found.wilson_lower, 2), round(found.lower, 2), round(found.upper, 2)
@@ -182,18 +173,9 @@ def pooled_accuracy(
 
 
 def bootstrap_accuracy(
-    correct: ArrayLike,
-    participant: ArrayLike,
-    document: ArrayLike,
-    *,
-    n_replicates: int,
-    rng: np.random.Generator,
-    resample_participants: bool = True,
-    resample_documents: bool = True,
+    correct: ArrayLike, participant: ArrayLike, document: ArrayLike, *, n_replicates: int, rng: np.random.Generator
 ) -> FloatArray:
     """Pooled accuracy with participants and documents drawn with replacement; empty replicates are left out."""
-    if not (resample_participants or resample_documents):
-        raise InputError("are both false: nothing would be resampled", field="resample_participants/documents")
     check_numbers({"n_replicates": n_replicates}, at_least=1)
     right, who, where = checked_columns(correct, participant=participant, document=document)
     people, person = np.unique(who, return_inverse=True)
@@ -206,22 +188,18 @@ def bootstrap_accuracy(
     step = max(1, _CHUNK_CELLS // shape[1])
     for begin in range(0, n_replicates, step):
         size = min(step, n_replicates - begin)
-        drawn = times_drawn(shape[0], size, rng, wanted=resample_participants)
-        documents = times_drawn(shape[1], size, rng, wanted=resample_documents)
+        drawn, documents = times_drawn(shape[0], size, rng), times_drawn(shape[1], size, rng)
+        right_drawn, all_drawn = (((drawn @ each) * documents).sum(axis=1) for each in (hits, count))
         with np.errstate(invalid="ignore"):
-            shares[begin : begin + size] = ((drawn @ hits) * documents).sum(axis=1) / ((drawn @ count) * documents).sum(
-                axis=1
-            )
+            shares[begin : begin + size] = right_drawn / all_drawn
     kept: FloatArray = shares[np.isfinite(shares)]
     if kept.size == 0:
         raise InputError("no replicate has a guess: too few participants saw the same documents")
     return kept
 
 
-def times_drawn(size: int, n_replicates: int, rng: np.random.Generator, *, wanted: bool) -> FloatArray:
-    """How often each was drawn with replacement, (replicate, each); once where no draw is wanted."""
-    if not wanted:
-        return np.ones((n_replicates, size))
+def times_drawn(size: int, n_replicates: int, rng: np.random.Generator) -> FloatArray:
+    """How often each was drawn with replacement, (replicate, each)."""
     return rng.multinomial(size, np.full(size, 1 / size), size=n_replicates).astype(float)
 
 
@@ -231,17 +209,10 @@ def bayesian_bootstrap_accuracy(
     """Draws of the accuracy of one player over new clusters (documents), from the guesses in those seen.
 
     Rubin's (1981) Bayesian bootstrap of a ratio: clusters get Dirichlet(1, ..., 1) weights. With one guess a cluster
-    the draws are close to Beta(hits, misses).
-
-    Parameters
-    ----------
-    hit : array_like of float, shape (guess,)
-        From 0 to 1.
-    cluster : array_like, shape (guess,)
+    the draws are close to Beta(hits, misses). `hit`, from 0 to 1, and `cluster` have one value a guess.
 
     Examples
     --------
-    >>> from shannon_game.estimators import guesses
     >>> guesses.bayesian_bootstrap_accuracy(
     ...     [1, 0, 1], ["a", "a", "b"], n_draws=3, rng=np.random.default_rng(0)
     ... ).round(2)

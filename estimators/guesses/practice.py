@@ -52,19 +52,12 @@ def practice_curve(
     n_replicates: int = 1000,
     probability: float = 0.95,
 ) -> PracticeCurve:
-    """Accuracy as participants go on, raw and relative to their own.
+    """Accuracy as participants go on, by the guesses that each had given before, raw and relative to their own.
 
-    Parameters
-    ----------
-    correct, participant : array_like, shape (response,)
-    n_before : array_like of int, shape (response,)
-        Guesses that the participant had given before.
-    starts : sequence of int
-        First `n_before` of every bin, rising from 0; the last bin has no end.
+    `starts` are the first numbers of the bins, rising from 0; the last bin has no end.
 
     Examples
     --------
-    >>> from shannon_game.estimators import guesses
     >>> correct, who = [1, 0, 1, 1, 0, 0], ["Ann", "Ann", "Ann", "Bo", "Bo", "Bo"]
     >>> curve = guesses.practice_curve(correct, who, [0, 1, 2] * 2, starts=[0, 2], rng=np.random.default_rng(0))
     >>> curve.accuracy, curve.excess.round(3)
@@ -88,7 +81,7 @@ def practice_curve(
 
     own = np.bincount(code, weights=right) / np.bincount(code)
     count, excess = summed(), summed(right - own[code])
-    weight = times_drawn(shape[0], n_replicates, rng, wanted=True)
+    weight = times_drawn(shape[0], n_replicates, rng)
     with np.errstate(invalid="ignore"):
         replicates = (weight @ excess) / (weight @ count)
     n_participants = (count > 0).sum(axis=0)

@@ -41,9 +41,7 @@ def guess_ranks(study: Dataset) -> GuessRanks:
 
     Examples
     --------
-    >>> from shannon_game.estimators import guesses
-    >>> from shannon_game.estimators.guesses.examples import guess_study
-    >>> study = guess_study()
+    >>> study = guesses.examples.guess_study()
     >>> int((guesses.guess_ranks(study).rank == 1).sum()) == int(study["correct"].sum())
     True
     """

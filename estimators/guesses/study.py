@@ -16,6 +16,7 @@ STORED_TOKENS = ("visible", "word")
 """Which tokens a stored accuracy may be of."""
 
 _COUNT = Range("at least 0", lowest=0)
+_SHARE = Range("a share from 0 to 1", 0, 1)
 _HIT = Range("from 0 to 1, or NaN where it was not asked", 0, 1, nan=True)
 _SURPRISAL = Range("finite and at least 0, or NaN where it was not asked", lowest=0, nan=True, unit="nats")
 
@@ -37,25 +38,10 @@ GUESSES = Schema(
         Variable("text", "document", "str", "the whole document", needed="target_start"),
         Variable("target_start", "item", "int", "characters of ``text`` before the target", needed="text"),
         Variable("model", "model", "str", "name of a language model that played the items", needed="model"),
-        optional(
-            "model_hit",
-            "model, item",
-            "float",
-            "1 its most probable token is the target, 0 it is not; a share for a tie",
-            range=_HIT,
-        ),
-        optional(
-            "target_surprisal_nats", "model, item", "float", "-ln p(target | the text before it)", range=_SURPRISAL
-        ),
+        optional("model_hit", "model, item", "float", "1: its best token is the target; a share for a tie", range=_HIT),
+        optional("target_surprisal_nats", "model, item", "float", "-ln p(target | text before it)", range=_SURPRISAL),
         Variable("stored_model", "stored", "str", "a language model whose accuracy others published", needed="stored"),
-        Variable(
-            "stored_accuracy",
-            "stored",
-            "float",
-            "that number",
-            needed="stored",
-            range=Range("a share from 0 to 1", 0, 1),
-        ),
+        Variable("stored_accuracy", "stored", "float", "that number", needed="stored", range=_SHARE),
         Variable("stored_n", "stored", "int", "on how many guesses; 0 is unknown", needed="stored", range=_COUNT),
         Variable("stored_tokens", "stored", "str", 'of which tokens: "visible" or "word"', needed="stored"),
         Variable("stored_source", "stored", "str", "the file it is from", needed="stored"),
@@ -79,14 +65,9 @@ def validate_guess_study(study: Dataset) -> Dataset:
 
     Examples
     --------
-    >>> from shannon_game.estimators import guesses
-    >>> from shannon_game.estimators.guesses.examples import guess_study
-    >>> study = guesses.validate_guess_study(guess_study())
-    >>> guesses.validate_guess_study(study.assign(correct=study["correct"] * 1.0))
-    Traceback (most recent call last):
-        ...
-    shannon_game.estimators.errors.InputError: guess study 'simulated guesses', correct: has dtype float64, should be bool
-    """  # noqa: E501 - the whole message
+    >>> guesses.validate_guess_study(guesses.examples.guess_study()).sizes["response"]
+    192
+    """
     source = GUESSES.check(study)
     _check_positions(study, source)
     _check_numbers_before(study, source)
@@ -135,7 +116,6 @@ def is_word_position(token: str, following: str | None) -> bool:
 
     Examples
     --------
-    >>> from shannon_game.estimators import guesses
     >>> guesses.is_word_position(" cat", " sat"), guesses.is_word_position(" cat", "s")
     (True, False)
     """
@@ -147,7 +127,6 @@ def prior_guesses(participant: ArrayLike) -> NDArray[np.int64]:
 
     Examples
     --------
-    >>> from shannon_game.estimators import guesses
     >>> guesses.prior_guesses(["Ann", "Bo", "Ann"])
     array([0, 0, 1])
     """
@@ -166,9 +145,7 @@ def repeated_guesses(study: Dataset) -> NDArray[np.bool_]:
 
     Examples
     --------
-    >>> from shannon_game.estimators import guesses
-    >>> from shannon_game.estimators.guesses.examples import guess_study
-    >>> int(guesses.repeated_guesses(guess_study()).sum())
+    >>> int(guesses.repeated_guesses(guesses.examples.guess_study()).sum())
     0
     """
     GUESSES.source(study)
@@ -184,9 +161,7 @@ def guess_contexts(study: Dataset) -> list[str]:
 
     Examples
     --------
-    >>> from shannon_game.estimators import guesses
-    >>> from shannon_game.estimators.guesses.examples import guess_study
-    >>> guesses.guess_contexts(guess_study())[:2]
+    >>> guesses.guess_contexts(guesses.examples.guess_study())[:2]
     ['w0', 'w0 w1']
     """
     source = GUESSES.source(study)
@@ -205,18 +180,12 @@ def with_model_answers(
 ) -> Dataset:
     """Add a language model that played the same items, and return the new study, validated.
 
-    Parameters
-    ----------
-    hit : array_like of float, shape (item,)
-        1 where its most probable next token is the target, 0 where it is not, NaN where it was not asked.
-    target_surprisal_nats : array_like of float, shape (item,), optional
-        -ln p(target | the text before it), NaN where it was not asked.
+    `hit`, (item,), is 1 where its most probable next token is the target, 0 where it is not, and NaN where it was not
+    asked; `target_surprisal_nats` is -ln p(target | the text before it).
 
     Examples
     --------
-    >>> from shannon_game.estimators import guesses
-    >>> from shannon_game.estimators.guesses.examples import guess_study
-    >>> study = guess_study()
+    >>> study = guesses.examples.guess_study()
     >>> wider = guesses.with_model_answers(study, "always right", hit=[1] * study.sizes["item"])
     >>> wider["model_hit"].mean("item").values.round(2)
     array([0.38, 1.  ])

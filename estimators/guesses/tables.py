@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from shannon_game.estimators.arrays import Dataset
+from shannon_game.estimators.arrays import DataFrame, Dataset
 from shannon_game.estimators.guesses.study import GUESSES
 from shannon_game.estimators.layout import response_positions
 
-if TYPE_CHECKING:
-    import pandas as pd
 
-
-def guess_items(study: Dataset) -> pd.DataFrame:
+def guess_items(study: Dataset) -> DataFrame:
     """Describe every position that people guessed at: how often they were right, and how language models did.
 
     Returns
@@ -27,9 +24,7 @@ def guess_items(study: Dataset) -> pd.DataFrame:
 
     Examples
     --------
-    >>> from shannon_game.estimators import guesses
-    >>> from shannon_game.estimators.guesses.examples import guess_study
-    >>> guesses.guess_items(guess_study())[["document", "position", "n_guesses", "accuracy"]].head(2)
+    >>> guesses.guess_items(guesses.examples.guess_study())[["document", "position", "n_guesses", "accuracy"]].head(2)
       document  position  n_guesses  accuracy
     0       d0         1          4      0.50
     1       d0         2          4      0.25

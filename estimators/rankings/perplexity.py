@@ -15,7 +15,6 @@ from shannon_game.estimators.errors import InputError, unknown_choice
 Censoring = Literal["below_last", "bound", "uniform", "exact"]
 CENSORINGS: tuple[str, ...] = get_args(Censoring)
 
-_LOG_ZERO = -np.inf
 # probabilities that an API rounds to a handful of digits can add up to a hair more than one
 _MASS_SLACK = 1e-3
 
@@ -89,7 +88,6 @@ def reference_log_probability(
 
     Examples
     --------
-    >>> from shannon_game.estimators import rankings
     >>> hit = rankings.match_tokens(["a", "b"], [["a", "c"], ["c", "d"]])
     >>> rankings.reference_log_probability([[-0.5, -2.0], [-0.5, -1.5]], hit)
     array([-0.5, -4.5])
@@ -100,10 +98,8 @@ def reference_log_probability(
         raise unknown_choice("variants", variants, ("first", "sum"))
     if censoring == "exact":
         if exact is None:
-            raise InputError(
-                "is 'exact', but only the listed tokens' probabilities are known; use below_last, bound or uniform",
-                field="censoring",
-            )
+            problem = "is 'exact', but only listed tokens' probabilities are known; use below_last, bound or uniform"
+            raise InputError(problem, field="censoring")
         known = np.asarray(exact, dtype=float)
         if not (known <= 0).all():
             raise InputError("has values that are no log-probabilities (above 0, or NaN)", field="exact")
@@ -112,7 +108,7 @@ def reference_log_probability(
     if found.shape != values.shape:
         raise InputError(f"has shape {found.shape}, the log-probabilities have {values.shape}", field="hit")
     first = np.take_along_axis(values, found.argmax(axis=1)[:, None], axis=1)[:, 0]
-    own = first if variants == "first" else np.logaddexp.reduce(np.where(found, values, _LOG_ZERO), axis=1)
+    own = first if variants == "first" else np.logaddexp.reduce(np.where(found, values, -np.inf), axis=1)
     return np.where(found.any(axis=1), own, _missing(values, censoring, offset_nats, vocab_size))
 
 
@@ -162,7 +158,6 @@ def approximate_perplexity(
 
     Examples
     --------
-    >>> from shannon_game.estimators import rankings
     >>> hit = rankings.match_tokens(["a", "b"], [["a", "c"], ["c", "d"]])
     >>> found = rankings.approximate_perplexity([[-0.5, -2.0], [-0.5, -1.5]], hit)
     >>> round(found.perplexity, 2), found.n_censored

@@ -32,7 +32,6 @@ def match_tokens(reference: ArrayLike, ranked: ArrayLike, *, match: Match | str 
 
     Examples
     --------
-    >>> from shannon_game.estimators import rankings
     >>> rankings.match_tokens([" a", " b"], [["a", "c"], ["c", "b "]])
     array([[ True, False],
            [False,  True]])
@@ -86,7 +85,6 @@ def ranks_among(
 
     Examples
     --------
-    >>> from shannon_game.estimators import rankings
     >>> hit = rankings.match_tokens(["a", "b"], [["a", "c"], ["c", "d"]])
     >>> rankings.ranks_among(hit)
     array([ 1., inf])
@@ -113,7 +111,6 @@ def rank_at(rank: ArrayLike, k: int) -> FloatArray:
 
     Examples
     --------
-    >>> from shannon_game.estimators import rankings
     >>> rankings.rank_at([1.0, 30.0], k=20)
     array([ 1., inf])
     """

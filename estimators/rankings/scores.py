@@ -30,7 +30,6 @@ def linear_score(rank: ArrayLike, k: int) -> FloatArray:
 
     Examples
     --------
-    >>> from shannon_game.estimators import rankings
     >>> rankings.linear_score([1, 2, np.inf], k=20)
     array([1.  , 0.95, 0.  ])
     """
@@ -44,7 +43,6 @@ def reciprocal_score(rank: ArrayLike) -> FloatArray:
 
     Examples
     --------
-    >>> from shannon_game.estimators import rankings
     >>> rankings.reciprocal_score([1, 2, np.inf])
     array([1. , 0.5, 0. ])
     """
@@ -56,7 +54,6 @@ def exponential_score(rank: ArrayLike, decay: float) -> FloatArray:
 
     Examples
     --------
-    >>> from shannon_game.estimators import rankings
     >>> rankings.exponential_score([1, 2, np.inf], decay=0.1).round(3)
     array([1.   , 0.905, 0.   ])
     """
@@ -70,7 +67,6 @@ def average_score(rank: ArrayLike, k: int, decays: Sequence[float] = DECAYS) -> 
 
     Examples
     --------
-    >>> from shannon_game.estimators import rankings
     >>> rankings.average_score([1, 2, np.inf], k=20).round(3)
     array([1.   , 0.774, 0.   ])
     """
@@ -85,7 +81,6 @@ def top_k_accuracy(rank: ArrayLike, k: int) -> FloatArray:
 
     Examples
     --------
-    >>> from shannon_game.estimators import rankings
     >>> rankings.top_k_accuracy([1, 2, np.inf], k=1)
     array([1., 0., 0.])
     """

@@ -49,18 +49,12 @@ class Separation(Result):
 
 
 def paired_separation(first: ArrayLike, second: ArrayLike, *, level: float = 0.05, power: float = 0.8) -> Separation:
-    """Compare two models by their mean scores of the same windows.
+    """Compare two models by their mean scores of the same two windows or more, in the same order.
 
-    Parameters
-    ----------
-    first, second : array_like, shape (window,)
-        Mean scores; the same windows in the same order, at least 2.
-    level, power : float
-        Of the two-sided test whose windows are counted, inside (0, 1).
+    `level` and `power` are those of the two-sided test whose windows are counted.
 
     Examples
     --------
-    >>> from shannon_game.estimators import rankings
     >>> rankings.paired_separation([0.5, 0.7, 0.6, 0.8], [0.4, 0.8, 0.6, 0.7]).windows_needed
     116.0
     """

@@ -8,7 +8,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shannon_game.estimators.arrays import BoolArray, Dataset, FloatArray
 from shannon_game.estimators.display import Result
@@ -16,12 +15,13 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.rankings.perplexity import Censoring, reference_log_probability
 from shannon_game.estimators.rankings.ranks import Match, Tie, match_tokens, rank_at, ranks_among
 from shannon_game.estimators.rankings.scores import DECAYS, exponential_score, linear_score, reciprocal_score
-from shannon_game.estimators.schema import Range, Schema, Variable, optional
+from shannon_game.estimators.schema import Range, Schema, Variable, optional, refuse
 
 _KEY = ("model", "text", "context_length", "window", "position")
 # APIs round log-probabilities, and float32 softmax can round a probability to a hair above one
 _SLACK_NATS = 1e-5
-
+_LOGPROB = Range("a log-probability, at most 0", highest=_SLACK_NATS, infinite=True, unit="nats")
+_RANK = Range("1 or more", lowest=1, infinite=True)
 
 RANKINGS = Schema(
     kind="ranking",
@@ -30,38 +30,16 @@ RANKINGS = Schema(
         Variable("model", "token", "str", "name of the language model", filled=True),
         Variable("text", "token", "str", "name of the text", filled=True),
         Variable("context_length", "token", "int", "tokens that the model saw", range=Range("1 or more", lowest=1)),
-        Variable(
-            "window",
-            "token",
-            "str",
-            "name of the run of consecutive tokens, the same for every model that scored that place of the text at "
-            "that length",
-            filled=True,
-        ),
+        Variable("window", "token", "str", "run of consecutive tokens, of one name for all models", filled=True),
         Variable("position", "token", "int", "place in the window, from 0", range=Range("0 or more", lowest=0)),
         Variable("reference_token", "token", "str", "the token of the text, with its white space", filled=True),
         Variable("ranked_token", "token, rank", "str", "the most probable tokens; None after the last", gaps=True),
-        Variable(
-            "ranked_logprob", "token, rank", "float", "their ln p, not increasing; NaN after the last", unit="nats"
-        ),
+        Variable("ranked_logprob", "token, rank", "float", "their ln p, falling; NaN after the last", unit="nats"),
         optional("generated_token", "token", "str", 'the token that was sampled there; "" for none'),
         optional("reference_id", "token", "int", "id of the reference token"),
         optional("ranked_id", "token, rank", "int", "ids of the ranked tokens; -1 after the last"),
-        optional(
-            "reference_logprob",
-            "token",
-            "float",
-            "ln p of the reference token, of the whole vocabulary",
-            unit="nats",
-            range=Range("a log-probability, at most 0", highest=_SLACK_NATS, infinite=True),
-        ),
-        optional(
-            "reference_rank",
-            "token",
-            "float",
-            "its rank in the whole vocabulary; halves for ties",
-            range=Range("1 or more", lowest=1, infinite=True),
-        ),
+        optional("reference_logprob", "token", "float", "ln p of the reference token", range=_LOGPROB),
+        optional("reference_rank", "token", "float", "its rank in the whole vocabulary; halves for ties", range=_RANK),
     ),
 )
 """Variables of a ranking study."""
@@ -80,14 +58,9 @@ def validate_ranking_study(study: Dataset) -> Dataset:
 
     Examples
     --------
-    >>> from shannon_game.estimators import rankings
-    >>> from shannon_game.estimators.rankings.examples import ranking_study
-    >>> study = rankings.validate_ranking_study(ranking_study())
-    >>> rankings.validate_ranking_study(study.assign(position=study["position"] - 1))
-    Traceback (most recent call last):
-        ...
-    shannon_game.estimators.errors.InputError: ranking study 'simulated', position: is -1 at token 0 (12 such); should be 0 or more
-    """  # noqa: E501 - the whole message
+    >>> rankings.validate_ranking_study(rankings.examples.ranking_study()).sizes["token"]
+    120
+    """
     source = RANKINGS.check(study)
     seen: dict[tuple[Any, ...], int] = {}
     for row, key in enumerate(zip(*(study[name].values.tolist() for name in _KEY), strict=True)):
@@ -103,28 +76,21 @@ def _check_lists(study: Dataset, source: str) -> None:
     logprob, token = study["ranked_logprob"].values, study["ranked_token"].values
     absent = np.isnan(logprob)
     wrong = absent[:, :1] | (absent[:, :-1] & ~absent[:, 1:]).any(axis=1, keepdims=True)
-    _refuse(wrong, logprob, source, "has a gap or no value at all; NaN may stand after the last ranked token only")
-    _refuse(logprob > _SLACK_NATS, logprob, source, "is no log-probability (nats, at most 0)")
-    _refuse(np.isneginf(logprob), logprob, source, "is no log-probability of a token that was ranked")
     rising = np.zeros_like(absent)
     rising[:, 1:] = logprob[:, 1:] > logprob[:, :-1] + _SLACK_NATS
-    _refuse(rising, logprob, source, "is above the one before it; the most probable token comes first")
+    for bad, right in (
+        (np.broadcast_to(wrong, absent.shape), "NaN may stand after the last ranked token only"),
+        (logprob > _SLACK_NATS, "should be a log-probability (nats, at most 0)"),
+        (np.isneginf(logprob), "is no log-probability of a token that was ranked"),
+        (rising, "is above the one before it; the most probable token comes first"),
+    ):
+        refuse(study, source, "ranked_logprob", ~bad, right)
     is_text = np.array([isinstance(value, str) for value in token.ravel().tolist()]).reshape(token.shape)
     if (is_text == absent).any():
         row, rank = (int(at) for at in np.argwhere(is_text == absent)[0])
-        raise InputError(
-            f"is {token[row, rank]!r} at token {row}, rank {rank + 1}, where the log-probability is "
-            f"{logprob[row, rank]}; a string goes with every log-probability, None with NaN",
-            source=source,
-            field="ranked_token",
-        )
-
-
-def _refuse(bad: BoolArray, values: NDArray[Any], source: str, problem: str) -> None:
-    if bad.any():
-        row, rank = (int(at) for at in np.argwhere(bad)[0])
-        problem = f"is {values[row, rank]} at token {row}, rank {rank + 1}: {problem}"
-        raise InputError(problem, source=source, field="ranked_logprob")
+        where = f"is {token[row, rank]!r} at token {row}, rank {rank} with log-probability {logprob[row, rank]}"
+        problem = f"{where}; a string goes with every log-probability, None with NaN"
+        raise InputError(problem, source=source, field="ranked_token")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -191,9 +157,7 @@ def score_study(
 
     Examples
     --------
-    >>> from shannon_game.estimators import rankings
-    >>> from shannon_game.estimators.rankings.examples import ranking_study
-    >>> found = rankings.score_study(ranking_study())
+    >>> found = rankings.score_study(rankings.examples.ranking_study())
     >>> found.rank[:4], found.average[:4].round(3)
     (array([ 3., inf,  1.,  1.]), array([0.509, 0.   , 1.   , 1.   ]))
     """
@@ -241,20 +205,12 @@ def conditioned_on_other_text(study: Dataset, match: Match | str = "stripped") -
     """Tokens, (token,), whose ranking was, or may have been, made after another text than the reference.
 
     A run that asks for several tokens at once goes on with the same completion while the TOP-RANKED token is the
-    reference; where the SAMPLED token was another one, all that follows in that completion is conditioned on it.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        With ``generated_token``; its run is taken to have reused completions as the thesis did.
-    match : {"stripped", "exact"}
-        When the sampled and the reference token are the same.
+    reference; where the SAMPLED token was another one, all that follows in that completion is conditioned on it. The
+    study is taken to have reused completions as the thesis did.
 
     Examples
     --------
-    >>> from shannon_game.estimators import rankings
-    >>> from shannon_game.estimators.rankings.examples import ranking_study
-    >>> rankings.conditioned_on_other_text(ranking_study())[:5]
+    >>> rankings.conditioned_on_other_text(rankings.examples.ranking_study())[:5]
     array([False, False, False, False, False])
     """
     RANKINGS.source(study)

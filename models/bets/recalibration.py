@@ -38,9 +38,7 @@ def recalibration_model(data: RecalibrationData, priors: RecalibrationPriors | N
 
     Examples
     --------
-    >>> from shannon_game import models
-    >>> from shannon_game.estimators.bets.examples import bet_study
-    >>> model = models.recalibration_model(models.recalibration_data(bet_study()))
+    >>> model = models.recalibration_model(models.recalibration_data(bets.examples.bet_study()))
     >>> model.named_vars_to_dims["log_exponent"], model.named_vars_to_dims["came"]
     (('participant',), ('answer',))
     """

@@ -69,17 +69,9 @@ def recalibration_data(
         What stakes are mixed with: the same for every cell of an answer, or what the back-off gives to the cells. With
         a language model the latter is the loss of people and the model together.
 
-    Raises
-    ------
-    InputError
-        For an unknown back-off or mix, no answer that the back-off was asked about, or one in which it gives nothing to
-        what came.
-
     Examples
     --------
-    >>> from shannon_game import models
-    >>> from shannon_game.estimators.bets.examples import bet_study
-    >>> models.recalibration_data(bet_study()).stake[0].tolist()
+    >>> models.recalibration_data(bets.examples.bet_study()).stake[0].tolist()
     [0.25, 0.5, 0.25]
     """
     source = BETS.source(study)

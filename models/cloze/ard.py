@@ -72,14 +72,8 @@ def ard_model(
         ``text_effect``, ``text_spread`` and the like; ``concentration`` or ``noise``; ``latent_mean``,
         ``latent_spread``, ``latent_slope``, ``latent_cross``; ``latent_unit`` (noisy, item). ``eta`` (row).
 
-    Raises
-    ------
-    InputError
-        For an unknown prior or likelihood, or if these do not fit together.
-
     Examples
     --------
-    >>> from shannon_game import models
     >>> data = models.ard_data([0.2, 0.5, 0.9], {"entropy": [1.0, 2.0, 3.0]}, text=["a", "b", "b"])
     >>> model = models.ard_model(data, likelihood="logit_normal")
     >>> model.named_vars_to_dims["coefficient"], model.named_vars_to_dims["target"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -75,15 +75,11 @@ class ArdColumns:
     def take(self, rows: NDArray[np.bool_]) -> ArdColumns:
         """Keep some rows; errors of items without a row go."""
         kept = np.isin(np.unique(self.item), self.item[rows])
-        return ArdColumns(
-            target=self.target[rows],
+        return replace(
+            self,
+            **{name: getattr(self, name)[rows] for name in ("target", "position", "text", "item", "player")},
             predictors={name: values[rows] for name, values in self.predictors.items()},
-            position=self.position[rows],
-            text=self.text[rows],
-            item=self.item[rows],
-            player=self.player[rows],
             covariance=None if self.covariance is None else self.covariance[kept],
-            notes=self.notes,
         )
 
 
@@ -117,18 +113,11 @@ def clean_columns(
     rules : WordRules, optional
         For all sides; by default the study's own.
 
-    Raises
-    ------
-    InputError
-        If a model is not in the study, it has no counts, no context has as many answers, or a predictor cannot be made.
-
     Examples
     --------
-    >>> import numpy
-    >>> from shannon_game import models
-    >>> from shannon_game.estimators.cloze.examples import cloze_study
-    >>> people = {"target_answers": 10, "oracle_answers": 5, "rng": numpy.random.default_rng(0)}
-    >>> columns = models.clean_columns(cloze_study(), ["mixture"], ("human_entropy", "word_num"), **people)
+    >>> people = {"target_answers": 10, "oracle_answers": 5, "rng": np.random.default_rng(0)}
+    >>> study, names = cloze.examples.cloze_study(), ("human_entropy", "word_num")
+    >>> columns = models.clean_columns(study, ["mixture"], names, **people)
     >>> len(columns.target), sorted(columns.predictors)
     (12, ['human_entropy', 'word_num'])
     """
@@ -190,28 +179,21 @@ def clean_columns(
     together = {name: np.concatenate([columns[name] for columns in made]) for name in PREDICTORS}
     found = columns_of(study, np.concatenate(target), together, predictors, position, player)
     if design != "disjoint":
-        return ArdColumns(**{**vars(found), "notes": tuple(notes)})
+        return replace(found, notes=tuple(notes))
     used = np.unique(position)
     covariance = pooled_covariance(statistics)[np.searchsorted(enough, used)]
     by_label = np.argsort(context_labels(study)[used], kind="stable")
-    return ArdColumns(**{**vars(found), "covariance": covariance[by_label], "notes": tuple(notes)})
+    return replace(found, covariance=covariance[by_label], notes=tuple(notes))
 
 
 def measured_error(columns: ArdColumns, names: Sequence[str]) -> Measured | None:
     """Errors of those of `names` that are predictors of the columns; None if they have none of them.
 
-    Raises
-    ------
-    InputError
-        If a predictor's error is not known.
-
     Examples
     --------
-    >>> import numpy
-    >>> from shannon_game import models
-    >>> from shannon_game.estimators.cloze.examples import cloze_study
-    >>> people = {"target_answers": 10, "oracle_answers": 5, "rng": numpy.random.default_rng(0)}
-    >>> columns = models.clean_columns(cloze_study(), ["mixture"], ("human_entropy", "word_num"), **people)
+    >>> people = {"target_answers": 10, "oracle_answers": 5, "rng": np.random.default_rng(0)}
+    >>> study, names = cloze.examples.cloze_study(), ("human_entropy", "word_num")
+    >>> columns = models.clean_columns(study, ["mixture"], names, **people)
     >>> models.measured_error(columns, ["human_entropy"]).covariance.shape
     (12, 1, 1)
     """

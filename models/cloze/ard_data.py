@@ -123,15 +123,8 @@ def ard_data(
         With groups "text" and "player" where there are several, and "item" where at least a fifth of the items has
         several rows (the effect of an item with one row cannot be told from noise).
 
-    Raises
-    ------
-    InputError
-        If lengths differ, a value is not finite, the target leaves [0, 1], a predictor is constant or is measured for
-        an item in two ways, an item is in two texts, or errors are no covariance matrices.
-
     Examples
     --------
-    >>> from shannon_game import models
     >>> data = models.ard_data([0.2, 0.5, 0.9], {"entropy": [1.0, 2.0, 3.0]}, text=["a", "b", "b"])
     >>> data.x.ravel().round(3).tolist(), data.groups
     ([-1.225, 0.0, 1.225], ('text',))

@@ -24,8 +24,6 @@ class ArdPriors:
         Number of predictors expected to matter ("horseshoe").
     slab : float
         Scale of the slab, the size of coefficients that matter ("horseshoe").
-    slab_df : float
-        Degrees of freedom of the slab.
     local_df : float
         Degrees of freedom of the half-t of the local scales; 1 is the horseshoe.
     text_spread, item_spread, player_spread : float

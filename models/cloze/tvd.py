@@ -141,16 +141,9 @@ def word_pair_data(first: WordCounts, second: WordCounts) -> WordPairData:
     first, second : WordCounts
         Answers of the same contexts, in one coding of words: people's and a model's, or two halves of people's.
 
-    Raises
-    ------
-    InputError
-        If a context has no answer on one side.
-
     Examples
     --------
-    >>> from shannon_game import models
-    >>> from shannon_game.estimators.cloze.examples import two_samples
-    >>> people, model = two_samples()
+    >>> people, model = cloze.examples.two_samples()
     >>> data = models.word_pair_data(people, model)
     >>> data.a.tolist(), data.b.tolist()
     ([0.0, 2.0, 3.0, 5.0], [4.0, 0.0, 0.0, 6.0])
@@ -233,9 +226,7 @@ def word_pair_model(  # noqa: PLR0915 - one density, line by line as in the docs
 
     Examples
     --------
-    >>> from shannon_game import models
-    >>> from shannon_game.estimators.cloze.examples import two_samples
-    >>> people, model = two_samples()
+    >>> people, model = cloze.examples.two_samples()
     >>> program = models.word_pair_model(models.word_pair_data(people, model))
     >>> program.named_vars_to_dims["theta"]
     ('parameter', 'context')
@@ -334,16 +325,9 @@ def word_pair_model(  # noqa: PLR0915 - one density, line by line as in the docs
 def set_word_pairs(model: pm.Model, data: WordPairData) -> None:
     """Give a model of :func:`word_pair_model` the counts of other contexts, as many as it was built with.
 
-    Raises
-    ------
-    InputError
-        If their number is another one.
-
     Examples
     --------
-    >>> from shannon_game import models
-    >>> from shannon_game.estimators.cloze.examples import two_samples
-    >>> people, model = two_samples()
+    >>> people, model = cloze.examples.two_samples()
     >>> program = models.word_pair_model(models.word_pair_data(people, model))
     >>> models.set_word_pairs(program, models.word_pair_data(model, people))
     >>> program["row_a"].get_value().tolist()
@@ -381,7 +365,7 @@ def _simulate(model: pm.Model, values: Mapping[str, NDArray[Any]], rng: np.rando
     n_a, n_b = model["answers"].get_value()
     # of other contexts like these: which of these are equal, their own answers say
     equal = rng.random(n_a.size) < values.get("share_equal", 0.5)
-    return _statistics(simulate_word_pairs(values["theta"], n_a, n_b, rng, equal=equal))
+    return _statistics(simulate_with_sums(values["theta"], n_a, n_b, rng, equal=equal)[0])
 
 
 def _statistics(data: WordPairData) -> dict[str, NDArray[Any]]:
@@ -395,18 +379,6 @@ def _statistics(data: WordPairData) -> dict[str, NDArray[Any]]:
     }
 
 
-def simulate_word_pairs(
-    theta: NDArray[np.float64],
-    n_a: NDArray[Any],
-    n_b: NDArray[Any],
-    rng: np.random.Generator,
-    *,
-    equal: NDArray[np.bool_] | None = None,
-) -> WordPairData:
-    """Draw two samples of words from the model of :func:`word_pair_model`, given its parameters."""
-    return simulate_with_sums(theta, n_a, n_b, rng, equal=equal)[0]
-
-
 def simulate_with_sums(
     theta: NDArray[np.float64],
     n_a: NDArray[Any],
@@ -415,7 +387,7 @@ def simulate_with_sums(
     *,
     equal: NDArray[np.bool_] | None = None,
 ) -> tuple[WordPairData, FloatArray]:
-    """Draw as :func:`simulate_word_pairs` does; the sums of both sides' weights, (side, context), besides."""
+    """Draw two samples of words given the model's parameters; and sums of both sides' weights, (side, context)."""
     # words of one side alone that nobody says, and a sigma of 0
     none = np.array([0.0, -np.inf, -np.inf, 0.0, 0.0, -np.inf])
     given = theta.T if equal is None else np.where(equal[:, None], theta.T + none, theta.T)

@@ -45,9 +45,7 @@ def accuracy_model(data: AccuracyData, priors: AccuracyPriors | None = None) -> 
 
     Examples
     --------
-    >>> from shannon_game import models
-    >>> from shannon_game.estimators.guesses.examples import guess_study
-    >>> model = models.accuracy_model(models.accuracy_data(guess_study()))
+    >>> model = models.accuracy_model(models.accuracy_data(guesses.examples.guess_study()))
     >>> model.named_vars_to_dims["ability"], model.named_vars_to_dims["hits"]
     (('participant',), ('row',))
     """

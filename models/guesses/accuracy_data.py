@@ -110,16 +110,9 @@ def accuracy_data(
         Blocks of equal width from the first guess to the 1,000th (they go on after it), within which practice is taken
         as equal; None keeps every guess's own.
 
-    Raises
-    ------
-    InputError
-        If no guess is left, or the model is not in the study or scored nothing.
-
     Examples
     --------
-    >>> from shannon_game import models
-    >>> from shannon_game.estimators.guesses.examples import guess_study
-    >>> data = models.accuracy_data(guess_study())
+    >>> data = models.accuracy_data(guesses.examples.guess_study())
     >>> int(data.n.sum()), data.band.tolist()
     (192, ['1', '2-3', '4-7', '8-15', '16-31'])
     """

@@ -70,16 +70,10 @@ def rank_data(study: xr.Dataset, rank: ArrayLike, k: int) -> RankData:
     rank : array_like, shape (token,)
         From 1 to `k`, ``inf`` for a token that is not ranked; half ranks of ties are rounded down.
 
-    Raises
-    ------
-    InputError
-        If all windows have one length, so that there is no slope, or `k` is too large for a category a rank.
-
     Examples
     --------
-    >>> from shannon_game import models
-    >>> from shannon_game.estimators.rankings.examples import ranking_study
-    >>> data = models.rank_data(ranking_study(), ranking_study()["reference_rank"], 3)
+    >>> study = rankings.examples.ranking_study()
+    >>> data = models.rank_data(study, study["reference_rank"], 3)
     >>> data.count.shape, data.category_rank.tolist()
     ((12, 4), [inf, 3.0, 2.0, 1.0])
     """
@@ -152,9 +146,8 @@ def rank_slope_model(data: RankData, priors: RankPriors | None = None) -> pm.Mod
 
     Examples
     --------
-    >>> from shannon_game import models
-    >>> from shannon_game.estimators.rankings.examples import ranking_study
-    >>> model = models.rank_slope_model(models.rank_data(ranking_study(), ranking_study()["reference_rank"], 3))
+    >>> study = rankings.examples.ranking_study()
+    >>> model = models.rank_slope_model(models.rank_data(study, study["reference_rank"], 3))
     >>> model.named_vars_to_dims["slope"], model.named_vars_to_dims["count"]
     (('model',), ('cell', 'category'))
     """
@@ -211,9 +204,8 @@ def set_counts(model: pm.Model, data: RankData) -> None:
 
     Examples
     --------
-    >>> from shannon_game import models
-    >>> from shannon_game.estimators.rankings.examples import ranking_study
-    >>> data = models.rank_data(ranking_study(), ranking_study()["reference_rank"], 3)
+    >>> study = rankings.examples.ranking_study()
+    >>> data = models.rank_data(study, study["reference_rank"], 3)
     >>> model = models.rank_slope_model(data)
     >>> models.set_counts(model, data.with_counts(data.count[::-1]))
     >>> model["count_data"].get_value().shape

@@ -81,9 +81,7 @@ def regression(values: Numbers) -> list[float]:
 
 
 def pooled_items(values: Numbers) -> list[float]:
-    change = np.array(values)[:, None]
-    found = pool_errors(np.zeros(1), change, np.zeros(1), len(values))
-    return [found.se_contexts_nats]
+    return [pool_errors(np.zeros(1), np.array(values)[:, None], np.zeros(1), len(values))[0]]
 
 
 CASES: dict[str, Callable[[Numbers], list[float]]] = {

@@ -19,9 +19,7 @@ def nearest(values: Sequence[float]) -> Callable[[float], float]:
     return lambda p: min(values, key=lambda value: (round(abs(p - value), 12), value))
 
 
-def terms_by_item(
-    answers: Sequence[tuple[int, float, float, float]],
-) -> dict[int, list[float]]:
+def terms_by_item(answers: Sequence[tuple[int, float, float, float]]) -> dict[int, list[float]]:
     """Group eq. 4's terms; an answer is (item, p, g(y), g(x))."""
     terms: dict[int, list[float]] = defaultdict(list)
     for item, p, target, candidate in answers:

@@ -127,13 +127,7 @@ def _repeat(book: Workbook) -> list[dict[str, Any]]:
 
 
 def _row(
-    place: str,
-    key: tuple[str, int | None, str, str],
-    quantity: str,
-    value: float,
-    source: str,
-    *,
-    decimals: int = 2,
+    place: str, key: tuple[str, int | None, str, str], quantity: str, value: float, source: str, *, decimals: int = 2
 ) -> dict[str, Any]:
     text, length, window, model = key
     return {

@@ -83,18 +83,11 @@ class QuestionState(Result):
 
 
 def question_state(pool: TokenPool) -> QuestionState:
-    """Read from a study so far what choosing the next question needs.
-
-    Parameters
-    ----------
-    pool : TokenPool
-        With some answers and reports.
+    """Read from a study so far, with some answers and reports, what choosing the next question needs.
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
-    >>> from shannon_game.estimators.comparison.examples import token_pool_example
-    >>> comparison.question_state(token_pool_example())
+    >>> comparison.question_state(comparison.examples.token_pool_example())
     QuestionState(4 items, 12 tokens, 16 reports)
     """
     found = scaled_bridge(pool, n_groups=2)
@@ -186,6 +179,9 @@ def next_question(
 ) -> tuple[int, int, float]:
     """Choose the next question at random, the more probable the more it is expected to say in its time.
 
+    It is an item, the row of a token in the state or :data:`FREE_ANSWER`, and the probability with which it was chosen,
+    to be recorded with it.
+
     Parameters
     ----------
     floor : float
@@ -193,19 +189,9 @@ def next_question(
     answer_seconds : float, optional
         Of a free answer and the comparison of its token; by default none is asked for.
 
-    Returns
-    -------
-    item : int
-    candidate : int
-        Row of the token in the state, or :data:`FREE_ANSWER`.
-    probability : float
-        With which this question was chosen, to be recorded with it.
-
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
-    >>> from shannon_game.estimators.comparison.examples import token_pool_example
-    >>> state = comparison.question_state(token_pool_example())
+    >>> state = comparison.question_state(comparison.examples.token_pool_example())
     >>> item, candidate, probability = comparison.next_question(state, np.random.default_rng(0))
     >>> bool(state.item[candidate] == item), 0 < probability < 1
     (True, True)

@@ -21,10 +21,7 @@ from shannon_game.estimators.display import Result
 from shannon_game.estimators.documents.clusters import t_half_width
 from shannon_game.estimators.errors import unknown_choice
 
-Rule = Literal["gain", "neyman", "fixed"]
-
-_PRIOR_ANSWERS = 3.0  # how many answers of an item its variance is worth that all items have together
-_MOST = 8.0  # variance of an item, in units of that of all together: a bridge without overlap has no end
+Rule = Literal["gain", "fixed"]
 
 
 @dataclass(frozen=True)
@@ -33,27 +30,19 @@ class QuestionPlan:
 
     Parameters
     ----------
-    n_draws : int
-        Draws of the generator per item.
     n_answers, n_comparisons : int
         Free answers and comparisons per item at the start, before the first look.
     questions_a_look : int
         Questions between two looks.
-    rule : {"gain", "neyman", "fixed"}
-        ``gain``: each by what it is expected to say in its time (:func:`next_question`); ``neyman``: a free answer and
-        a comparison of the items whose own variance would fall most; ``fixed``: every item alike, as at the start.
+    rule : {"gain", "fixed"}
+        ``gain``: each by what it is expected to say in its time (:func:`next_question`); ``fixed``: every item alike,
+        as at the start.
     floor : float
         Share of the probability that is the same for every question.
     width_nats, interval : float
         Questions end at the second look in a row whose interval of this coverage, for the items asked, is as narrow.
     max_minutes : float
         Of people's time, after which they end in any case.
-
-    Examples
-    --------
-    >>> from shannon_game.estimators import comparison
-    >>> comparison.QuestionPlan(width_nats=0.4).rule
-    'gain'
     """
 
     n_draws: int = 8
@@ -85,16 +74,10 @@ class AdaptiveStudy(Result):
 
     Attributes
     ----------
-    estimate : ScaledBridge
-        At the end.
     truth_nats : float
         Mean gap of the items asked.
     half_width_nats : float
         Of the interval at the end.
-    minutes : float
-        People's time.
-    reached : bool
-        Whether the width was reached.
     probability : ndarray, shape (question,)
         With which every question after the start was chosen; 1 in a fixed study.
     """
@@ -207,14 +190,8 @@ def simulate_adaptive(
     The width decides when to stop, the estimate does not (Chow and Robbins 1965); asking for two looks in a row keeps
     an error that is small by chance from ending the study.
 
-    Parameters
-    ----------
-    context : ndarray of int, shape (item,)
-        The contexts asked.
-
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> known = comparison.known_contexts(np.log([[0.5, 0.3, 0.2]] * 9), np.log([[0.6, 0.2, 0.2]] * 9), [0, 1, 2] * 3)
     >>> plan = comparison.QuestionPlan(max_minutes=60.0, width_nats=5.0)
     >>> people = comparison.ParticipantPopulation()
@@ -244,8 +221,6 @@ def simulate_adaptive(
             return AdaptiveStudy(found, truth, half, minutes, looks, narrow == 2, probability)
         if plan.rule == "gain":
             recorded.append(_by_gain(course, pool, key, plan))
-        elif plan.rule == "neyman":
-            recorded.append(_by_variance(course, pool, plan, found))
         else:
             recorded.append(np.ones(_fixed_batch(course, plan)))
 
@@ -299,30 +274,3 @@ def _by_gain(course: _Course, pool: TokenPool, key: IntArray, plan: QuestionPlan
     # the token of an answer is compared where nobody compared it yet
     course.compare(np.setdiff1d(answered, course.report_key))
     return probability[chosen]
-
-
-def _by_variance(course: _Course, pool: TokenPool, plan: QuestionPlan, found: ScaledBridge) -> FloatArray:
-    """Ask more about the items whose variance would fall most (Neyman 1934, one unit at a time)."""
-    n_items = pool.n_items
-    n_answers = np.bincount(pool.item[pool.answer_token], minlength=n_items)
-    each = np.full(n_items, np.nan)
-    each[found.item] = found.item_se_nats**2
-    # an item without overlap has no finite variance
-    each = np.where(np.isfinite(each), each * n_answers, np.nan)
-    typical = max(float(np.nanmean(each)), 1e-6)
-    worth = n_answers / (n_answers + _PRIOR_ANSWERS)
-    each = np.minimum(worth * np.nan_to_num(each, nan=typical) + (1 - worth) * typical, _MOST * typical)
-    value = each / (n_answers * (n_answers + 1.0))
-    probability = plan.floor / n_items + (1 - plan.floor) * value / value.sum()
-    item = course.rng.choice(n_items, max(plan.questions_a_look // 2, 1), p=probability / probability.sum())
-    answered = course.answer(item)
-    course.compare(np.setdiff1d(answered, course.report_key))
-    left = np.sort(item)
-    while left.size:
-        once, at = np.unique(left, return_index=True)
-        left = np.delete(left, at)
-        now, key = course.pool()
-        least = _least_compared(now, course.rng)
-        course.compare(key[least[np.isin(now.item[least], once)]])
-    chosen: FloatArray = probability[item]
-    return chosen

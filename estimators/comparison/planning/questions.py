@@ -33,18 +33,11 @@ def simulate_questions(
     """Simulate a study of one design, fast enough to be repeated thousands of times.
 
     What :func:`simulate_designed_study` simulates, as arrays: an item's distinct tokens other than the target are
-    compared with it, in random order and again from the start; questions are dealt to people in turn.
-
-    Parameters
-    ----------
-    context : ndarray of int, shape (item,)
-        Positions of the contexts asked; one may be there more than once.
-    n_draws, n_answers, n_comparisons : int
-        Per item.
+    compared with it, in random order and again from the start; questions are dealt to people in turn. A context may be
+    asked more than once; numbers of draws, answers and comparisons are per item.
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> known = comparison.known_contexts(np.log([[0.5, 0.3, 0.2]] * 4), np.log([[0.6, 0.2, 0.2]] * 4), [0, 1, 2, 0])
     >>> comparison.simulate_questions(
     ...     known, np.arange(4), comparison.ParticipantPopulation(), n_people=8, n_draws=6, n_answers=6,
@@ -57,12 +50,8 @@ def simulate_questions(
     check_numbers(sizes, "design", at_least=1)
     check_numbers({"n_answers": n_answers}, "design", at_least=0)
     if max(n_answers, n_comparisons) > n_people:
-        raise InputError(
-            f"is {n_people}, should be at least {max(n_answers, n_comparisons)}: nobody answers a question of an item "
-            "twice",
-            source="design",
-            field="n_people",
-        )
+        problem = f"is {n_people}, should be at least {max(n_answers, n_comparisons)}: nobody is asked a question twice"
+        raise InputError(problem, source="design", field="n_people")
     place, n_items = np.asarray(context, dtype=np.intp), context.size
     drawn = known.draw("generator", place, n_draws, rng)
     answered = known.draw("belief", place, n_answers, rng)
@@ -135,7 +124,6 @@ class KnownContexts(Result):
     ----------
     generator, belief : ndarray, shape (context, token)
         ln g and ln h, nats.
-    target : ndarray of int, shape (context,)
     gap_nats : ndarray, shape (context,)
         ln g(y) - ln h(y): people's loss less the generator's.
     drawing : mapping of str to ndarray, shape (context * token,)
@@ -166,17 +154,10 @@ class KnownContexts(Result):
 
 
 def known_contexts(generator_logprob: ArrayLike, belief_logprob: ArrayLike, target: ArrayLike) -> KnownContexts:
-    """Check and prepare contexts in which everything is known.
-
-    Parameters
-    ----------
-    generator_logprob, belief_logprob : array_like, shape (context, token)
-        ln g and ln h, nats; normalised, and finite where the target is.
-    target : array_like of int, shape (context,)
+    """Check and prepare contexts whose ln g and ln h, (context, token), nats, and targets, (context,), are known.
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> comparison.known_contexts(np.log([[0.5, 0.5]]), np.log([[0.8, 0.2]]), [0])
     KnownContexts(1 contexts, 2 tokens, mean gap -0.47 nats)
     """
@@ -220,22 +201,11 @@ def assumed_belief(
 
     .. math:: h(x|c) \propto (1 - w)\, g_s(x|c) + w\, \bar g(x), \qquad g_s \propto g^{s}\, e^{\sigma L_x}
 
-    with L standard Laplace (variance one), and :math:`\bar g` the mean of g over contexts.
-
-    Parameters
-    ----------
-    generator_logprob : array_like, shape (context, token)
-        ln g, nats.
-    exponent : float
-        s: above 1 people are surer than the generator, below 1 less sure.
-    unigram_share : float
-        w, from 0 to below 1.
-    noise_nats : float
-        sigma: how far people's log-probability of a token is from the generator's; needs `rng`.
+    with L standard Laplace (variance one), and :math:`\bar g` the mean of g over contexts. With an exponent s above 1
+    people are surer than the generator; w is `unigram_share`, :math:`\sigma` `noise_nats`, which needs `rng`.
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> np.exp(comparison.assumed_belief(np.log([[0.8, 0.2]]), exponent=0.5)).round(3)
     array([[0.667, 0.333]])
     """

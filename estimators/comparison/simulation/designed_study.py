@@ -10,20 +10,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from shannon_game.estimators.arrays import Dataset, IntArray
 from shannon_game.estimators.checks import check_numbers, check_switches
-from shannon_game.estimators.comparison.simulation.asking import (
+from shannon_game.estimators.comparison.simulation.language import divergence, looked_up
+from shannon_game.estimators.comparison.simulation.players import (
     NO_TOKEN,
     Asked,
     Cells,
+    Mixture,
+    Players,
     ask_comparisons,
     candidate_cells,
+    draw_players,
+    own_losses,
     who_is_asked,
 )
-from shannon_game.estimators.comparison.simulation.language import divergence, looked_up
-from shannon_game.estimators.comparison.simulation.players import Mixture, Players, draw_players, own_losses
-from shannon_game.estimators.comparison.simulation.settings import (
-    ParticipantPopulation,
-    QuestionDesign,
-)
+from shannon_game.estimators.comparison.simulation.settings import ParticipantPopulation, QuestionDesign
 from shannon_game.estimators.comparison.simulation.study import participant_names
 from shannon_game.estimators.comparison.study import validate_comparison_study
 from shannon_game.estimators.errors import InputError, unknown_choice
@@ -33,6 +33,7 @@ FloatArray = NDArray[Any]
 Player = Literal["belief", "equation_6"]
 
 _MASS_TOLERANCE = 1e-3  # of the probabilities of 50,000 tokens in single precision
+_SOURCE = "designed study"
 _SLACK_NATS = 1e-6  # float32 softmax can round a probability to a hair above one
 
 
@@ -70,12 +71,10 @@ def simulate_designed_study(
         ln g and ln h of every token, nats: finite and normalised. With `belief_weights` the belief has shape
         (component, item, vocab).
     target : array_like of int, shape (item,)
-        Position along vocab.
+        Position along vocab, whose strings are `tokens`, by default " t0", " t1", ...
     belief_weights : array_like, shape (participant, component), optional
         Each participant believes, answers and reports a mixture of the components with these weights. The shared
         belief is the mixture with the mean weights.
-    tokens : sequence of str, length vocab, optional
-        Their strings; by default " t0", " t1", ...
     answer_exponent : float
         Free answers are drawn with probabilities proportional to h^answer_exponent: 3 is near the mode, .5 flatter.
     private_sd_nats : float
@@ -87,19 +86,17 @@ def simulate_designed_study(
     posterior_weight : float
         Of ``equation_6``: 1 is the best report under the plain logarithmic score, 0 that under the proper one.
     store_reference : bool
-        Also store the generator's whole distribution, ``reference_logprob`` (item, token).
+        Also store the generator's whole distribution.
 
     Returns
     -------
     xarray.Dataset
-        Passes :func:`validate_comparison_study`. In addition ``human_target_logprob``, ``human_candidate_logprob``,
-        ``human_kl_nats`` of the shared belief; ``true_bias``, ``true_slope``, ``true_noise``, ``true_lapse`` and
-        ``true_bot`` (participant_truth); attributes ``design`` (JSON) and ``true_private_variance_nats2``. Where
-        beliefs differ also ``human_mean_loss_nats`` (item), the mean over participants of -ln h_u(y).
+        With ``human_target_logprob``, ``human_candidate_logprob``, ``human_kl_nats`` of the shared belief; the people's
+        ``true_bias``, ``true_slope``, ``true_noise``, ``true_lapse``, ``true_bot`` (participant_truth); and where
+        beliefs differ ``human_mean_loss_nats`` (item), the mean over participants of -ln h_u(y).
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> logit = np.random.default_rng(0).normal(0, 2, (5, 40))
     >>> log_g = logit - np.logaddexp.reduce(logit, axis=1, keepdims=True)
     >>> design = comparison.QuestionDesign(n_draws=4, n_answers=3, n_comparisons=5, n_participants=9)
@@ -108,24 +105,23 @@ def simulate_designed_study(
     >>> study.sizes["response"], study.sizes["answer"]
     (25, 15)
     """
-    source = "designed study"
     for name, value, kind in (("design", design, QuestionDesign), ("people", people, ParticipantPopulation)):
         if not isinstance(value, kind):
-            raise InputError(f"is {value!r}, should be a {kind.__name__}", source=source, field=name)
+            raise InputError(f"is {value!r}, should be a {kind.__name__}", source=_SOURCE, field=name)
     mixture = None if belief_weights is None else _mixture(belief_logprob, belief_weights, design.n_participants)
     belief = belief_logprob if mixture is None else mixture.shared()
     log_g, log_h, y = _checked_arrays(generator_logprob, belief, target)
     if tokens is not None and len(tokens) != log_g.shape[1]:
         problem = f"has {len(tokens)} entries, should have one a token ({log_g.shape[1]})"
-        raise InputError(problem, source=source, field="tokens")
+        raise InputError(problem, source=_SOURCE, field="tokens")
     if player not in get_args(Player):
-        raise unknown_choice("player", player, get_args(Player), source=source)
-    check_numbers({"seed": seed}, source, whole=True, at_least=0)
-    check_numbers({"answer_exponent": answer_exponent}, source, above=0)
-    check_numbers({"private_sd_nats": private_sd_nats}, source, at_least=0)
-    check_numbers({"bots": bots}, source, at_least=0, at_most=1)
-    check_numbers({"posterior_weight": posterior_weight}, source)
-    check_switches({"store_reference": store_reference}, source)
+        raise unknown_choice("player", player, get_args(Player), source=_SOURCE)
+    check_numbers({"seed": seed}, _SOURCE, whole=True, at_least=0)
+    check_numbers({"answer_exponent": answer_exponent}, _SOURCE, above=0)
+    check_numbers({"private_sd_nats": private_sd_nats}, _SOURCE, at_least=0)
+    check_numbers({"bots": bots}, _SOURCE, at_least=0, at_most=1)
+    check_numbers({"posterior_weight": posterior_weight}, _SOURCE)
+    check_switches({"store_reference": store_reference}, _SOURCE)
     players = draw_players(
         people,
         design.n_participants,
@@ -150,13 +146,7 @@ def simulate_designed_study(
 
 
 def _dataset(
-    players: Players,
-    target: IntArray,
-    cells: Cells,
-    asked: Asked,
-    *,
-    answering: IntArray,
-    tokens: NDArray[np.object_],
+    players: Players, target: IntArray, cells: Cells, asked: Asked, *, answering: IntArray, tokens: NDArray[np.object_]
 ) -> Dataset:
     import xarray as xr  # noqa: PLC0415  (an import of estimators needs NumPy and SciPy only)
 
@@ -217,21 +207,17 @@ def _dataset(
 
 def _mixture(components: ArrayLike, belief_weights: ArrayLike, n_participants: int) -> Mixture:
     """Components and weights that fit each other; each component is a distribution."""
-    source = "designed study"
     logprob, weights = np.asarray(components), np.asarray(belief_weights, dtype=float)
     if logprob.dtype.kind != "f" or logprob.ndim != 3 or 0 in logprob.shape:
-        raise InputError(
-            f"has dtype {logprob.dtype} and shape {logprob.shape}; with belief_weights it should be floats of shape "
-            "(component, item, vocab)",
-            source=source,
-            field="belief_logprob",
-        )
+        right = "with belief_weights it should be floats of shape (component, item, vocab)"
+        problem = f"has dtype {logprob.dtype} and shape {logprob.shape}; {right}"
+        raise InputError(problem, source=_SOURCE, field="belief_logprob")
     if weights.shape != (n_participants, len(logprob)):
         problem = f"has shape {weights.shape}, should be (participant, component) = {(n_participants, len(logprob))}"
-        raise InputError(problem, source=source, field="belief_weights")
+        raise InputError(problem, source=_SOURCE, field="belief_weights")
     if not ((weights >= 0).all() and np.allclose(weights.sum(axis=1), 1, atol=_SLACK_NATS)):
         problem = "should be at least 0 and sum to 1 for each participant"
-        raise InputError(problem, source=source, field="belief_weights")
+        raise InputError(problem, source=_SOURCE, field="belief_weights")
     for part in logprob:
         _check_logprob("belief_logprob", part)
     return Mixture(logprob, weights)
@@ -241,38 +227,29 @@ def _checked_arrays(
     generator_logprob: ArrayLike, belief_logprob: ArrayLike, target: ArrayLike
 ) -> tuple[FloatArray, FloatArray, IntArray]:
     """Arrays of the right shapes and ranges; single precision stays single."""
-    source = "designed study"
     log_g, log_h, y = np.asarray(generator_logprob), np.asarray(belief_logprob), np.asarray(target)
     for name, value in (("generator_logprob", log_g), ("belief_logprob", log_h)):
         if value.dtype.kind != "f" or value.ndim != 2 or value.shape != log_g.shape or 0 in value.shape:
-            raise InputError(
-                f"has dtype {value.dtype} and shape {value.shape}; both should be floats of one shape (item, vocab)",
-                source=source,
-                field=name,
-            )
+            problem = f"has dtype {value.dtype} and shape {value.shape}; should be floats of shape (item, vocab)"
+            raise InputError(problem, source=_SOURCE, field=name)
         _check_logprob(name, value)
     if y.dtype.kind not in "iu" or y.shape != log_g.shape[:1]:
         problem = f"has dtype {y.dtype} and shape {y.shape}, should be integers of shape (item,) = {log_g.shape[:1]}"
-        raise InputError(problem, source=source, field="target")
+        raise InputError(problem, source=_SOURCE, field="target")
     outside = (y < 0) | (y >= log_g.shape[1])
     if outside.any():
         problem = f"is {y[outside][0]}, should be 0 to {log_g.shape[1] - 1}, a position along vocab"
-        raise InputError(problem, source=source, field="target")
+        raise InputError(problem, source=_SOURCE, field="target")
     return log_g, log_h, y.astype(np.intp)
 
 
 def _check_logprob(name: str, value: FloatArray) -> None:
     """Refuse what is not finite and normalised, (item, vocab)."""
-    source = "designed study"
     bad = ~np.isfinite(value) | (value > _SLACK_NATS)
     if bad.any():
-        raise InputError(
-            f"is {value[bad][0]} ({int(bad.sum())} such), should be finite and at most 0: whatever one of both may "
-            "say has a probability under the other",
-            source=source,
-            field=name,
-        )
+        problem = f"is {value[bad][0]} ({int(bad.sum())} such), should be finite and at most 0"
+        raise InputError(problem, source=_SOURCE, field=name)
     mass = np.exp(value).sum(axis=1, dtype=float)
     if np.abs(mass - 1).max() > _MASS_TOLERANCE:
         item = int(np.abs(mass - 1).argmax())
-        raise InputError(f"sums to {mass[item]:g} at item {item}, should sum to 1", source=source, field=name)
+        raise InputError(f"sums to {mass[item]:g} at item {item}, should sum to 1", source=_SOURCE, field=name)

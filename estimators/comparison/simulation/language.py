@@ -110,12 +110,9 @@ def _true_distributions(settings: SimulationSettings, unigram: Singles) -> tuple
 
         scale = _solve(negative_entropy, -target, start=4.0, low=0.0, high=_MAX_SIGNAL_SCALE)
     if scale is None:
-        raise InputError(
-            f"is {target}, which cannot be reached; with vocab_size {shape[1]} it should be well above 0 and "
-            f"below {highest:.2f}",
-            source="simulation",
-            field="entropy_nats",
-        )
+        right = f"with vocab_size {shape[1]} it should be well above 0 and below {highest:.2f}"
+        problem = f"is {target}, which cannot be reached; {right}"
+        raise InputError(problem, source="simulation", field="entropy_nats")
     signal *= np.float32(scale)
     return _log_normalised(unigram + signal), signal
 
@@ -174,12 +171,9 @@ def _degraded_view(player: str, excess: float, true_logprob: Singles, direction:
 
     strength = _solve(divergence, excess, start=0.25, low=0.0, high=1.0)
     if strength is None:
-        raise InputError(
-            f"is {excess}, which cannot be reached: a player who lost all it can is {divergence(1.0)[0]:.3f} nats from "
-            "the truth with these settings; lower the excess or raise vocab_size or lower entropy_nats",
-            source="simulation",
-            field=f"excess_nats.{player}",
-        )
+        most = f"a player who lost all it can is {divergence(1.0)[0]:.3f} nats from the truth"
+        problem = f"is {excess}, which cannot be reached: {most}; lower it, raise vocab_size or lower entropy_nats"
+        raise InputError(problem, source="simulation", field=f"excess_nats.{player}")
     return _log_normalised(true_logprob + np.float32(strength) * direction)
 
 

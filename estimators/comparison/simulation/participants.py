@@ -52,8 +52,6 @@ def simulate_reports(
         ln h(y) / h(x), nats: positive where the target is the likelier.
     rng : numpy.random.Generator
         As many numbers are drawn whatever the parameters, so switching one error off leaves the others as they were.
-    bias, slope, noise_sd, lapse_rate : array_like of float, optional
-        Broadcast against `log_odds`.
     automatic : array_like of bool, optional
         Where the two tokens were the same and the site answered by itself.
     clicks : sequence of float, optional
@@ -61,14 +59,8 @@ def simulate_reports(
     undecided_share : float, optional
         Share of the lapses that report .5.
 
-    Returns
-    -------
-    ndarray of float, shape of `log_odds`
-        In (0, 1), so that likelihood ratios stay finite without rounding too.
-
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> comparison.simulate_reports(np.array([1.0, -1.0]), rng=np.random.default_rng(0), slope=0.5).round(3)
     array([0.6, 0.4])
     """
@@ -101,11 +93,7 @@ def simulate_reports(
 
 
 def reports_of(
-    people: Participants,
-    who: NDArray[np.integer],
-    log_odds: ArrayLike,
-    scale: RoundingScheme,
-    rng: np.random.Generator,
+    people: Participants, who: NDArray[np.integer], log_odds: ArrayLike, scale: RoundingScheme, rng: np.random.Generator
 ) -> FloatArray:
     """Report the probability of the target, each by a participant with the participant's own parameters."""
     return simulate_reports(

@@ -50,12 +50,6 @@ class ParticipantPopulation:
         Probability of an answer that has nothing to do with the belief; the concentration is like a number of answers.
     bias, slope, noise, lapses : bool
         Switches: off means bias 0, slope 1, noise 0, lapse rate 0.
-
-    Examples
-    --------
-    >>> from shannon_game.estimators import comparison
-    >>> comparison.ParticipantPopulation(bias=False, lapses=False).noise_median_nats
-    0.9
     """
 
     bias_mean_nats: float = 0.0
@@ -101,12 +95,6 @@ class SimulationSettings:
         others.
     store_reference : bool
         Also store the generator's whole distribution (n_reference_items x vocab_size float32).
-
-    Examples
-    --------
-    >>> from shannon_game.estimators import comparison
-    >>> comparison.SimulationSettings(n_items=10, n_participants=3).generator
-    'lm-medium'
     """
 
     n_items: int = 120
@@ -129,12 +117,8 @@ class SimulationSettings:
         check_numbers(named(self, "vocab_size"), source, whole=True, at_least=10)
         check_numbers(named(self, "seed"), source, whole=True, at_least=0)
         if self.n_items > self.n_reference_items:
-            raise InputError(
-                f"is {self.n_items}, should be at most n_reference_items ({self.n_reference_items}): the asked items "
-                "are among the reference items",
-                source=source,
-                field="n_items",
-            )
+            problem = f"is {self.n_items}, should be at most n_reference_items ({self.n_reference_items})"
+            raise InputError(problem, source=source, field="n_items")
         if self.generator not in LANGUAGE_MODELS:
             raise unknown_choice("generator", self.generator, LANGUAGE_MODELS, source=source)
         if self.rounding not in SCHEMES:
@@ -144,9 +128,7 @@ class SimulationSettings:
         if not isinstance(self.participants, ParticipantPopulation):
             raise InputError(f"is {self.participants!r}, should be a ParticipantPopulation", field="participants")
         if not isinstance(self.excess_nats, Mapping):
-            raise InputError(
-                f"is {self.excess_nats!r}, should give each player's excess loss", source=source, field="excess_nats"
-            )
+            raise InputError(f"is {self.excess_nats!r}, should give each player's loss", field="excess_nats")
         for player, excess in self.excess_nats.items():
             if player not in _PLAYERS:
                 raise unknown_choice("player in excess_nats", player, _PLAYERS, source=source)
@@ -190,12 +172,6 @@ class QuestionDesign:
         beliefs differ can be told from noise (:func:`private_belief`).
     scale : RoundingScheme or str
         Values that can be reported.
-
-    Examples
-    --------
-    >>> from shannon_game.estimators import comparison
-    >>> comparison.QuestionDesign(n_answers=0, scale="interface").n_comparisons
-    12
     """
 
     n_draws: int = 6
@@ -216,12 +192,8 @@ class QuestionDesign:
             raise InputError(problem, source=source, field="n_comparisons_each")
         for name, n_people in (("n_answers", self.n_answers), ("n_comparisons", self.n_comparing)):
             if n_people > self.n_participants:
-                raise InputError(
-                    f"is {getattr(self, name)}, which needs {n_people} participants an item; n_participants is "
-                    f"{self.n_participants}",
-                    source=source,
-                    field=name,
-                )
+                needs = f"which needs {n_people} participants an item; n_participants is {self.n_participants}"
+                raise InputError(f"is {getattr(self, name)}, {needs}", source=source, field=name)
         if self.n_batches > max(self.n_answers, 1):
             problem = f"is {self.n_batches}, should be at most n_answers ({self.n_answers})"
             raise InputError(problem, source=source, field="n_batches")

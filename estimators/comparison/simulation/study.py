@@ -43,15 +43,11 @@ def simulate_comparison_study(
         - ``human_target_logprob``, ``human_candidate_logprob``: the participants' shared belief h, nats;
         - ``kl_nats``, ``human_kl_nats``: KL(player || generator), nats;
         - ``true_bias``, ``true_slope``, ``true_noise``, ``true_lapse`` (participant_truth);
-        - ``reference_logprob`` (item, token) if asked for, nats;
-        - attribute ``settings``: the settings as JSON;
-        - attribute ``truth``: JSON with ``entropy_nats`` and ``expected_loss_nats`` of every player, means over all
-          items
-          of H(T) and of H(T) + KL(T || player).
+        - attributes ``settings`` and ``truth``: the settings as JSON; JSON with ``entropy_nats`` and
+          ``expected_loss_nats`` of every player, means over all items of H(T) and of H(T) + KL(T || player).
 
     Examples
     --------
-    >>> from shannon_game.estimators import comparison
     >>> settings = comparison.SimulationSettings(n_items=6, n_reference_items=8, n_candidates=12, vocab_size=50)
     >>> study = comparison.simulate_comparison_study(settings)
     >>> dict(study.sizes)
@@ -109,11 +105,7 @@ def simulate_comparison_study(
             "true_noise": ("participant_truth", people.noise_sd),
             "true_lapse": ("participant_truth", people.lapse_rate),
         },
-        coords={
-            "item": np.arange(n_items),
-            "model": np.asarray(LANGUAGE_MODELS),
-            "participant_truth": names,
-        },
+        coords={"item": np.arange(n_items), "model": np.asarray(LANGUAGE_MODELS), "participant_truth": names},
         attrs={"name": "simulated", "generator": settings.generator, "seed": seed, "settings": settings.to_json()},
     )
     if settings.store_reference:

@@ -16,7 +16,6 @@ from shannon_game.estimators.cloze.study import validate_cloze_study
 from shannon_game.estimators.cloze.study_words import study_words
 from shannon_game.estimators.cloze.words import WORD_RULES
 from shannon_game.estimators.errors import InputError
-from shannon_game.estimators.layout import item_positions
 
 
 def study() -> xr.Dataset:
@@ -51,11 +50,6 @@ def halves(one: xr.Dataset, first: int | None = None) -> np.ndarray:
     if first is not None:
         parts[0, 1] = first
     return parts
-
-
-def test_a_study_comes_back() -> None:
-    one = study()
-    assert validate_cloze_study(one) is one
 
 
 @pytest.mark.parametrize(
@@ -119,13 +113,6 @@ def test_what_a_study_may_hold() -> None:
         one.isel(item=[2, 0, 3, 1]),
     ):
         assert validate_cloze_study(good) is good
-
-
-def test_labels_become_positions() -> None:
-    moved = study().isel(item=[2, 0, 3, 1])
-    labels = moved["item"].values
-    found = item_positions(moved, "response_item")
-    np.testing.assert_array_equal(labels[found], moved["response_item"].values)
 
 
 def test_what_a_family_does_to_the_distribution() -> None:

@@ -155,7 +155,7 @@ def test_proportions_instead_of_counts() -> None:
     ]
     assert words.human_missing == {"blank": pytest.approx(0.3), "junk": pytest.approx(0.1)}
     assert words.human is None
-    with pytest.raises(InputError, match="needs the number of answers"):
+    with pytest.raises(InputError, match="no counts"):
         words.answers()
 
 

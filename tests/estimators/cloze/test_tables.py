@@ -79,7 +79,7 @@ def test_probability_of_the_target(scored: dict[str, float] | None, likely: list
     if scored is not None:
         words, sources = one["word_text"].to_numpy().tolist(), one["source"].to_numpy().tolist()
         one = one.assign(
-            word_text=("word", np.array([text if text != "emu" else "yak" for text in words], dtype=object)),
+            word_text=("word", np.array([text if text != "emu" else "yak" for text in words], dtype=object))
         )
         # entry 1 is item 10, entry 2 item 30 of model m
         rows = {"sample_entry": [1, 2], "sample_word": [words.index("cat"), words.index("emu")]}

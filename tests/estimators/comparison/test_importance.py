@@ -25,8 +25,6 @@ from shannon_game.estimators.comparison.log_means import plain_log_mean
 from shannon_game.estimators.errors import InputError
 from tests.estimators.comparison.comparison_studies import (
     answered_study,
-    draws,
-    players,
     small_study,
     study_with_answers,
 )
@@ -94,8 +92,7 @@ def test_distinct_draws_are_weighed_by_inclusion() -> None:
         study = small_study(n_items=1, n_candidates=2, n_participants=0)
         log_pi = np.log(inclusion[tokens])
         study = study.assign(
-            candidate_source=(DIMS, np.full((1, 2), "distinct", dtype=object)),
-            inclusion_logprob=(DIMS, log_pi[None]),
+            candidate_source=(DIMS, np.full((1, 2), "distinct", dtype=object)), inclusion_logprob=(DIMS, log_pi[None])
         )
         pairs = response_pairs(validate_comparison_study(study))
         total += chance * np.mean(R[tokens] / np.exp(pairs.sampled_logprob))
@@ -187,31 +184,3 @@ def test_a_draw_of_unknown_probability_is_refused(kind: str, field: str) -> None
     study = study.assign(candidate_source=(DIMS, source))
     with pytest.raises(InputError, match=rf"{field}: is unknown at item 102, candidate 3 \(1 such\)"):
         response_pairs(study)
-
-
-@pytest.mark.parametrize(("player", "most_left"), [("hot2", 0.25), ("mixuni", 0.15)])
-def test_a_mixture_starves_no_tail(player: str, most_left: float) -> None:
-    """Ten draws of g, five of g at temperature 2 and five of the unigram, balanced, against twenty of g.
-
-    Over 20 replicates of 100 items the bias of g alone was -.22 (hot2) and -.31 (mixuni), that of the mixture -.01 and
-    .00; each is known to .012. `most_left` is the share of the bias that may be left.
-    """
-    rng = np.random.default_rng(1)
-    log_g, log_h = players(rng)[player]
-    size = log_g.shape[1]
-    hot = log_g / 2 - np.logaddexp.reduce(log_g / 2, axis=1, keepdims=True)
-    unigram = -1.2 * np.log(np.arange(1, size + 1))
-    base = np.broadcast_to(unigram - np.logaddexp.reduce(unigram), log_g.shape)
-    target = draws(log_g, 1, rng)
-    truth = -np.take_along_axis(log_h, target, axis=1)[:, 0]
-    at, source = np.repeat(np.arange(truth.size), 20), np.tile(np.repeat([0, 1, 2], [10, 5, 5]), truth.size)
-    bias: dict[str, list[float]] = {"g": [], "mixture": []}
-    for _ in range(20):
-        one = draws(log_g, 20, rng).ravel()
-        several = np.hstack([draws(log_g, 10, rng), draws(hot, 5, rng), draws(base, 5, rng)]).ravel()
-        for name, token, kind in (("g", one, 0 * source), ("mixture", several, source)):
-            logprob = np.stack([log_g[at, token], hot[at, token], base[at, token]])
-            terms = log_h[at, token] + truth[at] - balanced_logprob(logprob, kind, at)
-            bias[name].append(float(np.mean(plain_log_mean(group_terms(terms, at)).value - truth)))
-    assert np.mean(bias["g"]) < -0.15
-    assert abs(np.mean(bias["mixture"])) < most_left * abs(np.mean(bias["g"]))

@@ -47,11 +47,6 @@ def test_an_assumed_belief_is_a_distribution(exponent: float, share: float, nois
         assert (np.exp(h) >= share * np.exp(g).mean(axis=0) - 1e-12).all()
 
 
-def test_an_assumed_belief_without_changes_is_the_generator() -> None:
-    g = np.log(np.random.default_rng(0).dirichlet(np.ones(5), 3))
-    np.testing.assert_allclose(assumed_belief(g), g)
-
-
 def test_drawing_has_the_right_frequencies() -> None:
     """Chi square of 40,000 draws over 5 tokens: above 25 with probability 5e-5."""
     known = contexts(3, 5, 0)
@@ -125,6 +120,24 @@ def state(**changes: object) -> QuestionState:
     return QuestionState(**fields | changes)
 
 
+def test_gains_stay_what_they_were() -> None:
+    """Golden values of two items, made when of two questions the better one was found in 63 of 80 random cases."""
+    two = state(
+        item=np.array([0, 0, 0, 0, 1, 1]),
+        offset_nats=np.array([0.0, 0.2, 0.8, 0.5, 0.0, 1.1]),
+        is_target=np.array([True, False, False, False, True, False]),
+        n_drawn=np.array([2, 3, 2, 1, 4, 4]),
+        n_answered=np.array([3, 2, 1, 2, 3, 1]),
+        n_reports=np.array([0, 1, 1, 0, 0, 2]),
+        log_ratio=np.array([0.0, -0.4, -1.0, 0.0, 0.0, -0.6]),
+        gap_nats=np.array([0.1, -0.2]),
+        inverse_slope=0.8,
+    )
+    comparison, answer = question_gains(two)
+    np.testing.assert_allclose(comparison, [0, 0.01481349, 0.00549192, 0.04240975, 0, 0.00870263], rtol=1e-5)
+    np.testing.assert_allclose(answer, [0.00480151, 0], rtol=1e-5)
+
+
 def test_one_more_report_where_nothing_else_is_open() -> None:
     """With a flat prior the variance that a report takes away is a^2 sigma^2 (1/m - 1/(m + 1))."""
     one = state(spread=1e9, n_reports=np.array([0, 4, 9, 1]), inverse_slope=0.1)
@@ -143,68 +156,6 @@ def test_one_more_report_where_nothing_else_is_open() -> None:
     a = weight / (weight.sum() + 0.5)  # half a unit stands for what is known beforehand
     np.testing.assert_allclose(gain[1:], (a**2 * 0.01 * 0.8 * (1 / m - 1 / (m + 1)))[1:], rtol=1e-3)
     assert gain[0] == 0
-
-
-def exact_reductions(one: QuestionState, size: int = 81) -> np.ndarray:
-    """Expected reduction of the variance of ln sum e^D by one report on each of two tokens, on a grid.
-
-    D has the normal prior of the state; answers are multinomial over target and two tokens.
-    """
-    axis = np.linspace(-7, 6, size)
-    d1, d2 = np.meshgrid(axis, axis, indexing="ij")
-    fitted = one.intercept + one.line * one.offset_nats
-    gap = np.log1p(np.exp(d1) + np.exp(d2))
-    log_p = -((d1 - fitted[1]) ** 2 + (d2 - fitted[2]) ** 2) / (2 * one.spread)
-    log_p += one.n_answered[1] * d1 + one.n_answered[2] * d2 - one.n_answered.sum() * gap
-    for d, token in ((d1, 1), (d2, 2)):
-        if one.n_reports[token]:
-            log_p -= one.n_reports[token] * (one.log_ratio[token] - d) ** 2 / (2 * one.noise)
-    p = np.exp(log_p - log_p.max())
-    p /= p.sum()
-
-    def variance(weight: np.ndarray) -> float:
-        mean = np.sum(weight * gap)
-        return float(np.sum(weight * (gap - mean) ** 2))
-
-    found = []
-    outcomes = np.linspace(-10, 9, 96)
-    for d in (d1, d2):
-        expected = total = 0.0
-        for r in outcomes:
-            joint = p * np.exp(-((r - d) ** 2) / (2 * one.noise))
-            mass = joint.sum()
-            expected += mass * variance(joint / mass)
-            total += mass
-        found.append(variance(p) - expected / total)
-    return np.array(found)
-
-
-def test_the_surrogate_beside_the_exact_reduction_of_variance() -> None:
-    """Three tokens and all answers among them: which of two questions is the better one, in 80 random cases.
-
-    A guess is right in half of them; 52 or more of 80 by chance has a probability of .005.
-    """
-    rng = np.random.default_rng(3)
-    right, log_exact, log_quick = 0, [], []
-    for _ in range(80):
-        offset = np.concatenate([[0.0], 1.5 * rng.normal(size=2)])
-        answered = rng.multinomial(8, rng.dirichlet(np.ones(3)))
-        reports = np.array([0, *rng.integers(1, 4, 2)])
-        one = state(
-            item=np.zeros(3, dtype=np.intp),
-            offset_nats=offset,
-            is_target=np.array([True, False, False]),
-            n_drawn=rng.multinomial(8, np.exp(-offset) / np.exp(-offset).sum()),
-            n_answered=answered,
-            n_reports=reports,
-            log_ratio=np.concatenate([[0.0], -0.5 - 0.3 * offset[1:] + rng.normal(size=2)]),
-        )
-        quick, exact = question_gains(one)[0][1:], exact_reductions(one, 41)
-        right += int(np.argmax(quick) == np.argmax(exact))
-        log_exact += np.log(np.maximum(exact, 1e-6)).tolist()
-        log_quick += np.log(np.maximum(quick, 1e-6)).tolist()
-    assert right >= 52
-    assert np.corrcoef(log_exact, log_quick)[0, 1] > 0.5
 
 
 @settings(max_examples=25, deadline=None)
@@ -241,7 +192,7 @@ def test_questions_come_with_the_probability_that_is_said() -> None:
     assert (np.abs(asked / 4000 - p) <= 4 * np.sqrt(p * (1 - p) / 4000)).all()
 
 
-@pytest.mark.parametrize("rule", ["gain", "neyman", "fixed"])
+@pytest.mark.parametrize("rule", ["gain", "fixed"])
 def test_a_study_that_stops_at_its_width(rule: str) -> None:
     known = contexts(30, 25, 2)
     plan = QuestionPlan(rule=rule, width_nats=0.9, questions_a_look=60, n_answers=2, n_comparisons=3)

@@ -11,17 +11,7 @@ import xarray as xr
 from shannon_game.estimators.comparison import is_word_token, response_positions, same_token, validate_comparison_study
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import add_note, notes
-from tests.estimators.comparison.comparison_studies import small_study
-
-
-def _put(name: str, index: tuple[int, ...], value: object) -> Callable[[xr.Dataset], xr.Dataset]:
-    def change(study: xr.Dataset) -> xr.Dataset:
-        values = study[name].values.copy()
-        values[index] = value
-        return study.assign({name: (study[name].dims, values)})
-
-    return change
-
+from tests.estimators.comparison.comparison_studies import put, small_study
 
 MALFORMED: list[tuple[str, Callable[[xr.Dataset], xr.Dataset], str]] = [
     ("missing variable", lambda s: s.drop_vars("report"), r"'small', report: is missing; .*\('response',\)"),
@@ -32,8 +22,8 @@ MALFORMED: list[tuple[str, Callable[[xr.Dataset], xr.Dataset], str]] = [
     ("selected not bool", lambda s: s.assign(selected=s["selected"] * 1), "selected: has dtype int"),
     ("generator", lambda s: s.assign_attrs(generator="gpt"), "unknown generator 'gpt'; choose one of: weak, gen"),
     ("model called human", lambda s: s.assign_coords(model=["human", "gen"]), "model: 'human' is kept"),
-    ("NaN", _put("candidate_logprob", (1, 2, 3), np.nan), "candidate_logprob: is nan"),
-    ("positive", _put("target_logprob", (0, 0), 0.2), "target_logprob: is 0.2 at model weak, item 100 .* at most 0"),
+    ("NaN", put("candidate_logprob", (1, 2, 3), np.nan), "candidate_logprob: is nan"),
+    ("positive", put("target_logprob", (0, 0), 0.2), "target_logprob: is 0.2 at model weak, item 100 .* at most 0"),
     (
         "distribution above 1",
         lambda s: s.assign(reference_logprob=(("item", "token"), [[-1.0, 0.5]] * 6)),
@@ -50,13 +40,13 @@ MALFORMED: list[tuple[str, Callable[[xr.Dataset], xr.Dataset], str]] = [
         lambda s: s.assign(human_kl_nats=("item", [1, 1, 1, 1, np.nan, 1])),
         "human_kl_nats: is nan",
     ),
-    ("negative candidate", _put("response_candidate", (2,), -1), "response_candidate: is -1 at response 2"),
-    ("empty name", _put("participant", (2,), ""), r"participant: is '' at response 2 \(1 such\)"),
-    ("not asked", _put("item_set", (0,), ""), "response_item: is 100 at response 0 .*; an item that is not selected"),
-    ("not selected", _put("selected", (1,), False), "response_item: is 101 at response 1 .*; an item that is not"),
-    ("report 0", _put("report", (4,), 0.0), "report: is 0.0 at response 4 .*infinite likelihood ratio"),
-    ("candidate index", _put("response_candidate", (0,), 12), "response_candidate: is 12"),
-    ("unknown item", _put("response_item", (3,), 999), "response_item: is 999"),
+    ("negative candidate", put("response_candidate", (2,), -1), "response_candidate: is -1 at response 2"),
+    ("empty name", put("participant", (2,), ""), r"participant: is '' at response 2 \(1 such\)"),
+    ("not asked", put("item_set", (0,), ""), "response_item: is 100 at response 0 .*; an item that is not selected"),
+    ("not selected", put("selected", (1,), False), "response_item: is 101 at response 1 .*; an item that is not"),
+    ("report 0", put("report", (4,), 0.0), "report: is 0.0 at response 4 .*infinite likelihood ratio"),
+    ("candidate index", put("response_candidate", (0,), 12), "response_candidate: is 12"),
+    ("unknown item", put("response_item", (3,), 999), "response_item: is 999"),
 ]
 
 
@@ -95,24 +85,13 @@ def test_same_token_needs_string_and_log_probability() -> None:
     equal = same_token(study)
     assert equal.any()
     row, column = np.argwhere(equal)[0]
-    other = _put("candidate_logprob", (1, row, column), study["candidate_logprob"].values[1, row, column] - 0.01)(study)
+    other = put("candidate_logprob", (1, row, column), study["candidate_logprob"].values[1, row, column] - 0.01)(study)
     assert not same_token(other)[row, column]
     assert same_token(other).sum() == equal.sum() - 1
 
 
 @pytest.mark.parametrize(
-    ("token", "word"),
-    [
-        (" he", True),
-        (" I", True),
-        (" 4th", False),
-        (" né", True),
-        ("he", False),
-        (" he's", False),
-        (" ", False),
-        (" 12", False),
-        ("", False),
-    ],
+    ("token", "word"), [(" he", True), (" né", True), (" 4th", False), ("he", False), (" he's", False), (" ", False)]
 )
 def test_word_token(token: str, word: bool) -> None:
     assert is_word_token(token) is word

@@ -80,21 +80,6 @@ def test_the_bootstrap_is_that_of_slow_loops() -> None:
     np.testing.assert_allclose(np.quantile(fast, [0.05, 0.95]), np.quantile(slow, [0.05, 0.95]), atol=0.02)
 
 
-def test_what_is_held_fixed_does_not_vary() -> None:
-    rng = np.random.default_rng(0)
-    # all people alike within a document, and documents different: only documents matter
-    place = np.tile(np.arange(6), 5)
-    person = np.repeat(np.arange(5), 6)
-    correct = place < 3
-    fixed = bootstrap_accuracy(correct, person, place, n_replicates=50, rng=rng, resample_documents=False)
-    np.testing.assert_allclose(fixed, 0.5)
-    assert bootstrap_accuracy(correct, person, place, n_replicates=50, rng=rng).std() > 0.1
-    with pytest.raises(InputError, match="nothing would be resampled"):
-        bootstrap_accuracy(
-            correct, person, place, n_replicates=5, rng=rng, resample_participants=False, resample_documents=False
-        )
-
-
 def test_pooled_counts_guesses_and_the_mean_counts_people() -> None:
     found = pooled_accuracy([1, 1, 1, 0], list("aaab"), list("xyxy"), rng=np.random.default_rng(0), n_replicates=200)
     assert (found.n_guesses, found.n_participants, found.n_documents) == (4, 2, 2)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -55,7 +54,6 @@ def test_mistakes_are_named(name: str, values: list[object], part: str) -> None:
 def test_what_is_missing_or_laid_out_wrongly_is_named() -> None:
     study = guess_study()
     for broken, part in (
-        (study.drop_vars("correct"), "correct: is missing"),
         (study.drop_vars("stored_n"), "stored_n: is missing"),
         (study.drop_vars("text"), "text: is missing; it goes with target_start"),
         (study.drop_vars("target_start"), "target_start: is missing; it goes with text"),
@@ -63,15 +61,10 @@ def test_what_is_missing_or_laid_out_wrongly_is_named() -> None:
             study.assign(target_surprisal_nats=(("model", "item"), [[0, 1, np.inf, 0]])).assign_coords(model=["m"]),
             "inf at model m, item 12 .*; should be finite and at least 0, or NaN",
         ),
-        (study.assign(correct=("item", np.ones(4, dtype=bool))), "should be .'response'"),
         (study.isel(response=[]), "response: is empty"),
-        (study.drop_vars("item"), "item: has no coordinate values"),
-        (study.assign_coords(item=[10, 10, 11, 12]), "10 is there twice"),
     ):
         with pytest.raises(InputError, match=part):
             validate_guess_study(broken)
-    with pytest.raises(InputError, match=r"should be an xarray\.Dataset"):
-        validate_guess_study([1, 2])  # type: ignore[arg-type]
 
 
 def test_bounds_that_are_still_right() -> None:
@@ -130,18 +123,7 @@ def test_visible_tokens(token: str, visible: bool) -> None:
 
 @pytest.mark.parametrize(
     ("token", "following", "word"),
-    [
-        (" cat", " sat", True),
-        (" cat", "s", False),
-        (" cat", None, False),
-        ("cat", " sat", False),
-        (" c4t", " sat", False),
-        (" ", " sat", False),
-        (" Zürich", " ist", True),
-        (" I", " am", True),
-        (" 4t", " is", False),
-        ("", " is", False),
-    ],
+    [(" cat", " sat", True), (" cat", "s", False), (" cat", None, False), ("cat", " sat", False), (" c4t", " ", False)],
 )
 def test_word_tokens(token: str, following: str | None, word: bool) -> None:
     assert is_word_position(token, following) is word
@@ -150,12 +132,3 @@ def test_word_tokens(token: str, following: str | None, word: bool) -> None:
 @given(st.lists(st.sampled_from("abc"), min_size=1, max_size=30))
 def test_prior_guesses_are_counted(people: list[str]) -> None:
     assert prior_guesses(people).tolist() == [people[:at].count(who) for at, who in enumerate(people)]
-
-
-def test_a_study_survives_netcdf(tmp_path: object) -> None:
-    path = f"{tmp_path}/study.nc"
-    with_model_answers(guess_study(), "one", [1, 0, np.nan, 0]).to_netcdf(path, engine="h5netcdf")
-    with xr.open_dataset(path, engine="h5netcdf") as back:
-        loaded = back.load()
-        # netCDF has no bool: xarray keeps the dtype in an attribute
-        validate_guess_study(loaded)

@@ -43,15 +43,6 @@ def test_both_are_shannon_s_sums(count: list[int]) -> None:
     assert ordered.lower_nats <= ordered.upper_plug_in_nats + 1e-12
 
 
-def test_the_entropy_of_a_known_text_is_between_them() -> None:
-    """An ideal guesser of contexts with known distributions: ranks, both bounds and the entropy without sampling."""
-    rng = np.random.default_rng(1)
-    p = -np.sort(-rng.dirichlet(np.full(30, 0.3), size=200), axis=1)
-    entropy = -(p * np.log(np.maximum(p, 1e-300))).sum(axis=1).mean()
-    lower, upper = shannon_bounds(p.mean(axis=0).tolist())
-    assert lower < entropy < upper
-
-
 def test_words_not_found_keep_both_bounds() -> None:
     """A guesser who gives up after 3 guesses has a lower bound no higher, and an upper bound no lower."""
     q = 1 / np.arange(1, 21)

@@ -151,7 +151,7 @@ def test_simulated_word_pairs_have_the_sizes_and_repeats_of_the_model() -> None:
     # shared words only, alike on both sides: a normalised generalised gamma process with discount d and mass M
     theta = np.tile([[1.0], [-30.0], [-30.0], [0.0], [0.0], [-30.0]], 4000)
     ones = np.ones(4000)
-    data = models.cloze.tvd.simulate_word_pairs(theta, ones, ones, rng)
+    data = models.cloze.tvd.simulate_with_sums(theta, ones, ones, rng)[0]
     same = (data.a * data.b * data.words).sum() / 4000
     # P(two answers agree) = integral of u E[sum z^2 e^{-u S}] du
     u = np.linspace(0, 400, 400_001)

@@ -10,13 +10,16 @@ import pytest
 import xarray as xr
 
 from shannon_game.estimators.cloze.simulation import ClozeSimulation, simulate_cloze_study
+from shannon_game.estimators.cloze.study_words import study_words
+from shannon_game.estimators.cloze.words import WORD_RULES
 from shannon_game.estimators.errors import InputError
 from shannon_game.models.cloze.ard import ard_model
-from shannon_game.models.cloze.ard_columns import DESIGNS, clean_columns, measured_error
+from shannon_game.models.cloze.ard_columns import DESIGNS, _disjoint, clean_columns, measured_error
 from shannon_game.models.cloze.ard_data import ArdData, Measured, ard_data, recording_limits
 from shannon_game.models.cloze.ard_priors import ArdPriors, FixedScales
 from tests.oracles.ard import censored_logit_normal, measured_and_true, ordered_beta
 
+NONE = WORD_RULES["none"]
 PREDICTORS = ("human_entropy", "model_entropy", "oracle_tvd", "word_num")
 
 
@@ -218,20 +221,14 @@ def test_clean_rows_come_from_disjoint_people(study: xr.Dataset) -> None:
     columns = clean_columns(study, ["mixture"], PREDICTORS, rng=np.random.default_rng(1))
     assert columns.target.shape == (24,)
     assert columns.covariance.shape == (24, 2, 2)
-    # the predictors see 18 answers and the target 18 others: no relation but through the context
-    whole = [
-        clean_columns(study, ["mixture"], PREDICTORS, rng=np.random.default_rng(seed), design=design)
-        for seed in range(20)
-        for design in ("disjoint", "shared")
-    ]
-    related = {"disjoint": [], "shared": []}
-    target = np.stack([c.target for c in whole])
-    oracle = np.stack([c.predictors["oracle_tvd"] for c in whole])
-    for start, name in enumerate(related):
-        y, x = (values[start::2] - values[start::2].mean(axis=0) for values in (target, oracle))
-        related[name] = float((x * y).sum() / np.sqrt((x**2).sum() * (y**2).sum()))
-    # over splits of the same answers: what one part says, the other cannot say again
-    assert related["shared"] > related["disjoint"] + 0.1
+    answers = study_words(study, human=NONE, model=NONE, corpus=NONE).answers()
+    parts = _disjoint(answers, 18, 18, np.random.default_rng(1))
+    assert [set(part.totals) for part in parts] == [{18}, {18}]
+    rest = answers.count.copy()
+    for part in parts:
+        at = {place: row for row, place in enumerate(zip(answers.context, answers.word, strict=True))}
+        rest[[at[place] for place in zip(part.context, part.word, strict=True)]] -= part.count
+    assert rest.min() >= 0
 
 
 def test_rows_of_several_models_share_their_items(study: xr.Dataset) -> None:
@@ -250,7 +247,3 @@ def test_rows_of_several_models_share_their_items(study: xr.Dataset) -> None:
     assert data.noisy == ("human_entropy", "oracle_tvd")
     some = columns.take(columns.text == "1")
     assert some.covariance.shape[0] == np.unique(some.item).size
-
-
-def good() -> dict[str, Any]:
-    return {"target": [0.2, 0.5, 0.7], "predictors": {"a": [1.0, 2.0, 4.0]}, "text": ["s", "s", "t"]}

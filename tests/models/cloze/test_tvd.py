@@ -13,7 +13,7 @@ from shannon_game.estimators.cloze.distributions import WordCounts, count_words
 from shannon_game.models.cloze.tvd import (
     WordPairPriors,
     set_word_pairs,
-    simulate_word_pairs,
+    simulate_with_sums,
     word_pair_data,
     word_pair_model,
 )
@@ -109,7 +109,7 @@ def test_alone_the_parameters_have_the_priors() -> None:
 def test_words_are_drawn_at_discounts_of_zero_and_one(logits: tuple[float, float]) -> None:
     """A posterior may hold discounts that are 1 in floats; all answers are drawn, and with one of 1 each is a word."""
     theta = np.array([[0.5], [-0.5], [-0.5], [logits[0]], [logits[1]], [-0.7]])
-    data = simulate_word_pairs(theta, np.array([30]), np.array([20]), np.random.default_rng(0))
+    data, _ = simulate_with_sums(theta, np.array([30]), np.array([20]), np.random.default_rng(0))
     assert (data.a * data.words).sum() == 30
     assert (data.b * data.words).sum() == 20
     if min(logits) > 30:
@@ -121,6 +121,6 @@ def test_contexts_with_equal_distributions_have_words_that_both_say() -> None:
     """Of many answers from equal distributions both have the frequent words alike; elsewhere they have not."""
     theta = np.tile([[1.0], [0.5], [0.5], [-0.5], [0.0], [0.7]], 40)
     n = np.full(40, 2000)
-    data = simulate_word_pairs(theta, n, n, np.random.default_rng(0), equal=np.arange(40) < 20)
+    data, _ = simulate_with_sums(theta, n, n, np.random.default_rng(0), equal=np.arange(40) < 20)
     apart = np.bincount(data.context, data.words * np.abs(data.a - data.b), 40) / 4000
     assert apart[:20].max() < 0.2 < 0.3 < apart[20:].min()

@@ -21,12 +21,7 @@ def compiled(pooled: bool) -> Any:
     """Model, its log-density and gradient, and its deterministic variables."""
     model = word_pair_model(word_pair_data(*TWO), pooled=pooled, priors=PRIORS)
     names = ("theta", "log_u", "log_u_equal", "log_odds_equal")
-    return (
-        model,
-        model.compile_logp(mode=PLAIN),
-        model.compile_dlogp(mode=PLAIN),
-        values_of(model, *names),
-    )
+    return (model, model.compile_logp(mode=PLAIN), model.compile_dlogp(mode=PLAIN), values_of(model, *names))
 
 
 def point_of(x: np.ndarray, pooled: bool) -> dict[str, np.ndarray]:
