@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.studies.parsing import Note, some_of
 
-__all__ = ["Kept"]
-
 
 @dataclass
 class Kept:

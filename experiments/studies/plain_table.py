@@ -25,19 +25,6 @@ from shannon_game.experiments.studies.parsing import Note, objects, shown, some_
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = [
-    "MOST",
-    "MOST_COLUMNS",
-    "Groups",
-    "Table",
-    "cell_text",
-    "check_header",
-    "finished",
-    "header_names",
-    "in_notebook",
-    "specification",
-    "table_of",
-]
 
 MOST = 2**31 - 1
 """The largest count that a study holds."""

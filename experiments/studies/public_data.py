@@ -15,8 +15,6 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.inference.progress import say
 from shannon_game.inference.settings import Settings, UserPath
 
-__all__ = ["VARIABLE", "Address", "CachedSettings", "Commit", "PublicSettings", "public_folder", "with_public_folders"]
-
 VARIABLE = "SHANNON_DATA"
 """Environment variable with the folder that holds the folders of the public studies."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import zipfile
+from functools import reduce
 from typing import Any
 from xml.parsers import expat
 
@@ -12,13 +13,11 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.studies.files import UNPACKING_ERRORS, checked_members
 from shannon_game.experiments.studies.parsing import shown
 
-__all__ = ["WORKBOOK_LIMIT_BYTES", "read_sheet"]
-
 WORKBOOK_LIMIT_BYTES = 16 * 2**20
 """A workbook, or a part of it, that is larger when unpacked is refused."""
 
 _MOST_CELLS = 2**20
-_CELL = re.compile(r"([A-Z]{1,3})([1-9][0-9]{0,6})")
+_REFERENCE = re.compile(r"([A-Z]{0,3})([1-9][0-9]{0,6})")
 _HAS_CELLS = re.compile(rb"<(?:[^\s<>/]*:)?(?:c|row)[\s/>]")
 _PARTS = (".xml", ".rels")
 
@@ -66,10 +65,9 @@ def _check_part(content: bytes, name: str, place: str) -> None:
     def place_of(element: str, attributes: dict[str, str]) -> None:
         nonlocal row, column, last_row, last_column
         tag, reference = element.rpartition(":")[2], attributes.get("r")
-        if tag == "row":
-            row, column = _row(reference, place) if reference is not None else row + 1, 0
-        elif tag == "c":
-            column, row = _cell(reference, place) if reference is not None else (column + 1, row)
+        if tag in ("row", "c"):
+            after = (0, row + 1) if tag == "row" else (column + 1, row)
+            column, row = after if reference is None else _position(reference, place)
         last_row, last_column = max(last_row, row), max(last_column, column)
         if last_row * last_column > _MOST_CELLS:
             raise InputError(
@@ -88,20 +86,9 @@ def _check_part(content: bytes, name: str, place: str) -> None:
         raise InputError(f"is not valid XML ({error})", source=place) from None
 
 
-def _row(reference: str, place: str) -> int:
-    if re.fullmatch(r"[1-9][0-9]{0,6}", reference) is None:
-        raise InputError(f"has a row called {shown(reference)}", source=place)
-    return int(reference)
-
-
-def _cell(reference: str, place: str) -> tuple[int, int]:
-    """Column and row of a reference such as B12, from 1."""
-    found = _CELL.fullmatch(reference)
+def _position(reference: str, place: str) -> tuple[int, int]:
+    """Column and row, from 1, of a reference such as B12; of 12 the column is 0."""
+    found = _REFERENCE.fullmatch(reference)
     if found is None:
-        raise InputError(
-            f"has a cell called {shown(reference)}, should be a column and a row such as B12", source=place
-        )
-    column = 0
-    for letter in found[1]:
-        column = 26 * column + ord(letter) - ord("A") + 1
-    return column, int(found[2])
+        raise InputError(f"has a cell or row called {shown(reference)}, should be such as B12 or 12", source=place)
+    return reduce(lambda column, letter: 26 * column + ord(letter) - ord("A") + 1, found[1], 0), int(found[2])

@@ -20,11 +20,8 @@ from shannon_game.experiments.studies.cells import bare, composed, same_words
 from shannon_game.experiments.studies.parsing import Note, add_notes, shown
 from shannon_game.experiments.studies.plain_table import Groups, Table, in_notebook, specification, table_of
 from shannon_game.experiments.studies.scales import check_scale
-from shannon_game.experiments.studies.table_file import read_table
-from shannon_game.experiments.studies.text_table import TableFile
+from shannon_game.experiments.studies.table_file import TableFile, read_table
 from shannon_game.inference.settings import Positive, Settings, UserPath
-
-__all__ = ["BetTableSettings", "bet_study", "bet_table"]
 
 FloatArray = NDArray[np.float64]
 

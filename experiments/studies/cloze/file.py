@@ -12,8 +12,6 @@ from shannon_game.experiments.harness.result import loader
 from shannon_game.experiments.studies.study_file import read_study, write_study
 from shannon_game.inference.settings import Settings, UserPath
 
-__all__ = ["ClozeFileSettings", "cloze_file", "save_cloze_study"]
-
 _KIND = "cloze"
 
 

@@ -8,7 +8,6 @@ Christianson 2018, OSF ``sjefs``). They are read from the user's folder and are 
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
@@ -18,7 +17,6 @@ import xarray as xr
 from shannon_game.estimators.cloze import validate_cloze_study
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.harness.result import loader
-from shannon_game.experiments.studies.cache import through_cache
 from shannon_game.experiments.studies.cloze.provo_norms import NORMS_FILE, parse_norms
 from shannon_game.experiments.studies.cloze.provo_parse import (
     HUMAN_FILES,
@@ -27,13 +25,11 @@ from shannon_game.experiments.studies.cloze.provo_parse import (
     TRAINING_FILES,
     parse,
 )
-from shannon_game.experiments.studies.cloze.rows import cloze_dataset
-from shannon_game.experiments.studies.files import FolderFiles
+from shannon_game.experiments.studies.files import Files
 from shannon_game.experiments.studies.parsing import add_notes
 from shannon_game.experiments.studies.public_data import CachedSettings, public_folder
+from shannon_game.experiments.studies.study_file import through_cache
 from shannon_game.inference.settings import UserPath
-
-__all__ = ["ProvoSettings", "provo"]
 
 _CACHE_FILE = "provo-{}.nc"
 _SHA256 = "files_sha256"
@@ -113,12 +109,12 @@ def _place(settings: ProvoSettings) -> tuple[Path, str]:
     return root, "norms" if has_norms else "repository"
 
 
-def _names(root: Path, layout: str) -> tuple[FolderFiles, list[str]]:
+def _names(root: Path, layout: str) -> tuple[Files, list[str]]:
     if layout == "norms":
         path = root if root.is_file() else root / NORMS_FILE
         if not path.is_file():
             raise InputError(f"there is no {NORMS_FILE}", source=root)
-        return FolderFiles(path.parent), [path.name]
+        return Files(path.parent), [path.name]
     if not root.is_dir():
         raise InputError("is no folder; an archive of the repository has to be unpacked first", source=root)
     patterns = (HUMAN_FILES, *MODEL_FILES.values(), *RESULT_FILES, TRAINING_FILES)
@@ -131,15 +127,11 @@ def _names(root: Path, layout: str) -> tuple[FolderFiles, list[str]]:
             "give the folder of the public repository",
             source=root,
         )
-    return FolderFiles(root), names
+    return Files(root), names
 
 
-def _parsed(files: FolderFiles, names: Sequence[str], layout: str) -> xr.Dataset:
+def _parsed(files: Files, names: Sequence[str], layout: str) -> xr.Dataset:
     contents = dict(files.read(names))
     lines = [f"{name} {hashlib.sha256(content).hexdigest()}\n" for name, content in contents.items()]
-    parsed = parse_norms(contents[names[0]], files.where(names[0])) if layout == "norms" else parse(contents)
-    published = json.dumps(parsed.published, sort_keys=True)
-    attrs = {"name": "provo", "word_rules": "provo", _SHA256: _sha256("".join(lines)), "published": published}
-    study = cloze_dataset(parsed.arrays, attrs)
-    add_notes(study, parsed.notes)
-    return study
+    study = parse_norms(contents[names[0]], files.where(names[0])) if layout == "norms" else parse(contents)
+    return study.assign_attrs({"name": "provo", "word_rules": "provo", _SHA256: _sha256("".join(lines))})

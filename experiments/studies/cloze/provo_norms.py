@@ -7,13 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import xarray as xr
 
-from shannon_game.experiments.studies.cloze.rows import Parsed
-from shannon_game.experiments.studies.parsing import Note, objects
+from shannon_game.experiments.studies.cloze.rows import cloze_dataset
+from shannon_game.experiments.studies.parsing import Note, add_notes, objects
 from shannon_game.experiments.studies.plain_table import Table, finished, specification
-from shannon_game.experiments.studies.text_table import TableFile, text_columns
-
-__all__ = ["NORMS_FILE", "parse_norms"]
+from shannon_game.experiments.studies.table_file import TableFile, text_columns
 
 NORMS_FILE = "Provo_Corpus-Predictability_Norms.csv"
 _OFF_TOTAL = "contexts whose counts do not sum to Total_Response_Count; the counts are used"
@@ -25,7 +24,7 @@ _SPEC = specification(
 )
 
 
-def parse_norms(content: bytes, where: str) -> Parsed:
+def parse_norms(content: bytes, where: str) -> xr.Dataset:
     """Read ``Provo_Corpus-Predictability_Norms.csv`` (OSF ``sjefs``).
 
     Needs the columns Text_ID, Text (the whole passage), Word_Number (of the word asked for), Word, Response and
@@ -68,7 +67,9 @@ def parse_norms(content: bytes, where: str) -> Parsed:
         "response_count": count,
         "word_text": objects(list(texts)),
     }
-    return Parsed(arrays, {}, [*notes, *(note for note in counted if note.count)])
+    study = cloze_dataset(arrays, {"published": "{}"})
+    add_notes(study, [*notes, *(note for note in counted if note.count)])
+    return study
 
 
 def _table(content: bytes, where: str) -> Table:

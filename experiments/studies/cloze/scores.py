@@ -31,8 +31,6 @@ from shannon_game.experiments.studies.parsing import Note, is_number, objects, p
 from shannon_game.experiments.studies.plain_table import Table, cell_text, specification
 from shannon_game.experiments.studies.table_file import read_table
 
-__all__ = ["Contexts", "key_parts", "target_logprobs"]
-
 _SPEC = specification(
     text_or_empty="context word", id_or_empty="context_id text_id", whole_or_empty="word_num", number_or_empty="value"
 )

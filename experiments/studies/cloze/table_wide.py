@@ -16,8 +16,6 @@ from shannon_game.experiments.studies.parsing import Note, objects
 from shannon_game.experiments.studies.plain_table import Table
 from shannon_game.experiments.studies.survey_export import is_own_column, respondent_column
 
-__all__ = ["long_table"]
-
 # what stands in a survey's question for a text that it puts there when it asks
 _PIPED = re.compile(r"\$\{[a-z]+://|\[Field-")
 

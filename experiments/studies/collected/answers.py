@@ -18,8 +18,6 @@ from shannon_game.experiments.collect.tables import Answer, Assignment, Question
 from shannon_game.experiments.studies.collected.settings import CollectedSettings
 from shannon_game.experiments.studies.parsing import Note
 
-__all__ = ["Collected", "collected_answers", "read_collection", "response_variables"]
-
 SOURCE = "study collected"
 _TIMES = ("server_ms", "client_ms", "revisions", "answered_at", "score_points")
 

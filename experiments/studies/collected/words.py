@@ -18,8 +18,6 @@ from shannon_game.experiments.studies.collected.settings import CollectedSetting
 from shannon_game.experiments.studies.guesses.table import REPEATED, guess_study
 from shannon_game.experiments.studies.table_file import read_table
 
-__all__ = ["collected_bets", "collected_guesses", "collected_words"]
-
 _MODEL_COLUMNS = ("item", "model", "word", "count")
 
 

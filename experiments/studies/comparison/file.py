@@ -13,8 +13,6 @@ from shannon_game.experiments.studies.comparison.checks import check_contradicti
 from shannon_game.experiments.studies.study_file import read_study, write_study
 from shannon_game.inference.settings import Settings, UserPath
 
-__all__ = ["ComparisonFileSettings", "comparison_file", "save_comparison_study"]
-
 _KIND = "comparison"
 
 

@@ -13,8 +13,6 @@ from shannon_game.experiments.studies.comparison.lm_game_settings import LmGameS
 from shannon_game.experiments.studies.filters import Kept
 from shannon_game.experiments.studies.parsing import Note, some_of
 
-__all__ = ["filtered"]
-
 _BOXES_PERCENT = (1, 10, 20, 30, 40, 50, 60, 70, 80, 90, 99)
 _COMPARISON = ["participant", "question", "sample_index"]
 

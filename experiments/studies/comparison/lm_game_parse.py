@@ -31,8 +31,6 @@ from shannon_game.experiments.studies.parsing import (
     whole_characters,
 )
 
-__all__ = ["RESPONSE_FILE", "parse", "question_file"]
-
 RESPONSE_FILE = f"{RESULT_FOLDER}/res_loss_anonym.json"
 
 _ROW_FIELDS = ("row_id", "user", "guess", "question_id", "sample_index")
@@ -98,7 +96,7 @@ def parse(game: GameFiles, items: Sequence[int], *, answers: bool = True) -> xr.
             raise InputError(f"{error}; study.leave_out_questions=[{item_of[name]}] leaves the question out") from None
         questions.append(question)
     if not questions:
-        raise InputError("no questions were asked for", source=game.files.label)
+        raise InputError("no questions were asked for", source=game.files.root)
     codes = [[vocabulary.setdefault(token, len(vocabulary)) for token in one.generated_token_strs] for one in questions]
     targets = [vocabulary.setdefault(one.correct_token_str, len(vocabulary)) for one in questions]
     row_id, user, guess, asked, shown_index = zip(*rows, strict=True) if rows else ((),) * 5

@@ -12,9 +12,6 @@ from shannon_game.experiments.studies.lm_game_archive import GameSettings
 from shannon_game.experiments.studies.parsing import shown
 from shannon_game.inference.settings import Names
 
-__all__ = ["LmGameSettings"]
-
-
 _MOST_QUESTIONS = 10**6
 _RIGHT = "should be [first, last] with 0 <= first <= last, or a list of numbers and such ranges"
 

@@ -17,8 +17,6 @@ from shannon_game.inference.manifest import replaced
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["write_lm_game"]
-
 
 def write_lm_game(study: xr.Dataset, folder: Path | str) -> Path:
     """Write ``multi_comparisons/doc{item}.json`` for every item, and the answers where there are any.

@@ -16,8 +16,6 @@ from shannon_game.estimators.layout import item_labels, item_positions
 from shannon_game.experiments.harness.csv_tables import write_csv
 from shannon_game.experiments.studies.comparison.table import CANDIDATE, TARGET
 
-__all__ = ["write_comparison_tables"]
-
 
 def write_comparison_tables(
     study: xr.Dataset, pairs: Path | str, answers: Path | str | None = None, *, free_answers: Path | str | None = None

@@ -21,8 +21,6 @@ from shannon_game.experiments.studies.documents.texts import FieldName
 from shannon_game.experiments.studies.documents.tokens import Document, documents_study
 from shannon_game.inference.settings import Count, Positive, Settings, Text, UserPath
 
-__all__ = ["CorpusSampleSettings", "corpus_sample"]
-
 _PARQUET = ".parquet"
 
 

@@ -15,8 +15,6 @@ from shannon_game.inference.settings import Count, Settings
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["RulesSettings", "rules"]
-
 
 class RulesSettings(Seeded, Settings):
     """Settings of :func:`rules`."""

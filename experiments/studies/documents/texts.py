@@ -15,13 +15,12 @@ from shannon_game.experiments.harness.result import loader
 from shannon_game.experiments.studies.documents.tokens import ALL, Document, documents_study
 from shannon_game.experiments.studies.files import read_bytes
 from shannon_game.experiments.studies.parsing import parse_json, shown
-from shannon_game.experiments.studies.text_table import known_encoding
+from shannon_game.experiments.studies.table_file import known_encoding
 from shannon_game.inference.settings import Settings, UserPath
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["TextsSettings", "texts"]
 
 _JSON_LINES = (".jsonl", ".ndjson")
 _MARKS = {

@@ -14,8 +14,6 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import add_note
 from shannon_game.experiments.studies.parsing import objects, some_of, whole_characters
 
-__all__ = ["ALL", "Document", "documents_study"]
-
 ALL = "all"
 """The split of documents that have none."""
 

@@ -20,7 +20,6 @@ from shannon_game.inference.settings import Count, Positive, UserPath
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["WrittenSettings", "written"]
 
 _PEOPLE = "people"
 

@@ -45,8 +45,6 @@ from shannon_game.inference.progress import counted
 from shannon_game.inference.settings import Names
 from shannon_game.inference.settings import Text as FilledText
 
-__all__ = ["N_DOCUMENTS", "RESPONSE_FILE", "TESTERS", "LmGameTop1Settings", "document_file", "lm_game_top1"]
-
 RESPONSE_FILE = f"{RESULT_FOLDER}/res_accuracy_anonym.json"
 
 _ROW_FIELDS = ("row_id", "user", "guess", "answer", "guessed_token_idx", "doc_id")

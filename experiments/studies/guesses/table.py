@@ -19,11 +19,8 @@ from shannon_game.experiments.harness.result import loader
 from shannon_game.experiments.studies.cells import bare, same_words
 from shannon_game.experiments.studies.parsing import Note, add_notes, shown
 from shannon_game.experiments.studies.plain_table import Table, in_notebook, specification, table_of
-from shannon_game.experiments.studies.table_file import read_table
-from shannon_game.experiments.studies.text_table import TableFile
+from shannon_game.experiments.studies.table_file import TableFile, read_table
 from shannon_game.inference.settings import Settings, UserPath
-
-__all__ = ["REPEATED", "GuessTableSettings", "guess_study", "guess_table"]
 
 REPEATED = "guesses at a place at which the participant had guessed before; kept"
 """Note on a table with several guesses of a person at a place."""

@@ -34,8 +34,6 @@ from shannon_game.experiments.studies.rankings.rank_perplexity_workbooks import 
 )
 from shannon_game.inference.settings import UserPath
 
-__all__ = ["RankPerplexitySettings", "rank_perplexity"]
-
 _STORED = ("stored_linear", "stored_reciprocal", "stored_perplexity", "stored_exponential_01", "stored_exponential_03")
 
 

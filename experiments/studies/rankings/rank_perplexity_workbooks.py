@@ -6,18 +6,17 @@ import ast
 import io
 import re
 import warnings
-import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field, TypeAdapter
 
 from shannon_game.estimators.errors import InputError, require_packages, unknown_choice
-from shannon_game.experiments.studies.files import UNPACKING_ERRORS, checked_members
-from shannon_game.experiments.studies.parsing import is_number, shown
+from shannon_game.experiments.studies.files import checked_members, open_archive, unpacked_member
+from shannon_game.experiments.studies.parsing import Real, Text, checked, shown
 from shannon_game.experiments.studies.workbooks import WORKBOOK_LIMIT_BYTES, read_sheet
-
-__all__ = ["ARCHIVES", "Archive", "Workbook", "check_sheet", "ranked_tokens", "read_workbooks"]
 
 
 @dataclass(frozen=True)
@@ -51,6 +50,11 @@ _COLUMNS = (
     *("Reference token", "Generated token", "Token ranking", "Token logprobs", "Linear Score", "Recipr. Score"),
     *("Perplexity", "NL Score a=0.1", "NL Score a=0.3"),
 )
+_Filled = Annotated[Text, Field(min_length=1)]
+# as Excel numbers its rows
+_ROWS = TypeAdapter(dict[int, tuple[_Filled, _Filled, _Filled, _Filled, Real, Real, Real, Real, Real]])
+_TOKENS = TypeAdapter(Annotated[list[Text], Field(min_length=1)])
+_LOGPROBS = TypeAdapter(Annotated[list[Real], Field(min_length=1)])
 _DATA_NAME = re.compile(
     r"Saved Data (?:(?P<start>\d+) )?reftext(?P<text>2?) (?P<model>\S+) (?P<length>\d+)\.xlsx", re.ASCII
 )
@@ -79,21 +83,11 @@ class Workbook:
 def read_workbooks(archive: Archive, content: bytes, path: Path) -> Iterator[Workbook]:
     """Read every workbook of one archive, checked as a whole before its first member is read."""
     require_packages(("python_calamine",), "data", source="study rank_perplexity", field="workbooks")
-    try:
-        outer = zipfile.ZipFile(io.BytesIO(content))
-    except zipfile.BadZipFile as error:
-        raise InputError(f"is not a readable zip archive ({error}); fetch it again", source=path) from error
-    with outer:
-        members = checked_members(outer, path, member_limit_bytes=WORKBOOK_LIMIT_BYTES)
-        for name, member in members.items():
-            if name.endswith("/"):
-                continue
-            place = f"{path}, member {name}"
-            try:
-                book = outer.read(member)
-            except UNPACKING_ERRORS as error:
-                raise InputError(f"cannot be unpacked ({error}); fetch the archive again", source=place) from error
-            yield _workbook(archive, name.rpartition("/")[2], place, book)
+    with open_archive(io.BytesIO(content), path) as outer:
+        for name, member in checked_members(outer, path, member_limit_bytes=WORKBOOK_LIMIT_BYTES).items():
+            if not name.endswith("/"):
+                place = f"{path}, member {name}"
+                yield _workbook(archive, name.rpartition("/")[2], place, unpacked_member(outer, member, place))
 
 
 def _workbook(archive: Archive, name: str, place: str, content: bytes) -> Workbook:
@@ -130,14 +124,7 @@ def check_sheet(book: Workbook) -> None:
         raise InputError("has a header and no row", source=book.place)
     if book.model not in _MODEL_NAMES:
         raise unknown_choice("model", book.model, _MODEL_NAMES, source=book.place)
-    for number, row in enumerate(book.rows[1:], start=2):
-        for column, value in enumerate(row):
-            if value == "" or not (isinstance(value, str) if column < 4 else is_number(value)):
-                raise InputError(
-                    f"is {shown(value)} in row {number}, should be {'text' if column < 4 else 'a number'}",
-                    source=book.place,
-                    field=_COLUMNS[column],
-                )
+    checked(_ROWS.validate_python, dict(enumerate(book.rows[1:], start=2)), book.place, _COLUMNS)
 
 
 def ranked_tokens(books: list[Workbook]) -> tuple[list[list[str]], list[list[float]]]:
@@ -146,30 +133,23 @@ def ranked_tokens(books: list[Workbook]) -> tuple[list[list[str]], list[list[flo
     logprobs: list[list[float]] = []
     for book in books:
         for number, row in enumerate(book.rows[1:], start=2):
-            names = _listed(row[2], str, f"{book.place}, {_COLUMNS[2]}", number)
-            values = _listed(row[3], float, f"{book.place}, {_COLUMNS[3]}", number)
+            place = f"{book.place}, row {number}"
+            names = checked(_TOKENS.validate_python, _literal(row[2]), f"{place}, {_COLUMNS[2]}")
+            values = checked(_LOGPROBS.validate_python, _literal(row[3]), f"{place}, {_COLUMNS[3]}")
             if len(names) != len(values):
-                raise InputError(
-                    f"row {number} ranks {len(names)} tokens and has {len(values)} log-probabilities",
-                    source=book.place,
-                    field=_COLUMNS[3],
-                )
+                problem = f"ranks {len(names)} tokens and has {len(values)} log-probabilities"
+                raise InputError(problem, source=place, field=_COLUMNS[3])
             tokens.append(names)
             logprobs.append(values)
     return tokens, logprobs
 
 
-def _listed(text: str, kind: type, place: str, number: int) -> list[Any]:
-    """Parse the repr of a list of strings or of floats; nothing in it is executed."""
+def _literal(text: str) -> Any:
+    """Parse what Python writes of a list; nothing in it is executed, and a text that is none stays one."""
     try:
         with warnings.catch_warnings():
             # Python warns of a backslash that means nothing, as if the text were a program of ours
             warnings.simplefilter("error")
-            values = ast.literal_eval(text)
+            return ast.literal_eval(text)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError, Warning):
-        values = None
-    is_right = is_number if kind is float else (lambda value: isinstance(value, str))
-    if not isinstance(values, list) or not values or not all(map(is_right, values)):
-        should = "number" if kind is float else "text"
-        raise InputError(f"is {shown(text)} in row {number}, should be a list, each element a {should}", source=place)
-    return values
+        return text

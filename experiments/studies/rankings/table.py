@@ -40,14 +40,12 @@ from shannon_game.experiments.harness.csv_tables import write_csv
 from shannon_game.experiments.harness.result import loader
 from shannon_game.experiments.studies.parsing import add_notes, shown
 from shannon_game.experiments.studies.plain_table import Groups, Table, in_notebook, specification, table_of
-from shannon_game.experiments.studies.table_file import read_table
-from shannon_game.experiments.studies.text_table import TableFile
+from shannon_game.experiments.studies.table_file import TableFile, read_table
 from shannon_game.inference.settings import UserPath
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["RankingTableSettings", "ranking_study", "ranking_table", "write_ranking_table"]
 
 _KEY = ("model", "text", "context_length", "window", "position")
 _REQUIRED = (*_KEY, "reference_token", "rank", "token", "logprob_nats")

@@ -15,13 +15,13 @@ from pathlib import Path
 import pytest
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.studies.downloads import fetch_archive
 from shannon_game.experiments.studies.files import (
-    ArchiveFiles,
+    Files,
     check_hash,
     open_files,
     read_manifest,
 )
+from shannon_game.experiments.studies.lm_game_archive import fetch_archive
 from tests.experiments.studies.comparison.tiny_lm_game import write_manifest
 
 CONTENTS = {"data/a.json": b"[1]", "data/b.json": b"[2, 3]", "results/r.json": b"{}"}
@@ -130,7 +130,7 @@ def address(server: ThreadingHTTPServer) -> str:
     return f"http://127.0.0.1:{server.server_port}/data.zip"
 
 
-def readable(view: ArchiveFiles) -> None:
+def readable(view: Files) -> None:
     list(view.read(list(CONTENTS)))
 
 
@@ -171,7 +171,7 @@ def test_a_failed_download_says_what_to_do_and_leaves_nothing(
             url = f"http://127.0.0.1:{free.getsockname()[1]}/data.zip"
     if failure == "hash":
 
-        def check(view: ArchiveFiles) -> None:
+        def check(view: Files) -> None:
             check_hash("data/a.json", "00", {"data/a.json": "11"}, source=view.where("data/a.json"))
 
     expected = {
