@@ -13,9 +13,9 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import BeforeValidator, TypeAdapter
+from pydantic import AfterValidator, TypeAdapter
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.studies.files import Files, check_hash, open_files, read_manifest
@@ -34,15 +34,13 @@ _DOWNLOAD_TIMEOUT_SECONDS = 60
 _TOKENS = TypeAdapter(list[Text])
 
 
-def _span(value: Any) -> Any:
-    is_pair = isinstance(value, tuple | list) and len(value) == 2 and all(type(bound) is int for bound in value)
-    if not is_pair or not 0 <= value[0] <= value[1]:
-        given = list(value) if isinstance(value, tuple) else value
-        raise InputError(f"is {given!r}, should be [first, last] with 0 <= first <= last")
-    return value
+def _rising(span: tuple[int, int]) -> tuple[int, int]:
+    if not 0 <= span[0] <= span[1]:
+        raise InputError(f"is {list(span)}, should be [first, last] with 0 <= first <= last")
+    return span
 
 
-Span = Annotated[tuple[int, int], BeforeValidator(_span)]
+Span = Annotated[tuple[int, int], AfterValidator(_rising)]
 """First and last number of questions or documents."""
 
 

@@ -281,7 +281,7 @@ def _read_results(reading: _Reading, files: Mapping[str, bytes]) -> tuple[dict[s
 
 def _read_training(files: Mapping[str, bytes]) -> dict[str, float]:
     """Losses as ``training_stats_.../EPOCH/Training Loss`` and ``.../Valid. Loss``."""
-    found = {}
+    found: dict[str, float] = {}
     for name, content in files.items():
         if "/training_stats/" in name:
             stem = name.rpartition("/")[2].removesuffix(".json")

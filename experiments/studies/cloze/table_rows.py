@@ -63,8 +63,7 @@ def study_of_rows(table: Table, settings: ClozeRowSettings, *, name: str, notes:
     models, scored = _with_scores(of_models, table, settings, items)
     # words of people and of models in the order of the table, then those that were only scored
     words = pd.factorize(pd.concat([rows["word"], models.loc[models["source"] == 1, "word"]]))[1]
-    code = pd.Series(np.arange(len(words), dtype=np.int32), index=words)
-    arrays = _of_people(table, people, code)
+    arrays = _of_people(table, people, words)
     answered = np.isin(np.arange(len(items)), arrays["response_item"])
     if not answered.all():
         first = items.keys[int(np.argmin(answered))]
@@ -74,7 +73,7 @@ def study_of_rows(table: Table, settings: ClozeRowSettings, *, name: str, notes:
     if "response_proportion" in arrays:
         found += _proportions(table, arrays, items, settings)
     if len(models):
-        arrays |= _samples(models, code)
+        arrays |= _samples(models, words)
         arrays["source"] = np.array([SAMPLES, *([_TARGETS] if scored else [])], dtype=object)
         if of_models["share"].any():
             found.append(_model_shares(table, arrays, items, settings))
@@ -197,10 +196,10 @@ def _refuse_again(table: Table, rows: pd.DataFrame) -> None:
         )
 
 
-def _of_people(table: Table, rows: pd.DataFrame, code: pd.Series[int]) -> dict[str, NDArray[Any]]:
+def _of_people(table: Table, rows: pd.DataFrame, words: pd.Index) -> dict[str, NDArray[Any]]:
     """Variables of people's answers."""
     arrays: dict[str, NDArray[Any]] = {"response_item": rows["item"].to_numpy(dtype=np.int32)}
-    arrays["response_word"] = code[rows["word"]].to_numpy()
+    arrays["response_word"] = words.get_indexer(rows["word"]).astype(np.int32)
     weight = rows["weight"].to_numpy(dtype=float)
     if rows["share"].any():
         arrays["response_proportion"] = weight
@@ -235,14 +234,14 @@ def _with_scores(
     return pd.concat(parts, ignore_index=True) if notes else drawn, notes
 
 
-def _samples(models: pd.DataFrame, code: pd.Series[int]) -> dict[str, NDArray[Any]]:
+def _samples(models: pd.DataFrame, words: pd.Index) -> dict[str, NDArray[Any]]:
     """Variables of models' words; an entry is a context and a model."""
     asked = models.groupby(["item", "model"], sort=False)
     entries = models[~models.duplicated(["item", "model"])]
     entry_model, names = pd.factorize(entries["model"])
     return {
         "sample_entry": asked.ngroup().to_numpy(dtype=np.int32),
-        "sample_word": code[models["word"]].to_numpy(),
+        "sample_word": words.get_indexer(models["word"]).astype(np.int32),
         **{f"sample_{name}": models[name].to_numpy(dtype=np.int32) for name in ("source", "count")},
         "sample_logprob": models["logprob"].to_numpy(dtype=float),
         "entry_item": entries["item"].to_numpy(dtype=np.int32),

@@ -24,20 +24,9 @@ _TIMES = ("server_ms", "client_ms", "revisions", "answered_at", "score_points")
 
 @dataclass(frozen=True, eq=False)
 class Collected:
-    """What a database holds of one study and game.
+    """What a database holds of one study and game: answers and questions that count, and notes on the others.
 
-    Parameters
-    ----------
-    name : str
-        Of the study that was served.
-    answers : pandas.DataFrame
-        Of sessions and questions that count; see :func:`~shannon_game.experiments.collect.export_rows.tidy_answers`.
-    questions : list of dict
-        Contents of the questions that count, with ``item``, ``document`` and ``position``, answered or not.
-    free_answers : pandas.DataFrame, optional
-        Answers of the cloze game that count, for a comparison study.
-    notes : list of Note
-        What was left out.
+    Questions have ``item``, ``document`` and ``position``, answered or not; free answers are those of the cloze game.
     """
 
     name: str

@@ -312,7 +312,7 @@ BAD_QUESTIONS: list[tuple[Callable[[Any], Any], str]] = [
     (popped("generation_probs"), r"generation_probs: has 4 numbers"),
     (put("generator_index", 3), r"generator_index: is 3, should be 0 to 2"),
     (put("generator_index", 2), r"generator_index: is 2, but 1 in .*doc100\.json; one study has"),
-    (put("generator_names", 0, "two\nlines"), r"generator_names: holds 'two\\nlines'; .* printable"),
+    (put("generator_names", 0, "two\nlines"), r"generator_names: holds 'two\\nlines', .* printable"),
     (put("generator_names", 0, "gelu_twelve_layers/"), r"generator_names: .* every model should be named once"),
 ]
 
