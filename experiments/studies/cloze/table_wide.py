@@ -66,7 +66,7 @@ def _of_participants(table: Table, wide: WideColumns, columns: ClozeColumns) -> 
             table.notes.append(Note(text, piped, "warning"))
     who = columns.participant or respondent_column(table)
     if who is not None:
-        table.check_column(who, "participant")
+        table.check_columns({"participant": who})
         cells["participant"] = table.ids(who)[rows]
         changed["participant"] = "participant"
     return _long(table, cells, rows, cells["response"] == ""), ClozeColumns(**changed)
