@@ -65,11 +65,9 @@ _Filled = Annotated[Text, Field(min_length=1)]
 _ROWS = TypeAdapter(dict[int, tuple[_Filled, _Filled, _Filled, _Filled, Real, Real, Real, Real, Real]])
 _TOKENS = TypeAdapter(Annotated[list[Text], Field(min_length=1)])
 _LOGPROBS = TypeAdapter(Annotated[list[Real], Field(min_length=1)])
-_DATA_NAME = re.compile(
-    r"Saved Data (?:(?P<start>\d+) )?reftext(?P<text>2?) (?P<model>\S+) (?P<length>\d+)\.xlsx", re.ASCII
-)
-_AVERAGES_NAME = re.compile(
-    r"Saved Data (?:(?P<repeat>\d+) )?reftext(?P<text>2?) (?P<length>\d+) AVERAGES\.xlsx", re.ASCII
+_NAME = re.compile(
+    r"Saved Data (?:(?P<start>\d+) )?reftext(?P<text>2?) (?:(?P<model>\S+) (?P<length>\d+)|(?P<of>\d+) AVERAGES)\.xlsx",
+    re.ASCII,
 )
 _MODEL_NAMES = ("gpt-3.5-turbo", "gpt-4", "gpt-4-turbo", "gpt-4o")
 
@@ -101,9 +99,7 @@ def read_workbooks(archive: Archive, content: bytes, path: Path) -> Iterator[Wor
 
 
 def _workbook(archive: Archive, name: str, place: str, content: bytes) -> Workbook:
-    averages = _AVERAGES_NAME.fullmatch(name)
-    data = _DATA_NAME.fullmatch(name)
-    found = averages or data
+    found = _NAME.fullmatch(name)
     if found is None:
         raise InputError(
             "has a name that is not 'Saved Data [START ]reftext[2] MODEL LENGTH.xlsx' nor "
@@ -111,16 +107,16 @@ def _workbook(archive: Archive, name: str, place: str, content: bytes) -> Workbo
             source=place,
         )
     text = "text 2" if found["text"] else "text 1"
-    number = found["repeat"] if averages else found["start"]
+    number = found["start"]
     if text != archive.text or (number is None) != (archive.part == "main"):
         raise InputError(f"is not of the {archive.part} run of {archive.text}, as its archive is", source=place)
     return Workbook(
         archive=archive,
         place=place,
-        is_averages=averages is not None,
+        is_averages=found["model"] is None,
         start=None if number is None else int(number),
-        model="" if averages else found["model"],
-        length=int(found["length"]),
+        model=found["model"] or "",
+        length=int(found["length"] or found["of"]),
         rows=_read_sheet(content, place),
     )
 
