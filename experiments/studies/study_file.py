@@ -51,6 +51,15 @@ def write_study(study: xr.Dataset, path: Path | str, *, kind: str) -> Path:
     return path
 
 
+def read_valid_study(path: Path, kind: str, validate: Callable[[xr.Dataset], xr.Dataset]) -> xr.Dataset:
+    """Read a study of a kind as :func:`read_study` does, and validate it."""
+    study = read_study(path, kind=kind)
+    try:
+        return validate(study)
+    except InputError as problem:
+        raise InputError(f"holds no {kind} study that can be used: {problem}", source=path) from None
+
+
 def read_study(path: Path, *, kind: str) -> xr.Dataset:
     """Read a study that :func:`write_study` or another program wrote; not validated."""
     content = read_bytes(path, field="study.path")

@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import xarray as xr
+from numpy.typing import NDArray
 
 from shannon_game.estimators.cloze import validate_cloze_study
 from shannon_game.estimators.cloze.study import SAMPLES
@@ -22,11 +24,6 @@ from shannon_game.experiments.studies.cloze.table_columns import ClozeRowSetting
 from shannon_game.experiments.studies.cloze.table_weights import SUM_SLACK, row_weights
 from shannon_game.experiments.studies.parsing import Note, add_notes, objects, shown
 from shannon_game.experiments.studies.plain_table import Table
-
-if TYPE_CHECKING:
-    import xarray as xr
-    from numpy.typing import NDArray
-
 
 # words that files only score stand under the same name in the published files
 _TARGETS = "corpus"

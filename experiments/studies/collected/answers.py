@@ -19,6 +19,7 @@ from shannon_game.experiments.studies.collected.settings import CollectedSetting
 from shannon_game.experiments.studies.parsing import Note
 
 SOURCE = "study collected"
+_Rule = tuple["pd.Series[bool]", str, str | None]
 _TIMES = ("server_ms", "client_ms", "revisions", "answered_at", "score_points")
 
 
@@ -112,7 +113,7 @@ def _counted(
     table: pd.DataFrame, settings: CollectedSettings, notes: list[Note], *, needed: bool = True
 ) -> pd.DataFrame:
     """Leave out sessions by the rules, then what was no question of the study."""
-    rules = [
+    rules: list[_Rule] = [
         (table["state"] == "withdrawn", "answers of people who withdrew", None),
         (table["pilot"] != settings.pilot, f"answers of sessions that are {'no' if settings.pilot else 'a'} pilot's",
          "pilot"),
@@ -121,25 +122,23 @@ def _counted(
     ]  # fmt: skip
     if settings.sessions == "complete":
         rules.append((table["state"] != "done", "answers of sessions that were not completed", "sessions"))
-    for left_out, text, field in (*rules, *_flags(table, settings)):
+    rules += _flags(table, settings)
+    rules.append((table["training"], "answers of training rounds", None))
+    rules.append((table["attention"], "answers to attention checks", None))
+    for left_out, text, field in rules:
         here = left_out.loc[table.index].astype(bool)
         table, dropped = table[~here], int(here.sum())
         if dropped:
             notes.append(Note(f"{text}{f' ({field})' if field else ''}, left out", dropped))
-    for column, text in (("training", "answers of training rounds"), ("attention", "answers to attention checks")):
-        dropped = int(table[column].sum())
-        if dropped:
-            notes.append(Note(f"{text}, left out", dropped))
-        table = table[~table[column].astype(bool)]
     if needed and table.empty:
         left = "; ".join(f"{note.count} {note.text}" for note in notes)
         raise InputError(f"holds no answer that counts: {left}", source=SOURCE, field="url")
     return table.reset_index(drop=True)
 
 
-def _flags(table: pd.DataFrame, settings: CollectedSettings) -> list[tuple[pd.Series, str, str]]:
+def _flags(table: pd.DataFrame, settings: CollectedSettings) -> list[_Rule]:
     """Rows of sessions that a rule of quality leaves out, for each rule that is on."""
-    found = []
+    found: list[_Rule] = []
     session = table["session"]
     own = table[~table["training"].astype(bool) & ~table["attention"].astype(bool) & ~table["automatic"].astype(bool)]
     if settings.most_failed_checks is not None:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
+
+import xarray as xr
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.harness.result import loader
@@ -20,10 +22,6 @@ from shannon_game.experiments.studies.lm_game_archive import (
     Span,
     parse_document,
 )
-
-if TYPE_CHECKING:
-    import xarray as xr
-
 
 _NAME = re.compile(rf"{DOCUMENT_FOLDER}/doc(\d+)\.json")
 

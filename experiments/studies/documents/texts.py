@@ -7,8 +7,9 @@ import hashlib
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
+import xarray as xr
 from pydantic import AfterValidator, Field
 
 from shannon_game.estimators.errors import InputError
@@ -18,10 +19,6 @@ from shannon_game.experiments.studies.files import read_bytes
 from shannon_game.experiments.studies.parsing import parse_json, shown
 from shannon_game.experiments.studies.table_file import known_encoding
 from shannon_game.inference.settings import Settings, UserPath
-
-if TYPE_CHECKING:
-    import xarray as xr
-
 
 _JSON_LINES = (".jsonl", ".ndjson")
 _MARKS = {
