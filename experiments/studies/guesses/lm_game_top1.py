@@ -21,12 +21,12 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.guesses.study import is_word_position, prior_guesses, validate_guess_study
 from shannon_game.experiments.harness.result import loader
 from shannon_game.experiments.studies.files import MissingFilesError
-from shannon_game.experiments.studies.filters import Kept
 from shannon_game.experiments.studies.lm_game_archive import (
     DOCUMENT_FOLDER,
     RESULT_FOLDER,
     GameFiles,
     GameSettings,
+    Kept,
     parse_document,
 )
 from shannon_game.experiments.studies.parsing import (
