@@ -155,7 +155,7 @@ class Table:
 
     def check_models(self, models: Mapping[str, Iterable[tuple[str, str | None]]]) -> dict[str, str]:
         """Columns of language models by ``MODEL KIND``; refuse a table that lacks one."""
-        found = {}
+        found: dict[str, str] = {}
         for model, kinds in models.items():
             own = {f"{model} {kind}": column for kind, column in kinds if column is not None}
             self.check_columns({column: column for column in own.values()}, hint=f"model {model!r} needs it")
