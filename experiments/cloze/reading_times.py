@@ -127,9 +127,9 @@ def _read(study: xr.Dataset, settings: ReadingTimesSettings, path: Path) -> _Tim
     wanted += [columns.participant] if columns.participant else []
     table = read_table(path, of="reading time", wanted=wanted)
     for what, name in (("text_id", columns.text_id), ("word_num", columns.word_num), ("time", columns.time)):
-        table.check_column(name, what, f"experiment.columns.{what}=NAME says which one it is")
+        table.check_columns({what: name}, f"experiment.columns.{what}=NAME says which one it is")
     for name in (*settings.controls, *([columns.participant] if columns.participant else [])):
-        table.check_column(name, name, "experiment.controls=[...] and experiment.columns.participant name columns")
+        table.check_columns({name: name}, "experiment.controls=[...] and experiment.columns.participant name columns")
     time = table.numbers(columns.time, empty=True)
     # a skipped word has no time, or zero
     read = np.isfinite(time) & (time != 0)

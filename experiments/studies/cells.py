@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from shannon_game.estimators.display import INVISIBLE
 from shannon_game.experiments.studies.parsing import Note, objects, shown
 
-__all__ = ["bare", "composed", "fold_names", "folded", "other_lead", "read_numbers", "same_words", "without_lead"]
-
 # joiners matter inside a name only
 _EDGES = re.compile(r"^[\s\u200c\u200d]+|[\s\u200c\u200d]+$")
 _SPACE = re.compile(r"[^\S\x00-\x7f]")

@@ -1,39 +1,22 @@
 """A read-only view of a study's files, the same over a folder and over a zip archive.
 
-Names are relative with forward slashes (``multi_comparisons/doc10000.json``). Nothing is ever
-extracted, and an archive is checked as a whole before its first member is read.
+Nothing is ever extracted, and an archive is checked as a whole before its first member is read.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 import os
 import re
 import stat
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.studies.parsing import some_of
-
-__all__ = [
-    "MEMBER_LIMIT_BYTES",
-    "UNPACKING_ERRORS",
-    "ArchiveFiles",
-    "Files",
-    "FolderFiles",
-    "MissingFilesError",
-    "check_hash",
-    "checked_members",
-    "open_files",
-    "read_bytes",
-    "read_manifest",
-    "regular_file",
-]
+from shannon_game.experiments.studies.parsing import some_of, utf8
 
 FILE_LIMIT_BYTES = 4 * 2**30
 """A larger file is refused: what is read is held in memory, several times over."""
@@ -90,164 +73,138 @@ def _unreadable(error: Exception, path: object, field: str | None = None) -> Inp
 
 
 @dataclass(frozen=True)
-class FolderFiles:
-    """Files below a folder."""
+class Files:
+    """Files below a folder, or in a zip archive; some top folders may lie in an archive of their own.
+
+    An archive may put a folder in front of all its members: that of the shallowest member path in which the name of
+    the top folder occurs.
+    """
 
     root: Path
+    archives: Mapping[str, Path] = field(default_factory=dict)
+
+    def place(self, name: str) -> Path:
+        """Folder or archive that holds a file, or a top folder."""
+        return self.archives.get(name.split("/", maxsplit=1)[0], self.root)
 
     def where(self, name: str) -> str:
-        """The place of one file, for messages."""
-        return str(self.root / name)
+        """Place of one file, for messages."""
+        place = self.place(name)
+        return f"{place}, member {name}" if place.is_file() else str(place / name)
 
     def stamps(self, names: Sequence[str]) -> list[str]:
         """Lines that change whenever one of the named files is changed or replaced, without reading them."""
-        lines, missing = [], []
-        for name in names:
-            try:
-                lines.append(f"{name} {_stamp(regular_file(self.root / name, limit_bytes=MEMBER_LIMIT_BYTES))}")
-            except MissingFilesError:
-                missing.append(name)
-        if missing:
-            raise _missing(missing, len(names), self.root)
-        return lines
+        found: dict[str, os.stat_result] = {}
+        for place, part in self._parts(names):
+            found |= {place.name: regular_file(place)} if place.is_file() else _statuses(place, part)
+        # the change time catches an edit that put the old modification time back
+        return [f"{name} {one.st_size} {one.st_mtime_ns} {one.st_ctime_ns}" for name, one in found.items()]
 
     def read(self, names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
         """Contents of the named files, in the order given; missing ones are an error before the first is read."""
-        self.stamps(names)
-        for name in names:
-            yield name, read_bytes(self.root / name, limit_bytes=MEMBER_LIMIT_BYTES)
+        for place, part in self._parts(names):
+            if place.is_file():
+                yield from _unpacked(place, part)
+                continue
+            _statuses(place, part)
+            for name in part:
+                yield name, read_bytes(place / name, limit_bytes=MEMBER_LIMIT_BYTES)
 
     def listed(self, folder: str) -> list[str]:
         """Names of the files in one top folder, sorted."""
+        place = self.place(folder)
+        if place.is_file():
+            with open_archive(place, place) as archive:
+                members = checked_members(archive, place)
+            prefix = _prefix(folder, members, place)
+            inside = [name.removeprefix(prefix) for name in members if name.startswith(f"{prefix}{folder}/")]
+            return sorted(name for name in inside if not name.endswith("/"))
         try:
-            return sorted(f"{folder}/{entry.name}" for entry in (self.root / folder).iterdir() if not entry.is_dir())
+            return sorted(f"{folder}/{entry.name}" for entry in (place / folder).iterdir() if not entry.is_dir())
         except OSError as error:
             raise _unreadable(error, self.where(folder)) from error
 
-
-@dataclass(frozen=True)
-class ArchiveFiles:
-    """Members of a zip archive, without the folder that the archive may put in front of all of them.
-
-    The prefix is found for each top folder by itself: that of the shallowest member path in which the folder's name
-    occurs.
-    """
-
-    path: Path
-
-    def where(self, name: str) -> str:
-        """Place."""
-        return f"{self.path}, member {name}"
-
-    def stamps(self, names: Sequence[str]) -> list[str]:  # noqa: ARG002
-        """Size and times of the archive, which changes as one file."""
-        try:
-            return [f"{self.path.name} {_stamp(self.path.stat())}"]
-        except OSError as error:
-            raise _unreadable(error, self.path) from error
-
-    def read(self, names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-        """Contents."""
-        with self._opened() as archive:
-            members = checked_members(archive, self.path)
-            prefixes = {folder: _prefix(folder, members, self.path) for folder in {n.split("/")[0] for n in names}}
-            places = {name: prefixes[name.split("/")[0]] + name for name in names}
-            missing = [name for name, place in places.items() if place not in members]
-            if missing:
-                raise _missing(missing, len(names), self.path)
-            for name, place in places.items():
-                try:
-                    content = archive.read(members[place])
-                except UNPACKING_ERRORS as error:
-                    problem = f"cannot be unpacked ({error}); the archive is damaged, fetch it again"
-                    raise InputError(problem, source=self.where(place)) from error
-                yield name, content
-
-    def listed(self, folder: str) -> list[str]:
-        """Names."""
-        with self._opened() as archive:
-            members = checked_members(archive, self.path)
-        prefix = _prefix(folder, members, self.path)
-        inside = [name.removeprefix(prefix) for name in members if name.startswith(f"{prefix}{folder}/")]
-        return sorted(name for name in inside if not name.endswith("/"))
-
-    def _opened(self) -> zipfile.ZipFile:
-        try:
-            return zipfile.ZipFile(self.path)
-        except (zipfile.BadZipFile, OSError, ValueError) as error:
-            raise InputError(f"is not a readable zip archive ({error}); fetch it again", source=self.path) from error
-
-
-@dataclass(frozen=True)
-class Files:
-    """What a loader may do with a study's files, wherever they are: each top folder has a place of its own."""
-
-    label: str
-    layers: Mapping[str, FolderFiles | ArchiveFiles]
-
-    def layer(self, name: str) -> FolderFiles | ArchiveFiles:
-        """Place of a top folder, or of the one that a name begins with."""
-        return self.layers[name.split("/", maxsplit=1)[0]]
-
-    def where(self, name: str) -> str:
-        """See :class:`FolderFiles`, also for the methods below."""
-        return self.layer(name).where(name)
-
-    def stamps(self, names: Sequence[str]) -> list[str]:
-        """Size and times."""
-        return [line for layer, part in self._parts(names) for line in layer.stamps(part)]
-
-    def read(self, names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-        """Contents."""
-        for layer, part in self._parts(names):
-            yield from layer.read(part)
-
-    def _parts(self, names: Sequence[str]) -> list[tuple[FolderFiles | ArchiveFiles, list[str]]]:
-        parts: dict[FolderFiles | ArchiveFiles, list[str]] = {}
+    def _parts(self, names: Sequence[str]) -> list[tuple[Path, list[str]]]:
+        parts: dict[Path, list[str]] = {}
         for name in names:
-            parts.setdefault(self.layer(name), []).append(name)
+            parts.setdefault(self.place(name), []).append(name)
         return list(parts.items())
 
 
 def open_files(root: Path, folders: Sequence[str], *, archive: str = "data.zip") -> Files:
     """View a study's folder, a folder with some of it in an archive, or an archive that holds it all."""
+    needed = " and ".join(f"{folder}/" for folder in folders)
     try:
         if root.is_file():
-            return Files(str(root), dict.fromkeys(folders, ArchiveFiles(root)))
-        layers = {folder: _layer(root, folder, folders, archive) for folder in folders} if root.is_dir() else {}
+            return Files(root)
+        if not root.is_dir():
+            raise InputError(f"there is no such folder or zip archive; it should hold {needed}", source=root)
+        packed = {folder: root / archive for folder in folders if not (root / folder).is_dir()}
+        if packed and not (root / archive).is_file():
+            found = sorted(entry.name + ("/" if entry.is_dir() else "") for entry in root.iterdir())
+            raise InputError(
+                f"has no {next(iter(packed))}/ (and no {archive} that could hold it); the folder needed is the one "
+                f"with {needed}; found here: {some_of(found) or 'nothing'}",
+                source=root,
+            )
     except OSError as error:
         raise _unreadable(error, root) from error
-    if not root.is_dir():
-        raise InputError(f"there is no such folder or zip archive; it should hold {_list(folders)}", source=root)
-    return Files(str(root), layers)
+    return Files(root, packed)
 
 
-def _layer(root: Path, folder: str, folders: Sequence[str], archive: str) -> FolderFiles | ArchiveFiles:
-    if (root / folder).is_dir():
-        return FolderFiles(root)
-    if (root / archive).is_file():
-        return ArchiveFiles(root / archive)
-    found = sorted(entry.name + ("/" if entry.is_dir() else "") for entry in root.iterdir())
-    raise InputError(
-        f"has no {folder}/ (and no {archive} that could hold it); the folder needed is the one with {_list(folders)}; "
-        f"found here: {some_of(found) or 'nothing'}",
-        source=root,
-    )
+def _statuses(root: Path, names: Sequence[str]) -> dict[str, os.stat_result]:
+    found, missing = {}, []
+    for name in names:
+        try:
+            found[name] = regular_file(root / name, limit_bytes=MEMBER_LIMIT_BYTES)
+        except MissingFilesError:
+            missing.append(name)
+    _refuse_missing(missing, names, root)
+    return found
+
+
+def _refuse_missing(missing: Sequence[str], wanted: Sequence[str], place: Path) -> None:
+    if missing:
+        problem = f"{len(missing)} of the {len(wanted)} files needed are missing: {some_of(missing)}"
+        raise MissingFilesError(problem, source=place)
+
+
+def _unpacked(path: Path, names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+    with open_archive(path, path) as archive:
+        members = checked_members(archive, path)
+        prefixes = {folder: _prefix(folder, members, path) for folder in {name.split("/")[0] for name in names}}
+        places = {name: prefixes[name.split("/")[0]] + name for name in names}
+        _refuse_missing([name for name, place in places.items() if place not in members], names, path)
+        for name, place in places.items():
+            yield name, unpacked_member(archive, members[place], f"{path}, member {place}")
+
+
+def unpacked_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, source: object) -> bytes:
+    """Contents of one member of an archive that was checked."""
+    try:
+        return archive.read(member)
+    except UNPACKING_ERRORS as error:
+        problem = f"cannot be unpacked ({error}); the archive is damaged, fetch it again"
+        raise InputError(problem, source=source) from error
+
+
+def open_archive(file: Path | IO[bytes], source: object) -> zipfile.ZipFile:
+    """Open a zip archive, whose members :func:`checked_members` looks at before any is read."""
+    try:
+        return zipfile.ZipFile(file)
+    except (zipfile.BadZipFile, OSError, ValueError) as error:
+        raise InputError(f"is not a readable zip archive ({error}); fetch it again", source=source) from error
 
 
 def read_manifest(path: Path) -> dict[str, str]:
     """Read a manifest of SHA-256 hashes (CSV with columns ``name``, ``sha256``)."""
-    content = read_bytes(path, field="study.manifest")
-    try:
-        rows = list(csv.reader(io.StringIO(content.decode("utf-8"), newline="")))
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"the manifest cannot be read ({error})", source=path) from error
-    if not rows or rows[0] != ["name", "sha256"]:
+    header, *lines = utf8(read_bytes(path, field="study.manifest"), path).splitlines() or [""]
+    if header != "name,sha256":
         raise InputError("the manifest should start with the header name,sha256", source=path)
-    for line, row in enumerate(rows[1:], start=2):
-        if len(row) != 2 or not re.fullmatch(r"[0-9a-f]{64}", row[1]):
-            raise InputError(f"line {line} is {','.join(row)!r}, should be NAME,SHA256 in lower-case hex", source=path)
-    return dict(rows[1:])
+    for number, line in enumerate(lines, start=2):
+        if not re.fullmatch(r"[^,]+,[0-9a-f]{64}", line):
+            raise InputError(f"line {number} is {line!r}, should be NAME,SHA256 in lower-case hex", source=path)
+    return dict(line.split(",") for line in lines)
 
 
 def check_hash(name: str, digest: str, manifest: Mapping[str, str], *, source: str) -> None:
@@ -257,11 +214,6 @@ def check_hash(name: str, digest: str, manifest: Mapping[str, str], *, source: s
     if manifest[name] != digest:
         problem = f"has SHA-256 {digest}, the published file has {manifest[name]}; it was changed or damaged"
         raise InputError(problem, source=source)
-
-
-def _stamp(status: os.stat_result) -> str:
-    # the change time catches an edit that put the old modification time back
-    return f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}"
 
 
 def checked_members(
@@ -315,12 +267,3 @@ def _prefix(folder: str, members: Iterable[str], path: Path) -> str:
     if len(shallow) > 1:
         raise InputError(f"has {folder}/ in more than one place: {some_of(shallow)}; leave one", source=path)
     return shallow[0]
-
-
-def _missing(missing: Sequence[str], wanted: int, label: Path) -> MissingFilesError:
-    problem = f"{len(missing)} of the {wanted} files needed are missing: {some_of(missing)}"
-    return MissingFilesError(problem, source=label)
-
-
-def _list(folders: Sequence[str]) -> str:
-    return " and ".join(f"{folder}/" for folder in folders)

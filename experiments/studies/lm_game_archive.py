@@ -1,4 +1,4 @@
-"""The public archive of the next-token and the top-1 game, which three loaders read.
+"""The public archive of the next-token and the top-1 game, which three loaders read and two filter.
 
 Data of "Language Models Are Better Than Humans at Next-token Prediction" (Shlegeris, Roger, Chan, McLean), published
 without a licence: they are read from the user's folder, or downloaded for the user into a cache and verified, and are
@@ -9,36 +9,23 @@ the top-1 game, ``results_raw/`` the answers of both.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, TypeAdapter
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from pydantic import AfterValidator, TypeAdapter
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.studies.downloads import fetch_archive
-from shannon_game.experiments.studies.files import (
-    ArchiveFiles,
-    Files,
-    check_hash,
-    open_files,
-    read_manifest,
-)
-from shannon_game.experiments.studies.parsing import Note, Text, checked, parse_json
+from shannon_game.experiments.studies.files import Files, check_hash, open_files, read_manifest
+from shannon_game.experiments.studies.parsing import Note, Text, checked, parse_json, some_of
 from shannon_game.experiments.studies.public_data import Address, Commit, PublicSettings, public_folder
+from shannon_game.inference.progress import say
 from shannon_game.inference.settings import UserPath
-
-__all__ = [
-    "DOCUMENT_FOLDER",
-    "MANIFEST",
-    "QUESTION_FOLDER",
-    "RESULT_FOLDER",
-    "GameFiles",
-    "GameSettings",
-    "Span",
-    "parse_document",
-]
 
 MANIFEST = Path(__file__).with_name("lm_game_manifest.csv")
 """SHA-256 of the published questions, documents, answers and stored accuracies."""
@@ -46,18 +33,17 @@ MANIFEST = Path(__file__).with_name("lm_game_manifest.csv")
 QUESTION_FOLDER = "multi_comparisons"
 DOCUMENT_FOLDER = "docs"
 RESULT_FOLDER = "results_raw"
+_DOWNLOAD_TIMEOUT_SECONDS = 60
 _TOKENS = TypeAdapter(list[Text])
 
 
-def _span(value: Any) -> Any:
-    is_pair = isinstance(value, tuple | list) and len(value) == 2 and all(type(bound) is int for bound in value)
-    if not is_pair or not 0 <= value[0] <= value[1]:
-        given = list(value) if isinstance(value, tuple) else value
-        raise InputError(f"is {given!r}, should be [first, last] with 0 <= first <= last")
-    return value
+def _rising(span: tuple[int, int]) -> tuple[int, int]:
+    if not 0 <= span[0] <= span[1]:
+        raise InputError(f"is {list(span)}, should be [first, last] with 0 <= first <= last")
+    return span
 
 
-Span = Annotated[tuple[int, int], BeforeValidator(_span)]
+Span = Annotated[tuple[int, int], AfterValidator(_rising)]
 """First and last number of questions or documents."""
 
 
@@ -101,12 +87,12 @@ class GameFiles:
                 source=(settings.manifest or MANIFEST).name,
             )
 
-        def check(archive: ArchiveFiles) -> None:
-            for _ in cls(settings, _everything_in(archive), manifest).read(names):
+        def check(archive: Files) -> None:
+            for _ in cls(settings, archive, manifest).read(names):
                 pass
 
         path = settings.cache_folder / f"lm-game-analysis-{settings.commit}.zip"
-        return cls(settings, _everything_in(fetch_archive(settings.address, path, check)), manifest)
+        return cls(settings, fetch_archive(settings.address, path, check), manifest)
 
     @property
     def verify(self) -> bool:
@@ -145,10 +131,107 @@ class GameFiles:
         return found
 
 
-def _everything_in(archive: ArchiveFiles) -> Files:
-    return Files(str(archive.path), dict.fromkeys((QUESTION_FOLDER, DOCUMENT_FOLDER, RESULT_FOLDER), archive))
-
-
 def parse_document(content: bytes, source: str) -> list[str]:
     """Read the token strings of one document; InputError names the file and the place of what is no token."""
     return checked(_TOKENS.validate_python, parse_json(content, source), source)
+
+
+@dataclass
+class Kept:
+    """Rows that the filters have left, with ``row_id`` and ``participant``; what they are (``"answers"``); notes."""
+
+    rows: pd.DataFrame
+    of: str
+    source: str
+    notes: list[Note] = field(default_factory=list)
+
+    def keep(self, mask: pd.Series[bool] | NDArray[np.bool_], what: str, setting: str | None = None) -> None:
+        """Keep the rows, of those left, where `mask` holds, and note how many went."""
+        dropped = int((~mask).sum())
+        if mask.size and dropped == mask.size:
+            raise InputError(
+                f"leaves no {self.of}: all {mask.size} that were left are {what}", source=self.source, field=setting
+            )
+        self.rows = self.rows[mask]
+        if dropped:
+            self.notes.append(Note(f"{self.of} left out{f' ({setting})' if setting else ''}: {what}", dropped))
+
+    def exclude(self, names: Sequence[str], people: Sequence[str], known: Sequence[str] = ()) -> None:
+        """Leave out participants by name; `people` are all that there are."""
+        present = list(dict.fromkeys(people))
+        for name in names:
+            if name not in present and name not in known:
+                raise InputError(
+                    f"there is no participant {name!r} among the {len(present)}; they are called {some_of(present)}",
+                    source=self.source,
+                    field="exclude_participants",
+                )
+        text = f"by the {len(set(names))} excluded participants"
+        self.keep(~self.rows["participant"].isin(names), text, "exclude_participants")
+
+    def keep_repeats(self, by: list[str], how: Any, *, said: str, kept: str, left_out: str) -> None:
+        """Do with rows that agree in some columns what the setting ``repeats`` says; `said` is filled by a row."""
+        again = self.rows.duplicated(by)
+        if not again.any():
+            return
+        if how == "error":
+            row = self.rows[again].iloc[0]
+            raise InputError(
+                f"{said.format(**row)} more than once ({int(again.sum())} such {self.of}, this one has row_id "
+                f"{row['row_id']}); study.repeats=first, last or keep says what to do",
+                source=self.source,
+                field="repeats",
+            )
+        if how == "keep":
+            self.notes.append(Note(kept, int(again.sum())))
+        else:
+            self.keep(~self.rows.duplicated(by, keep=how), f"{left_out}; the {how} one counts", f"repeats={how}")
+
+
+def fetch_archive(url: str, path: Path, check: Callable[[Files], None]) -> Files:
+    """Download an archive once, with a bar in a terminal and else a line, and keep it only when it passes a check.
+
+    The download goes to a temporary file beside `path`, which takes its name after the check; one
+    that broke off or fails the check leaves nothing behind.
+    """
+    if path.is_file():
+        return Files(path)
+    import pooch  # noqa: PLC0415 - it brings what downloads, which a run of one's own data needs not
+
+    download = pooch.HTTPDownloader(progressbar=sys.stderr.isatty(), timeout=_DOWNLOAD_TIMEOUT_SECONDS)
+
+    def download_and_check(url: str, output_file: str, owner: object) -> None:
+        download(url, output_file, owner)
+        try:
+            check(Files(Path(output_file)))
+        except InputError as error:
+            # the temporary name means nothing to the reader, and is gone by then
+            raise _RefusedError(str(error).replace(output_file, f"download of {url}")) from None
+
+    # pooch tells the user to paste a hash into "the call": advice to a programmer, and the manifest does that job
+    logger = pooch.get_logger()
+    level = logger.level
+    logger.setLevel("WARNING")
+    say(f"downloading {url} to {path}, once")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pooch.retrieve(url, known_hash=None, fname=path.name, path=path.parent, downloader=download_and_check)
+    except _RefusedError as error:
+        raise InputError(f"{error}. Nothing was kept of it; {_by_hand(url, path)}") from None
+    except (OSError, ValueError) as error:  # requests' exceptions are OSErrors, or ValueErrors for a bad URL
+        raise InputError(
+            f"the data are not in the cache and could not be downloaded ({type(error).__name__}: {error}). "
+            f"Run once with a network, or {_by_hand(url, path)}",
+            source=url,
+        ) from error
+    finally:
+        logger.setLevel(level)
+    return Files(path)
+
+
+class _RefusedError(InputError):
+    """The archive arrived and failed its check."""
+
+
+def _by_hand(url: str, path: Path) -> str:
+    return f"get {url} by other means and save it as {path}, or set study.root=FOLDER to a folder that holds the data"

@@ -21,23 +21,6 @@ from shannon_game.estimators.layout import add_note
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = [
-    "Name",
-    "Note",
-    "Real",
-    "Text",
-    "Whole",
-    "add_notes",
-    "checked",
-    "is_number",
-    "is_whole",
-    "objects",
-    "parse_json",
-    "shown",
-    "some_of",
-    "utf8",
-    "whole_characters",
-]
 
 T = TypeVar("T")
 Real = Annotated[float, Strict(), AllowInfNan(False)]

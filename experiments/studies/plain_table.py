@@ -25,19 +25,6 @@ from shannon_game.experiments.studies.parsing import Note, objects, shown, some_
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = [
-    "MOST",
-    "MOST_COLUMNS",
-    "Groups",
-    "Table",
-    "cell_text",
-    "check_header",
-    "finished",
-    "header_names",
-    "in_notebook",
-    "specification",
-    "table_of",
-]
 
 MOST = 2**31 - 1
 """The largest count that a study holds."""
@@ -166,6 +153,15 @@ class Table:
         cells = pd.DataFrame({what: self.cells[name] for what, name in there.items()}, index=self.cells.index)
         return replace(self, cells=cells, given=there, types=spec)
 
+    def check_models(self, models: Mapping[str, Iterable[tuple[str, str | None]]]) -> dict[str, str]:
+        """Columns of language models by ``MODEL KIND``; refuse a table that lacks one."""
+        found: dict[str, str] = {}
+        for model, kinds in models.items():
+            own = {f"{model} {kind}": column for kind, column in kinds if column is not None}
+            self.check_columns({column: column for column in own.values()}, hint=f"model {model!r} needs it")
+            found |= own
+        return found
+
     def take(self, rows: NDArray[Any]) -> Table:
         """Some rows of the table."""
         return replace(self, cells=self.cells.iloc[rows], place=self.place[rows])
@@ -201,10 +197,6 @@ class Table:
         of_row = np.asarray(keys.groupby(list(names), sort=sort).ngroup(), dtype=np.intp)
         return Groups(self, of_row, np.unique(of_row, return_index=True)[1].astype(np.intp), what)
 
-    def check_column(self, column: str, what: str, hint: str = _HINT) -> None:
-        """Refuse a table without a column, and list those it has; `what` is the loader's own name for it."""
-        self.check_columns({what: column}, hint)
-
     def check_columns(self, columns: Mapping[str, str], hint: str = _HINT) -> None:
         """Refuse a table without all of some columns, given by the loader's own names; the error names every one."""
         missing = {what: column for what, column in columns.items() if column not in self.cells.columns}
@@ -215,12 +207,9 @@ class Table:
 
     def missing(self, column: str, hint: str) -> InputError:
         """Error about a column that is not there: it lists those that are, and the one that may be meant."""
-        meant = self._meant(column).strip(" ()") or ""
-        return self.error(f"is missing; {meant}{' ' * bool(meant)}the table has {self._listed}; {hint}", column)
-
-    @property
-    def _listed(self) -> str:
-        return some_of(self.names, _COLUMNS_LISTED)
+        meant = self._meant(column).strip(" ()")
+        listed = some_of(self.names, _COLUMNS_LISTED)
+        return self.error(f"is missing; {meant}{' ' * bool(meant)}the table has {listed}; {hint}", column)
 
     def _meant(self, column: str) -> str:
         lower = {name.lower(): name for name in self.names}

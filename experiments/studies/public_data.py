@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 from omegaconf import DictConfig, OmegaConf
-from pydantic import AfterValidator
+from pydantic import Field
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.inference.progress import say
 from shannon_game.inference.settings import Settings, UserPath
-
-__all__ = ["VARIABLE", "Address", "CachedSettings", "Commit", "PublicSettings", "public_folder", "with_public_folders"]
 
 VARIABLE = "SHANNON_DATA"
 """Environment variable with the folder that holds the folders of the public studies."""
@@ -58,22 +55,10 @@ def with_public_folders(cfg: DictConfig) -> DictConfig:
     return changed
 
 
-def _commit(value: str) -> str:
-    if not re.fullmatch(r"\w[\w.-]*", value):
-        raise InputError(f"is {value!r}, should be the name of a commit")
-    return value
-
-
-def _address(value: str) -> str:
-    if not re.match(r"https?://.", value):
-        raise InputError(f"is {value!r}, should start with https://")
-    return value
-
-
-Commit = Annotated[str, AfterValidator(_commit)]
+Commit = Annotated[str, Field(pattern=r"^\w[\w.-]*$")]
 """Name of a commit, which can stand in a file name."""
 
-Address = Annotated[str, AfterValidator(_address)]
+Address = Annotated[str, Field(pattern=r"^https?://.")]
 """Address of a file in the web."""
 
 

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from shannon_game.experiments.studies.parsing import Note, shown
 from shannon_game.experiments.studies.plain_table import Table
 
-__all__ = ["ENOUGH", "check_scale"]
-
 ENOUGH = 3
 """Values of one participant that are not all small by chance."""
 

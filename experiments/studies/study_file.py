@@ -1,4 +1,4 @@
-"""A study as one netCDF file: what an experiment built, or what another program wrote.
+"""A study as one netCDF file: what an experiment built, what another program wrote, or the cache of a slow reader.
 
 The file holds the variables that the validator of the study's kind documents under their own names, so that xarray, R
 or Panoply read it. Strings are lossless: those that netCDF cannot hold (a null character, half of a surrogate pair) are
@@ -11,18 +11,20 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import h5py
 import xarray as xr
 
+from shannon_game.estimators.code_identity import code_hash, package_version
+from shannon_game.estimators.content import content_digest
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.studies.files import read_bytes
-from shannon_game.experiments.studies.parsing import is_whole, objects, parse_json, shown
+from shannon_game.experiments.studies.parsing import Note, is_whole, objects, parse_json, shown
 from shannon_game.inference.disk import is_as_signed, is_signed, make_room, refuse_other, sign, whole
 
-__all__ = ["read_study", "write_study"]
-
+_CACHED = "cached"
 _FORMAT = "format"
 _ESCAPE = "string_escape"
 _ESCAPE_VALUE = "backslash, u, four hexadecimal digits"
@@ -47,6 +49,15 @@ def write_study(study: xr.Dataset, path: Path | str, *, kind: str) -> Path:
         encoded.to_netcdf(partial, engine="h5netcdf")
         sign(partial)
     return path
+
+
+def read_valid_study(path: Path, kind: str, validate: Callable[[xr.Dataset], xr.Dataset]) -> xr.Dataset:
+    """Read a study of a kind as :func:`read_study` does, and validate it."""
+    study = read_study(path, kind=kind)
+    try:
+        return validate(study)
+    except InputError as problem:
+        raise InputError(f"holds no {kind} study that can be used: {problem}", source=path) from None
 
 
 def read_study(path: Path, *, kind: str) -> xr.Dataset:
@@ -127,3 +138,32 @@ def _decoded(variable: xr.Variable, source: str) -> xr.Variable:
     if escape is not None:
         texts = [_ESCAPED.sub(lambda found: chr(int(found[1], 16)), text) for text in texts]
     return xr.Variable(variable.dims, objects(texts).reshape(variable.shape), attributes)
+
+
+def through_cache(path: Path, key: str, make: Callable[[], xr.Dataset]) -> tuple[xr.Dataset, list[Note]]:
+    """Read a cache file, or make its contents and write it.
+
+    A file that is damaged, or a folder that cannot be written to, costs time and is noted.
+    """
+    notes = []
+    made_by = [
+        code_hash("shannon_game.estimators", "shannon_game.experiments.studies"),
+        *map(package_version, ("numpy", "pandas")),
+    ]
+    key = content_digest([key, made_by])
+    try:
+        found = read_study(path, kind=_CACHED) if path.is_file() else None
+        if found is not None and found.attrs.pop("key", None) == key:
+            return found, []
+    except InputError as error:
+        text = f"the cache file {path.name} was damaged and was made again ({error})"
+        notes.append(Note(text, 1, "warning"))
+    made = make()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.unlink(missing_ok=True)
+        write_study(made.assign_attrs(key=key), path, kind=_CACHED)
+    except (OSError, InputError) as error:
+        text = f"the cache folder {path.parent} cannot be written to ({error}); nothing was cached"
+        notes.append(Note(text, None, "warning"))
+    return made, notes

@@ -12,8 +12,6 @@ from dataclasses import replace
 from shannon_game.experiments.studies.parsing import Note
 from shannon_game.experiments.studies.plain_table import Table, cell_text
 
-__all__ = ["is_own_column", "respondent_column", "without_survey_headers"]
-
 _ID = re.compile(r"\s*\{[\s'\"]*ImportId\b")
 # the platform's columns, but for letters' case and signs
 _OWN = re.compile(

@@ -15,7 +15,6 @@ from shannon_game.inference.settings import settings_of, to_dataclass
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["BetsSimulatedSettings", "bets_simulated"]
 
 BetsSimulatedSettings = settings_of(BetSimulation, "BetsSimulatedSettings", base=Seeded)
 """The fields of :class:`~shannon_game.estimators.bets.simulation.BetSimulation`, and ``seed``."""

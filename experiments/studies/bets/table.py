@@ -20,11 +20,8 @@ from shannon_game.experiments.studies.cells import bare, composed, same_words
 from shannon_game.experiments.studies.parsing import Note, add_notes, shown
 from shannon_game.experiments.studies.plain_table import Groups, Table, in_notebook, specification, table_of
 from shannon_game.experiments.studies.scales import check_scale
-from shannon_game.experiments.studies.table_file import read_table
-from shannon_game.experiments.studies.text_table import TableFile
+from shannon_game.experiments.studies.table_file import TableFile, read_table
 from shannon_game.inference.settings import Positive, Settings, UserPath
-
-__all__ = ["BetTableSettings", "bet_study", "bet_table"]
 
 FloatArray = NDArray[np.float64]
 
@@ -196,13 +193,9 @@ def _study_of(table: Table, settings: BetLayout, *, name: str) -> xr.Dataset:
 
 def _named(table: Table, settings: BetLayout) -> Table:
     columns = {name: column for name, column in settings.columns if column is not None}
-    spec = dict(_SPEC)
     table.check_columns(columns)
-    for model, its in settings.models.items():
-        own = {f"{model} {kind}": column for kind, column in its}
-        table.check_columns({column: column for column in own.values()}, hint=f"model {model!r} needs it")
-        columns, spec = columns | own, spec | dict.fromkeys(own, "logprob_or_empty")
-    return table.named(columns, spec)
+    own = table.check_models(settings.models)
+    return table.named(columns | own, _SPEC | dict.fromkeys(own, "logprob_or_empty"))
 
 
 def _complete(table: Table, settings: BetLayout) -> Table:

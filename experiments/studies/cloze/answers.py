@@ -11,7 +11,6 @@ from shannon_game.experiments.studies.parsing import Note
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["answer_notes", "answer_warnings"]
 
 _SMALL_SHARE = 0.02
 _SHOWN = 10

@@ -7,12 +7,9 @@ from pathlib import Path
 import xarray as xr
 
 from shannon_game.estimators.cloze import validate_cloze_study
-from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.harness.result import loader
-from shannon_game.experiments.studies.study_file import read_study, write_study
+from shannon_game.experiments.studies.study_file import read_valid_study, write_study
 from shannon_game.inference.settings import Settings, UserPath
-
-__all__ = ["ClozeFileSettings", "cloze_file", "save_cloze_study"]
 
 _KIND = "cloze"
 
@@ -45,8 +42,4 @@ def cloze_file(settings: ClozeFileSettings) -> xr.Dataset:
     ...     cloze_file(path=save_cloze_study(cloze_simulated(n_items=6), Path(folder) / "study.nc")).sizes["item"]
     6
     """
-    study = read_study(settings.path, kind=_KIND)
-    try:
-        return validate_cloze_study(study)
-    except InputError as problem:
-        raise InputError(f"holds no cloze study that can be used: {problem}", source=settings.path) from None
+    return read_valid_study(settings.path, _KIND, validate_cloze_study)

@@ -6,21 +6,32 @@ the experiments. The layout is described in the data's own documentation.
 
 from __future__ import annotations
 
+import json
 import math
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any
 
 import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
 from pydantic import BaseModel, Field, Strict, TypeAdapter
 
 from shannon_game.estimators.cloze.study import SAMPLES
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.studies.cloze.rows import ClozeRows, Parsed
-from shannon_game.experiments.studies.parsing import Note, Real, Text, checked, is_number, parse_json, shown
-
-__all__ = ["HUMAN_FILES", "MODEL_FILES", "RESULT_FILES", "SOURCES", "TRAINING_FILES", "parse"]
+from shannon_game.experiments.studies.cloze.rows import cloze_dataset
+from shannon_game.experiments.studies.parsing import (
+    Note,
+    Real,
+    Text,
+    add_notes,
+    checked,
+    is_number,
+    objects,
+    parse_json,
+    shown,
+)
 
 HUMAN_FILES = "TVD/GPT2_Temp/Generations/Paragraphs_temp-*.json"
 MODEL_FILES: Mapping[str, str] = {
@@ -106,39 +117,38 @@ _CHATGPT = TypeAdapter(list[tuple[Text, _Key, _Rounds, _Diverse]])
 _EPOCHS = TypeAdapter(list[_Epoch])
 
 
-@dataclass
 class _Reading:
-    rows: ClozeRows = field(default_factory=ClozeRows)
-    items: dict[tuple[str, int], int] = field(default_factory=dict)
-    by_context: dict[tuple[str, str], list[int]] = field(default_factory=dict)
-    models: dict[str, int] = field(default_factory=dict)
-    result_names: dict[str, int] = field(default_factory=dict)
-    published: dict[str, float] = field(default_factory=dict)
-    notes: list[Note] = field(default_factory=list)
-    n_entries: int = 0
-    redirected: list[str] = field(default_factory=list)
-    blank: int = 0
+    """Columns by the names of the format while files are read; a string stands once and is named by its position."""
+
+    def __init__(self) -> None:
+        self.columns: defaultdict[str, list[Any]] = defaultdict(list)
+        self.words: dict[str, int] = {}
+        self.items: dict[tuple[str, int], int] = {}
+        self.by_context: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
+        self.models: dict[str, int] = {}
+        self.redirected: list[str] = []
 
     def append(self, **values: Any) -> None:
         for name, value in values.items():
-            self.rows.column(name).append(value)
+            self.columns[name].append(value)
+
+    def word(self, text: str) -> int:
+        return self.words.setdefault(text, len(self.words))
 
     def item(self, key: tuple[str, int], entry: _Entry) -> None:
         """Add a context and what people said there."""
         item = self.items[key] = len(self.items)
         context = entry.context.text
-        self.by_context.setdefault((key[0], _without_dashes(context)), []).append(item)
+        self.by_context[key[0], _without_dashes(context)].append(item)
         self.append(text_id=key[0], word_num=key[1], context=context, target_word=entry.original.pred)
         for one in entry.human:
-            self.blank += not one.pred
             # the blank answers have count 0 in these files and 1 in those of GPT-2
-            self.append(response_item=item, response_word=self.rows.word(one.pred), response_count=one.count or 1)
+            self.append(response_item=item, response_word=self.word(one.pred), response_count=one.count or 1)
 
     def item_of(self, text_id: str, word_num: int, context: str, where: str) -> int:
         """Find the item of a file's own key; where another text stands at that key, that of the same context."""
         found = self.items.get((text_id, word_num))
-        contexts = self.rows.column("context")
-        if found is not None and contexts[found] == context:
+        if found is not None and self.columns["context"][found] == context:
             return found
         same = self.by_context.get((text_id, _without_dashes(context)), [])
         if len(same) != 1:
@@ -147,28 +157,31 @@ class _Reading:
                 f"{len(same)} of the contexts of {HUMAN_FILES}; one is needed",
                 source=where,
             )
-        word = self.rows.column("word_num")[same[0]]
+        word = self.columns["word_num"][same[0]]
         self.redirected.append(f"{where.rpartition('/')[2]}: ({text_id}, {word_num}) is ({text_id}, {word})")
         return same[0]
 
-    def entry(self, item: int, model: str) -> int:
+    def entry(self, item: int, model: str, samples: Iterable[tuple[str, str, int, float]]) -> None:
+        """Add a model's words in a context: source, word, count, log-probability."""
+        entry = len(self.columns["entry_item"])
         self.append(entry_item=item, entry_model=self.models.setdefault(model, len(self.models)))
-        self.n_entries += 1
-        return self.n_entries - 1
+        for source, word, count, logprob in samples:
+            self.append(sample_entry=entry, sample_source=_SOURCE[source], sample_word=self.word(word))
+            self.append(sample_count=count, sample_logprob=logprob)
 
-    def samples(
-        self, entry: int, source: str, words: Sequence[int], counts: Sequence[int], logprobs: Sequence[float]
-    ) -> None:
-        column = self.rows.column
-        column("sample_entry").extend([entry] * len(words))
-        column("sample_source").extend([_SOURCE[source]] * len(words))
-        column("sample_word").extend(words)
-        column("sample_count").extend(counts)
-        column("sample_logprob").extend(logprobs)
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        found: dict[str, NDArray[Any]] = {"item": np.arange(len(self.items)), "word_text": objects(list(self.words))}
+        for name, values in self.columns.items():
+            is_real = name in ("sample_logprob", "result_value")
+            is_text = isinstance(values[0], str)
+            found[name] = objects(values) if is_text else np.array(values, dtype=float if is_real else np.int32)
+        if self.models:
+            found["model"] = objects(list(self.models))
+        return found | {"source": objects(SOURCES)}
 
 
-def parse(files: Mapping[str, bytes]) -> Parsed:
-    """Read the public files."""
+def parse(files: Mapping[str, bytes]) -> xr.Dataset:
+    """Read the public files as a cloze study that is not validated yet."""
     reading = _Reading()
     temperature = _passages(files, "TVD/GPT2_Temp/Generations/Paragraphs_temp-")
     if not temperature:
@@ -179,31 +192,26 @@ def parse(files: Mapping[str, bytes]) -> Parsed:
     fine_tuned = _passages(files, "TVD/GPT2_FT/Generations/Paragraphs-")
     for model, passages in (("gpt2", gpt2), ("gpt2-ft", fine_tuned), (_TEMPERATURE, temperature)):
         for key, entry, name in passages:
-            _read_entry(reading, model, key, entry, name)
+            reading.entry(reading.item_of(*key, entry.context.text, name), model, _samples(entry))
+    asked: list[tuple[str, str, str, _Key, list[str]]] = []
     bloom, chatgpt = MODEL_FILES["bloom"], MODEL_FILES["chatgpt"]
     if bloom in files:
-        for context, at, words, _ in checked(_BLOOM.validate_python, parse_json(files[bloom], bloom), bloom):
-            position = reading.entry(reading.item_of(str(at.text_id), int(at.word_num), context, bloom), "bloom")
-            _read_words(reading, position, words)
+        queries = checked(_BLOOM.validate_python, parse_json(files[bloom], bloom), bloom)
+        asked += [("bloom", bloom, context, at, words) for context, at, words, _ in queries]
     if chatgpt in files:
-        queries = checked(_CHATGPT.validate_python, parse_json(files[chatgpt], chatgpt), chatgpt)
-        for model in ("chatgpt", "chatgpt-2", "chatgpt-diverse"):
-            for context, at, rounds, diverse in queries:
-                words = {"chatgpt": rounds.chatgpt, "chatgpt-2": rounds.again}.get(model, diverse.words)
-                position = reading.entry(reading.item_of(str(at.text_id), int(at.word_num), context, chatgpt), model)
-                _read_words(reading, position, words)
-    _read_results(reading, files)
-    _read_training(reading, files)
-    arrays = reading.rows.arrays()
-    arrays["item"] = np.arange(len(reading.items))
-    for name, values in (
-        ("model", list(reading.models)),
-        ("source", list(SOURCES)),
-        ("result_name", list(reading.result_names)),
-    ):
-        if values:
-            arrays[name] = np.array(values, dtype=object)
-    return Parsed(arrays, reading.published, [*_notes(reading), *reading.notes])
+        rounds = checked(_CHATGPT.validate_python, parse_json(files[chatgpt], chatgpt), chatgpt)
+        asked += [("chatgpt", chatgpt, context, at, words.chatgpt) for context, at, words, _ in rounds]
+        asked += [("chatgpt-2", chatgpt, context, at, words.again) for context, at, words, _ in rounds]
+        asked += [("chatgpt-diverse", chatgpt, context, at, diverse.words) for context, at, _, diverse in rounds]
+    for model, name, context, at, words in asked:
+        drawn = [(SAMPLES, word, count, math.nan) for word, count in Counter(words).items()]
+        reading.entry(reading.item_of(str(at.text_id), int(at.word_num), context, name), model, drawn)
+    published, result_names, notes = _read_results(reading, files)
+    arrays = reading.arrays() | ({"result_name": objects(result_names)} if result_names else {})
+    published |= _read_training(files)
+    study = cloze_dataset(arrays, {"published": json.dumps(published, sort_keys=True)})
+    add_notes(study, [*_notes(reading), *notes])
+    return study
 
 
 def _passages(files: Mapping[str, bytes], prefix: str) -> list[tuple[tuple[str, int], _Entry, str]]:
@@ -226,64 +234,61 @@ def _without_dashes(context: str) -> str:
     return " ".join(token for token in context.split(" ") if re.search(r"\w", token) and token != "\u00d1")
 
 
-def _read_entry(reading: _Reading, model: str, key: tuple[str, int], entry: _Entry, name: str) -> None:
-    position = reading.entry(reading.item_of(*key, entry.context.text, name), model)
-    scored: list[tuple[str, Sequence[_Scored]]] = [("corpus", [entry.original]), ("human", entry.human)]
-    drawn = (
-        [(f"nucleus {p}", words) for p, words in entry.nucleus_samples.by_p.items()] if entry.nucleus_samples else []
-    )
+def _samples(entry: _Entry) -> Iterator[tuple[str, str, int, float]]:
+    """Words of an entry: source, word, count, log-probability; words that were only scored have the count 0."""
+    yield "corpus", entry.original.pred, 0, entry.original.cond_log_prob
+    for one in entry.human:
+        yield "human", one.pred, 0, one.cond_log_prob
+    for one in entry.ancestral_samples:
+        yield SAMPLES, one.pred, one.count, one.cond_log_prob
     if entry.greedy is not None:
-        scored.append(("greedy", [entry.greedy]))
-    for source, answers in (*scored[:2], (SAMPLES, entry.ancestral_samples), *scored[2:], *drawn):
-        words = [reading.rows.word(one.pred) for one in answers]
-        counts = [0 if source in ("corpus", "human") or not isinstance(one, _Drawn) else one.count for one in answers]
-        reading.samples(position, source, words, counts, [one.cond_log_prob for one in answers])
-
-
-def _read_words(reading: _Reading, position: int, words: Sequence[str]) -> None:
-    counts: dict[int, int] = {}
-    for text in words:
-        code = reading.rows.word(text)
-        counts[code] = counts.get(code, 0) + 1
-    reading.samples(position, SAMPLES, list(counts), list(counts.values()), [math.nan] * len(counts))
+        yield "greedy", entry.greedy.pred, 0, entry.greedy.cond_log_prob
+    for p, words in entry.nucleus_samples.by_p.items() if entry.nucleus_samples else ():
+        for one in words:
+            yield f"nucleus {p}", one.pred, one.count, one.cond_log_prob
 
 
 # ------------------------------------------------------------------------------------------------- results
 
 
-def _read_results(reading: _Reading, files: Mapping[str, bytes]) -> None:
-    orders = _Orders(reading)
-    for name, content in files.items():
-        if "/uncertainty_" not in name:
-            continue
-        for path, values in _lists(parse_json(content, name), name.rpartition("/")[2].removesuffix(".json"), name):
+def _read_results(reading: _Reading, files: Mapping[str, bytes]) -> tuple[dict[str, float], list[str], list[Note]]:
+    """Single published numbers, names of the published lists, which become columns, and what was left out."""
+    temperature, gpt2 = list(reading.items), _gpt2_order(list(reading.items))
+    published: dict[str, float] = {}
+    names: dict[str, int] = {}
+    notes = []
+    for name in (name for name in files if "/uncertainty_" in name):
+        for path, values in _lists(parse_json(files[name], name), name.rpartition("/")[2].removesuffix(".json"), name):
             if isinstance(values, float):
-                reading.published[path] = values
+                published[path] = values
                 continue
             if path.endswith("/TVD_mean_std_min_max") and len(values) == 4:
                 which = ("mean", "sd", "min", "max")
-                reading.published.update({f"{path}/{w}": value for w, value in zip(which, values, strict=True)})
+                published |= {f"{path}/{one}": value for one, value in zip(which, values, strict=True)}
                 continue
-            items = orders.items(path, len(values), name)
-            if items is None:
-                reading.notes.append(
-                    Note(f"published list {path} has {len(values)} values, in an order that is not known; left out", 1)
-                )
+            model = next((model for model in ("bloom", "chatgpt") if f"/{model}/" in name.lower()), None)
+            keys = _order(path, temperature, gpt2) if model is None else _asked(reading, temperature, model)
+            # the code that wrote the lists left out the last context
+            if not 0 <= len(keys) - len(values) <= 1:
+                text = f"published list {path} has {len(values)} values, in an order that is not known; left out"
+                notes.append(Note(text, 1))
                 continue
-            code = reading.result_names.setdefault(path, len(reading.result_names))
-            reading.rows.column("result_item").extend(items)
-            reading.rows.column("result_list").extend([code] * len(values))
-            reading.rows.column("result_value").extend(values)
+            code = names.setdefault(path, len(names))
+            for key, value in zip(keys, values, strict=False):
+                reading.append(result_item=reading.items[key], result_list=code, result_value=value)
+    return published, list(names), notes
 
 
-def _read_training(reading: _Reading, files: Mapping[str, bytes]) -> None:
-    """Keep ``training_stats_.../EPOCH/Training Loss`` and ``.../Valid. Loss`` among the single numbers."""
+def _read_training(files: Mapping[str, bytes]) -> dict[str, float]:
+    """Losses as ``training_stats_.../EPOCH/Training Loss`` and ``.../Valid. Loss``."""
+    found: dict[str, float] = {}
     for name, content in files.items():
         if "/training_stats/" in name:
             stem = name.rpartition("/")[2].removesuffix(".json")
             for number, epoch in enumerate(checked(_EPOCHS.validate_python, parse_json(content, name), name), start=1):
                 its = epoch.model_dump(by_alias=True)
-                reading.published.update({f"{stem}/{number}/{key}": loss for key, loss in its.items()})
+                found |= {f"{stem}/{number}/{key}": loss for key, loss in its.items()}
+    return found
 
 
 def _lists(content: Any, path: str, name: str) -> list[tuple[str, Any]]:
@@ -297,74 +302,43 @@ def _lists(content: Any, path: str, name: str) -> list[tuple[str, Any]]:
     return [(path, list(map(float, content)) if isinstance(content, list) else float(content))]
 
 
-class _Orders:
-    """Items in the order of every stored list."""
+def _gpt2_order(keys: list[tuple[str, int]]) -> list[tuple[str, int]]:
+    for text, (drop, repeat, before) in _GPT2_ORDER.items():
+        if {(text, drop), (text, repeat)} <= set(keys):
+            keys.remove((text, drop))
+            last = max(at for at, key in enumerate(keys) if key[0] == text)
+            keys.insert(last + 1 if before is None else keys.index((text, before)), (text, repeat))
+    return keys
 
-    def __init__(self, reading: _Reading) -> None:
-        self._reading = reading
-        self._temperature = list(reading.items)
-        texts = dict.fromkeys(text for text, _ in self._temperature)
-        self._gpt2 = [key for text in texts for key in self._shifted(text)]
 
-    def _shifted(self, text: str) -> list[tuple[str, int]]:
-        keys = [key for key in self._temperature if key[0] == text]
-        drop, repeat, before = _GPT2_ORDER.get(text, (None, None, None))
-        if drop is None or (text, drop) not in keys or (text, repeat) not in keys:
-            return keys
-        keys.remove((text, drop))
-        again = (text, int(repeat or 0))
-        keys.insert(len(keys) if before is None else keys.index((text, before)), again)
-        return keys
+def _order(path: str, temperature: list[tuple[str, int]], gpt2: list[tuple[str, int]]) -> list[tuple[str, int]]:
+    """Contexts in the order of a stored list."""
+    stem = path.partition("/")[0]
+    if stem == "TVD_GPT2_temp":
+        return temperature
+    fold = re.fullmatch(r"cal_metrics_improved_model(_fine_tuned)?_(\d+)_(\d+)", stem)
+    if stem != "TVD_GPT2_FT" and fold is None:
+        return gpt2
+    is_tuned, first, last = (path.endswith("_fine_tuned"), 1, 40) if fold is None else (fold[1], fold[2], fold[3])
+    return [key for key in (temperature if is_tuned else gpt2) if int(first) <= int(key[0]) <= int(last)]
 
-    def items(self, path: str, length: int, name: str) -> list[int] | None:
-        keys = self._keys(path, name)
-        if keys is None or not 0 <= len(keys) - length <= 1:
-            return None
-        # the code that wrote the lists left out the last context
-        return [self._reading.items[key] for key in keys[:length]]
 
-    def _keys(self, path: str, name: str) -> list[tuple[str, int]] | None:
-        stem = path.partition("/")[0]
-        if "/BLOOM/" in name or "/ChatGPT/" in name:
-            model = "bloom" if "/BLOOM/" in name else "chatgpt"
-            return self._of_entries(model)
-        if stem == "TVD_GPT2_temp":
-            return self._temperature
-        if stem == "TVD_GPT2_FT":
-            return self._between("1_40", self._temperature if path.endswith("_fine_tuned") else self._gpt2)
-        fold = re.fullmatch(r"cal_metrics_improved_model(_fine_tuned)?_(\d+_\d+)", stem)
-        if fold:
-            return self._between(fold[2], self._temperature if fold[1] else self._gpt2)
-        return self._gpt2
-
-    def _between(self, passages: str, keys: list[tuple[str, int]]) -> list[tuple[str, int]]:
-        first, last = map(int, passages.split("_"))
-        return [key for key in keys if first <= int(key[0]) <= last]
-
-    def _of_entries(self, model: str) -> list[tuple[str, int]] | None:
-        if model not in self._reading.models:
-            return None
-        code = self._reading.models[model]
-        column = self._reading.rows.column
-        pairs = zip(column("entry_item"), column("entry_model"), strict=True)
-        return [self._temperature[item] for item, its in pairs if its == code]
+def _asked(reading: _Reading, keys: list[tuple[str, int]], model: str) -> list[tuple[str, int]]:
+    pairs = zip(reading.columns["entry_item"], reading.columns["entry_model"], strict=True)
+    return [keys[item] for item, its in pairs if its == reading.models.get(model)]
 
 
 def _notes(reading: _Reading) -> list[Note]:
     notes = [Note(f"contexts, from {len({text for text, _ in reading.items})} passages", len(reading.items))]
-    if reading.blank:
+    if blank := reading.columns["response_word"].count(reading.words.get("")):
         text = "blank answers (a bare NaN in the files), kept as blank strings that no analysis counts as a word"
-        notes.append(Note(text, reading.blank))
+        notes.append(Note(text, blank))
     if reading.redirected:
-        shown = "; ".join(dict.fromkeys(reading.redirected))
-        text = f"entries whose key names another context than they hold, joined by the context's text: {shown}"
+        listed = "; ".join(dict.fromkeys(reading.redirected))
+        text = f"entries whose key names another context than they hold, joined by the context's text: {listed}"
         notes.append(Note(text, len(reading.redirected)))
-    again = 0
-    seen: set[tuple[int, int]] = set()
-    for pair in zip(reading.rows.column("entry_item"), reading.rows.column("entry_model"), strict=True):
-        again += pair in seen
-        seen.add(pair)
-    if again:
+    pairs = list(zip(reading.columns["entry_item"], reading.columns["entry_model"], strict=True))
+    if again := len(pairs) - len(set(pairs)):
         text = "further entries for a context that the model was asked before, kept (clean pools their samples)"
         notes.append(Note(text, again))
     return notes

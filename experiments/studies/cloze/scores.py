@@ -22,20 +22,21 @@ from unicodedata import normalize
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import TypeAdapter
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.studies.cells import folded
 from shannon_game.experiments.studies.cloze.table_columns import ScoreFile
 from shannon_game.experiments.studies.files import read_bytes
-from shannon_game.experiments.studies.parsing import Note, is_number, objects, parse_json, shown, utf8
+from shannon_game.experiments.studies.parsing import Note, Real, Text, checked, objects, parse_json, utf8
 from shannon_game.experiments.studies.plain_table import Table, cell_text, specification
 from shannon_game.experiments.studies.table_file import read_table
-
-__all__ = ["Contexts", "key_parts", "target_logprobs"]
 
 _SPEC = specification(
     text_or_empty="context word", id_or_empty="context_id text_id", whole_or_empty="word_num", number_or_empty="value"
 )
+# tokens and their values
+_SCORED = TypeAdapter(list[tuple[Text, Real]])
 _JSON_LINES = (".jsonl", ".ndjson")
 _NATS_PER_BIT = math.log(2)
 # R writes the first word of a sentence, of which nothing is known, like this
@@ -171,12 +172,9 @@ def _of_json_lines(file: ScoreFile, contexts: Contexts, field: str) -> tuple[NDA
         raise InputError(problem, source=file.path, field=field)
     rows = {}
     for key, record, place in zip(contexts.keys, records, places, strict=True):
-        pairs = [pair for pair in record if isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str)]
-        numbers = [pair[1] for pair in pairs if is_number(pair[1])]
-        if len(numbers) != len(record):
-            raise InputError(f"is {shown(record)}, should be pairs of a token and a number", source=place)
-        values = _nats(np.array(numbers, dtype=float), file, lambda _, place=place: place)
-        rows[key] = [(pair[0], value) for pair, value in zip(pairs, values.tolist(), strict=True)]
+        pairs = checked(_SCORED.validate_python, record, place)
+        values = _nats(np.array([value for _, value in pairs], dtype=float), file, lambda _, place=place: place)
+        rows[key] = [(token, value) for (token, _), value in zip(pairs, values.tolist(), strict=True)]
     return _of_words(rows, contexts)
 
 

@@ -18,7 +18,6 @@ from shannon_game.inference.settings import settings_of, to_dataclass
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["ClozeSimulatedSettings", "cloze_simulated", "simulation_of"]
 
 ClozeSimulatedSettings = settings_of(ClozeSimulation, "ClozeSimulatedSettings", base=Seeded)
 """The fields of :class:`~shannon_game.estimators.cloze.simulation.ClozeSimulation`, and ``seed``."""

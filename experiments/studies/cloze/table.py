@@ -19,11 +19,8 @@ from shannon_game.experiments.studies.cloze.table_wide import long_table
 from shannon_game.experiments.studies.parsing import Note
 from shannon_game.experiments.studies.plain_table import Table, in_notebook, table_of
 from shannon_game.experiments.studies.survey_export import without_survey_headers
-from shannon_game.experiments.studies.table_file import read_table
-from shannon_game.experiments.studies.text_table import TableFile
+from shannon_game.experiments.studies.table_file import TableFile, read_table
 from shannon_game.inference.settings import UserPath
-
-__all__ = ["ClozeTableSettings", "cloze_study", "cloze_table"]
 
 
 class ClozeTableSettings(ClozeRowSettings, TableFile):

@@ -11,10 +11,8 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.studies.cloze.rows import WordRulesName
 from shannon_game.experiments.studies.parsing import Note
 from shannon_game.experiments.studies.plain_table import Table, specification
-from shannon_game.experiments.studies.text_table import CellTexts, TableFile
+from shannon_game.experiments.studies.table_file import CellTexts, TableFile
 from shannon_game.inference.settings import Count, Names, Settings, UserPath
-
-__all__ = ["ClozeColumns", "ClozeRowSettings", "ScoreFile", "WideColumns", "named_columns"]
 
 _SPEC = specification(
     text_or_empty="context response target",

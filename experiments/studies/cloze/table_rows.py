@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import xarray as xr
+from numpy.typing import NDArray
 
 from shannon_game.estimators.cloze import validate_cloze_study
 from shannon_game.estimators.cloze.study import SAMPLES
@@ -19,15 +21,9 @@ from shannon_game.experiments.studies.cloze.answers import answer_notes
 from shannon_game.experiments.studies.cloze.rows import cloze_dataset
 from shannon_game.experiments.studies.cloze.scores import Contexts, key_parts, target_logprobs
 from shannon_game.experiments.studies.cloze.table_columns import ClozeRowSettings
-from shannon_game.experiments.studies.cloze.table_weights import SUM_SLACK, draws_of_shares, row_weights
+from shannon_game.experiments.studies.cloze.table_weights import SUM_SLACK, row_weights
 from shannon_game.experiments.studies.parsing import Note, add_notes, objects, shown
 from shannon_game.experiments.studies.plain_table import Table
-
-if TYPE_CHECKING:
-    import xarray as xr
-    from numpy.typing import NDArray
-
-__all__ = ["study_of_rows"]
 
 # words that files only score stand under the same name in the published files
 _TARGETS = "corpus"
@@ -57,11 +53,14 @@ def study_of_rows(table: Table, settings: ClozeRowSettings, *, name: str, notes:
         raise InputError("goes with a column of proportions", source=table.source, field="n_answers")
     items, rows, incomplete = _complete_rows(table, settings)
     blank = (rows["response"].str.strip() == "") | rows["response"].isin(settings.missing)
-    rows["word"], words = pd.factorize(rows["response"].where(~blank, ""))
+    rows["word"] = rows["response"].where(~blank, "")
     people, of_models = rows[rows["model"] == ""], rows[rows["model"] != ""]
     if not len(people):
         raise InputError("holds no human answer: every row names a model", source=table.source)
-    arrays = _of_people(table, people)
+    models, scored = _with_scores(of_models, table, settings, items)
+    # words of people and of models in the order of the table, then those that were only scored
+    words = pd.factorize(pd.concat([rows["word"], models.loc[models["source"] == 1, "word"]]))[1]
+    arrays = _of_people(table, people, words)
     answered = np.isin(np.arange(len(items)), arrays["response_item"])
     if not answered.all():
         first = items.keys[int(np.argmin(answered))]
@@ -70,17 +69,15 @@ def study_of_rows(table: Table, settings: ClozeRowSettings, *, name: str, notes:
     found = [*table.notes, *notes]
     if "response_proportion" in arrays:
         found += _proportions(table, arrays, items, settings)
-    samples = _samples(of_models, list(words))
-    scored = _score(samples, table, settings, items)
-    if samples.entries:
-        arrays |= samples.arrays()
+    if len(models):
+        arrays |= _samples(models, words)
         arrays["source"] = np.array([SAMPLES, *([_TARGETS] if scored else [])], dtype=object)
         if of_models["share"].any():
             found.append(_model_shares(table, arrays, items, settings))
         elif not settings.scores:
             # without any probability none is known
             del arrays["sample_logprob"]
-    arrays |= items.arrays | {"word_text": objects(samples.words), "item": np.arange(len(items))}
+    arrays |= items.arrays | {"word_text": objects(list(words)), "item": np.arange(len(items))}
     digests = [table.sha256, *(file_sha256(file.path) for file in settings.scores.values())]
     sha256 = digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
     study = cloze_dataset(arrays, {"name": name, "word_rules": settings.word_rules, "data_sha256": sha256})
@@ -100,8 +97,8 @@ def study_of_rows(table: Table, settings: ClozeRowSettings, *, name: str, notes:
 def _complete_rows(table: Table, settings: ClozeRowSettings) -> tuple[_Items, pd.DataFrame, int]:
     """The contexts, the rows that count, and how many are left out."""
     _check_answers(table)
-    weights = row_weights(table, percent=settings.percent)
-    rows = pd.DataFrame({"response": table["response"], "weight": weights.weight, "share": weights.is_share})
+    weight, is_share = row_weights(table, percent=settings.percent)
+    rows = pd.DataFrame({"response": table["response"], "weight": weight, "share": is_share})
     nobody = objects([""] * len(table))
     for what in ("model", "participant", "participant_group"):
         rows[what] = table[what] if what in table.names else nobody
@@ -120,8 +117,8 @@ def _complete_rows(table: Table, settings: ClozeRowSettings) -> tuple[_Items, pd
         raise InputError("holds no answer", source=table.source)
     items = _items(table, parts, rows.index.to_numpy())
     rows["item"] = items.of_row
-    weight = " and no ".join(name for name in ("count", "proportion") if name in table)
-    rows = complete(rows, rows["weight"].isna().to_numpy(), f"has no {weight}")
+    needed = " and no ".join(name for name in ("count", "proportion") if name in table)
+    rows = complete(rows, rows["weight"].isna().to_numpy(), f"has no {needed}")
     _refuse_again(table, rows)
     if "participant" in table:
         nameless = ((rows["participant"] == "") & (rows["model"] == "")).to_numpy()
@@ -196,9 +193,10 @@ def _refuse_again(table: Table, rows: pd.DataFrame) -> None:
         )
 
 
-def _of_people(table: Table, rows: pd.DataFrame) -> dict[str, NDArray[Any]]:
+def _of_people(table: Table, rows: pd.DataFrame, words: pd.Index) -> dict[str, NDArray[Any]]:
     """Variables of people's answers."""
-    arrays = {f"response_{name}": rows[name].to_numpy(dtype=np.int32) for name in ("item", "word")}
+    arrays: dict[str, NDArray[Any]] = {"response_item": rows["item"].to_numpy(dtype=np.int32)}
+    arrays["response_word"] = words.get_indexer(rows["word"]).astype(np.int32)
     weight = rows["weight"].to_numpy(dtype=float)
     if rows["share"].any():
         arrays["response_proportion"] = weight
@@ -212,54 +210,41 @@ def _of_people(table: Table, rows: pd.DataFrame) -> dict[str, NDArray[Any]]:
     return arrays | {name: rows[name].to_numpy(dtype=object) for name in named}
 
 
-@dataclass(frozen=True, eq=False)
-class _Samples:
-    """Columns of models' words, the number of each context and model, and all words."""
-
-    columns: dict[str, list[Any]]
-    entries: dict[tuple[int, str], int]
-    words: list[str]
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        models = list(dict.fromkeys(model for _, model in self.entries))
-        arrays: dict[str, NDArray[Any]] = {
-            f"sample_{name}": np.array(values, dtype=float if name == "logprob" else np.int32)
-            for name, values in self.columns.items()
-        }
-        arrays["entry_item"] = np.array([item for item, _ in self.entries], dtype=np.int32)
-        arrays["entry_model"] = np.array([models.index(model) for _, model in self.entries], dtype=np.int32)
-        return arrays | {"model": np.array(models, dtype=object)}
-
-
-def _samples(rows: pd.DataFrame, words: list[str]) -> _Samples:
-    entries: dict[tuple[int, str], int] = {}
-    asked = zip(rows["item"].tolist(), rows["model"].tolist(), strict=True)
-    entry = [entries.setdefault(pair, len(entries)) for pair in asked]
+def _with_scores(
+    rows: pd.DataFrame, table: Table, settings: ClozeRowSettings, items: _Items
+) -> tuple[pd.DataFrame, list[Note]]:
+    """Words of models, and after them the targets that files of other programs score, as words that were not drawn."""
     share, weight = rows["share"].to_numpy(dtype=bool), rows["weight"].to_numpy(dtype=float)
     with np.errstate(divide="ignore"):
-        logprob = np.where(share, np.log(weight), np.nan).tolist()
-    count = np.where(share, 0, weight).astype(np.int64).tolist()
-    columns = {"entry": entry, "word": rows["word"].tolist(), "source": [0] * len(rows), "count": count}
-    return _Samples(columns | {"logprob": logprob}, entries, words)
-
-
-def _score(samples: _Samples, table: Table, settings: ClozeRowSettings, items: _Items) -> list[Note]:
-    """Add log-probabilities of the targets from the files of other programs, as words that were never drawn."""
-    code = {text: at for at, text in enumerate(samples.words)}
+        logprob = np.where(share, np.log(weight), np.nan)
+    drawn = rows[["item", "model", "word"]].assign(source=0, count=np.where(share, 0, weight), logprob=logprob)
     texts = (items.arrays[name].tolist() for name in ("context", "target_word"))
     contexts = Contexts({name: table.given[name] for name in key_parts(table)}, items.keys, *texts)
-    notes: list[Note] = []
+    parts, notes = [drawn], list[Note]()
     for model, file in settings.scores.items():
         logprob, said = target_logprobs(file, contexts, model)
         notes += said
-        for item in np.flatnonzero(np.isfinite(logprob)).tolist():
-            word = code.setdefault(contexts.targets[item], len(code))
-            entry = samples.entries.setdefault((item, model), len(samples.entries))
-            new = {"entry": entry, "word": word, "source": 1, "count": 0, "logprob": float(logprob[item])}
-            for name, value in new.items():
-                samples.columns[name].append(value)
-    samples.words[:] = list(code)
-    return notes
+        item = np.flatnonzero(np.isfinite(logprob))
+        targets = objects(contexts.targets)[item]
+        scored = {"item": item, "model": model, "word": targets, "source": 1, "count": 0.0, "logprob": logprob[item]}
+        parts.append(pd.DataFrame(scored))
+    return pd.concat(parts, ignore_index=True) if notes else drawn, notes
+
+
+def _samples(models: pd.DataFrame, words: pd.Index) -> dict[str, NDArray[Any]]:
+    """Variables of models' words; an entry is a context and a model."""
+    asked = models.groupby(["item", "model"], sort=False)
+    entries = models[~models.duplicated(["item", "model"])]
+    entry_model, names = pd.factorize(entries["model"])
+    return {
+        "sample_entry": asked.ngroup().to_numpy(dtype=np.int32),
+        "sample_word": words.get_indexer(models["word"]).astype(np.int32),
+        **{f"sample_{name}": models[name].to_numpy(dtype=np.int32) for name in ("source", "count")},
+        "sample_logprob": models["logprob"].to_numpy(dtype=float),
+        "entry_item": entries["item"].to_numpy(dtype=np.int32),
+        "entry_model": entry_model.astype(np.int32),
+        "model": np.array(list(names), dtype=object),
+    }
 
 
 def _proportions(
@@ -298,15 +283,30 @@ def _proportions(
 
 
 def _model_shares(table: Table, arrays: dict[str, NDArray[Any]], items: _Items, settings: ClozeRowSettings) -> Note:
-    """Turn the probabilities of models' words into draws."""
-    rows = np.flatnonzero(arrays["sample_source"] == 0)
-    count = arrays["sample_count"].astype(np.int64)
-    models = arrays["model"][arrays["entry_model"]]
-    names = [f"{model} in {items.keys[item][-60:]!r}" for model, item in zip(models, arrays["entry_item"], strict=True)]
-    entry, logprob = arrays["sample_entry"].astype(np.intp)[rows], arrays["sample_logprob"][rows]
-    try:
-        count[rows], note = draws_of_shares(entry, count[rows], logprob, names=names, draws=settings.model_draws)
-    except InputError as error:
-        raise table.error(str(error), "proportion") from None
-    arrays["sample_count"] = count
-    return note
+    """Let draws stand for the probabilities of models' words: estimators of distributions take counts."""
+    drawn = arrays["sample_source"] == 0
+    entry, logprob = arrays["sample_entry"].astype(np.intp)[drawn], arrays["sample_logprob"][drawn]
+    scored, n_entries = ~np.isnan(logprob), len(arrays["entry_item"])
+    share = np.exp(np.where(scored, logprob, -np.inf))
+    total = np.bincount(entry, weights=share, minlength=n_entries)
+    asked = np.bincount(entry[scored], minlength=n_entries) > 0
+    for bad, problem in (
+        (asked & (np.bincount(entry, weights=~scored, minlength=n_entries) > 0), "has counts and probabilities"),
+        (total > 1 + SUM_SLACK, "has probabilities that sum to more than 1"),
+        (asked & (total <= 0), "has probabilities that are all 0"),
+    ):
+        if bad.any():
+            first = int(np.argmax(bad))
+            model, key = arrays["model"][arrays["entry_model"][first]], items.keys[arrays["entry_item"][first]]
+            said = f"{model} in {key[-60:]!r} {problem} (sum {total[first]:.4g}, {int(bad.sum())} such contexts)"
+            raise table.error(said, "proportion")
+    draws = np.rint(share / np.where(total > 0, total, 1)[entry] * settings.model_draws)
+    arrays["sample_count"] = arrays["sample_count"].astype(np.int64)
+    arrays["sample_count"][drawn] = np.where(scored, draws, arrays["sample_count"][drawn])
+    least, most = total[asked].min(), total[asked].max()
+    text = f"contexts in which a model's probabilities stand for {settings.model_draws:,} draws; they sum to "
+    text += f"{least:.3g} to {most:.3g}"
+    if least < 1 - SUM_SLACK:
+        text += ", and what is missing is spread over the words that are there"
+        return Note(text, int(asked.sum()), "warning")
+    return Note(text, int(asked.sum()))

@@ -16,8 +16,6 @@ from shannon_game.experiments.studies.parsing import Note, objects
 from shannon_game.experiments.studies.plain_table import Table
 from shannon_game.experiments.studies.survey_export import is_own_column, respondent_column
 
-__all__ = ["long_table"]
-
 # what stands in a survey's question for a text that it puts there when it asks
 _PIPED = re.compile(r"\$\{[a-z]+://|\[Field-")
 
@@ -68,7 +66,7 @@ def _of_participants(table: Table, wide: WideColumns, columns: ClozeColumns) -> 
             table.notes.append(Note(text, piped, "warning"))
     who = columns.participant or respondent_column(table)
     if who is not None:
-        table.check_column(who, "participant")
+        table.check_columns({"participant": who})
         cells["participant"] = table.ids(who)[rows]
         changed["participant"] = "participant"
     return _long(table, cells, rows, cells["response"] == ""), ClozeColumns(**changed)

@@ -18,28 +18,16 @@ from shannon_game.experiments.collect.tables import Answer, Assignment, Question
 from shannon_game.experiments.studies.collected.settings import CollectedSettings
 from shannon_game.experiments.studies.parsing import Note
 
-__all__ = ["Collected", "collected_answers", "read_collection", "response_variables"]
-
 SOURCE = "study collected"
+_Rule = tuple["pd.Series[bool]", str, str | None]
 _TIMES = ("server_ms", "client_ms", "revisions", "answered_at", "score_points")
 
 
 @dataclass(frozen=True, eq=False)
 class Collected:
-    """What a database holds of one study and game.
+    """What a database holds of one study and game: answers and questions that count, and notes on the others.
 
-    Parameters
-    ----------
-    name : str
-        Of the study that was served.
-    answers : pandas.DataFrame
-        Of sessions and questions that count; see :func:`~shannon_game.experiments.collect.export_rows.tidy_answers`.
-    questions : list of dict
-        Contents of the questions that count, with ``item``, ``document`` and ``position``, answered or not.
-    free_answers : pandas.DataFrame, optional
-        Answers of the cloze game that count, for a comparison study.
-    notes : list of Note
-        What was left out.
+    Questions have ``item``, ``document`` and ``position``, answered or not; free answers are those of the cloze game.
     """
 
     name: str
@@ -125,7 +113,7 @@ def _counted(
     table: pd.DataFrame, settings: CollectedSettings, notes: list[Note], *, needed: bool = True
 ) -> pd.DataFrame:
     """Leave out sessions by the rules, then what was no question of the study."""
-    rules = [
+    rules: list[_Rule] = [
         (table["state"] == "withdrawn", "answers of people who withdrew", None),
         (table["pilot"] != settings.pilot, f"answers of sessions that are {'no' if settings.pilot else 'a'} pilot's",
          "pilot"),
@@ -134,25 +122,23 @@ def _counted(
     ]  # fmt: skip
     if settings.sessions == "complete":
         rules.append((table["state"] != "done", "answers of sessions that were not completed", "sessions"))
-    for left_out, text, field in (*rules, *_flags(table, settings)):
+    rules += _flags(table, settings)
+    rules.append((table["training"], "answers of training rounds", None))
+    rules.append((table["attention"], "answers to attention checks", None))
+    for left_out, text, field in rules:
         here = left_out.loc[table.index].astype(bool)
         table, dropped = table[~here], int(here.sum())
         if dropped:
             notes.append(Note(f"{text}{f' ({field})' if field else ''}, left out", dropped))
-    for column, text in (("training", "answers of training rounds"), ("attention", "answers to attention checks")):
-        dropped = int(table[column].sum())
-        if dropped:
-            notes.append(Note(f"{text}, left out", dropped))
-        table = table[~table[column].astype(bool)]
     if needed and table.empty:
         left = "; ".join(f"{note.count} {note.text}" for note in notes)
         raise InputError(f"holds no answer that counts: {left}", source=SOURCE, field="url")
     return table.reset_index(drop=True)
 
 
-def _flags(table: pd.DataFrame, settings: CollectedSettings) -> list[tuple[pd.Series, str, str]]:
+def _flags(table: pd.DataFrame, settings: CollectedSettings) -> list[_Rule]:
     """Rows of sessions that a rule of quality leaves out, for each rule that is on."""
-    found = []
+    found: list[_Rule] = []
     session = table["session"]
     own = table[~table["training"].astype(bool) & ~table["attention"].astype(bool) & ~table["automatic"].astype(bool)]
     if settings.most_failed_checks is not None:

@@ -18,8 +18,6 @@ from shannon_game.experiments.studies.comparison.table import CANDIDATE, TARGET,
 from shannon_game.experiments.studies.parsing import Note
 from shannon_game.inference.settings import UserPath
 
-__all__ = ["candidate_rows", "collected_comparisons"]
-
 
 def collected_comparisons(found: Collected, served: UserPath | None) -> xr.Dataset:
     """Make a comparison study of what a database holds."""

@@ -13,8 +13,6 @@ from shannon_game.experiments.studies.collected.words import collected_bets, col
 from shannon_game.experiments.studies.parsing import Note, add_notes
 from shannon_game.inference.progress import counted
 
-__all__ = ["KIND_OF_GAME", "CollectedSettings", "collected_study"]
-
 KIND_OF_GAME: dict[GameName, str] = {
     "comparison": "comparison",
     "cloze": "cloze",

@@ -10,8 +10,6 @@ from shannon_game.experiments.collect.settings import GameName
 from shannon_game.experiments.studies.cloze.rows import WordRulesName
 from shannon_game.inference.settings import Names, Positive, Probability, Settings, Text, UserPath
 
-__all__ = ["CollectedSettings"]
-
 
 class CollectedSettings(Settings):
     """Settings of :func:`~shannon_game.experiments.studies.collected.loader.collected_study`."""

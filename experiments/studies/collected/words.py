@@ -18,8 +18,6 @@ from shannon_game.experiments.studies.collected.settings import CollectedSetting
 from shannon_game.experiments.studies.guesses.table import REPEATED, guess_study
 from shannon_game.experiments.studies.table_file import read_table
 
-__all__ = ["collected_bets", "collected_guesses", "collected_words"]
-
 _MODEL_COLUMNS = ("item", "model", "word", "count")
 
 
@@ -47,8 +45,8 @@ def collected_words(found: Collected, settings: CollectedSettings) -> xr.Dataset
 def _model_rows(settings: CollectedSettings, rows: pd.DataFrame) -> pd.DataFrame:
     """Words of language models on the contexts that people answered."""
     table = read_table(Path(str(settings.model_words)), of="word", wanted=_MODEL_COLUMNS)
-    for name in _MODEL_COLUMNS:
-        table.check_column(name, name, hint=f"study.model_words is a table with {', '.join(_MODEL_COLUMNS)}")
+    hint = f"study.model_words is a table with {', '.join(_MODEL_COLUMNS)}"
+    table.check_columns({name: name for name in _MODEL_COLUMNS}, hint)
     given = pd.DataFrame({name: table.ids(name) for name in ("item", "model")})
     given = given.assign(word=table.texts("word"), count=table.whole("count").astype(int))
     of_item = rows.drop(columns=["participant", "response"]).drop_duplicates("context_id")

@@ -11,8 +11,6 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import item_labels, response_positions
 from shannon_game.experiments.studies.parsing import Note, shown
 
-__all__ = ["check_contradictions", "string_contradictions"]
-
 # half-precision passes in other batches, and two printed digits, differ by less
 _SLACK_NATS = 0.05
 _SLACK = 0.01

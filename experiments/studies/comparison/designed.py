@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     import xarray as xr
 
-__all__ = ["DesignedSettings", "designed_simulated"]
 
 _SOURCE = "study designed_simulated"
 

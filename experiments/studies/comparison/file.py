@@ -7,13 +7,10 @@ from pathlib import Path
 import xarray as xr
 
 from shannon_game.estimators.comparison import validate_comparison_study
-from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.harness.result import loader
 from shannon_game.experiments.studies.comparison.checks import check_contradictions
-from shannon_game.experiments.studies.study_file import read_study, write_study
+from shannon_game.experiments.studies.study_file import read_valid_study, write_study
 from shannon_game.inference.settings import Settings, UserPath
-
-__all__ = ["ComparisonFileSettings", "comparison_file", "save_comparison_study"]
 
 _KIND = "comparison"
 
@@ -47,11 +44,11 @@ def comparison_file(settings: ComparisonFileSettings) -> xr.Dataset:
     ...     comparison_file(path=save_comparison_study(study, Path(folder) / "study.nc")).sizes["item"]
     10
     """
-    study = read_study(settings.path, kind=_KIND)
+    return read_valid_study(settings.path, _KIND, _checked)
+
+
+def _checked(study: xr.Dataset) -> xr.Dataset:
     if "item_name" in study and "item_id" not in study:
         # what files of earlier versions call it
         study = study.rename(item_name="item_id")
-    try:
-        return check_contradictions(validate_comparison_study(study), None)
-    except InputError as problem:
-        raise InputError(f"holds no comparison study that can be used: {problem}", source=settings.path) from None
+    return check_contradictions(validate_comparison_study(study), None)

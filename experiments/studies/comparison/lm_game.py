@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,16 +12,14 @@ import xarray as xr
 from shannon_game.estimators.comparison import is_word_token, validate_comparison_study
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.harness.result import loader
-from shannon_game.experiments.studies.cache import through_cache
 from shannon_game.experiments.studies.comparison.lm_game_filters import filtered
 from shannon_game.experiments.studies.comparison.lm_game_parse import RESPONSE_FILE, parse, question_file
 from shannon_game.experiments.studies.comparison.lm_game_settings import LmGameSettings
 from shannon_game.experiments.studies.files import MissingFilesError
 from shannon_game.experiments.studies.lm_game_archive import QUESTION_FOLDER, RESULT_FOLDER, GameFiles
 from shannon_game.experiments.studies.parsing import Note, add_notes
+from shannon_game.experiments.studies.study_file import through_cache
 from shannon_game.inference.progress import counted
-
-__all__ = ["lm_game"]
 
 _MODEL_NAMES = {
     "gelu_two_layers": "14M",
@@ -86,7 +83,7 @@ def _parsed(settings: LmGameSettings) -> tuple[xr.Dataset, list[Note]]:
         if not (settings.cache and settings.answers):
             return parse(game, settings.questions, answers=settings.answers), []
         # one cache file per place and range of questions, replaced when its key no longer fits: it cannot pile up
-        place = _sha256(str(Path(game.files.label).resolve()), *names)[:16]
+        place = _sha256(str(game.files.root.resolve()), *names)[:16]
         manifest_key = _sha256(*(f"{name} {digest}" for name, digest in game.manifest.items()))
         key = _sha256(str(game.verify), manifest_key, *game.files.stamps(names))
         path = settings.cache_folder / f"lm_game-{place}.nc"

@@ -10,10 +10,8 @@ from shannon_game.estimators.comparison import same_token
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.studies.comparison.lm_game_parse import RESPONSE_FILE
 from shannon_game.experiments.studies.comparison.lm_game_settings import LmGameSettings
-from shannon_game.experiments.studies.filters import Kept
+from shannon_game.experiments.studies.lm_game_archive import Kept
 from shannon_game.experiments.studies.parsing import Note, some_of
-
-__all__ = ["filtered"]
 
 _BOXES_PERCENT = (1, 10, 20, 30, 40, 50, 60, 70, 80, 90, 99)
 _COMPARISON = ["participant", "question", "sample_index"]

@@ -31,8 +31,6 @@ from shannon_game.experiments.studies.parsing import (
     whole_characters,
 )
 
-__all__ = ["RESPONSE_FILE", "parse", "question_file"]
-
 RESPONSE_FILE = f"{RESULT_FOLDER}/res_loss_anonym.json"
 
 _ROW_FIELDS = ("row_id", "user", "guess", "question_id", "sample_index")
@@ -98,7 +96,7 @@ def parse(game: GameFiles, items: Sequence[int], *, answers: bool = True) -> xr.
             raise InputError(f"{error}; study.leave_out_questions=[{item_of[name]}] leaves the question out") from None
         questions.append(question)
     if not questions:
-        raise InputError("no questions were asked for", source=game.files.label)
+        raise InputError("no questions were asked for", source=game.files.root)
     codes = [[vocabulary.setdefault(token, len(vocabulary)) for token in one.generated_token_strs] for one in questions]
     targets = [vocabulary.setdefault(one.correct_token_str, len(vocabulary)) for one in questions]
     row_id, user, guess, asked, shown_index = zip(*rows, strict=True) if rows else ((),) * 5
@@ -139,38 +137,26 @@ def parse(game: GameFiles, items: Sequence[int], *, answers: bool = True) -> xr.
 
 def _check(question: _Question, item: int, first: _Question, first_source: str, source: str) -> None:
     """Refuse a question of another number, models or lengths than the file's name and the first question say."""
-
-    def wrong(field: str, problem: str) -> InputError:
-        return InputError(problem, source=source, field=field)
-
-    names, n = question.generator_names, len(question.generated_token_strs)
-    if question.id != item:
-        raise wrong("id", f"is {question.id}, the file name says {item}")
-    if len(set(names)) < len(names):
-        raise wrong("generator_names", f"is {names}; every model should be named once")
-    odd = next((name for name in names if not name.isprintable()), None)
-    if odd is not None:
-        problem = f"holds {shown(odd)}; the name of a model is in every output, and should be printable"
-        raise wrong("generator_names", problem)
-    if not 0 <= question.generator_index < len(names):
-        right = f"should be 0 to {len(names) - 1}, a position in generator_names"
-        raise wrong("generator_index", f"is {question.generator_index}, {right}")
-    if len(question.correct_logprobs) != len(names):
-        raise wrong("correct_logprobs", f"has {len(question.correct_logprobs)} numbers for {len(names)} models")
-    lengths = [len(row) for row in question.generated_logprobss]
-    if lengths != [n] * len(names):
-        problem = f"has lists of {lengths} numbers, should have one of {n} for each of {len(names)} models"
-        raise wrong("generated_logprobss", problem)
-    if question.generation_probs is not None and len(question.generation_probs) != n:
-        raise wrong("generation_probs", f"has {len(question.generation_probs)} numbers for {n} candidates")
-    for field in ("generator_names", "generator_index"):
-        value, wanted = getattr(question, field), getattr(first, field)
-        if value != wanted:
-            right = "one study has one list of models and one generator"
-            raise wrong(field, f"is {value}, but {wanted} in {first_source}; {right}")
-    if n != len(first.generated_token_strs):
-        problem = f"has {n} candidates, but {first_source} has {len(first.generated_token_strs)}"
-        raise wrong("generated_token_strs", f"{problem}; every question of a study has the same number")
+    names, index, n = question.generator_names, question.generator_index, len(question.generated_token_strs)
+    lengths, n_models = [len(row) for row in question.generated_logprobss], len(names)
+    n_correct, odd = len(question.correct_logprobs), [name for name in names if not name.isprintable()]
+    n_probabilities = n if question.generation_probs is None else len(question.generation_probs)
+    as_first = f"in {first_source}; one study has one list of models, one generator and one number of candidates"
+    before = first.generator_names, first.generator_index, len(first.generated_token_strs)
+    for field, right, problem in (
+        ("id", question.id == item, f"is {question.id}, the file name says {item}"),
+        ("generator_names", len(set(names)) == n_models, f"is {names}; every model should be named once"),
+        ("generator_names", not odd, f"holds {shown(''.join(odd[:1]))}, should be printable: it is in every output"),
+        ("generator_index", 0 <= index < n_models, f"is {index}, should be 0 to {n_models - 1}, the place of a name"),
+        ("correct_logprobs", n_correct == n_models, f"has {n_correct} numbers for {n_models} models"),
+        ("generated_logprobss", lengths == [n] * n_models, f"has lists of {lengths} numbers, should have {n} a model"),
+        ("generation_probs", n_probabilities == n, f"has {n_probabilities} numbers for {n} candidates"),
+        ("generator_names", names == before[0], f"is {names}, but {before[0]} {as_first}"),
+        ("generator_index", index == before[1], f"is {index}, but {before[1]} {as_first}"),
+        ("generated_token_strs", n == before[2], f"has {n} candidates, but {before[2]} {as_first}"),
+    ):
+        if not right:
+            raise InputError(problem, source=source, field=field)
 
 
 def _notes(disagreeing: Sequence[str], repeated: int, repaired: int) -> list[Note]:

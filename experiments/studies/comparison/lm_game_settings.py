@@ -5,65 +5,45 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, Strict, TypeAdapter, ValidationError, model_validator
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.studies.lm_game_archive import GameSettings
 from shannon_game.experiments.studies.parsing import shown
-from shannon_game.inference.settings import Names
-
-__all__ = ["LmGameSettings"]
-
+from shannon_game.inference.settings import Names, Text
 
 _MOST_QUESTIONS = 10**6
-_RIGHT = "should be [first, last] with 0 <= first <= last, or a list of numbers and such ranges"
+_Number = Annotated[int, Strict(), Field(ge=0)]
+_QUESTIONS = TypeAdapter(tuple[_Number | tuple[_Number, _Number], ...])
 
 
-def _questions(value: Any) -> tuple[int, ...]:
-    """Every question that a setting names: [first, last], or a list of questions and ranges."""
-    parts = [value] if _is_range(value) else value
-    if not isinstance(parts, tuple | list) or not parts:
-        raise InputError(f"is {_given(value)}, {_RIGHT}")
-    found: list[int] = []
-    for part in parts:
-        first, last = part if _is_range(part) else (part, part)
-        if type(first) is not int or not 0 <= first <= last:
-            raise InputError(f"is {_given(value)}, {_RIGHT}")
-        if last - first >= _MOST_QUESTIONS:
-            raise InputError(f"is {_given(value)}, which are more than {_MOST_QUESTIONS:,} questions")
-        found += range(first, last + 1)
-    if len(set(found)) < len(found):
-        raise InputError(f"is {_given(value)}, which names a question twice")
-    return tuple(found)
+def _spans(questions: Any) -> list[tuple[int, int]]:
+    """First and last question of every range that a setting names; two numbers alone are one."""
+    is_range = len(questions) == 2 and all(isinstance(bound, int) for bound in questions)
+    return [part if isinstance(part, tuple) else (part, part) for part in ([questions] if is_range else questions)]
 
 
-def _is_range(value: Any) -> bool:
-    return isinstance(value, tuple | list) and len(value) == 2 and all(type(bound) is int for bound in value)
+def _numbers(questions: Any) -> list[int]:
+    return [item for first, last in _spans(questions) for item in range(first, last + 1)]
 
 
-def _given(value: Any) -> str:
-    if isinstance(value, tuple | list):
-        return f"[{', '.join(map(_given, value))}]"
-    return shown(value)
-
-
-def _checked(value: Any) -> Any:
-    _questions(value)
-    return value
-
-
-def _named(value: Any) -> Any:
-    if not isinstance(value, Mapping) or not value:
-        raise InputError(f"is {_given(value)}, should map names to [first, last] or to lists of questions")
-    if "" in value:
-        raise InputError("has an empty name")
-    return {str(name): questions for name, questions in value.items()}
+def _checked(given: Any) -> Any:
+    try:
+        questions = _QUESTIONS.validate_python(given)
+    except ValidationError:
+        questions = ()
+    if not questions or any(first > last or last - first >= _MOST_QUESTIONS for first, last in _spans(questions)):
+        right = f"with 0 <= first <= last and at most {_MOST_QUESTIONS:,} questions"
+        raise InputError(f"is {shown(given)}, should be [first, last] {right}, or a list of numbers and such ranges")
+    if len(set(_numbers(questions))) < len(_numbers(questions)):
+        raise InputError(f"is {shown(given)}, which names a question twice")
+    return given
 
 
 def _disjoint(sets: Mapping[str, Any]) -> Mapping[str, Any]:
     seen: dict[int, str] = {}
     for name, questions in sets.items():
-        for item in _questions(questions):
+        for item in _numbers(questions):
             if seen.setdefault(item, name) != name:
                 raise InputError(f"question {item} is in both {seen[item]!r} and {name!r}; a question has one set")
     return sets
@@ -98,7 +78,7 @@ class LmGameSettings(GameSettings):
     """What to do with a report that is none of the game's 11 percentages; keep counts it."""
     answers: bool = True
     """False reads the questions only, as build_study writes them; there are then no answers."""
-    sets: Annotated[Mapping[str, Questions], BeforeValidator(_named), AfterValidator(_disjoint)] = {
+    sets: Annotated[Mapping[Text, Questions], Field(min_length=1), AfterValidator(_disjoint)] = {
         "set 1": (10000, 10039),
         "set 2": (20010, 20089),
     }
@@ -114,7 +94,7 @@ class LmGameSettings(GameSettings):
 
     @model_validator(mode="after")
     def _left_out_are_there(self) -> Self:
-        named = {item for questions in (*self.sets.values(), self.reference) for item in _questions(questions)}
+        named = {item for questions in (*self.sets.values(), self.reference) for item in _numbers(questions)}
         odd = sorted(set(self.leave_out_questions) - named)
         if odd:
             raise InputError(f"question {odd[0]} is in no set and not in the reference", field="leave_out_questions")
@@ -139,4 +119,4 @@ class LmGameSettings(GameSettings):
         return sorted({*self.reference_questions, *(item for part in self.questions_by_set.values() for item in part)})
 
     def _read(self, questions: Any) -> list[int]:
-        return [item for item in _questions(questions) if item not in self.leave_out_questions]
+        return [item for item in _numbers(questions) if item not in self.leave_out_questions]

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import xarray as xr
 
 from shannon_game.estimators.comparison import validate_comparison_study
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.studies.comparison.lm_game_parse import RESPONSE_FILE, question_file
 from shannon_game.inference.disk import write_whole
 from shannon_game.inference.manifest import replaced
-
-if TYPE_CHECKING:
-    import xarray as xr
-
-__all__ = ["write_lm_game"]
 
 
 def write_lm_game(study: xr.Dataset, folder: Path | str) -> Path:

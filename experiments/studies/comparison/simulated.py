@@ -18,7 +18,6 @@ from shannon_game.inference.settings import Settings, settings_of, to_dataclass
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["SimulatedSettings", "simulated"]
 
 _SOURCE = "study simulated"
 

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from shannon_game.estimators.comparison.simulation.settings import SimulationSettings
 from shannon_game.estimators.comparison.simulation.study import ITEM_SETTINGS, SimulatedItems, simulate_items
 
-__all__ = ["KEPT", "kept_items", "write_items"]
-
 KEPT = Path(__file__).with_name("simulated_items.npz")
 """The file."""
 

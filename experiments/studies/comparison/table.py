@@ -26,11 +26,8 @@ from shannon_game.experiments.studies.comparison.table_answers import (
 from shannon_game.experiments.studies.comparison.table_columns import ComparisonColumns, ComparisonLayout
 from shannon_game.experiments.studies.parsing import add_notes, shown
 from shannon_game.experiments.studies.plain_table import Table, in_notebook, specification, table_of
-from shannon_game.experiments.studies.table_file import read_table
-from shannon_game.experiments.studies.text_table import TableFile
+from shannon_game.experiments.studies.table_file import TableFile, read_table
 from shannon_game.inference.settings import UserPath
-
-__all__ = ["ComparisonTableSettings", "comparison_study", "comparison_table"]
 
 _PAIRS = ("item", "draw", "context", "target", "candidate")
 _SPEC = specification(

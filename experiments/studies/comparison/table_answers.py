@@ -13,8 +13,6 @@ from shannon_game.experiments.studies.parsing import Note, shown
 from shannon_game.experiments.studies.plain_table import Table, specification
 from shannon_game.experiments.studies.scales import check_scale
 
-__all__ = ["ANSWERS", "FREE_ANSWERS", "Asked", "answers_of", "free_answers_of"]
-
 ANSWERS = ("item", "draw", "participant", "report")
 """Columns that a table of answers needs."""
 

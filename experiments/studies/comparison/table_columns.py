@@ -9,8 +9,6 @@ from pydantic import model_validator
 from shannon_game.estimators.errors import InputError
 from shannon_game.inference.settings import Settings
 
-__all__ = ["AnswerColumns", "ComparisonColumns", "ComparisonLayout", "FreeAnswerColumns"]
-
 
 class AnswerColumns(Settings):
     """Columns of both tables that have another name in the answers; null where they have the same."""

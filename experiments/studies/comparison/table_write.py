@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
-from numpy.typing import NDArray
 
 from shannon_game.estimators.comparison import candidate_sources, response_positions, validate_comparison_study
 from shannon_game.estimators.errors import InputError
@@ -16,7 +14,11 @@ from shannon_game.estimators.layout import item_labels, item_positions
 from shannon_game.experiments.harness.csv_tables import write_csv
 from shannon_game.experiments.studies.comparison.table import CANDIDATE, TARGET
 
-__all__ = ["write_comparison_tables"]
+# columns that say where candidates come from -> their variables
+_OPTIONAL = {
+    **{name: name for name in ("proposal_logprob", "inclusion_logprob")},
+    **{name: f"candidate_{name}" for name in ("source", "batch")},
+}
 
 
 def write_comparison_tables(
@@ -41,35 +43,24 @@ def write_comparison_tables(
     for m, model in enumerate(study["model"].to_numpy().tolist()):
         asked[TARGET + model] = study["target_logprob"].to_numpy()[m][of]
         asked[CANDIDATE + model] = study["candidate_logprob"].to_numpy()[m].ravel()
-    asked = asked.assign(**_sources(study))[np.ravel(candidate_sources(study) != "padding")]
+    for name, variable in _OPTIONAL.items():
+        if variable in study:
+            asked[name] = study[variable].to_numpy().ravel()
+    asked = asked[np.ravel(candidate_sources(study) != "padding")]
     _write(asked, Path(pairs))
     if answers is not None:
-        given = {
-            "participant": "participant",
-            "draw": "response_candidate",
-            "report": "report",
+        columns = {
+            "participant": study["participant"].to_numpy(),
+            "item": item_labels(study)[response_positions(study)],
+            "draw": study["response_candidate"].to_numpy(),
+            "report": study["report"].to_numpy(),
         }
-        columns = {name: study[variable].to_numpy() for name, variable in given.items()}
-        columns["item"] = item_labels(study)[response_positions(study)]
-        names = ["participant", "item", "draw", "report"]
         if "response_reference" in study:
             reference = study["response_reference"].to_numpy()
             columns["reference"] = np.where(reference < 0, "", reference.astype(str)).astype(object)
-            names.append("reference")
-        _write(pd.DataFrame(columns)[names], Path(answers))
+        _write(pd.DataFrame(columns), Path(answers))
     if free_answers is not None:
         _write(_free_answers(study), Path(free_answers))
-
-
-def _sources(study: xr.Dataset) -> dict[str, NDArray[Any]]:
-    """Columns that say where candidates come from, where the study does."""
-    given = {
-        "source": "candidate_source",
-        "proposal_logprob": "proposal_logprob",
-        "inclusion_logprob": "inclusion_logprob",
-        "batch": "candidate_batch",
-    }
-    return {name: study[variable].to_numpy().ravel() for name, variable in given.items() if variable in study}
 
 
 def _free_answers(study: xr.Dataset) -> pd.DataFrame:

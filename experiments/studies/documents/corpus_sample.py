@@ -21,8 +21,6 @@ from shannon_game.experiments.studies.documents.texts import FieldName
 from shannon_game.experiments.studies.documents.tokens import Document, documents_study
 from shannon_game.inference.settings import Count, Positive, Settings, Text, UserPath
 
-__all__ = ["CorpusSampleSettings", "corpus_sample"]
-
 _PARQUET = ".parquet"
 
 
@@ -144,10 +142,7 @@ def _parquet(settings: CorpusSampleSettings) -> _Rows:
     for file in files:
         with _one_line(file):
             there = pq.ParquetFile(file)
-        names = there.schema_arrow.names
-        if column not in names:
-            problem = f"is missing; the file has {', '.join(names)} (study.text_field)"
-            raise InputError(problem, source=file, field=column)
+        _check_column(column, there.schema_arrow.names, file)
         sizes = [there.metadata.row_group(number).num_rows for number in range(there.num_row_groups)]
         groups += [(file, number, size) for number, size in enumerate(sizes)]
     ends = np.cumsum([size for _, _, size in groups], dtype=np.intp)
@@ -182,10 +177,14 @@ def _dataset(settings: CorpusSampleSettings) -> _Rows:
             raise InputError(problem, source=f"data set {name!r}", field="part")
         found = found[settings.part]
     column = settings.text_field
-    if column not in found.column_names:
-        problem = f"is missing; the data set has {', '.join(found.column_names)} (study.text_field)"
-        raise InputError(problem, source=f"data set {name!r}", field=column)
+    _check_column(column, found.column_names, f"data set {name!r}")
     return _Rows(folder.name, len(found), lambda chosen: found.select(chosen)[column])
+
+
+def _check_column(column: str, names: Sequence[str], source: object) -> None:
+    if column not in names:
+        problem = f"is missing; there are {', '.join(names)} (study.text_field)"
+        raise InputError(problem, source=source, field=column)
 
 
 @contextmanager

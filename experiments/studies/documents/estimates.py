@@ -8,11 +8,8 @@ from shannon_game.estimators.documents import validate_estimates_study
 from shannon_game.experiments.harness.result import loader
 from shannon_game.experiments.studies.parsing import add_notes, objects
 from shannon_game.experiments.studies.plain_table import specification
-from shannon_game.experiments.studies.table_file import read_table
-from shannon_game.experiments.studies.text_table import TableFile
+from shannon_game.experiments.studies.table_file import TableFile, read_table
 from shannon_game.inference.settings import Settings, Text, UserPath
-
-__all__ = ["EstimatesSettings", "estimates"]
 
 ALL = "all"
 _SPEC = specification(id="source group", number="estimate se")

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
+
+import xarray as xr
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.harness.result import loader
@@ -20,11 +22,6 @@ from shannon_game.experiments.studies.lm_game_archive import (
     Span,
     parse_document,
 )
-
-if TYPE_CHECKING:
-    import xarray as xr
-
-__all__ = ["LmGameDocumentsSettings", "lm_game_documents"]
 
 _NAME = re.compile(rf"{DOCUMENT_FOLDER}/doc(\d+)\.json")
 
@@ -65,7 +62,7 @@ def lm_game_documents(settings: LmGameDocumentsSettings) -> xr.Dataset:
         "lm_game_documents",
         documents,
         game.digests,
-        source=game.files.label,
+        source=str(game.files.root),
         duplicates=settings.duplicates,
         notes=notes,
     )
@@ -73,7 +70,7 @@ def lm_game_documents(settings: LmGameDocumentsSettings) -> xr.Dataset:
 
 def _names(game: GameFiles, settings: LmGameDocumentsSettings) -> tuple[list[str], int]:
     """Names of the documents to read, in the order of their numbers, and how many files are something else."""
-    there = list(game.manifest) if game.verify else game.files.layer(DOCUMENT_FOLDER).listed(DOCUMENT_FOLDER)
+    there = list(game.manifest) if game.verify else game.files.listed(DOCUMENT_FOLDER)
     numbers = {name: int(found[1]) for name in there if (found := _NAME.fullmatch(name))}
     others = 0 if game.verify else len(there) - len(numbers)
     span = settings.documents
@@ -82,7 +79,7 @@ def _names(game: GameFiles, settings: LmGameDocumentsSettings) -> tuple[list[str
         raise InputError(
             f"has no document {DOCUMENT_FOLDER}/doc{{i}}.json"
             + (f" with i from {span[0]} to {span[1]}; it has {len(numbers)} others" if span else ""),
-            source=game.files.label,
+            source=str(game.files.root),
             field="study.documents" if span else None,
         )
     return sorted(names, key=numbers.__getitem__), others

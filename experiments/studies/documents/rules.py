@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
+
+import xarray as xr
 
 from shannon_game.estimators.documents import rules_texts
 from shannon_game.experiments.harness.result import loader
@@ -11,11 +12,6 @@ from shannon_game.experiments.harness.settings import Seeded
 from shannon_game.experiments.studies.documents.tokens import Document, documents_study
 from shannon_game.inference.progress import counted
 from shannon_game.inference.settings import Count, Settings
-
-if TYPE_CHECKING:
-    import xarray as xr
-
-__all__ = ["RulesSettings", "rules"]
 
 
 class RulesSettings(Seeded, Settings):

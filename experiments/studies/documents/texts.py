@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import codecs
 import hashlib
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
+import xarray as xr
 from pydantic import AfterValidator, Field
 
 from shannon_game.estimators.errors import InputError
@@ -15,13 +17,8 @@ from shannon_game.experiments.harness.result import loader
 from shannon_game.experiments.studies.documents.tokens import ALL, Document, documents_study
 from shannon_game.experiments.studies.files import read_bytes
 from shannon_game.experiments.studies.parsing import parse_json, shown
-from shannon_game.experiments.studies.text_table import known_encoding
+from shannon_game.experiments.studies.table_file import known_encoding
 from shannon_game.inference.settings import Settings, UserPath
-
-if TYPE_CHECKING:
-    import xarray as xr
-
-__all__ = ["TextsSettings", "texts"]
 
 _JSON_LINES = (".jsonl", ".ndjson")
 _MARKS = {
@@ -81,7 +78,7 @@ def texts(settings: TextsSettings) -> xr.Dataset:
     else:
         content = read_bytes(path)
         digests = {path.name: hashlib.sha256(content).hexdigest()}
-        notes = {}
+        notes = Counter[str]()
         if path.suffix.lower() in _JSON_LINES:
             documents = _json_lines(content, path, settings, notes)
         elif path.suffix.lower() == ".txt":
@@ -100,7 +97,7 @@ def texts(settings: TextsSettings) -> xr.Dataset:
     )
 
 
-def _folder(root: Path, settings: TextsSettings) -> tuple[list[Document], dict[str, str], dict[str, int]]:
+def _folder(root: Path, settings: TextsSettings) -> tuple[list[Document], dict[str, str], Counter[str]]:
     paths = sorted(
         path
         for path in root.rglob("*")
@@ -115,7 +112,7 @@ def _folder(root: Path, settings: TextsSettings) -> tuple[list[Document], dict[s
         )
     documents: list[Document] = []
     digests: dict[str, str] = {}
-    notes: dict[str, int] = {}
+    notes = Counter[str]()
     for path in paths:
         content = read_bytes(path)
         place = path.relative_to(root)
@@ -129,7 +126,7 @@ def _folder(root: Path, settings: TextsSettings) -> tuple[list[Document], dict[s
     return documents, digests, notes
 
 
-def _text(content: bytes, path: Path, settings: TextsSettings, notes: dict[str, int]) -> str:
+def _text(content: bytes, path: Path, settings: TextsSettings, notes: Counter[str]) -> str:
     """Decode one file and repair its line ends."""
     encoding = settings.encoding
     is_utf8 = codecs.lookup(encoding).name == "utf-8"
@@ -138,7 +135,7 @@ def _text(content: bytes, path: Path, settings: TextsSettings, notes: dict[str, 
         raise InputError(f"begins with the mark of {mark}; set study.encoding={mark}", source=path)
     if is_utf8 and content.startswith(codecs.BOM_UTF8):
         content = content[len(codecs.BOM_UTF8) :]
-        _count(notes, "files with a UTF-8 byte order mark, which is no part of the text; removed")
+        notes["files with a UTF-8 byte order mark, which is no part of the text; removed"] += 1
     try:
         text = content.decode(encoding)
     except UnicodeError as error:
@@ -157,42 +154,38 @@ def _text(content: bytes, path: Path, settings: TextsSettings, notes: dict[str, 
     return _newlines(text, settings, notes)
 
 
-def _newlines(text: str, settings: TextsSettings, notes: dict[str, int]) -> str:
+def _newlines(text: str, settings: TextsSettings, notes: Counter[str]) -> str:
     if "\r" not in text:
         return text
     if settings.newlines == "keep":
-        _count(notes, "texts with carriage returns, kept: a model takes them for characters of the text")
+        notes["texts with carriage returns, kept: a model takes them for characters of the text"] += 1
         return text
-    _count(notes, "texts whose lines end with a carriage return (Windows, old Mac); the ends were made \\n")
+    notes["texts whose lines end with a carriage return (Windows, old Mac); the ends were made \\n"] += 1
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _json_lines(content: bytes, path: Path, settings: TextsSettings, notes: dict[str, int]) -> list[Document]:
+def _json_lines(content: bytes, path: Path, settings: TextsSettings, notes: Counter[str]) -> list[Document]:
     # the line ends of the file itself are no part of any text
-    lines = _text(content, path, settings.changed(newlines="unify"), {}).split("\n")
+    lines = _text(content, path, settings.changed(newlines="unify"), Counter()).split("\n")
     documents = []
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             # the last line ends with a line end as all do; other empty lines are worth a word
             if number < len(lines):
-                _count(notes, "empty lines, skipped")
+                notes["empty lines, skipped"] += 1
             continue
         record = parse_json(line, path, f"line {number}")
         where = f"{path}, line {number}"
         if not isinstance(record, dict):
             raise InputError(f"is {shown(record)}, should be an object with a text", source=where)
-        text = _field(record, settings.text_field, "text_field", where)
-        name = f"{path.name}:{number}"
-        if settings.id_field is not None:
-            name = _field(record, settings.id_field, "id_field", where, number=True)
-        split = ALL
-        if settings.split_field is not None:
-            split = _field(record, settings.split_field, "split_field", where, number=True)
-        documents.append(Document(name, _newlines(text, settings, notes), split))
+        given = {name: getattr(settings, f"{name}_field") for name in ("text", "id", "split")}
+        found = {name: _field(record, field, f"{name}_field", where) for name, field in given.items() if field}
+        text = _newlines(found["text"], settings, notes)
+        documents.append(Document(found.get("id", f"{path.name}:{number}"), text, found.get("split", ALL)))
     return documents
 
 
-def _field(record: Mapping[str, Any], field: str, setting: str, where: str, *, number: bool = False) -> str:
+def _field(record: Mapping[str, Any], field: str, setting: str, where: str) -> str:
     if field not in record:
         raise InputError(
             f"is missing; the line has {', '.join(sorted(record)) or 'no fields'} (study.{setting} names the field)",
@@ -200,12 +193,8 @@ def _field(record: Mapping[str, Any], field: str, setting: str, where: str, *, n
             field=field,
         )
     value = record[field]
-    if number and type(value) is int:
+    if setting != "text_field" and type(value) is int:
         return str(value)
     if not isinstance(value, str):
         raise InputError(f"is {shown(value)}, should be a string", source=where, field=field)
     return value
-
-
-def _count(notes: dict[str, int], text: str) -> None:
-    notes[text] = notes.get(text, 0) + 1

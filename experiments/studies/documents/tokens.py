@@ -11,10 +11,7 @@ import xarray as xr
 
 from shannon_game.estimators.documents import validate_documents_study
 from shannon_game.estimators.errors import InputError
-from shannon_game.estimators.layout import add_note
-from shannon_game.experiments.studies.parsing import objects, some_of, whole_characters
-
-__all__ = ["ALL", "Document", "documents_study"]
+from shannon_game.experiments.studies.parsing import Note, add_notes, objects, some_of, whole_characters
 
 ALL = "all"
 """The split of documents that have none."""
@@ -46,27 +43,25 @@ def documents_study(
     Documents with nothing but white space are dropped. Of a pair of surrogates that was cut apart each half becomes
     U+FFFD.
     """
-    found = [(text, count, "warning") for text, count in notes if count]
+    found = [Note(text, count, "warning") for text, count in notes if count]
     kept = [document for document in documents if document.text.strip()]
     empty = [document.name for document in documents if not document.text.strip()]
     if empty:
-        found.append((f"documents without text, left out: {some_of(empty, _LISTED)}", len(empty), "warning"))
+        found.append(Note(f"documents without text, left out: {some_of(empty, _LISTED)}", len(empty), "warning"))
     if not kept:
         raise InputError(f"holds no text ({len(documents)} read: {some_of(empty, _LISTED)})", source=source)
     whole = [_whole(document) for document in kept]
     repaired = sum(new.text != old.text for new, old in zip(whole, kept, strict=True))
     if repaired:
         text = "documents with half of a surrogate pair, which no file can hold; it was made U+FFFD"
-        found.append((text, repaired, "warning"))
+        found.append(Note(text, repaired, "warning"))
     cut = sum("\ufffd" in document.text for document in whole)
     if cut:
         text = "documents with U+FFFD, where characters were lost or cut apart before this study read them"
-        found.append((text, cut, "warning"))
-    chosen, duplicate_notes = _without_duplicates(whole, duplicates, source)
+        found.append(Note(text, cut, "warning"))
+    chosen = _without_duplicates(whole, duplicates, source, found)
     study = _dataset(name, chosen, digests)
-    add_note(study, "documents used", count=len(chosen))
-    for text, count, level in [*found, *duplicate_notes]:
-        add_note(study, text, count=count, level="warning" if level == "warning" else "info")
+    add_notes(study, [Note("documents used", len(chosen)), *found])
     return validate_documents_study(study)
 
 
@@ -80,17 +75,12 @@ def _whole(document: Document) -> Document:
     return replace(document, text=whole_characters(document.text))
 
 
-def _without_duplicates(
-    documents: Sequence[Document], duplicates: str, source: str
-) -> tuple[list[Document], list[tuple[str, int, str]]]:
+def _without_duplicates(documents: list[Document], duplicates: str, source: str, notes: list[Note]) -> list[Document]:
     first: dict[str, str] = {}
-    again = []
-    for document in documents:
-        before = first.setdefault(document.text, document.name)
-        if before != document.name:
-            again.append((document.name, before))
+    pairs = [(document.name, first.setdefault(document.text, document.name)) for document in documents]
+    again = [(name, before) for name, before in pairs if name != before]
     if not again:
-        return list(documents), []
+        return documents
     if duplicates == "error":
         raise InputError(
             f"{again[0][0]!r} has the same text as {again[0][1]!r} ({len(again)} such); study.duplicates=keep or drop "
@@ -99,11 +89,12 @@ def _without_duplicates(
         )
     said = some_of([f"{name} as {before}" for name, before in again], _LISTED)
     if duplicates == "drop":
+        notes.append(Note(f"documents left out whose text was there before: {said}", len(again), "warning"))
         dropped = {name for name, _ in again}
-        kept = [document for document in documents if document.name not in dropped]
-        return kept, [(f"documents left out whose text was there before: {said}", len(again), "warning")]
+        return [document for document in documents if document.name not in dropped]
     text = f"documents whose text was there before, kept; intervals take them for independent: {said}"
-    return list(documents), [(text, len(again), "warning")]
+    notes.append(Note(text, len(again), "warning"))
+    return documents
 
 
 def _dataset(name: str, documents: Sequence[Document], digests: Mapping[str, str]) -> xr.Dataset:

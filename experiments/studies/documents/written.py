@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
+import xarray as xr
 from pydantic import Field
 
 from shannon_game.estimators.errors import InputError
@@ -16,11 +17,6 @@ from shannon_game.experiments.studies.documents.texts import texts
 from shannon_game.experiments.studies.documents.tokens import Document, documents_study
 from shannon_game.inference.lm.settings import ModelSettings
 from shannon_game.inference.settings import Count, Positive, UserPath
-
-if TYPE_CHECKING:
-    import xarray as xr
-
-__all__ = ["WrittenSettings", "written"]
 
 _PEOPLE = "people"
 

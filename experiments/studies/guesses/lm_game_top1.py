@@ -21,12 +21,12 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.guesses.study import is_word_position, prior_guesses, validate_guess_study
 from shannon_game.experiments.harness.result import loader
 from shannon_game.experiments.studies.files import MissingFilesError
-from shannon_game.experiments.studies.filters import Kept
 from shannon_game.experiments.studies.lm_game_archive import (
     DOCUMENT_FOLDER,
     RESULT_FOLDER,
     GameFiles,
     GameSettings,
+    Kept,
     parse_document,
 )
 from shannon_game.experiments.studies.parsing import (
@@ -44,8 +44,6 @@ from shannon_game.experiments.studies.parsing import (
 from shannon_game.inference.progress import counted
 from shannon_game.inference.settings import Names
 from shannon_game.inference.settings import Text as FilledText
-
-__all__ = ["N_DOCUMENTS", "RESPONSE_FILE", "TESTERS", "LmGameTop1Settings", "document_file", "lm_game_top1"]
 
 RESPONSE_FILE = f"{RESULT_FOLDER}/res_accuracy_anonym.json"
 
@@ -69,8 +67,6 @@ TESTERS = ("-6247052403041399844", "7513247084907933005", "3056584949900737159")
 """Participants who tested the site, left out by the authors."""
 
 _HASH_OF_NO_NAME = "0"  # Python's, with which the names were made anonymous
-
-
 _UNSEEN = "of tokens that cannot be seen: a line break, a part of a character, nothing"
 
 
@@ -183,16 +179,8 @@ def _read_stored(game: GameFiles) -> tuple[dict[str, Any], list[str]]:
         source = game.where(path)
         data = checked(_ACCURACIES.validate_python, parse_json(content, source), source)
         entries += [(model, accuracy, tokens, n, name) for model, accuracy in data.items()]
-    if not entries:
-        return {}, missing
-    model, accuracy, of, count, source_of = zip(*entries, strict=True)
-    return {
-        "stored_model": ("stored", np.array(model, dtype=object)),
-        "stored_accuracy": ("stored", np.array(accuracy)),
-        "stored_tokens": ("stored", np.array(of, dtype=object)),
-        "stored_n": ("stored", np.array(count, dtype=np.int64)),
-        "stored_source": ("stored", np.array(source_of, dtype=object)),
-    }, missing
+    stored = pd.DataFrame(entries, columns=["model", "accuracy", "tokens", "n", "source"])
+    return {f"stored_{name}": ("stored", column.to_numpy()) for name, column in stored.items() if entries}, missing
 
 
 def _exists(rows: pd.DataFrame) -> pd.Series[bool]:

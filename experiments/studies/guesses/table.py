@@ -19,11 +19,8 @@ from shannon_game.experiments.harness.result import loader
 from shannon_game.experiments.studies.cells import bare, same_words
 from shannon_game.experiments.studies.parsing import Note, add_notes, shown
 from shannon_game.experiments.studies.plain_table import Table, in_notebook, specification, table_of
-from shannon_game.experiments.studies.table_file import read_table
-from shannon_game.experiments.studies.text_table import TableFile
+from shannon_game.experiments.studies.table_file import TableFile, read_table
 from shannon_game.inference.settings import Settings, UserPath
-
-__all__ = ["REPEATED", "GuessTableSettings", "guess_study", "guess_table"]
 
 REPEATED = "guesses at a place at which the participant had guessed before; kept"
 """Note on a table with several guesses of a person at a place."""
@@ -203,12 +200,9 @@ def _named(table: Table, settings: GuessLayout) -> Table:
     default = {name: field.default for name, field in GuessColumns.model_fields.items()}
     optional = {name for name, column in columns.items() if name not in _NEEDED and column == default[name]}
     optional = optional if "correct" in columns else set()
-    spec = dict(_SPEC)
-    for model, its in settings.models.items():
-        own = {f"{model} {kind}": column for kind, column in its if column is not None}
-        table.check_columns({column: column for column in own.values()}, hint=f"model {model!r} needs it")
-        columns, spec = columns | own, spec | dict.fromkeys(own, "number_or_empty")
-    return table.named(columns, spec, optional=optional, hint=_HINT)
+    own = table.check_models(settings.models)
+    spec = _SPEC | dict.fromkeys(own, "number_or_empty")
+    return table.named(columns | own, spec, optional=optional, hint=_HINT)
 
 
 def _correct(table: Table, settings: GuessLayout) -> NDArray[np.bool_]:
@@ -235,9 +229,7 @@ def _check_contradictions(table: Table, correct: NDArray[np.bool_]) -> None:
         said = f"{shown(guess[row])} for {shown(target[row])} is {'right' if correct[row] else 'wrong'}"
         many = f"{number} of {correct.size} rows contradict guess and target"
         raise table.error(f"says that {said} in {table.where(row)} ({many}); is it inverted?", "correct")
-    for text, rows, level in (
-        ("guesses that are the target and are wrong by the table; taken as wrong", wrong, "warning"),
-        ("guesses that are not the target and are right by the table; taken as right", right, "info"),
-    ):
-        if rows.any():
-            table.notes.append(Note(text, int(rows.sum()), "warning" if level == "warning" else "info"))
+    taken = "guesses that are the target and are wrong by the table; taken as wrong"
+    let_pass = "guesses that are not the target and are right by the table; taken as right"
+    found = (Note(taken, int(wrong.sum()), "warning"), Note(let_pass, int(right.sum())))
+    table.notes.extend(note for note in found if note.count)

@@ -8,15 +8,14 @@ for the user and verified, and are no part of this project.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote
 
 import numpy as np
+import pandas as pd
 import pooch
 import xarray as xr
-from numpy.typing import NDArray
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import add_note
@@ -34,9 +33,10 @@ from shannon_game.experiments.studies.rankings.rank_perplexity_workbooks import 
 )
 from shannon_game.inference.settings import UserPath
 
-__all__ = ["RankPerplexitySettings", "rank_perplexity"]
-
 _STORED = ("stored_linear", "stored_reciprocal", "stored_perplexity", "stored_exponential_01", "stored_exponential_03")
+# of the workbooks, in their order
+_CELLS = ("reference_token", "generated_token", "tokens", "logprobs", *_STORED)
+_OF_TOKEN = ("model", "text", "context_length", "window", "position", *_CELLS[:2], "part", *_STORED)
 
 
 class RankPerplexitySettings(PublicSettings):
@@ -125,37 +125,28 @@ def _fetched(settings: RankPerplexitySettings, archive: Archive) -> Path:
 def _study(books: list[Workbook]) -> xr.Dataset:
     for book in books:
         check_sheet(book)
-    rows = [(book, row) for book in books for row in book.rows[1:]]
-    if not rows:
+    if not books:
         raise InputError("the archives hold no scored token", source="study rank_perplexity")
+    rows = pd.concat(map(_rows, books), ignore_index=True)
     tokens, logprobs = ranked_tokens(books)
-    n, longest = len(rows), max(map(len, tokens))
-    ranked = np.full((n, longest), None, dtype=object)
-    logprob = np.full((n, longest), np.nan)
+    shape = (len(rows), max(map(len, tokens)))
+    ranked, logprob = np.full(shape, None, dtype=object), np.full(shape, np.nan)
     for at, (names, values) in enumerate(zip(tokens, logprobs, strict=True)):
         ranked[at, : len(names)] = names
         logprob[at, : len(values)] = values
+    variables: dict[str, Any] = {name: ("token", rows[name].to_numpy()) for name in _OF_TOKEN}
+    variables["ranked_token"] = (("token", "rank"), ranked)
+    variables["ranked_logprob"] = (("token", "rank"), logprob, {"units": "nats"})
+    return xr.Dataset(variables, attrs={"name": "rank_perplexity"})
 
-    def of_book(value: Callable[[Workbook], Any], dtype: type) -> tuple[str, NDArray[Any]]:
-        return "token", np.array([value(book) for book, _ in rows], dtype=dtype)
 
-    def cell(column: int, dtype: type) -> tuple[str, NDArray[Any]]:
-        return "token", np.array([row[column] for _, row in rows], dtype=dtype)
-
-    stored = dict(zip(_STORED, (4, 5, 6, 7, 8), strict=True))
-    return xr.Dataset(
-        {
-            "model": of_book(lambda book: book.model, object),
-            "text": of_book(lambda book: book.archive.text, object),
-            "context_length": of_book(lambda book: book.length, np.int64),
-            "window": of_book(lambda book: "main" if book.start is None else f"start {book.start}", object),
-            "position": ("token", np.array([at for book in books for at in range(len(book.rows) - 1)])),
-            "reference_token": cell(0, object),
-            "generated_token": cell(1, object),
-            "ranked_token": (("token", "rank"), ranked),
-            "ranked_logprob": (("token", "rank"), logprob, {"units": "nats"}),
-            "part": of_book(lambda book: book.archive.part, object),
-            **{name: cell(column, np.float64) for name, column in stored.items()},
-        },
-        attrs={"name": "rank_perplexity"},
+def _rows(book: Workbook) -> pd.DataFrame:
+    found = pd.DataFrame(book.rows[1:], columns=_CELLS).astype(dict.fromkeys(_STORED, float))
+    return found.assign(
+        model=book.model,
+        text=book.archive.text,
+        context_length=book.length,
+        window="main" if book.start is None else f"start {book.start}",
+        position=np.arange(len(found)),
+        part=book.archive.part,
     )

@@ -9,15 +9,16 @@ import warnings
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+from xml.parsers import expat
+
+from pydantic import Field, TypeAdapter
 
 from shannon_game.estimators.errors import InputError, require_packages, unknown_choice
-from shannon_game.experiments.studies.files import UNPACKING_ERRORS, checked_members
-from shannon_game.experiments.studies.parsing import is_number, shown
-from shannon_game.experiments.studies.workbooks import WORKBOOK_LIMIT_BYTES, read_sheet
-
-__all__ = ["ARCHIVES", "Archive", "Workbook", "check_sheet", "ranked_tokens", "read_workbooks"]
+from shannon_game.experiments.studies.files import UNPACKING_ERRORS, checked_members, open_archive, unpacked_member
+from shannon_game.experiments.studies.parsing import Real, Text, checked, shown
 
 
 @dataclass(frozen=True)
@@ -47,15 +48,26 @@ ARCHIVES = (
     ),
 )
 
+WORKBOOK_LIMIT_BYTES = 16 * 2**20
+"""A workbook, or a part of it, that is larger when unpacked is refused."""
+
+_MOST_CELLS = 2**20
+_REFERENCE = re.compile(r"([A-Z]{0,3})([1-9][0-9]{0,6})")
+_HAS_CELLS = re.compile(rb"<(?:[^\s<>/]*:)?(?:c|row)[\s/>]")
+_PARTS = (".xml", ".rels")
+
 _COLUMNS = (
     *("Reference token", "Generated token", "Token ranking", "Token logprobs", "Linear Score", "Recipr. Score"),
     *("Perplexity", "NL Score a=0.1", "NL Score a=0.3"),
 )
-_DATA_NAME = re.compile(
-    r"Saved Data (?:(?P<start>\d+) )?reftext(?P<text>2?) (?P<model>\S+) (?P<length>\d+)\.xlsx", re.ASCII
-)
-_AVERAGES_NAME = re.compile(
-    r"Saved Data (?:(?P<repeat>\d+) )?reftext(?P<text>2?) (?P<length>\d+) AVERAGES\.xlsx", re.ASCII
+_Filled = Annotated[Text, Field(min_length=1)]
+# as Excel numbers its rows
+_ROWS = TypeAdapter(dict[int, tuple[_Filled, _Filled, _Filled, _Filled, Real, Real, Real, Real, Real]])
+_TOKENS = TypeAdapter(Annotated[list[Text], Field(min_length=1)])
+_LOGPROBS = TypeAdapter(Annotated[list[Real], Field(min_length=1)])
+_NAME = re.compile(
+    r"Saved Data (?:(?P<start>\d+) )?reftext(?P<text>2?) (?:(?P<model>\S+) (?P<length>\d+)|(?P<of>\d+) AVERAGES)\.xlsx",
+    re.ASCII,
 )
 _MODEL_NAMES = ("gpt-3.5-turbo", "gpt-4", "gpt-4-turbo", "gpt-4o")
 
@@ -79,27 +91,15 @@ class Workbook:
 def read_workbooks(archive: Archive, content: bytes, path: Path) -> Iterator[Workbook]:
     """Read every workbook of one archive, checked as a whole before its first member is read."""
     require_packages(("python_calamine",), "data", source="study rank_perplexity", field="workbooks")
-    try:
-        outer = zipfile.ZipFile(io.BytesIO(content))
-    except zipfile.BadZipFile as error:
-        raise InputError(f"is not a readable zip archive ({error}); fetch it again", source=path) from error
-    with outer:
-        members = checked_members(outer, path, member_limit_bytes=WORKBOOK_LIMIT_BYTES)
-        for name, member in members.items():
-            if name.endswith("/"):
-                continue
-            place = f"{path}, member {name}"
-            try:
-                book = outer.read(member)
-            except UNPACKING_ERRORS as error:
-                raise InputError(f"cannot be unpacked ({error}); fetch the archive again", source=place) from error
-            yield _workbook(archive, name.rpartition("/")[2], place, book)
+    with open_archive(io.BytesIO(content), path) as outer:
+        for name, member in checked_members(outer, path, member_limit_bytes=WORKBOOK_LIMIT_BYTES).items():
+            if not name.endswith("/"):
+                place = f"{path}, member {name}"
+                yield _workbook(archive, name.rpartition("/")[2], place, unpacked_member(outer, member, place))
 
 
 def _workbook(archive: Archive, name: str, place: str, content: bytes) -> Workbook:
-    averages = _AVERAGES_NAME.fullmatch(name)
-    data = _DATA_NAME.fullmatch(name)
-    found = averages or data
+    found = _NAME.fullmatch(name)
     if found is None:
         raise InputError(
             "has a name that is not 'Saved Data [START ]reftext[2] MODEL LENGTH.xlsx' nor "
@@ -107,17 +107,17 @@ def _workbook(archive: Archive, name: str, place: str, content: bytes) -> Workbo
             source=place,
         )
     text = "text 2" if found["text"] else "text 1"
-    number = found["repeat"] if averages else found["start"]
+    number = found["start"]
     if text != archive.text or (number is None) != (archive.part == "main"):
         raise InputError(f"is not of the {archive.part} run of {archive.text}, as its archive is", source=place)
     return Workbook(
         archive=archive,
         place=place,
-        is_averages=averages is not None,
+        is_averages=found["model"] is None,
         start=None if number is None else int(number),
-        model="" if averages else found["model"],
-        length=int(found["length"]),
-        rows=read_sheet(content, place),
+        model=found["model"] or "",
+        length=int(found["length"] or found["of"]),
+        rows=_read_sheet(content, place),
     )
 
 
@@ -130,14 +130,7 @@ def check_sheet(book: Workbook) -> None:
         raise InputError("has a header and no row", source=book.place)
     if book.model not in _MODEL_NAMES:
         raise unknown_choice("model", book.model, _MODEL_NAMES, source=book.place)
-    for number, row in enumerate(book.rows[1:], start=2):
-        for column, value in enumerate(row):
-            if value == "" or not (isinstance(value, str) if column < 4 else is_number(value)):
-                raise InputError(
-                    f"is {shown(value)} in row {number}, should be {'text' if column < 4 else 'a number'}",
-                    source=book.place,
-                    field=_COLUMNS[column],
-                )
+    checked(_ROWS.validate_python, dict(enumerate(book.rows[1:], start=2)), book.place, _COLUMNS)
 
 
 def ranked_tokens(books: list[Workbook]) -> tuple[list[list[str]], list[list[float]]]:
@@ -146,30 +139,98 @@ def ranked_tokens(books: list[Workbook]) -> tuple[list[list[str]], list[list[flo
     logprobs: list[list[float]] = []
     for book in books:
         for number, row in enumerate(book.rows[1:], start=2):
-            names = _listed(row[2], str, f"{book.place}, {_COLUMNS[2]}", number)
-            values = _listed(row[3], float, f"{book.place}, {_COLUMNS[3]}", number)
+            place = f"{book.place}, row {number}"
+            names = checked(_TOKENS.validate_python, _literal(row[2]), f"{place}, {_COLUMNS[2]}")
+            values = checked(_LOGPROBS.validate_python, _literal(row[3]), f"{place}, {_COLUMNS[3]}")
             if len(names) != len(values):
-                raise InputError(
-                    f"row {number} ranks {len(names)} tokens and has {len(values)} log-probabilities",
-                    source=book.place,
-                    field=_COLUMNS[3],
-                )
+                problem = f"ranks {len(names)} tokens and has {len(values)} log-probabilities"
+                raise InputError(problem, source=place, field=_COLUMNS[3])
             tokens.append(names)
             logprobs.append(values)
     return tokens, logprobs
 
 
-def _listed(text: str, kind: type, place: str, number: int) -> list[Any]:
-    """Parse the repr of a list of strings or of floats; nothing in it is executed."""
+def _literal(text: str) -> Any:
+    """Parse what Python writes of a list; nothing in it is executed, and a text that is none stays one."""
     try:
         with warnings.catch_warnings():
             # Python warns of a backslash that means nothing, as if the text were a program of ours
             warnings.simplefilter("error")
-            values = ast.literal_eval(text)
+            return ast.literal_eval(text)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError, Warning):
-        values = None
-    is_right = is_number if kind is float else (lambda value: isinstance(value, str))
-    if not isinstance(values, list) or not values or not all(map(is_right, values)):
-        should = "number" if kind is float else "text"
-        raise InputError(f"is {shown(text)} in row {number}, should be a list, each element a {should}", source=place)
-    return values
+        return text
+
+
+# -------------------------------------------------------------------------------- any workbook
+
+
+def _read_sheet(content: bytes, place: str) -> list[list[Any]]:
+    """Read the cells of a workbook's only sheet, from A1 on."""
+    from python_calamine import CalamineWorkbook  # noqa: PLC0415 - few studies need it
+
+    # other kinds of workbook, which the parser knows too, begin otherwise
+    if not content.startswith(b"PK"):
+        raise InputError("is no .xlsx workbook", source=place)
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            for name, member in checked_members(archive, place, member_limit_bytes=WORKBOOK_LIMIT_BYTES).items():
+                _check_part(archive.read(member), name, f"{place}, {name}")
+    except UNPACKING_ERRORS as error:
+        raise InputError(f"is not a readable workbook ({error})", source=place) from error
+    try:
+        book = CalamineWorkbook.from_filelike(io.BytesIO(content))
+        names = book.sheet_names
+        rows: list[list[Any]] = book.get_sheet_by_index(0).to_python(skip_empty_area=False) if len(names) == 1 else []
+    except BaseException as error:
+        # a panic of the parser is no Exception
+        if not (isinstance(error, Exception) or type(error).__name__ == "PanicException"):
+            raise
+        raise InputError(f"is not a readable workbook ({error})", source=place) from None
+    if len(names) != 1:
+        raise InputError(f"has the sheets {shown(names)}, should have one", source=place)
+    return rows
+
+
+def _check_part(content: bytes, name: str, place: str) -> None:
+    """Refuse a part that is no plain XML, and cells far out: the parser makes room for all that could lie before."""
+    if name.endswith("/"):
+        return
+    if not name.endswith(_PARTS):
+        raise InputError("is a part that a workbook with a plain table has not", source=place)
+    if b"<!DOCTYPE" in content or b"<!ENTITY" in content or b"\0" in content:
+        raise InputError("defines entities, or is no UTF-8; a workbook does neither", source=place)
+    # themes and styles have neither rows nor cells
+    if _HAS_CELLS.search(content) is None:
+        return
+    row = column = last_row = last_column = 0
+
+    def place_of(element: str, attributes: dict[str, str]) -> None:
+        nonlocal row, column, last_row, last_column
+        tag, reference = element.rpartition(":")[2], attributes.get("r")
+        if tag in ("row", "c"):
+            after = (0, row + 1) if tag == "row" else (column + 1, row)
+            column, row = after if reference is None else _position(reference, place)
+        last_row, last_column = max(last_row, row), max(last_column, column)
+        if last_row * last_column > _MOST_CELLS:
+            raise InputError(
+                f"has a cell in row {row:,}, column {column:,}: a table of that size has more than {_MOST_CELLS:,} "
+                "cells, which is more than is read",
+                source=place,
+            )
+
+    parser = expat.ParserCreate()
+    parser.StartElementHandler = place_of
+    try:
+        parser.Parse(content, True)
+    except InputError:
+        raise
+    except (expat.ExpatError, ValueError, LookupError) as error:
+        raise InputError(f"is not valid XML ({error})", source=place) from None
+
+
+def _position(reference: str, place: str) -> tuple[int, int]:
+    """Column and row, from 1, of a reference such as B12; of 12 the column is 0."""
+    found = _REFERENCE.fullmatch(reference)
+    if found is None:
+        raise InputError(f"has a cell or row called {shown(reference)}, should be such as B12 or 12", source=place)
+    return reduce(lambda column, letter: 26 * column + ord(letter) - ord("A") + 1, found[1], 0), int(found[2])

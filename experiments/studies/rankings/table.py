@@ -1,28 +1,4 @@
-"""Ranked tokens of anybody's run, from one plain long table (CSV or Parquet), as a ranking study.
-
-One row a ranked token:
-
-==========================  ====================================================================================
-column                      meaning
-==========================  ====================================================================================
-``model``                   name of the language model
-``text``                    name of the text
-``context_length``          tokens that the model saw before the reference token
-``window``                  name of the run of consecutive tokens, the same for every model that scored the place
-``position``                place of the reference token in its window, from 0
-``reference_token``         the token of the text, with its white space
-``rank``                    1 for the most probable token, then 2, 3, ...
-``token``                   the token at that rank
-``logprob_nats``            its log-probability, natural logarithm
-``generated_token``         optional: the token that was sampled there
-``reference_id``            optional, with ``token_id``: id of the reference token
-``token_id``                optional: id of the ranked token
-``reference_logprob_nats``  optional: ln p of the reference token, from the whole vocabulary
-``reference_rank``          optional: its rank in the whole vocabulary
-==========================  ====================================================================================
-
-All columns but ``rank``, ``token``, ``logprob_nats`` and ``token_id`` say the same in every row of one reference token.
-"""
+"""Ranked tokens of anybody's run, from one plain long table (CSV or Parquet), as a ranking study."""
 
 from __future__ import annotations
 
@@ -40,14 +16,12 @@ from shannon_game.experiments.harness.csv_tables import write_csv
 from shannon_game.experiments.harness.result import loader
 from shannon_game.experiments.studies.parsing import add_notes, shown
 from shannon_game.experiments.studies.plain_table import Groups, Table, in_notebook, specification, table_of
-from shannon_game.experiments.studies.table_file import read_table
-from shannon_game.experiments.studies.text_table import TableFile
+from shannon_game.experiments.studies.table_file import TableFile, read_table
 from shannon_game.inference.settings import UserPath
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["RankingTableSettings", "ranking_study", "ranking_table", "write_ranking_table"]
 
 _KEY = ("model", "text", "context_length", "window", "position")
 _REQUIRED = (*_KEY, "reference_token", "rank", "token", "logprob_nats")
@@ -77,9 +51,7 @@ class RankingTableSettings(TableFile):
 
 @loader(RankingTableSettings)
 def ranking_table(settings: RankingTableSettings) -> xr.Dataset:
-    """Load a table of ranked tokens (see the module for its columns) as a ranking study.
-
-    See :func:`ranking_study`.
+    """Load a table of ranked tokens as a ranking study; see :func:`ranking_study` for its columns.
 
     Examples
     --------
@@ -99,7 +71,9 @@ def ranking_study(ranks: pd.DataFrame, *, name: str = "ranking study") -> xr.Dat
         One row a ranked token: ``model``, ``text``, ``context_length`` (tokens that the model saw), ``window`` (name of
         the run of consecutive tokens), ``position`` (of the reference token in its window, from 0),
         ``reference_token``, ``rank`` (1 for the most probable token), ``token``, ``logprob_nats``; optional columns:
-        ``generated_token``, ``reference_id`` with ``token_id``, ``reference_logprob_nats``, ``reference_rank``.
+        ``generated_token`` (sampled there), ``reference_id`` with ``token_id``, ``reference_logprob_nats`` and
+        ``reference_rank`` (from the whole vocabulary). All columns but ``rank``, ``token``, ``logprob_nats`` and
+        ``token_id`` say the same in every row of one reference token.
     name : str, optional
         Of the study.
 

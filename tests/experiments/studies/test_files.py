@@ -5,24 +5,22 @@ from __future__ import annotations
 import gc
 import hashlib
 import socket
-import threading
 import zipfile
-from collections.abc import Iterator
-from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.studies.downloads import fetch_archive
 from shannon_game.experiments.studies.files import (
-    ArchiveFiles,
+    Files,
     check_hash,
     open_files,
     read_manifest,
 )
+from shannon_game.experiments.studies.lm_game_archive import fetch_archive
 from tests.experiments.studies.comparison.tiny_lm_game import write_manifest
+from tests.experiments.studies.conftest import address
 
 CONTENTS = {"data/a.json": b"[1]", "data/b.json": b"[2, 3]", "results/r.json": b"{}"}
 FOLDERS = ("data", "results")
@@ -99,38 +97,7 @@ def test_a_malformed_manifest(tmp_path: Path, text: str, problem: str) -> None:
 # ------------------------------------------------------------------------------------------- download
 
 
-class Handler(BaseHTTPRequestHandler):
-    def do_GET(self) -> None:
-        self.server.requests.append(self.path)  # type: ignore[attr-defined]
-        status, body, declared = self.server.pages.get(self.path, (404, b"", 0))  # type: ignore[attr-defined]
-        self.send_response(status)
-        self.send_header("Content-Length", str(declared))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ThreadingHTTPServer]:
-    monkeypatch.setenv("NO_PROXY", "*")
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.pages = {}  # type: ignore[attr-defined]
-    server.requests = []  # type: ignore[attr-defined]
-    thread = threading.Thread(target=partial(server.serve_forever, poll_interval=0.01))
-    thread.start()
-    yield server
-    server.shutdown()
-    server.server_close()
-    thread.join()
-
-
-def address(server: ThreadingHTTPServer) -> str:
-    return f"http://127.0.0.1:{server.server_port}/data.zip"
-
-
-def readable(view: ArchiveFiles) -> None:
+def readable(view: Files) -> None:
     list(view.read(list(CONTENTS)))
 
 
@@ -141,11 +108,11 @@ def test_a_download_is_kept_and_used_again(
     server.pages["/data.zip"] = (200, body, len(body))  # type: ignore[attr-defined]
     path = tmp_path / "cache" / "kept.zip"
     for _ in range(2):
-        view = fetch_archive(address(server), path, readable)
+        view = fetch_archive(f"{address(server)}/data.zip", path, readable)
         assert dict(view.read(list(CONTENTS))) == CONTENTS
     assert server.requests == ["/data.zip"]  # type: ignore[attr-defined]
     assert [file.name for file in path.parent.iterdir()] == ["kept.zip"]
-    assert capsys.readouterr().err == f"downloading {address(server)} to {path}, once\n"
+    assert capsys.readouterr().err == f"downloading {address(server)}/data.zip to {path}, once\n"
 
 
 # requests leaves the socket of a response that broke off to the garbage collector
@@ -156,7 +123,7 @@ def test_a_failed_download_says_what_to_do_and_leaves_nothing(
 ) -> None:
     body = archive(tmp_path / "source.zip").read_bytes()
     short = body[: len(body) // 2]
-    url, check = address(server), readable
+    url, check = f"{address(server)}/data.zip", readable
     pages = {
         "not found": (404, b"", 0),
         "server error": (503, b"", 0),
@@ -171,7 +138,7 @@ def test_a_failed_download_says_what_to_do_and_leaves_nothing(
             url = f"http://127.0.0.1:{free.getsockname()[1]}/data.zip"
     if failure == "hash":
 
-        def check(view: ArchiveFiles) -> None:
+        def check(view: Files) -> None:
             check_hash("data/a.json", "00", {"data/a.json": "11"}, source=view.where("data/a.json"))
 
     expected = {

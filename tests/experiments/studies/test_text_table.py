@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.studies import text_table
+from shannon_game.experiments.studies import table_file
 from shannon_game.experiments.studies.plain_table import MOST_COLUMNS, Table
-from shannon_game.experiments.studies.table_file import read_table
-from shannon_game.experiments.studies.text_table import TableFile
+from shannon_game.experiments.studies.table_file import TableFile, read_table
 
 ROWS = "who,said,n\nann,dog,1\nbo,cat,2\nce,cow,3\n"
 
@@ -96,6 +95,6 @@ def test_packed_files_that_are_damaged_or_too_large(tmp_path: Path, monkeypatch:
         path.write_bytes(damaged)
         with pytest.raises(InputError, match=r"t\.csv\.gz: cannot be read .*; the file is damaged or cut off"):
             read_table(path, of="answer")
-    monkeypatch.setattr(text_table, "_UNPACKED_BYTES", 100_000)
+    monkeypatch.setattr(table_file, "_UNPACKED_BYTES", 100_000)
     with pytest.raises(InputError, match="unpacks to more than 200 times its size"):
         read(tmp_path, "who,said,n\n" + "a,b,1\n" * 100_000, "t.csv.gz")

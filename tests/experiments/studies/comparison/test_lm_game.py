@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-import threading
-from collections.abc import Callable, Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +34,7 @@ from tests.experiments.studies.comparison.tiny_lm_game import (
     write_folder,
     write_manifest,
 )
+from tests.experiments.studies.conftest import address
 from tests.oracles import lm_game as oracle
 
 
@@ -312,7 +311,7 @@ BAD_QUESTIONS: list[tuple[Callable[[Any], Any], str]] = [
     (popped("generation_probs"), r"generation_probs: has 4 numbers"),
     (put("generator_index", 3), r"generator_index: is 3, should be 0 to 2"),
     (put("generator_index", 2), r"generator_index: is 2, but 1 in .*doc100\.json; one study has"),
-    (put("generator_names", 0, "two\nlines"), r"generator_names: holds 'two\\nlines'; .* printable"),
+    (put("generator_names", 0, "two\nlines"), r"generator_names: holds 'two\\nlines', .* printable"),
     (put("generator_names", 0, "gelu_twelve_layers/"), r"generator_names: .* every model should be named once"),
 ]
 
@@ -384,44 +383,17 @@ def test_a_damaged_cache_is_reported_and_made_again(tmp_path: Path) -> None:
 # ---------------------------------------------------------------------------------------------- download
 
 
-class QuietHandler(SimpleHTTPRequestHandler):
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-@pytest.fixture
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """Address of a server on this machine that offers what is in tmp_path/site."""
-    monkeypatch.setenv("NO_PROXY", "*")
-    (tmp_path / "site").mkdir()
-    handler = partial(QuietHandler, directory=str(tmp_path / "site"))
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=partial(server.serve_forever, poll_interval=0.01))
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
-    thread.join()
-
-
-@pytest.fixture
-def manifest(tmp_path: Path) -> Path:
-    path = tmp_path / "manifest.csv"
-    write_manifest(write_folder(tmp_path / "published"), contents(), path)
-    return path
-
-
-def fetched(tmp_path: Path, site: str, manifest: Path, **settings: Any) -> xr.Dataset:
-    settings = {"cache_dir": str(tmp_path / "cache"), "url": f"{site}/{{commit}}.zip", "commit": "abc", **settings}
-    return lm_game(**{**CONFIG, "manifest": str(manifest), **settings})
-
-
-def test_without_a_root_the_archive_is_fetched_once(tmp_path: Path, site: str, manifest: Path) -> None:
-    source = write_archive(tmp_path / "site" / "abc.zip", prefix="lm-game-analysis-abc/")
-    expected = tiny(tmp_path / "published", manifest=str(manifest))
-    assert fetched(tmp_path, site, manifest).identical(expected)
+def test_without_a_root_the_archive_is_fetched_once(tmp_path: Path, server: ThreadingHTTPServer) -> None:
+    manifest = tmp_path / "manifest.csv"
+    write_manifest(write_folder(tmp_path / "published"), contents(), manifest)
+    body = write_archive(tmp_path / "abc.zip", prefix="lm-game-analysis-abc/").read_bytes()
+    server.pages["/abc.zip"] = (200, body, len(body))  # type: ignore[attr-defined]
+    given = {"cache_dir": tmp_path / "cache", "url": f"{address(server)}/{{commit}}.zip", "commit": "abc"}
+    given |= {**CONFIG, "manifest": manifest}
+    expected = tiny(tmp_path / "published", manifest=manifest)
+    assert lm_game(**given).identical(expected)
     assert counts(expected, "byte for byte as published") == [7]
-    source.unlink()
-    assert fetched(tmp_path, site, manifest).identical(expected)
-    assert fetched(tmp_path, site, manifest, cache=False).identical(expected)
+    del server.pages["/abc.zip"]  # type: ignore[attr-defined]
+    assert lm_game(**given).identical(expected)
+    assert lm_game(**given, cache=False).identical(expected)
     assert sorted(path.suffix for path in (tmp_path / "cache").iterdir()) == [".nc", ".zip"]
