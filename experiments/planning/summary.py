@@ -52,9 +52,9 @@ def _filled(table: pd.DataFrame, settings: DesignSettings, *, on_screen: bool = 
     )
 
 
-def _narrowest(table: pd.DataFrame, games: tuple[str, ...]) -> list[dict[str, Any]]:
+def _narrowest(table: pd.DataFrame, games: tuple[str, ...]) -> list[dict[Any, Any]]:
     """Of every game the narrowest design within the budget, or the cheapest where all cost more."""
-    found = []
+    found: list[dict[Any, Any]] = []
     for _, own in table[table["game"].isin(games)].groupby("game", sort=False):
         affordable = own[own["in_budget"]].sort_values("width")
         found.append((affordable if len(affordable) else own.sort_values("minutes")).iloc[0].to_dict())

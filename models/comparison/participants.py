@@ -272,8 +272,8 @@ def _law(table: _Table, p: ParticipantPriors, grid: Grid) -> Any:
     ratio_slope = pm.Normal("by_ratio_slope", 0, p.ratio_slope, dims="ratio")
     level = pm.Normal("by_level", 0, p.level, dims="level")
     entropy_weight = pm.Normal("entropy_weight", 0, p.entropy_weight)
-    shape = pt.dot(ratio + within[:, None] * ratio_slope, by_ratio.T)
-    log_density = log_density + shape + pt.dot(by_level, level) + entropy_weight * entropy[:, None] * more_expected
+    shape = pt.matmul(ratio + within[:, None] * ratio_slope, by_ratio.T) + pt.matmul(by_level, level)
+    log_density = log_density + shape + entropy_weight * entropy[:, None] * more_expected
     return pm.math.softmax(log_density, axis=1)
 
 

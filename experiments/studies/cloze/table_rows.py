@@ -196,7 +196,7 @@ def _refuse_again(table: Table, rows: pd.DataFrame) -> None:
 def _of_people(table: Table, rows: pd.DataFrame, words: pd.Index) -> dict[str, NDArray[Any]]:
     """Variables of people's answers."""
     arrays: dict[str, NDArray[Any]] = {"response_item": rows["item"].to_numpy(dtype=np.int32)}
-    arrays["response_word"] = words.get_indexer(rows["word"]).astype(np.int32)
+    arrays["response_word"] = words.get_indexer(pd.Index(rows["word"])).astype(np.int32)
     weight = rows["weight"].to_numpy(dtype=float)
     if rows["share"].any():
         arrays["response_proportion"] = weight
@@ -238,7 +238,7 @@ def _samples(models: pd.DataFrame, words: pd.Index) -> dict[str, NDArray[Any]]:
     entry_model, names = pd.factorize(entries["model"])
     return {
         "sample_entry": asked.ngroup().to_numpy(dtype=np.int32),
-        "sample_word": words.get_indexer(models["word"]).astype(np.int32),
+        "sample_word": words.get_indexer(pd.Index(models["word"])).astype(np.int32),
         **{f"sample_{name}": models[name].to_numpy(dtype=np.int32) for name in ("source", "count")},
         "sample_logprob": models["logprob"].to_numpy(dtype=float),
         "entry_item": entries["item"].to_numpy(dtype=np.int32),
