@@ -7,10 +7,12 @@ import importlib.util
 import unicodedata
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from shannon_game import cloze_study, tvd
 from shannon_game.estimators import errors
 from shannon_game.estimators.cloze import normalise_words, word_rules
 from shannon_game.estimators.cloze.word_libraries import word_boundaries
@@ -76,6 +78,21 @@ def test_lemmas_make_forms_of_a_word_one() -> None:
     assert normalise_words(["H\u00e4user"], german).words.tolist() == ["Haus"]
     with pytest.raises(InputError, match="lemmas: is xx"):
         normalise_words(["cat"], word_rules("clean", {"lemmas": ("xx",)}))
+
+
+@needs_words
+def test_people_who_write_chinese_agree_with_models_that_go_on() -> None:
+    rows = []
+    for number in range(1, 4):
+        place = {"text_id": f"t{number}", "word_num": 1, "context": f"\u6211{number}", "target": "\u559c\u6b22"}
+        rows.append({**place, "response": "\u559c\u6b22", "count": 10, "model": None})
+        rows.append({**place, "response": "\u559c\u6b22\u732b\uff0c\u56e0\u4e3a", "count": 10, "model": "m"})
+    study = cloze_study(pd.DataFrame(rows))
+    distance = {}
+    for boundaries in ("spaces", "icu"):
+        table = tvd(study, n_splits=2, words={"boundaries": boundaries}).table.set_index("player")
+        distance[boundaries] = float(table.filter(like="tvd").loc["m"].iloc[0])
+    assert distance == {"spaces": 1, "icu": 0}
 
 
 @pytest.mark.parametrize(
