@@ -204,3 +204,17 @@ def test_the_two_way_standard_error_is_that_of_three_loops(seed: int, n: int) ->
     found = crossed_mean(values, person, item)
     expected = reference.two_way_variance(values.tolist(), person.tolist(), item.tolist())
     assert found.se == pytest.approx(math.sqrt(expected))
+
+
+def test_the_two_way_interval_holds_the_truth_as_often_as_it_says() -> None:
+    """300 crossed studies of 25 people and 25 items: 90% intervals; .83 to .95 is more than 3 standard errors wide."""
+    inside = 0
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        person, item = (axis.ravel() for axis in np.indices((25, 25)))
+        kept = rng.random(person.size) < 0.5
+        person, item = person[kept], item[kept]
+        values = rng.normal(size=25)[person] + rng.normal(size=25)[item] + rng.normal(size=person.size)
+        found = crossed_mean(values, person, item)
+        inside += found.lower < 0 < found.upper
+    assert 0.83 < inside / 300 < 0.95

@@ -180,3 +180,35 @@ def test_where_every_answer_is_another_word_no_correction_is_possible() -> None:
     np.testing.assert_array_equal(found.raw, [1, 0, np.nan])
     np.testing.assert_array_equal(found.baseline, [1, 0, np.nan])
     np.testing.assert_array_equal(found.corrected, [np.nan, 0, np.nan])
+
+
+def test_permutation_baseline_is_the_mean_over_permutations() -> None:
+    first, second = list("aabcd"), list("abbef")
+    exact = permutation_baseline(counts([first]), counts([second]))[0]
+    rng = np.random.default_rng(1)
+    everyone = np.array(first + second)
+    drawn = []
+    for _ in range(4000):
+        shuffled = rng.permutation(everyone)
+        drawn.append(slow.tvd(shuffled[:5].tolist(), shuffled[5:].tolist()))
+    # standard error of the mean of 4,000 values with an sd of about .1
+    assert exact == pytest.approx(np.mean(drawn), abs=4 * np.std(drawn) / np.sqrt(4000))
+
+
+def test_corrected_distance_is_zero_for_one_distribution_and_one_for_disjoint_samples() -> None:
+    rng = np.random.default_rng(2)
+    zipf = 1 / np.arange(1, 301)
+    zipf /= zipf.sum()
+    n_contexts = 400
+
+    def drawn(shift: int) -> WordCounts:
+        words = rng.choice(300, size=(n_contexts, 20), p=zipf) + shift
+        return count_words(
+            np.repeat(np.arange(n_contexts), 20), words.ravel(), np.ones(words.size), n_contexts=n_contexts
+        )
+
+    same = tvd_with_baseline(drawn(0), drawn(0))
+    assert same.raw.mean() > 0.4
+    # sd of a context is about .2
+    assert same.corrected.mean() == pytest.approx(0, abs=0.04)
+    np.testing.assert_allclose(tvd_with_baseline(drawn(0), drawn(1000)).corrected, 1)

@@ -16,6 +16,7 @@ from shannon_game.estimators.cloze.split_halves import (
     tvd_to_split_halves,
 )
 from shannon_game.estimators.errors import InputError
+from tests.oracles import cloze as slow
 
 LISTS = [list("aaabbbbccd"), list("aaaabbcdefg"), list("xyzxyzxyz"), list("aaaabbcdefh")]
 LISTS = [sorted(words, key=lambda w, ws=words: (-ws.count(w), w)) for words in LISTS]
@@ -155,3 +156,30 @@ def test_interval_of_the_needed_share_is_quantiles_over_groups_drawn_again() -> 
         )
         tail = (1 - probability) / 2
         assert (inner.lower, inner.upper) == pytest.approx(tuple(np.quantile(shares, [tail, 1 - tail])))
+
+
+def test_calibration_error_against_a_loop() -> None:
+    rng = np.random.default_rng(0)
+    confidence = np.append(rng.uniform(size=300).round(2), [1.0, 1.0, 0.0])
+    correct = rng.integers(0, 2, size=303).astype(float)
+    found = expected_calibration_error(confidence, correct)
+    assert found.ece == pytest.approx(slow.ece(confidence.tolist(), correct.tolist(), 10))
+    assert found.n_lost == 0
+    legacy = expected_calibration_error(confidence, correct, bins="legacy")
+    assert legacy.n_lost == (confidence == 1).sum() >= 2
+    assert legacy.n == 303
+    adaptive = expected_calibration_error(confidence, correct, bins="adaptive")
+    assert adaptive.count.sum() == 303
+    assert adaptive.count.max() - adaptive.count.min() <= 12
+
+
+def test_interval_of_the_needed_share_covers() -> None:
+    """200 sets of 40 texts with a gap of .2: the 90% interval holds 1 - .05 / .2 in 84 to 96% (binomial, 2.5 sd)."""
+    rng = np.random.default_rng(4)
+    hits = 0
+    for _ in range(200):
+        text = np.repeat(rng.normal(0, 0.05, size=40), 10)
+        gap = 0.2 + text + rng.normal(0, 0.1, size=400)
+        found = needed_share(gap, np.zeros(400), np.repeat(np.arange(40), 10), margin=0.05, rng=rng, n_replicates=300)
+        hits += found.lower <= 0.75 <= found.upper
+    assert 0.84 <= hits / 200 <= 0.96

@@ -175,3 +175,31 @@ def test_a_replicate_whose_weights_vanish_beside_those_not_drawn_is_left_out_of_
     found = _replicate(table, np.array([[0, 2], [0, 2]]), in_order(np.array([[0, 2], [1, 1]])))
     assert found.gap_nats.tolist() == [1.0]
     assert found.n_empty == 1
+
+
+def test_half_samples_keep_half_and_centre_on_the_estimate() -> None:
+    rng = np.random.default_rng(0)
+    person, item = (grid.ravel() for grid in np.meshgrid(np.arange(40), np.arange(60)))
+    term = np.log(rng.gamma(4, 0.25, person.size))
+    result = half_sample_bootstrap(term, item, person, n_replicates=400, rng=np.random.default_rng(1))
+    full = estimate_gap(term, item).gap_nats
+    # 20 of 40 gamma terms: the downward bias doubles from 1/320 to 1/160
+    assert result.gap_nats.mean() == pytest.approx(full - 1 / 320, abs=4 * result.gap_nats.std() / 20)
+    assert result.mean_items_lost == 0
+
+
+def test_cluster_bootstrap_standard_error_is_that_of_fresh_studies() -> None:
+    """Crossed random effects of known size: the pigeonhole sd is near the true one, never far below."""
+    rng = np.random.default_rng(3)
+    people, items = 25, 40
+    person, item = (grid.ravel() for grid in np.meshgrid(np.arange(people), np.arange(items)))
+
+    def fresh() -> np.ndarray:
+        return rng.normal(0, 0.5, items)[item] + rng.normal(0, 0.3, people)[person] + rng.normal(0, 0.3, item.size)
+
+    estimates = [estimate_gap(fresh(), item).gap_nats for _ in range(300)]
+    sds = [cluster_bootstrap(fresh(), item, person, n_replicates=300, rng=rng).gap_nats.std(ddof=1) for _ in range(12)]
+    # sd of an sd over 300 studies is 4%, the mean over 12 studies' sds has about the same noise
+    assert np.mean(sds) == pytest.approx(np.std(estimates, ddof=1), rel=0.15)
+    fixed = cluster_bootstrap(fresh(), item, person, n_replicates=300, rng=rng, resample_items=False)
+    assert fixed.gap_nats.std() < 0.9 * np.mean(sds)

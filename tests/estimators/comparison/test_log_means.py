@@ -197,3 +197,42 @@ def test_divergence_and_starved_items_are_their_definitions(study: dict[int, lis
     assert found.kl_nats == pytest.approx(np.mean(divergence), abs=1e-12)
     assert found.n_required == pytest.approx(np.quantile(wanted, 0.9), rel=1e-7)
     assert found.share_starved >= np.mean(starved)
+
+
+def test_delta_and_jackknife_remove_the_first_order_bias() -> None:
+    """Gamma weights: E ln(mean) is digamma(n a) - ln(n a) in closed form, about -1 / (2 n a)."""
+    rng = np.random.default_rng(1)
+    shape, n, items = 2.0, 10, 40_000
+    term = np.log(rng.gamma(shape, 1 / shape, (items, n))).ravel()
+    terms = group_terms(term, np.repeat(np.arange(items), n))
+    bias = {name: LOG_MEANS[name](terms).value.mean() for name in ("importance", "delta", "jackknife")}
+    # sd of one log-mean is about 1 / sqrt(n a) = .22: standard error .0011, tolerance four of them
+    assert bias["importance"] == pytest.approx(-1 / (2 * n * shape), abs=0.0045)
+    assert bias["delta"] == pytest.approx(0, abs=0.0045)
+    assert bias["jackknife"] == pytest.approx(0, abs=0.0045)
+
+
+def test_rao_blackwell_when_several_people_answer_one_draw() -> None:
+    """Ten draws an item, each answered three times: n is ten, and the mean of W stays the truth."""
+    rng = np.random.default_rng(8)
+    g = np.array([0.5, 0.25, 0.15, 0.1])
+    w = np.array([0.4, 1.5, 1.0, 2.75])
+    studies_, n, people = 5000, 10, 3
+    draws = np.repeat(rng.choice(4, p=g, size=(studies_, n)), people, axis=1)
+    position = np.tile(np.repeat(np.arange(n), people), studies_)
+    terms = group_terms(np.log(w)[draws].ravel(), np.repeat(np.arange(studies_), n * people))
+    means = rao_blackwell_log_mean(terms, draws.ravel(), np.log(g)[draws].ravel(), position)
+    found = np.exp(means.value)
+    assert found.mean() == pytest.approx(g @ w, abs=4 * found.std() / np.sqrt(studies_))
+    with pytest.raises(InputError, match=r"draw: has shape \(2,\)"):
+        rao_blackwell_log_mean(terms, draws.ravel(), np.log(g)[draws].ravel(), [0, 1])
+
+
+def test_standard_error_covers_for_light_tails() -> None:
+    rng = np.random.default_rng(2)
+    items, n = 4000, 50
+    term = np.log(rng.gamma(3, 1 / 3, (items, n))).ravel()
+    for estimate in (plain_log_mean, delta_log_mean, jackknife_log_mean):
+        means = estimate(group_terms(term, np.repeat(np.arange(items), n)))
+        # true log-mean 0; binomial sd of the coverage is .003, and t(49) tails cost about half a percent
+        assert np.mean(np.abs(means.value) < 1.96 * means.se) == pytest.approx(0.945, abs=0.013)

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, chisquare, kstest
 
-from shannon_game.estimators.comparison import HUMAN, same_token, validate_comparison_study
+from shannon_game.estimators.comparison import HUMAN, is_word_token, same_token, validate_comparison_study
+from shannon_game.estimators.comparison.diagnostics import pareto_khat
 from shannon_game.estimators.comparison.simulation.language import simulate_language
 from shannon_game.estimators.comparison.simulation.participants import (
     LAPSE_REPORTS,
@@ -259,3 +260,106 @@ def test_divergences_from_the_generator_equal_a_loop():
             by_hand = sum(np.exp(b) * (b - g) for b, g in zip(belief[item], generator[item], strict=True))
             assert float(stored[item]) == pytest.approx(by_hand, abs=1e-5)
     assert (study["kl_nats"].sel(model=TINY.generator) == 0).all()
+
+
+REAL_BIAS = {  # eq. 5 minus the true gap, n candidates drawn with replacement from the 400, nats
+    "14M": {10: -0.730, 40: -0.478, 400: -0.274},
+    "gpt2-medium": {10: -0.075, 40: -0.028, 400: -0.006},
+}
+
+
+REAL_SAME_SHARE = 0.303  # candidates that are the target
+
+
+REAL_SD_TARGET_LOGPROB = 3.056  # sd over questions of ln g(y), nats
+
+
+REAL_SD_LOG_WEIGHT = {"14M": 2.456, "gpt2-medium": 1.160}  # sd over all candidates of ln q(x) / g(x), nats
+
+
+REAL_PARETO_K = {"14M": 0.721, "gpt2-medium": 0.486}  # of q(x) / g(x), all candidates pooled
+
+
+REAL_MODEL = {"lm-weak": "14M", "lm-strong": "gpt2-medium"}
+
+
+@pytest.fixture(scope="module", params=[0, 1])
+def full(request: pytest.FixtureRequest) -> xr.Dataset:
+    return simulate_comparison_study(SimulationSettings(seed=request.param))
+
+
+def candidate_gap(log_term: np.ndarray, n: int, repeats: int, seed: int = 0) -> float:
+    """Eq. 5 with n of the stored candidates, a mean over repeats; log_term is (item, candidate)."""
+    rng = np.random.default_rng(seed)
+    gaps = []
+    for _ in range(repeats):
+        drawn = rng.integers(0, log_term.shape[1], (log_term.shape[0], n))
+        gaps.append(np.log(np.exp(np.take_along_axis(log_term, drawn, axis=1)).mean(axis=1)).mean())
+    return float(np.mean(gaps))
+
+
+def bias_of_eq_5(target: np.ndarray, candidate: np.ndarray, g: int, q: int, n: int) -> float:
+    """`target` is (model, item), `candidate` (model, item, candidate), nats."""
+    log_term = (target[g] - target[q])[:, None] + candidate[q] - candidate[g]
+    return candidate_gap(log_term, n, repeats=5) - float((target[g] - target[q]).mean())
+
+
+def test_the_generator_changes_candidates_and_nothing_of_the_truth(tiny: xr.Dataset) -> None:
+    other = simulate_comparison_study(replace(TINY, generator="lm-weak"))
+    for name in ("target_token", "target_logprob", "human_target_logprob", "true_bias"):
+        assert_same(other[name].values, tiny[name].values)
+    assert not np.array_equal(other["candidate_token"].values, tiny["candidate_token"].values)
+
+
+def test_targets_follow_the_truth() -> None:
+    settings = replace(TINY, n_reference_items=4000, n_candidates=1)
+    study = simulate_comparison_study(settings)
+    language = simulate_language(settings)
+    position = {token: place for place, token in enumerate(language.vocabulary.tolist())}
+    target = np.array([position[token] for token in study["target_token"].values.tolist()])
+    log_t = language.true_logprob.astype(float)
+    surprisal = -np.take_along_axis(log_t, target[:, None], axis=1)[:, 0]
+    entropy = -(np.exp(log_t) * log_t).sum(axis=1)
+    deviation = surprisal - entropy
+    assert abs(deviation.mean()) < 3.5 * deviation.std() / np.sqrt(deviation.size)
+    # randomised probability integral transform: uniform if and only if targets are drawn from T
+    upto = np.cumsum(np.exp(log_t), axis=1)[np.arange(4000), target]
+    uniform = upto - np.random.default_rng(0).random(4000) * np.exp(-surprisal)
+    assert kstest(np.clip(uniform, 0, 1), "uniform").pvalue > 1e-3
+
+
+def test_an_ideal_reporter_rounds_as_the_interface_does() -> None:
+    study = simulate_comparison_study(replace(TINY, participants=IDEAL))
+    p = 1 / (1 + np.exp(-log_odds_shown(study)))
+    np.testing.assert_array_equal(study["report"].values, np.clip(np.rint(10 * p) / 10, 0.01, 0.99))
+
+
+@pytest.mark.parametrize(
+    ("player", "n", "tolerance"),
+    [("lm-weak", 10, 0.15), ("lm-weak", 40, 0.2), ("lm-weak", 400, 0.25), ("lm-strong", 10, 0.25)],
+)
+def test_eq_5_is_as_biased_as_on_the_real_questions(full: xr.Dataset, player: str, n: int, tolerance: float) -> None:
+    models = full["model"].values.tolist()
+    bias = bias_of_eq_5(
+        full["target_logprob"].values,
+        full["candidate_logprob"].values,
+        models.index("lm-medium"),
+        models.index(player),
+        n,
+    )
+    assert bias == pytest.approx(REAL_BIAS[REAL_MODEL[player]][n], rel=tolerance)
+
+
+@pytest.mark.parametrize("player", REAL_MODEL)
+def test_weights_have_the_real_spread_and_tail(full: xr.Dataset, player: str) -> None:
+    logprob = full["candidate_logprob"]
+    log_weight = (logprob.sel(model=player) - logprob.sel(model="lm-medium")).values.ravel()
+    assert log_weight.std() == pytest.approx(REAL_SD_LOG_WEIGHT[REAL_MODEL[player]], rel=0.2)
+    assert pareto_khat(np.exp(log_weight)) == pytest.approx(REAL_PARETO_K[REAL_MODEL[player]], abs=0.25)
+
+
+def test_targets_are_as_predictable_as_the_real_ones(full: xr.Dataset) -> None:
+    assert same_token(full).mean() == pytest.approx(REAL_SAME_SHARE, rel=0.15)
+    spread = full["target_logprob"].sel(model="lm-medium").values.std()
+    assert spread == pytest.approx(REAL_SD_TARGET_LOGPROB, rel=0.1)
+    assert np.mean([is_word_token(str(token)) for token in full["target_token"].values]) == pytest.approx(0.7, abs=0.1)

@@ -138,3 +138,9 @@ def test_a_model_with_too_few_contexts_is_left_out_and_named(drawn: dict[str, li
     for experiment, settings in ((improve, {}), (tvd, {"n": [1]})):
         with pytest.raises(InputError, match=r"model 'lm': has .* at least 2 are needed|needs at least"):
             experiment(study, **settings)
+
+
+def test_pages_of_ids_that_look_alike_stay_apart() -> None:
+    ids = [f"a{mark}{at}" for mark in "-+" for at in range(6)]
+    result = tvd(own_study({name: ["dog", "cat"] for name in ids}), item=ids)
+    assert list(result.figures) == ["contexts_a_0_a_5", "contexts_a_0_a_5_"]

@@ -210,3 +210,12 @@ def test_the_public_game_s_posterior(lm_game_root: Path) -> None:
     observed, predicted = result.dataset["check_observed"], result.dataset["check_predicted"]
     low, high = predicted.quantile([0.005, 0.995], "draw_predicted")
     assert ((low <= observed) & (observed <= high)).all()
+
+
+@pytest.mark.mcmc
+def test_an_unconverged_posterior_is_said_wherever_a_reader_looks(tiny: Run) -> None:
+    result = tiny[2]
+    assert result.gate_failed
+    assert not result.table["converged"].any()
+    assert result.warnings[0].startswith("the posterior did not converge, do not use it")
+    assert "did NOT converge" in result.text

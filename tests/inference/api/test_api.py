@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import signal
 import sqlite3
@@ -346,3 +347,30 @@ def test_identity_of_a_call() -> None:
     # 1 and 1.0 are one setting
     whole, broken = (call_for(settings("https://host/v1", temperature=value), "text") for value in (1, 1.0))
     assert whole == broken
+
+
+def test_the_key_is_in_no_log_store_or_error(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG), serving(FakeEndpoint(three_in_ten(5))) as endpoint:
+        score_windows(windows(), settings(endpoint.url), tmp_path / "s.db")
+        assert endpoint.headers[0]["Authorization"] == f"Bearer {KEY}"
+    with caplog.at_level(logging.DEBUG), serving(FakeEndpoint(lambda _: "401")) as endpoint:
+        with pytest.raises(InputError) as caught:
+            score_windows(windows(), settings(endpoint.url), tmp_path / "t.db")
+        # the whole chain of causes
+        error: BaseException | None = caught.value
+        while error is not None:
+            assert KEY not in str(error)
+            error = error.__cause__ or error.__context__
+    assert KEY not in caplog.text
+    assert caplog.text
+    for path in tmp_path.iterdir():
+        assert KEY.encode() not in path.read_bytes()
+    assert KEY not in repr(settings("http://localhost"))
+
+
+@pytest.mark.parametrize("held", ["sk-two words", "sk-né", "sk-a\nb", "sk-\x07"])
+def test_a_key_that_no_header_can_carry(monkeypatch: pytest.MonkeyPatch, held: str) -> None:
+    monkeypatch.setenv("FAKE_KEY", held)
+    with pytest.raises(InputError, match="FAKE_KEY holds spaces, line breaks or letters that no key has") as caught:
+        key_of(settings("https://host"))
+    assert held not in str(caught.value)

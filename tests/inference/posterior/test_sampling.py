@@ -230,3 +230,16 @@ def test_every_sampler_gives_the_same_posterior(sampler: str, seed_offset: int) 
     np.testing.assert_allclose(
         first.posterior["mean"].mean(("chain", "draw")), other.posterior["mean"].mean(("chain", "draw")), atol=0.25
     )
+
+
+@pytest.mark.mcmc
+def test_log_likelihood_is_that_of_the_rows(fit: tuple[pm.Model, Any]) -> None:
+    model, idata = fit
+    posterior = idata.posterior
+    centre = posterior["mean"].values[..., np.repeat(np.arange(3), 2)]
+    wanted = norm.logpdf(idata.observed_data["y"].values, centre, posterior["spread"].values[..., None])
+    assert idata.log_likelihood["y"].dims == ("chain", "draw", "answer")
+    np.testing.assert_allclose(idata.log_likelihood["y"], wanted, atol=1e-12)
+    drawn = from_groups({"posterior": group(idata, "posterior")})
+    theirs = group(pm.compute_log_likelihood(drawn, model=model, progressbar=False), "log_likelihood")
+    np.testing.assert_allclose(idata.log_likelihood["y"], theirs["y"], atol=1e-12)
