@@ -16,6 +16,7 @@ from shannon_game.estimators.comparison import ItemTerms, LogMeans, estimate_per
 from shannon_game.estimators.comparison.examples import comparison_study
 from shannon_game.estimators.comparison.log_means import jackknife_log_mean
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import response_positions
 from shannon_game.experiments.comparison.estimates import TABLE_COLUMNS
 from shannon_game.experiments.comparison.perplexity import sampling_warnings
 from shannon_game.experiments.harness.outputs import write_outputs
@@ -87,7 +88,8 @@ def test_every_estimator(estimator: str) -> None:
 def test_equation_5_says_how_many_responses_it_left_out() -> None:
     study = answered_study()
     found = experiments.perplexity(study)
-    n_left_out = int((study["candidate_source"].to_numpy() == "answer").sum())
+    asked = study["candidate_source"].to_numpy()[response_positions(study), study["response_candidate"].to_numpy()]
+    n_left_out = int((asked == "answer").sum())
     assert any(f"{n_left_out} of {study.sizes['response']} responses are left out" in one for one in found.warnings)
     assert set(found.table["player"]) == {"human", "lm"}
 
