@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import xarray as xr
 from numpy.typing import NDArray
 
 from shannon_game.estimators.errors import InputError
@@ -18,6 +17,7 @@ from shannon_game.inference.lm.rows import entropies, ranks_above
 
 if TYPE_CHECKING:
     import torch
+    import xarray as xr
 
 
 def next_token_distributions(
@@ -120,6 +120,8 @@ def next_token_distributions(
             columns["candidate_logprob"][at] = _gather(log_probs, row, drawn[row])
 
     reduce_last(model, keys, reduce, branching=False)
+    import xarray as xr  # noqa: PLC0415 - half a second that only results should cost
+
     return xr.Dataset(
         {name: (_DIMS[name], values, {"units": "nats"} if name in _NATS else {}) for name, values in columns.items()},
         attrs={"model": json.dumps(model_record(model), sort_keys=True), "seed": seed, "replace": int(replace)},

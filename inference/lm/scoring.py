@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-import xarray as xr
 from numpy.typing import NDArray
 
 from shannon_game.estimators.errors import InputError
@@ -17,6 +16,7 @@ from shannon_game.inference.lm.rows import TokenScores
 
 if TYPE_CHECKING:
     import torch
+    import xarray as xr
 
 
 def score_documents(
@@ -100,6 +100,8 @@ def score_documents(
 
     reduce_log_probs(model, trees, wanted, reduce)
     nats = {"units": "nats"}
+    import xarray as xr  # noqa: PLC0415 - half a second that only results should cost
+
     return xr.Dataset(
         {
             **{name: ("token", values) for name, values in columns.items() if name != "token"},

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import xarray as xr
 from numpy.typing import NDArray
 
 from shannon_game.estimators.errors import InputError
@@ -27,6 +26,7 @@ from shannon_game.inference.lm.vocabulary import Vocabulary, vocabulary
 
 if TYPE_CHECKING:
     import torch
+    import xarray as xr
 
 # contexts whose words are laid out in trees together
 _CONTEXTS_AT_ONCE = 64
@@ -105,6 +105,8 @@ def word_log_probs(
     sizes = [len(some) for some in words]
     flat = np.concatenate([*logprobs, np.zeros(0)])
     index = np.repeat(np.arange(len(full)), sizes)
+    import xarray as xr  # noqa: PLC0415 - half a second that only results should cost
+
     return xr.Dataset(
         {
             "context_index": ("word", index),
