@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-import xarray as xr
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.inference.lm.forward import asked_log_probs, with_bos
 from shannon_game.inference.lm.language_model import LanguageModel, model_record
 from shannon_game.inference.lm.vocabulary import vocabulary
 from shannon_game.inference.lm.words import word_tokens
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 def play_top1(
@@ -81,6 +84,8 @@ def play_top1(
                 still_guessing.discard(i)
         step += 1
     encoded = [target.encode() for target in targets]
+    import xarray as xr  # noqa: PLC0415 - half a second that only results should cost
+
     return xr.Dataset(
         {
             "hit": ("context", np.array([a == b for a, b in zip(guess, encoded, strict=True)], dtype=bool)),

@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-import xarray as xr
 from numpy.typing import NDArray
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.inference.lm.forward import TokenTree, reduce_log_probs, with_bos
 from shannon_game.inference.lm.language_model import LanguageModel, model_record
 from shannon_game.inference.lm.rows import TokenScores
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 if TYPE_CHECKING:
     import torch
@@ -93,6 +95,8 @@ def score_windows(
     reduce_log_probs(model, trees, wanted, reduce)
     grid = (len(windows), n_scored)
     nats = {"units": "nats"}
+    import xarray as xr  # noqa: PLC0415 - half a second that only results should cost
+
     return xr.Dataset(
         {
             "logprob": (("window", "position"), scores.logprob.reshape(grid), nats),
