@@ -1,4 +1,4 @@
-"""One row an item and one row a participant of a bet study: for regressions, by the owner's ids."""
+"""One row per item and one row per participant of a bet study: for regressions, by the owner's ids."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def bet_items(study: Dataset, losses: Mapping[str, FloatArray]) -> DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row an item that was answered, in the order of the study: ``item`` (its owner's id), ``target``,
+        One row per item that was answered, in the order of the study: ``item`` (its owner's id), ``target``,
         ``n_responses``, ``share_named`` (answers that name the target), ``mean_stake`` (on what came),
         ``loss_nats_NAME`` for every back-off (mean; infinite where one answer's is) and ``surprisal_nats_NAME`` for
         every language model.
@@ -47,7 +47,7 @@ def bet_participants(study: Dataset, losses: Mapping[str, FloatArray]) -> DataFr
     Returns
     -------
     pandas.DataFrame
-        One row a participant, by name: ``participant``, ``n_responses``, ``n_named_mean`` (words named an answer),
+        One row per participant, by name: ``participant``, ``n_responses``, ``n_named_mean`` (words named an answer),
         ``other_stake_mean``, ``share_named``, ``mean_stake``, ``loss_nats_NAME`` for every back-off.
 
     Examples

@@ -1,4 +1,4 @@
-"""One row a context, and one row a participant, of a cloze study: for regressions, with the owner's own ids."""
+"""One row per context, and one row per participant, of a cloze study: for regressions, with the owner's own ids."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def cloze_items(
     Returns
     -------
     pandas.DataFrame
-        One row a context, in the order of the study. What is not known is NaN.
+        One row per context, in the order of the study. What is not known is NaN.
 
         - ``item``: the study's ``item_id``, else "TEXT:WORD"; ``text_id``, ``word_num``, ``context``, ``target``.
         - ``n_answers``, ``n_different``: answers that are words, and how many different ones.
@@ -122,7 +122,7 @@ def cloze_participants(study: Dataset, *, rules: WordRules | str | None = None) 
     Returns
     -------
     pandas.DataFrame
-        One row a participant, in the order of the study: ``participant``; ``n_responses``, and ``n_answers`` of them
+        One row per participant, in the order of the study: ``participant``; ``n_responses``, and ``n_answers`` of them
         that are words; ``share_target``, those that are the target among the answers to contexts that have one;
         ``agreement``, the mean share of the other people who gave the same answer.
 

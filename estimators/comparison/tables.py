@@ -1,4 +1,4 @@
-"""One row an item, and one row a participant, of a comparison study: for regressions, with the owner's own ids."""
+"""One row per item, and one row per participant, of a comparison study: for regressions, with the owner's own ids."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def comparison_items(study: Dataset, players: Sequence[str] | None = None, **set
     Returns
     -------
     pandas.DataFrame
-        One row an item, in the order of the study, those that nobody answered too. What is not known is NaN.
+        One row per item, in the order of the study, those that nobody answered too. What is not known is NaN.
 
         - ``item``: the study's ``item_id``, else its label; ``context``, ``target``, ``item_set``.
         - ``n_responses``, ``n_participants``, ``mean_report`` (probability given to the target, without what the
@@ -84,7 +84,7 @@ def comparison_participants(study: Dataset) -> DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row a participant, in the order of the study: ``participant``; ``n_responses``, ``n_items``;
+        One row per participant, in the order of the study: ``participant``; ``n_responses``, ``n_items``;
         ``mean_report``, the mean probability given to the target; ``share_right``, the share of responses that favour
         it (one half counts half); ``mean_score``, points of the game (:func:`score`); ``gap_nats``, the loss gap to the
         generator of their responses alone. With one response per item ``gap_nats`` is the mean log term: it compares

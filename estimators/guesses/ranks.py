@@ -15,7 +15,7 @@ from shannon_game.estimators.layout import response_positions
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GuessRanks(Result):
-    """Ranks at which people found the targets, a row a participant and item.
+    """Ranks at which people found the targets, a row per participant and item.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""One row an item of a guess study: for regressions, by the owner's documents and positions."""
+"""One row per item of a guess study: for regressions, by the owner's documents and positions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def guess_items(study: Dataset) -> DataFrame:
     Returns
     -------
     pandas.DataFrame
-        One row an item, in the order of the study: ``document``, ``position`` (tokens before the target), ``target``
+        One row per item, in the order of the study: ``document``, ``position`` (tokens before the target), ``target``
         where the study has it, ``word_token``; ``n_guesses``, ``n_participants``, ``accuracy``; ``modal_guess`` and
         ``modal_share`` where the study has the guesses; for each language model NAME ``hit_NAME`` and
         ``surprisal_nats_NAME``, -ln p(target | the text before it). What is not known is NaN.

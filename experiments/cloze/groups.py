@@ -43,7 +43,7 @@ class GroupsSettings(ComparableSettings, Seeded):
 def groups(study: xr.Dataset, settings: GroupsSettings) -> ExperimentResult:
     """Compare every two groups of people, and people with each other.
 
-    A row a pair of groups: mean TVD, ``baseline`` for people dealt to the groups at random, their difference and
+    A row per pair of groups: mean TVD, ``baseline`` for people dealt to the groups at random, their difference and
     the p value of that permutation test. ``people.csv`` has the mean share of the others of the same group, and of
     other groups, who gave an answer.
 
@@ -82,7 +82,7 @@ def groups(study: xr.Dataset, settings: GroupsSettings) -> ExperimentResult:
 
 
 def _answers(study: xr.Dataset, settings: GroupsSettings) -> pd.DataFrame:
-    """One row an answer that is a word; counts are as many answers."""
+    """One row per answer that is a word; counts are as many answers."""
     rules = settings.words.of(study)
     found = normalise_words(study["word_text"].to_numpy(), rules)
     target = normalise_words(study["target_word"].to_numpy(), rules).words

@@ -86,7 +86,7 @@ Curves = dict[tuple[str, str], Distances]
 def improve(study: xr.Dataset, settings: ImproveSettings) -> ExperimentResult:
     """Find the share of contexts that a model has to answer like a person to be as good as half of the people.
 
-    One row a model, estimator and margin.
+    One row per model, estimator and margin.
 
     Examples
     --------

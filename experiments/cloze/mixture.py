@@ -44,7 +44,7 @@ def mixture(study: xr.Dataset, settings: MixtureSettings) -> ExperimentResult:
     Every player is mixed with a uniform distribution, which stands for words that it never gave. All weights are
     fitted to the other texts.
 
-    A row a model and ``probability``: that of its samples, or the one that it was scored to have, where the study
+    A row per model and ``probability``: that of its samples, or the one that it was scored to have, where the study
     holds it for every context. ``gain_nats`` is the loss of the model minus that of both, ``words_of_model`` the
     mean number of its samples, ``weight_rest`` the uniform distribution's weight. ``items.csv`` has the losses of
     every context.

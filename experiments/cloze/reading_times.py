@@ -53,7 +53,7 @@ class ReadingTimesSettings(ClozeSettings):
     """Settings of :func:`reading_times`."""
 
     times: UserPath | None = None
-    """Table (CSV, TSV, Parquet) with a row a reading time, or a row a word."""
+    """Table (CSV, TSV, Parquet) with a row per reading time, or a row per word."""
     columns: TimesColumns = TimesColumns()
     """Names of its columns."""
     controls: Names = ()
@@ -80,7 +80,7 @@ class _Times:
 def reading_times(study: xr.Dataset, settings: ReadingTimesSettings) -> ExperimentResult:
     """Regress reading times on the surprisal of people and of models, beside the word's length and place.
 
-    A row a player: ``slope`` is what a nat of the word's own surprisal adds to its time (ms, or ln ms),
+    A row per player: ``slope`` is what a nat of the word's own surprisal adds to its time (ms, or ln ms),
     ``spillover`` what a nat of the word before adds, ``loglik_gain_nats`` what both add to the log-likelihood of a
     time. ``beside_people`` and ``people_beside`` are the slopes of the player and of people in one regression.
     ``items.csv`` has the surprisal and the mean time of every word.

@@ -64,7 +64,7 @@ class TvdCoverageSettings(BayesianSettings):
 
 @experiment(TvdCoverageSettings)
 def tvd_coverage(study: xr.Dataset, settings: TvdCoverageSettings) -> ExperimentResult:
-    """Count how often the Bayesian TVD's interval holds the truth where it is known: a row a size, family, pooling."""
+    """Count how often the Bayesian TVD's interval holds a known truth: a row per size, family and pooling."""
     base = simulation_of(study)
     fits, verdicts = WordPairFits(settings), {}
     rows: list[dict[str, Any]] = []

@@ -40,7 +40,7 @@ def collect(study: xr.Dataset, settings: CollectSettings) -> ExperimentResult:
     Returns
     -------
     ExperimentResult
-        A row a session; of players who are no people, what was estimated beside what they believe.
+        A row per session; of players who are no people, what was estimated beside what they believe.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def collected(collection: Collection) -> ExperimentResult:
     Returns
     -------
     ExperimentResult
-        A row a session.
+        A row per session.
     """
     query = (
         select(Player.pseudonym, Session.game, Session.state, func.count(Answer.id), func.sum(Answer.score))

@@ -1,4 +1,4 @@
-"""Everything that was answered, one row an answer, for R, Python or a spreadsheet."""
+"""Everything that was answered, one row per answer, for R, Python or a spreadsheet."""
 
 from __future__ import annotations
 

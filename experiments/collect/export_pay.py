@@ -1,4 +1,4 @@
-"""What people are to be paid: a row a session, with the recruiter's id, which no other export has."""
+"""What people are to be paid: a row per session, with the recruiter's id, which no other export has."""
 
 from __future__ import annotations
 

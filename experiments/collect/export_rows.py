@@ -1,4 +1,4 @@
-"""What people answered, a row an answer (a guess, a word that was bet on), with everything that was stored.
+"""What people answered, a row per answer (a guess, a word that was bet on), with everything that was stored.
 
 Exports write these tables, and ``study=collected`` makes its studies of them.
 """

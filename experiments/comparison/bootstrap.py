@@ -64,7 +64,7 @@ class BootstrapSettings(ComparisonSettings):
 
 @experiment(BootstrapSettings)
 def bootstrap(study: xr.Dataset, settings: BootstrapSettings) -> ExperimentResult:
-    """Bootstrap equation 5 for every player, three ways: one row a player and way."""
+    """Bootstrap equation 5 for every player, three ways: one row per player and way."""
     if settings.estimator.name != "importance":
         raise InputError(
             f"is {settings.estimator.name!r}; the bootstrap resamples the terms of eq. 5: use estimator=importance",

@@ -89,7 +89,7 @@ def comparison_exploration(study: xr.Dataset, result: ExperimentResult | None = 
 
 
 def _reports(study: xr.Dataset) -> pd.DataFrame:
-    """One row an answer that a person gave: item, token compared, report, ln of its odds."""
+    """One row per answer that a person gave: item, token compared, report, ln of its odds."""
     names = short_names(study["participant"].to_numpy().astype(str).tolist())
     report = study["report"].to_numpy()
     table = pd.DataFrame(

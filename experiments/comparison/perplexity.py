@@ -74,8 +74,8 @@ def perplexity(study: xr.Dataset, settings: PerplexitySettings) -> ExperimentRes
     Returns
     -------
     ExperimentResult
-        One row a player and rounding, with gap and loss in bits as well. Its ``tables`` have one row an item
-        (:func:`shannon_game.estimators.comparison.comparison_items`, unrounded) and one row a participant
+        One row per player and rounding, with gap and loss in bits as well. Its ``tables`` have one row per item
+        (:func:`shannon_game.estimators.comparison.comparison_items`, unrounded) and one row per participant
         (:func:`shannon_game.estimators.comparison.comparison_participants`).
 
     Examples

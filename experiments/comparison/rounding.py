@@ -54,7 +54,7 @@ class RoundingEffectSettings(ComparisonSettings):
 
 @experiment(RoundingEffectSettings)
 def rounding(study: xr.Dataset, settings: RoundingEffectSettings) -> ExperimentResult:
-    """Estimate every player's perplexity under several roundings of the reports, one row a player and rounding."""
+    """Estimate every player's perplexity under several roundings of the reports, one row per player and rounding."""
     study, control = asked_for(study, settings)
     schemes = list(dict.fromkeys([*map(rounding_scheme, settings.schemes), settings.rounding.scheme]))
     players = chosen_players(study, settings.players)

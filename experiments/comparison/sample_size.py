@@ -50,7 +50,7 @@ class SampleSizeSettings(EstimateSettings):
 
 @experiment(SampleSizeSettings)
 def sample_size(study: xr.Dataset, settings: SampleSizeSettings) -> ExperimentResult:
-    """Estimate the gap of every player whose probabilities are known from n candidates, one row a player and n."""
+    """Estimate the gap of every player whose probabilities are known from n candidates, one row per player and n."""
     sampler = study.attrs["generator"]
     if settings.generator.name not in (None, sampler):
         raise InputError(

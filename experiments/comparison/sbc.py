@@ -90,7 +90,7 @@ class SbcSettings(RankedSettings):
 
 @experiment(SbcSettings)
 def sbc(study: xr.Dataset, settings: SbcSettings) -> ExperimentResult:
-    """Fit a model to data drawn from it, many times, and judge the ranks of the truth: one row a quantity."""
+    """Fit a model to data drawn from it, many times, and judge the ranks of the truth: one row per quantity."""
     design = get_method(MODELS.get(settings.model, settings.model))
     model: SbcModel = design(study, settings)
     ranks = ranked_fits(model, settings, settings.sampler)

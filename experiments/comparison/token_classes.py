@@ -53,7 +53,7 @@ class TokenClassesSettings(ComparisonSettings):
 
 @experiment(TokenClassesSettings)
 def token_classes(study: xr.Dataset, settings: TokenClassesSettings) -> ExperimentResult:
-    """Split every player's gap by what is asked for, one row a factor, level and player.
+    """Split every player's gap by what is asked for, one row per factor, level and player.
 
     An item's gap by equation 5 is rough, and too low with few responses; means over a class of items inherit that. The
     contributions of the classes of one factor sum to the player's gap.
@@ -99,7 +99,7 @@ def item_levels(items: pd.DataFrame, context_words: tuple[int, ...]) -> dict[str
 def class_table(
     items: pd.DataFrame, levels: Mapping[str, NDArray[np.object_]], players: list[str], generator: str
 ) -> pd.DataFrame:
-    """Mean gap and contribution of every level, a row a factor, level and player."""
+    """Mean gap and contribution of every level, a row per factor, level and player."""
     rows: list[dict[str, Any]] = []
     for player in players:
         gap = items[f"gap_nats_{player}"].to_numpy()

@@ -91,7 +91,7 @@ class CorpusSettings(Seeded, GeneratedSettings):
 def corpus(study: xr.Dataset, settings: CorpusSettings) -> ExperimentResult:
     """Score documents under language models (table 1 of the paper).
 
-    :data:`TABLE_COLUMNS`, a row a model and split. Its ``tables`` have the differences between splits
+    :data:`TABLE_COLUMNS`, a row per model and split. Its ``tables`` have the differences between splits
     (:func:`~shannon_game.experiments.documents.corpus_splits.split_contrasts`).
     """
     models = settings.models

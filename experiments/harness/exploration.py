@@ -37,7 +37,7 @@ class Exploration:
     kind: str
     """Of the study."""
     items: pd.DataFrame
-    """One row an item: ``item`` is its name; ``context``, ``target`` and ``better`` are texts where they are."""
+    """One row per item: ``item`` is its name; ``context``, ``target`` and ``better`` are texts where they are."""
     tables: Sequence[Sequence[ItemTable]]
     """Of every row of `items`, in the same order."""
     labels: Mapping[str, str]

@@ -33,7 +33,7 @@ def pseudonymous(study: xr.Dataset) -> tuple[xr.Dataset, pd.DataFrame]:
     -------
     study : xarray.Dataset
     key : pandas.DataFrame
-        ``participant`` and ``pseudonym``, one row a person.
+        ``participant`` and ``pseudonym``, one row per person.
 
     Examples
     --------

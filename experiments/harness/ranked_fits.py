@@ -28,7 +28,7 @@ class RankedSettings(ReplicationSettings, Seeded):
 
 
 def ranked_fits(model: SbcModel, settings: RankedSettings, sampler: SamplerSettings) -> pd.DataFrame:
-    """Draw and fit, or go on; one row a fit and quantity."""
+    """Draw and fit, or go on; one row per fit and quantity."""
     of_fits = SbcSettings(
         n_ranked=settings.n_ranked,
         draws=sampler.draws,

@@ -42,7 +42,7 @@ class ExperimentResult:
     """What an experiment found."""
 
     table: pd.DataFrame
-    """Tidy: one row an estimate, units in the column names."""
+    """Tidy: one row per estimate, units in the column names."""
     dataset: xr.Dataset
     """Everything needed to draw the figures again."""
     figures: Mapping[str, Figure]
@@ -60,7 +60,7 @@ class ExperimentResult:
     conclusion: tuple[str, ...] = ()
     """Lines that the command prints under it."""
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
-    """Further tables, one row an item or a participant; written as ``NAME.csv``."""
+    """Further tables, one row per item or a participant; written as ``NAME.csv``."""
     files: Mapping[str, Callable[[Path], object]] = field(default_factory=dict)
     """Other files or folders: what writes them, given the path."""
     body: str | None = None
@@ -206,7 +206,7 @@ settings : {}, optional
 Returns
 -------
 ExperimentResult
-    ``table`` has one row an estimate; ``tables``, ``figures`` and ``files`` what else a run writes.
+    ``table`` has one row per estimate; ``tables``, ``figures`` and ``files`` what else a run writes.
 
 Raises
 ------

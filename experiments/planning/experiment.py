@@ -32,7 +32,7 @@ def design(study: xr.Dataset, settings: DesignSettings) -> ExperimentResult:
     Returns
     -------
     ExperimentResult
-        One row a design.
+        One row per design.
 
     Raises
     ------

@@ -145,7 +145,7 @@ def fit_one(
     settings: Mapping[str, Any],
     sampler: Mapping[str, Any],
 ) -> list[Row]:
-    """Simulate and fit one study; a row a model's slope, and a row a difference of two."""
+    """Simulate and fit one study; a row per model's slope, and a row per difference of two."""
     rng = np.random.default_rng(np.random.SeedSequence(int(settings["seed"]), spawn_key=(int(task["seed"]),)))
     data, true = simulate_ranks(design, baseline, settings["truth"], rng)
     program = _program(data, compiled=sampler["sampler"] == "nutpie")

@@ -69,7 +69,7 @@ class WordRanksSettings(Seeded, LiveSettings):
 def word_ranks(study: xr.Dataset, settings: WordRanksSettings) -> ExperimentResult:
     """Rank the next word of texts among whole words, by every model.
 
-    A row a model and split, and one of all splits: ``average`` is the thesis's mean of four scores, a word beyond
+    A row per model and split, and one of all splits: ``average`` is the thesis's mean of four scores, a word beyond
     ``top_k`` counting as not ranked; ``loss_nats`` is of the word among the candidates. Errors are clustered by
     document. ``items.csv`` has every place with its rank.
     """

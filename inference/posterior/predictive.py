@@ -60,7 +60,7 @@ def _draws_of(posterior: xr.Dataset, names: Sequence[str]) -> list[NDArray[Any]]
 def log_likelihood(model: pm.Model | CompiledModel) -> LogLikelihood:
     """Compile the log-likelihood of a model's rows.
 
-    A potential counts as data where it has named dims, one row an entry; a scalar one (a soft constraint) does not.
+    A potential counts as data where it has named dims, one row per entry; a scalar one (a soft constraint) does not.
 
     Examples
     --------

@@ -1,10 +1,10 @@
 """The files of a store: one Arrow IPC file a batch, immutable, checked by its own name.
 
-A file is one record batch. Column ``key`` holds the keys; every other column is an array with one row a key: shape (n,)
-of its own type, shape (n, a, ...) as nested fixed-size lists, rows of unequal lengths as lists. The schema's metadata
-``shannon-game`` is JSON with format, version, the operation and what else the writer wants to be known. The file's name
-is the SHA-256 of its bytes, so that a damaged file does not fit it, and two processes that write it do no harm. No
-database: the file systems that a cluster's jobs share have no locks to rely on.
+A file is one record batch. Column ``key`` holds the keys; every other column is an array with one row per key: shape
+(n,) of its own type, shape (n, a, ...) as nested fixed-size lists, rows of unequal lengths as lists. The schema's
+metadata ``shannon-game`` is JSON with format, version, the operation and what else the writer wants to be known. The
+file's name is the SHA-256 of its bytes, so that a damaged file does not fit it, and two processes that write it do no
+harm. No database: the file systems that a cluster's jobs share have no locks to rely on.
 """
 
 from __future__ import annotations

@@ -173,9 +173,10 @@ def participant_model(
 
     .. math:: h(x) = g(x) e^{e_x} / Z, \qquad Z = \sum_x g(x) e^{e_x},
 
-    so that it sums to one whatever e is. The log-ratios of words are independent draws of one law, a mixture of three
-    normals whose main place is a piecewise linear function of :math:`l = \ln g(x)`, 0 at l = -4; the target's is a
-    Student t around a line in :math:`\ln g(y)`. The gap of an item is :math:`\ln g(y)/h(y) = \ln Z - e_y`.
+    so that it sums to one whatever e is. The log-ratios of words are independent draws of one law, a smooth
+    curve: Johnson's SU around a piecewise linear function of :math:`l = \ln g(x)`, 0 at l = -4, times bumps along
+    :math:`e_x` and :math:`l + e_x`; the target's is a Student t around a line in :math:`\ln g(y)`. The gap of an
+    item is :math:`\ln g(y)/h(y) = \ln Z - e_y`.
 
     **Reports.** Participant p, asked about x and the target y, puts on the target the log-odds
 

@@ -197,7 +197,7 @@ def harness(model: LanguageModel) -> Any:
 
 
 def padded(sequences: Sequence[Sequence[int]]) -> torch.Tensor:
-    """One row a sequence, zeros after it."""
+    """One row per sequence, zeros after it."""
     rows = [torch.tensor(its) for its in sequences]
     return torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
 

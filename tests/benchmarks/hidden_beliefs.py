@@ -1,4 +1,4 @@
-"""Comparison studies of people whose belief no model was tuned on, with known truth.
+"""Comparison studies of people whose belief is not of the model's form, with known truth.
 
 Three kinds, each a function of the number of the study, which draws other people and other items: `simulated` has free
 answers, reports and whole distributions; `fresh_items` has reports on questions of the comparison game that its people

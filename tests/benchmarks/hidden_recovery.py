@@ -1,4 +1,4 @@
-"""Recover the loss gap of players whose belief no model was tuned on, and of people who break an assumption.
+"""Recover the loss gap of players whose belief is not of the model's form, and of people who break an assumption.
 
 Usage: python tests/benchmarks/hidden_recovery.py KEPT.npz RESULT.csv --cells CELL ... [--first 0] [--last 9]
 

@@ -54,7 +54,7 @@ def bet_perplexity(study: xr.Dataset, settings: BetsSettings) -> ExperimentResul
 
     One row a ``kind``: ``bets`` (people as they bet, under one back-off), ``recalibrated`` (answers held out),
     ``floor`` (no back-off costs less), ``committee`` (the mean of everybody's stakes), ``shannon`` (bounds of the
-    entropy from the ranks of stakes), ``model`` (on the same answers). Its ``tables`` have one row an item and one
+    entropy from the ranks of stakes), ``model`` (on the same answers). Its ``tables`` have one row per item and one
     row a participant.
 
     Examples

@@ -84,7 +84,7 @@ class _Fit:
 def ard(study: xr.Dataset, settings: ArdSettings) -> ExperimentResult:
     """Regress the distance between models and people on properties of the context, with the relevance of each.
 
-    One row a fit and predictor: ``coefficient`` is the median, ``unit`` what it is per, ``effect_tvd`` the change
+    One row per fit and predictor: ``coefficient`` is the median, ``unit`` what it is per, ``effect_tvd`` the change
     of the TVD for one standard deviation, ``p_largest`` the probability that it is the largest of all,
     ``elpd_difference_nats`` that of the fit to the best one. Its ``tables`` have the fits compared by leave-one-out
     (``fits``) and the posterior predictive checks (``checks``).

@@ -89,7 +89,7 @@ class BuildClozeSettings(LiveWordSettings):
 def build_cloze(study: xr.Dataset, settings: BuildClozeSettings) -> ExperimentResult:
     """Let live models continue the contexts of a cloze study.
 
-    A row a player; the study is among the files.
+    A row per player; the study is among the files.
 
     Examples
     --------

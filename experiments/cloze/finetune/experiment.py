@@ -88,8 +88,8 @@ class FineTuneSettings(Seeded, ComparableSettings, StoreFolder, TrainingSettings
 def finetune(study: xr.Dataset, settings: FineTuneSettings) -> ExperimentResult:
     """Fine-tune models on people's answers, and compare their distance to people before and after on other texts.
 
-    A row a model and kind of label, with the change of the TVD and its interval over held-out texts. Its
-    ``tables`` have the loss curves (``curves``) and a row a held-out context (``items``).
+    A row per model and kind of label, with the change of the TVD and its interval over held-out texts. Its
+    ``tables`` have the loss curves (``curves``) and a row per held-out context (``items``).
 
     Examples
     --------

@@ -31,7 +31,7 @@ DISPUTED = "disputed"
 
 
 def contexts_shown(study: xr.Dataset, words: StudyWords, wanted: Names, n_words: int) -> ExperimentResult:
-    """People's and models' most probable words side by side: one row a context, player and word; a page a text."""
+    """People's and models' most probable words side by side: one row per context, player and word; a page a text."""
     items = _items(wanted, study, words)
     found: dict[str, Distributions] = {_HUMAN: words.human_distributions}
     for name, model in words.models.items():

@@ -56,10 +56,10 @@ _ON_SCREEN = (
 def tvd(study: xr.Dataset, settings: TvdSettings) -> ExperimentResult:
     """Estimate how far every model's next words are from people's, beside how far people are from each other.
 
-    One row a player: half of the people (``half_of_people``) first, then every model. Its ``tables`` have one row a
+    One row per player: half of the people (``half_of_people``) first, then every model. Its ``tables`` have one row a
     context (:func:`shannon_game.estimators.cloze.cloze_items`) and, where the study names them, one row a
-    participant (:func:`shannon_game.estimators.cloze.cloze_participants`). With ``models`` a row a live model, by
-    its exact probabilities; with ``n`` a row a model and number of its samples; with ``item`` a row a word of these
+    participant (:func:`shannon_game.estimators.cloze.cloze_participants`). With ``models`` a row per live model, by
+    its exact probabilities; with ``n`` a row per model and number of its samples; with ``item`` a row per word of these
     contexts.
 
     Examples
@@ -172,7 +172,7 @@ def players_tvd(
 def _tables(
     study: xr.Dataset, words: StudyWords, settings: OracleSettings, players: list[PlayerTvd]
 ) -> dict[str, pd.DataFrame]:
-    """One row a context, with the distances that are known already, and one row a participant."""
+    """One row per context, with the distances that are known already, and one row per participant."""
     rules = settings.words.of(study)
     models = [player for player in players if player.player != ORACLE]
     items = cloze_items(study, rules=rules, models=[player.player for player in models], distances=False, words=words)

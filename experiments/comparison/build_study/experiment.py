@@ -96,7 +96,7 @@ def build_study(study: xr.Dataset, settings: BuildStudySettings) -> ExperimentRe
     Returns
     -------
     ExperimentResult
-        A row a model; the study is among the files.
+        A row per model; the study is among the files.
     """
     chosen = chosen_generator(settings)
     models = {chosen.name: chosen, **settings.models}

@@ -87,7 +87,7 @@ def calibration(study: xr.Dataset, settings: CalibrationSettings) -> ExperimentR
     Returns
     -------
     ExperimentResult
-        One row the typical participant, then one row a participant. Posteriors: ``reports`` (how reports come about),
+        One row the typical participant, then one row per participant. Posteriors: ``reports`` (how reports come about),
         ``llo`` and ``beta`` (two shapes of the reliability curve), ``game`` (the first, answers weighted).
 
     Raises

@@ -39,13 +39,13 @@ CALIBRATION_COLUMNS = (
     *_TRUTHS,
     *CONVERGENCE_COLUMNS,
 )
-"""Columns of the table: one row the typical participant, then one row a participant."""
+"""Columns of the table: one row the typical participant, then one row per participant."""
 
 
 def participant_table(
     study: xr.Dataset, reports: ReportData, outcomes: OutcomeData, fits: Mapping[str, Fit], tail: float
 ) -> pd.DataFrame:
-    """One row the typical participant, then one row a participant (:data:`CALIBRATION_COLUMNS`)."""
+    """One row the typical participant, then one row per participant (:data:`CALIBRATION_COLUMNS`)."""
     worst = _worst([fit.convergence for fit in fits.values()])
     described = _described(reports, outcomes, np.ones(reports.person.size, dtype=bool))
     typical = {"participant": TYPICAL, "label": TYPICAL, "relative_slope_median": 1.0}

@@ -186,7 +186,7 @@ def _true_k0(made: LossRows) -> float:
 
 
 def _effects(fit: ParticipantFit, tail: float) -> pd.DataFrame:
-    """One row a covariate and what it has an effect on."""
+    """One row per covariate and what it has an effect on."""
     posterior = group(fit.idata, "posterior")
     rows = []
     for name in ("slope", "bias", "noise"):

@@ -131,7 +131,7 @@ def believed_nats(player: TextPlayer, pairs: Pairs) -> FloatArray:
 
 
 def answer_rows(player: str, said: Said, pairs: Pairs, item: NDArray[Any], reports: FloatArray) -> pd.DataFrame:
-    """List every answer, a row a question, in the columns that ``study=comparison_table`` reads, and some more."""
+    """List every answer, a row per question, in the columns that ``study=comparison_table`` reads, and some more."""
     n_pairs = len(pairs.target)
     return pd.DataFrame(
         {

@@ -66,7 +66,7 @@ _TRAIN, _HELD_OUT = "train", "held out"
 def train(study: xr.Dataset, settings: TrainSettings) -> ExperimentResult:
     """Train a small decoder on documents, and score it on those that were held out.
 
-    A row a split. Its ``tables`` have the loss curves (``curves``) and the overlap of every held-out document with
+    A row per split. Its ``tables`` have the loss curves (``curves``) and the overlap of every held-out document with
     those of training (``overlap``); its ``files`` the model, which ``source=folder`` loads.
 
     Examples

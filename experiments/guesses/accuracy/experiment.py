@@ -71,7 +71,7 @@ class _Guesses:
 def accuracy(study: xr.Dataset, settings: AccuracySettings) -> ExperimentResult:
     """Accuracies with intervals, language models beside them, and the posterior of what people differ by.
 
-    :data:`ACCURACY_COLUMNS`: figures 1 and 2 of the paper, and section 3. Its ``tables`` have one row an item
+    :data:`ACCURACY_COLUMNS`: figures 1 and 2 of the paper, and section 3. Its ``tables`` have one row per item
     (:func:`shannon_game.estimators.guesses.guess_items`), and single numbers about people (:func:`people_table`).
 
     Examples

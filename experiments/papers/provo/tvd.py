@@ -91,7 +91,7 @@ def stored_only(study: xr.Dataset, results: LegacyResults) -> pd.DataFrame:
 
 
 def legacy_table(results: LegacyResults, clean: list[PlayerTvd]) -> pd.DataFrame:
-    """One row a quantity, by the paper's code, as published, and clean."""
+    """One row per quantity, by the paper's code, as published, and clean."""
     published = published_table().set_index("quantity")
     known = {player.player: player for player in clean}
     table = published.reindex([*published.index, *(name for name in results.numbers if name not in published.index)])

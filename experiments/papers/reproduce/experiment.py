@@ -152,7 +152,7 @@ def reproduce(study: xr.Dataset, settings: ReproduceSettings) -> ExperimentResul
     Returns
     -------
     ExperimentResult
-        One row a published value, with ours and the verdict; with ``of`` what that code gives.
+        One row per published value, with ours and the verdict; with ``of`` what that code gives.
 
     Raises
     ------
@@ -302,7 +302,7 @@ def _value_warnings(bad: pd.DataFrame) -> list[str]:
 
 
 def counts(table: pd.DataFrame) -> pd.DataFrame:
-    """Values of every paper by verdict: a row a paper, a column a verdict."""
+    """Values of every paper by verdict: a row per paper, a column a verdict."""
     found = pd.crosstab(table["paper"], table["verdict"])
     papers = list(dict.fromkeys(table["paper"]))
     return found.reindex(index=papers, columns=[name for name in VERDICTS if name in found]).rename_axis(columns=None)

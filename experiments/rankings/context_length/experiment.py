@@ -74,7 +74,7 @@ class ContextLengthSettings(Seeded, LiveSettings):
 def context_length(study: xr.Dataset, settings: ContextLengthSettings) -> ExperimentResult:
     """Score the same places of the texts after contexts of every length, with every model.
 
-    A row a model, window and length.
+    A row per model, window and length.
     """
     lengths = sorted(set(settings.lengths))
     top_k, temperatures = settings.top_k, settings.temperatures

@@ -33,7 +33,7 @@ from shannon_game.experiments.studies.rankings.table import write_ranking_table
 def ranks(study: xr.Dataset, settings: RanksSettings) -> ExperimentResult:
     """Score every token, compare models and scores, and fit the regression on context length.
 
-    One row a model. Its ``tables`` have every window, how well each score separates every two models on the
+    One row per model. Its ``tables`` have every window, how well each score separates every two models on the
     windows that both scored (``separation``), and mean scores by class and length of the token (``easy_tokens``).
 
     Examples

@@ -132,7 +132,7 @@ def curves_figure(curves: pd.DataFrame) -> Figure:
 
 
 def separation_figure(table: pd.DataFrame) -> Figure:
-    """Draw the effect size of every score, a row a pair of models."""
+    """Draw the effect size of every score, a row per pair of models."""
     scores = sorted(set(table["score"]))
     colours = player_colours(scores)
     finite = table.assign(effect=table["effect"].replace([np.inf, -np.inf], np.nan))

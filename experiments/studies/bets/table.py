@@ -1,4 +1,4 @@
-"""Bets from one plain table: one row a word that somebody named, and what was staked on it."""
+"""Bets from one plain table: one row per word that somebody named, and what was staked on it."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class BetTableSettings(BetLayout, TableFile):
     """Settings of bets in one table (CSV and the like, or Parquet)."""
 
     path: UserPath
-    """Table with one row a word that was bet on."""
+    """Table with one row per word that was bet on."""
 
 
 @loader(BetTableSettings)
@@ -121,8 +121,8 @@ def bet_study(bets: pd.DataFrame, *, name: str = "bet study", **settings: Any) -
     Parameters
     ----------
     bets : pandas.DataFrame
-        One row a word that was bet on: ``participant``, ``item``, ``target``, ``word`` and ``stake``. An answer is all
-        rows of one participant and item.
+        One row per word that was bet on: ``participant``, ``item``, ``target``, ``word`` and ``stake``. An answer is
+        all rows of one participant and item.
     name : str, optional
         Of the study.
     **settings

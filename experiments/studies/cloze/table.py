@@ -67,7 +67,7 @@ def cloze_study(answers: pd.DataFrame, *, name: str = "table", **settings: Any) 
     Parameters
     ----------
     answers : pandas.DataFrame
-        One row an answer, or a context and answer with a count or a proportion. Answers are strings.
+        One row per answer, or a context and answer with a count or a proportion. Answers are strings.
     name : str, optional
         Of the study, for titles and messages.
     **settings

@@ -68,19 +68,19 @@ class WideColumns(Settings):
     """Columns of a table that has several answers in a row."""
 
     answers: str | None = None
-    """One row a context: the columns of its answers, with * for what tells them apart, such as Answer_*."""
+    """One row per context: the columns of its answers, with * for what tells them apart, such as Answer_*."""
     counts: str | None = None
     """The columns of their counts, with the same *, such as N_*."""
     proportions: str | None = None
     """The columns of their proportions, with the same *, such as Proportion_*."""
     items: Names = ()
-    """One row a participant: the columns of the answers, each of one context, such as S* or [S1, S2]. The column's name
-    is the context's id; in a Qualtrics export the question is the context, and ResponseId the participant."""
+    """One row per participant: the columns of the answers, each of one context, such as S* or [S1, S2]. The column's
+    name is the context's id; in a Qualtrics export the question is the context, and ResponseId the participant."""
 
     @model_validator(mode="after")
     def _one_of_them(self) -> WideColumns:
         if (self.answers is None) == (not self.items):
-            raise InputError("should have answers (one row a context) or items (one row a participant)")
+            raise InputError("should have answers (one row per context) or items (one row per participant)")
         if self.items and (self.counts or self.proportions):
             raise InputError("has items, so that every cell is one answer; counts and proportions go with answers")
         if self.counts and self.proportions:
@@ -116,7 +116,7 @@ class ScoreFile(TableFile):
     """Log-probabilities of words that another program wrote."""
 
     path: UserPath
-    """A table with one row a word or token, or JSON lines of minicons or lm-evaluation-harness."""
+    """A table with one row per word or token, or JSON lines of minicons or lm-evaluation-harness."""
     scale: Literal["logprob_nats", "logprob_bits", "surprisal_nats", "surprisal_bits", "probability"] | None = None
     """What the numbers are; pangoling and minicons give logprob_nats unless they are asked for something else. Needed,
     except for lm-evaluation-harness."""

@@ -1,4 +1,4 @@
-"""Wide cloze tables made long: one row a context with many answers, or one row a participant with many contexts."""
+"""Wide cloze tables made long: one row per context with many answers, or one row per participant with many contexts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PIPED = re.compile(r"\$\{[a-z]+://|\[Field-")
 
 
 def long_table(table: Table, wide: WideColumns, columns: ClozeColumns | None) -> tuple[Table, ClozeColumns]:
-    """Make a table with one row an answer."""
+    """Make a table with one row per answer."""
     given = columns or ClozeColumns(**{name: name for name in ClozeColumns.model_fields if name in table.cells})
     return _of_participants(table, wide, given) if wide.items else _of_contexts(table, wide, given)
 

@@ -49,16 +49,16 @@ class ComparisonTableSettings(ComparisonLayout, TableFile):
     """Settings of a comparison study in two tables (CSV and the like, or Parquet)."""
 
     pairs: UserPath
-    """Table with one row a candidate of an item.
+    """Table with one row per candidate of an item.
 
     Beside the columns below it holds, for every language model NAME, target_logprob_NAME and candidate_logprob_NAME:
     ln p(target | context) and ln p(candidate | context), nats. Every item has as many candidates as the others, all
     independent draws from the generator, repeats kept. Items that nobody answered are reference items only.
     """
     answers: UserPath | None = None
-    """Table with one row an answer; null for a study that only the language models play."""
+    """Table with one row per answer; null for a study that only the language models play."""
     free_answers: UserPath | None = None
-    """Table with one row a free answer, a token with which a person continued the context; null where nobody did."""
+    """Table with one row per free answer, a token with which a person continued the context; null where nobody did."""
 
 
 @loader(ComparisonTableSettings)
@@ -104,10 +104,10 @@ def comparison_study(
     Parameters
     ----------
     answers : pandas.DataFrame or None
-        One row an answer: ``item``, ``draw`` (which candidate of the item was shown), ``participant``, ``report`` (the
+        One row per answer: ``item``, ``draw`` (which candidate of the item was shown), ``participant``, ``report`` (the
         probability given to the target). None for a study that only the language models play.
     candidates : pandas.DataFrame
-        One row a drawn token: ``item``, ``draw`` (tells the draws of an item apart), ``context``, ``target``,
+        One row per drawn token: ``item``, ``draw`` (tells the draws of an item apart), ``context``, ``target``,
         ``candidate``; and ``target_logprob_NAME`` and ``candidate_logprob_NAME``, ln p(target | context) and
         ln p(candidate | context) in nats, for the generator and every other language model. Every item has as many
         candidates as the others, all independent draws from the generator, repeats kept.
@@ -119,7 +119,7 @@ def comparison_study(
     generator : str
         The language model that drew the candidates.
     free_answers : pandas.DataFrame, optional
-        One row a free answer: ``item``, ``participant``, ``answer`` (a token, as the candidates write it), and
+        One row per free answer: ``item``, ``participant``, ``answer`` (a token, as the candidates write it), and
         ``batch`` if there were several.
     name : str, optional
         Of the study.

@@ -32,7 +32,7 @@ class EstimatesSettings(TableFile):
     """Settings of a table of estimates."""
 
     path: UserPath
-    """Table (CSV and the like, or Parquet) with a row an estimate."""
+    """Table (CSV and the like, or Parquet) with a row per estimate."""
     columns: EstimatesColumns = EstimatesColumns()
     """Names of its columns."""
     units: str = ""

@@ -85,7 +85,7 @@ class GuessTableSettings(GuessLayout, TableFile):
     """Settings of guesses in one table (CSV and the like, or Parquet)."""
 
     path: UserPath
-    """Table with one row a guess."""
+    """Table with one row per guess."""
 
 
 @loader(GuessTableSettings)
@@ -111,7 +111,7 @@ def guess_study(guesses: pd.DataFrame, *, name: str = "guess study", **settings:
     Parameters
     ----------
     guesses : pandas.DataFrame
-        One row a guess, in the order in which each participant guessed: ``participant``, ``document``, ``position``
+        One row per guess, in the order in which each participant guessed: ``participant``, ``document``, ``position``
         (words or tokens before the target, 0 for the first of the document), ``target`` and ``guess``.
     name : str, optional
         Of the study.

@@ -46,7 +46,7 @@ class RankingTableSettings(TableFile):
     """Settings of ranked tokens in one table."""
 
     path: UserPath
-    """CSV (.csv, .csv.gz) or Parquet (.parquet) file with one row a ranked token."""
+    """CSV (.csv, .csv.gz) or Parquet (.parquet) file with one row per ranked token."""
 
 
 @loader(RankingTableSettings)
@@ -68,8 +68,8 @@ def ranking_study(ranks: pd.DataFrame, *, name: str = "ranking study") -> xr.Dat
     Parameters
     ----------
     ranks : pandas.DataFrame
-        One row a ranked token: ``model``, ``text``, ``context_length`` (tokens that the model saw), ``window`` (name of
-        the run of consecutive tokens), ``position`` (of the reference token in its window, from 0),
+        One row per ranked token: ``model``, ``text``, ``context_length`` (tokens that the model saw), ``window`` (name
+        of the run of consecutive tokens), ``position`` (of the reference token in its window, from 0),
         ``reference_token``, ``rank`` (1 for the most probable token), ``token``, ``logprob_nats``; optional columns:
         ``generated_token`` (sampled there), ``reference_id`` with ``token_id``, ``reference_logprob_nats`` and
         ``reference_rank`` (from the whole vocabulary). All columns but ``rank``, ``token``, ``logprob_nats`` and

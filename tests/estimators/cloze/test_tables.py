@@ -1,4 +1,4 @@
-"""Tables with a row a context and a row a participant, counted by hand and by loops."""
+"""Tables with a row per context and a row per participant, counted by hand and by loops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables with a row an item and a row a participant, against the estimates and loops over responses."""
+"""Tables with a row per item and a row per participant, against the estimates and loops over responses."""
 
 from __future__ import annotations
 

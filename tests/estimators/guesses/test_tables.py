@@ -1,4 +1,4 @@
-"""A table with a row an item, counted by hand."""
+"""A table with a row per item, counted by hand."""
 
 from __future__ import annotations
 
