@@ -42,9 +42,9 @@ FloatArray = NDArray[np.float64]
 QUICK = Mode("cvm", "fast_compile")
 """Compiles in half of the time; a call takes as long where the likelihood is one operation."""
 _STEP = 1e-3
-_NEWTON = 3
 _LEAST_PRECISION = 1e-2
-_NEARBY = 40
+_ROUNDS = 60, 300, 300
+"""Most steps of each round of the search."""
 _DRAWS = "draws"
 _STEP_SCALE = 2.75
 """Measured on studies of the participant model, of some 125 parameters."""
@@ -126,21 +126,23 @@ class Program:
                 gradient[at] += own.size
         return value, gradient
 
-    def learn_spreads(self, x: FloatArray) -> None:
-        """Take the precision with which data know the parameters that are alike from the curvature here."""
+    def curvature(self, x: FloatArray) -> FloatArray:
+        """Second derivatives of minus the log-density, (parameter, parameter)."""
+        steps = _STEP * np.eye(x.size)
+        found = np.stack([self.density(x - h)[1] - self.density(x + h)[1] for h in steps]) / (2 * _STEP)
+        symmetric: FloatArray = (found + found.T) / 2
+        return symmetric
+
+    def learn_spreads(self, x: FloatArray, curvature: FloatArray) -> None:
+        """Take the precision with which data know the parameters that are alike from the curvature at x."""
         self._precision = []
-        found = []
         for one in self._spreads:
-            if one.log_sd not in self._places:
-                continue
-            at = self._places[one.members]
-            steps = _STEP * np.eye(x.size)[at]
-            curvature = np.stack([self.density(x - h)[1][at] - self.density(x + h)[1][at] for h in steps]) / (2 * _STEP)
-            sd2 = float(np.exp(2 * x[self._places[one.log_sd]][0]))
-            prior = 1 / sd2 if one.centred else 1.0
-            data = np.maximum(np.linalg.eigvalsh((curvature + curvature.T) / 2) - prior, 0)
-            found.append((one, data if one.centred else data / sd2))
-        self._precision = found
+            if one.log_sd in self._places:
+                at = self._places[one.members]
+                sd2 = float(np.exp(2 * x[self._places[one.log_sd]][0]))
+                prior = 1 / sd2 if one.centred else 1.0
+                data = np.maximum(np.linalg.eigvalsh(curvature[at, at]) - prior, 0)
+                self._precision.append((one, data if one.centred else data / sd2))
 
     @cached_property
     def _places(self) -> dict[str, slice]:
@@ -163,11 +165,7 @@ class Program:
 
 
 def fit_gaussian(
-    program: Program,
-    *,
-    start: FloatArray | None = None,
-    before: Callable[[FloatArray], None] | None = None,
-    rounds: int = 3,
+    program: Program, *, start: FloatArray | None = None, before: Callable[[FloatArray], None] | None = None
 ) -> Gaussian:
     """Find the mode, and the Gaussian that has the curvature of the log-density there.
 
@@ -175,49 +173,38 @@ def fit_gaussian(
     ----------
     program : Program
     start : ndarray, shape (parameter,), optional
-        By default the model's own.
+        Mode of a model that is much alike; by default the search begins at the model's own start, in more rounds.
     before : callable, optional
         Called with the parameters before every round of the search, to adapt the program to where it is.
-    rounds : int
 
     Returns
     -------
     Gaussian
     """
-
-    def downhill(x: FloatArray) -> Any:
-        value, gradient = program.density(x)
-        return (-value, -gradient) if np.isfinite(value) else (1e10, np.zeros_like(x))
-
-    x = program.start if start is None else start
-    for at in range(rounds):
+    x, rounds = (program.start, _ROUNDS) if start is None else (start, _ROUNDS[-1:])
+    for n_steps in rounds:
         if before is not None:
             before(x)
-        program.learn_spreads(x)
-        options: Any = {"maxiter": 60 if at == 0 else 500, "maxcor": 30, "ftol": 1e-11, "gtol": 1e-3}
-        x = minimize(downhill, x, jac=True, method="L-BFGS-B", options=options).x
-    top, gradient = program.density(x)
-    steps = _STEP * np.eye(x.size)
-    hessian = np.stack([(downhill(x + step)[1] - downhill(x - step)[1]) / (2 * _STEP) for step in steps])
-    precision, vectors = np.linalg.eigh((hessian + hessian.T) / 2)
-    directions = vectors / np.sqrt(np.maximum(precision, _LEAST_PRECISION))
-    for _ in range(_NEWTON):  # what the search left, along directions that it hardly saw
-        near = x + directions @ (directions.T @ gradient)
-        value, slope = program.density(near)
-        if not value > top:
-            break
-        x, top, gradient = near, value, slope
-    return Gaussian(x, directions)
+        curvature = program.curvature(x)
+        program.learn_spreads(x, curvature)
+        x = nearby_mode(program, Gaussian(x, _directions(curvature)), n_steps)
+    return Gaussian(x, _directions(program.curvature(x)))
 
 
-def nearby_mode(program: Program, gaussian: Gaussian) -> FloatArray:
-    """Mode of a program whose data have changed a little, from the Gaussian of what it was."""
+def _directions(precision: FloatArray) -> FloatArray:
+    value, vectors = np.linalg.eigh(precision)
+    found: FloatArray = vectors / np.sqrt(np.maximum(np.abs(value), _LEAST_PRECISION))
+    return found
+
+
+def nearby_mode(program: Program, gaussian: Gaussian, n_steps: int = 40) -> FloatArray:
+    """Find the mode of a program from the Gaussian of one that is much alike, in its directions."""
 
     def downhill(z: FloatArray) -> Any:
         value, gradient = program.density(gaussian.mode + gaussian.directions @ z)
-        return -value, -(gaussian.directions.T @ gradient)
+        return (-value, -(gaussian.directions.T @ gradient)) if np.isfinite(value) else (1e10, np.zeros_like(z))
 
-    options: Any = {"maxiter": _NEARBY, "maxcor": 30, "gtol": 0.03}
+    options: Any = {"maxiter": n_steps, "maxcor": 30, "gtol": 0.03}
     z = minimize(downhill, np.zeros(gaussian.mode.size), jac=True, method="L-BFGS-B", options=options).x
     found: FloatArray = gaussian.mode + gaussian.directions @ z
     return found

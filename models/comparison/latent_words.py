@@ -36,8 +36,11 @@ _END, _CELLS = 8.0, 4096
 _AT = np.linspace(-_END, _END, _CELLS + 1)
 _CDF = ndtr(_AT)
 _PDF = np.exp(-(_AT**2) / 2) / math.sqrt(2 * math.pi)
+_PDF[[0, -1]] = 0.0
 _PER_UNIT = _CELLS / (2 * _END)
 _LEAST = 1e-290
+_NEGLIGIBLE = 1e-12
+"""Posterior probability of a place below which a report there changes no gradient."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,23 +95,11 @@ class Items:
 
 
 @compiled
-def _cdf(z: float) -> float:
-    if z <= -_END:
-        return 0.0
-    if z >= _END:
-        return 1.0
-    place = (z + _END) * _PER_UNIT
+def _at(table: FloatArray, z: float) -> float:
+    """Value of a table on [-8, 8] between its places, and at its ends beyond them."""
+    place = min(max((z + _END) * _PER_UNIT, 0.0), _CELLS - 1e-9)
     i = int(place)
-    return _CDF[i] + (place - i) * (_CDF[i + 1] - _CDF[i])  # type: ignore[no-any-return]
-
-
-@compiled
-def _pdf(z: float) -> float:
-    if z <= -_END or z >= _END:
-        return 0.0
-    place = (z + _END) * _PER_UNIT
-    i = int(place)
-    return _PDF[i] + (place - i) * (_PDF[i + 1] - _PDF[i])  # type: ignore[no-any-return]
+    return table[i] + (place - i) * (table[i + 1] - table[i])  # type: ignore[no-any-return]
 
 
 @compiled
@@ -117,34 +108,58 @@ def _report(out, row, people, reports, ratio, step):  # noqa: PLR0917
     slope, bias, noise, lapse, half = people
     _, participant, low, high, _, at_half, n_boxes = reports
     p = participant[row]
-    slip = (half if at_half[row] else 0.0) + (1 - half) / n_boxes
+    slip = lapse * ((half if at_half[row] else 0.0) + (1 - half) / n_boxes)
+    by_step = slope[p] * step / noise[p]
+    above = (high[row] - slope[p] * (bias[p] - ratio)) / noise[p]
+    below = (low[row] - slope[p] * (bias[p] - ratio)) / noise[p]
     for v in range(out.size):
-        centre = slope[p] * (bias[p] - ratio + v * step)
-        inside = _cdf((high[row] - centre) / noise[p]) - _cdf((low[row] - centre) / noise[p])
-        out[v] = (1 - lapse) * inside + lapse * slip
+        out[v] = (1 - lapse) * (_at(_CDF, above - v * by_step) - _at(_CDF, below - v * by_step)) + slip
 
 
 @compiled
-def _report_gradient(d_report, product, chance, row, people, reports, ratio, step, d_slope, d_bias, d_noise, d_slips):  # noqa: PLR0917
-    """Add to the gradients what a report of probability `chance` gives; `d_report` is by the product of its word."""
+def _report_gradient(shares, chance, row, people, reports, ratio, step, d_slope, d_bias, d_noise, d_slips):  # noqa: PLR0917
+    """Add to the gradients what a report of probability `chance` gives; `shares` is the posterior of the log-ratio."""
     slope, bias, noise, lapse, half = people
     _, participant, low, high, _, at_half, n_boxes = reports
     p = participant[row]
+    off = bias[p] - ratio
+    by_step = slope[p] * step / noise[p]
+    first_above, first_below = (high[row] - slope[p] * off) / noise[p], (low[row] - slope[p] * off) / noise[p]
+    weights = kept = densities = moved = spread = 0.0
+    for v in range(shares.size):
+        weight = shares[v] / chance[v]
+        above, below = first_above - v * by_step, first_below - v * by_step
+        at_high, at_low = _at(_PDF, above), _at(_PDF, below)
+        density = weight * (at_low - at_high)
+        weights += weight
+        kept += shares[v]
+        densities += density
+        moved += density * v
+        spread += weight * (at_low * below - at_high * above)
+    inside = (1 - lapse) / noise[p]
+    d_slope[p] += inside * (densities * off + moved * step)
+    d_bias[p] += inside * densities * slope[p]
+    d_noise[p] += inside * spread
     slip = (half if at_half[row] else 0.0) + (1 - half) / n_boxes
-    by_half = (1.0 if at_half[row] else 0.0) - 1 / n_boxes
-    for v in range(d_report.size):
-        off = bias[p] - ratio + v * step
-        above = (high[row] - slope[p] * off) / noise[p]
-        below = (low[row] - slope[p] * off) / noise[p]
-        factor = d_report[v] * product[v] / chance[v]
-        at_high, at_low = _pdf(above), _pdf(below)
-        by_centre = factor * (1 - lapse) * (at_low - at_high) / noise[p]
-        d_slope[p] += by_centre * off
-        d_bias[p] += by_centre * slope[p]
-        spread = (at_low * below if at_low > 0 else 0.0) - (at_high * above if at_high > 0 else 0.0)
-        d_noise[p] += factor * (1 - lapse) * spread / noise[p]
-        d_slips[0] += factor * (slip - chance[v]) / (1 - lapse)
-        d_slips[1] += factor * lapse * by_half
+    d_slips[0] += (slip * weights - kept) / (1 - lapse)
+    d_slips[1] += lapse * ((1.0 if at_half[row] else 0.0) - 1 / n_boxes) * weights
+
+
+@compiled
+def _ends(shares):
+    """Begin and end of the places that matter."""
+    start, end = 0, shares.size
+    while start < end - 1 and shares[start] < _NEGLIGIBLE:
+        start += 1
+    while start < end - 1 and shares[end - 1] < _NEGLIGIBLE:
+        end -= 1
+    return start, end
+
+
+@compiled
+def _add(out, weight, values):
+    for i in range(out.size):
+        out[i] += weight * values[i]
 
 
 @compiled
@@ -165,7 +180,6 @@ def _likelihood(  # noqa: PLR0912, PLR0915, PLR0917
         most = max(most, word_first[q + 1] - word_first[q])
     chances = np.empty((most, z_most * e_most))
     product = np.empty((most, e_most + t_most))
-    shifted = np.empty((most, e_most * t_most))
     inner = np.empty((most, z_most * t_most))
     d_product = np.empty(e_most + t_most)
     most_rows = 1
@@ -207,10 +221,10 @@ def _likelihood(  # noqa: PLR0912, PLR0915, PLR0917
                     one = report[row - report_first[first], :n_v]
                     _report(one, row, people, reports, ratio + log_g_ratio[row], step)
                     product[k, :n_v] *= one
-                matrix = shifted[k, : n_e * n_t].reshape(n_e, n_t)
-                for j in range(n_e):
-                    matrix[j] = product[k, n_e - 1 - j : n_e - 1 - j + n_t]
-                np.dot(chance, matrix, f)
+                f[:] = 0.0
+                for z in range(n_z):
+                    for j in range(n_e):
+                        _add(f[z], chance[z, j], product[k, n_e - 1 - j : n_e - 1 - j + n_t])
             f += _LEAST
             joint *= f
             largest = joint.max()
@@ -231,28 +245,30 @@ def _likelihood(  # noqa: PLR0912, PLR0915, PLR0917
             chance = chances[k, : n_z * n_e].reshape(n_z, n_e)
             f = inner[k, : n_z * n_t].reshape(n_z, n_t)
             ahead = joint / f
+            by_chance = np.empty((n_z, n_e))
             if report_first[x + 1] == report_first[x]:
-                by_chance = np.empty((n_z, n_e))
                 for z in range(n_z):
                     by_chance[z, :] = ahead[z].sum()
             else:
-                matrix = shifted[k, : n_e * n_t].reshape(n_e, n_t)
-                by_chance = np.dot(ahead, matrix.T)
-                by_matrix = np.dot(chance.T, ahead)
+                by_chance[:] = 0.0
                 n_v = n_e + n_t - 1
                 d_product[:n_v] = 0.0
-                for j in range(n_e):
-                    d_product[n_e - 1 - j : n_e - 1 - j + n_t] += by_matrix[j]
+                for z in range(n_z):
+                    for i in range(n_t):
+                        _add(by_chance[z], ahead[z, i], product[k, i : i + n_e][::-1])
+                    for j in range(n_e):
+                        _add(d_product[n_e - 1 - j : n_e - 1 - j + n_t], chance[z, j], ahead[z])
                 ratio = e_start - t_start + (e0 + n_e - 1 - t0) * step
+                shares = d_product[:n_v] * product[k, :n_v]
+                start, end = _ends(shares)
                 for row in range(report_first[x], report_first[x + 1]):
                     _report_gradient(
-                        d_product[:n_v],
-                        product[k],
-                        report[row - report_first[first]],
+                        shares[start:end],
+                        report[row - report_first[first], start:end],
                         row,
                         people,
                         reports,
-                        ratio + log_g_ratio[row],
+                        ratio + log_g_ratio[row] - start * step,
                         step,
                         d_slope,
                         d_bias,
