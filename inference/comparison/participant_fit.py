@@ -18,7 +18,7 @@ which tokens were true, and the loss of that belief itself if people are calibra
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -93,6 +93,8 @@ SPREADS = (
     Spread("noise_sd_log__", "noise_own", centred=False),
 )
 """Standard deviations over participants."""
+OUTCOME_ITEMS = 60
+"""Items with a comparison that outcomes need to fix the scale; in studies of 20 only 8 of 15 intervals held."""
 _SCALES = (0.05, 20.0)
 _NEAR_ENOUGH = 1.25
 _ROUNDS = 4
@@ -342,6 +344,13 @@ def fit_participants(
         }
     )
     convergence = check_convergence(checked, thresholds or REPORTED, fixed=() if scale is None else ("k0",))
+    n_compared = np.unique(data.row_item).size
+    if anchor.name == "outcomes" and not data.is_player and n_compared < OUTCOME_ITEMS:
+        problem = (
+            f"outcomes of {n_compared} items do not fix the scale of reports, at least {OUTCOME_ITEMS} are wanted; "
+            "collect free answers, or assume a scale (anchor=assumed)"
+        )
+        convergence = replace(convergence, passed=False, reasons=(*convergence.reasons, problem))
     return ParticipantFit(
         data=data,
         anchor=anchor,

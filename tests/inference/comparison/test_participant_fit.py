@@ -120,6 +120,9 @@ def test_anchors_give_one_belief_its_scale(outcomes: ParticipantFit, fit: Partic
     np.testing.assert_array_equal(assumed.temperature, 1.0)
     np.testing.assert_allclose(assumed.k0, 0.6)
     np.testing.assert_allclose(assumed.gap_at(0.6), assumed.gap_nats)
+    # few items do not fix a scale, and the check says so
+    assert not outcomes.convergence.passed
+    assert "outcomes" in outcomes.convergence.reasons[-1]
 
 
 @pytest.mark.mcmc
@@ -164,17 +167,6 @@ def test_the_effect_of_a_covariate_is_recovered() -> None:
     assert off(effect, log_slope[second].mean() - log_slope[~second].mean()) < FAR
     assert effect.std() < 0.3
     assert effect.mean() > 0.2
-
-
-@pytest.mark.slow
-def test_nuts_agrees_with_paths_in_the_directions_of_the_gaussian() -> None:
-    data = participant_data(comparison_study())
-    ours = fit_participants(data, anchor=Anchor("assumed"), draws=400)
-    settings: dict[str, Any] = {"tune": 300, "chains": 2, "cores": 1, "progress": False}
-    sampled = fit_participants(data, anchor=Anchor("assumed"), draws=300, sampler="pymc", **settings)
-    one, other = sampled.item_gap_nats.mean(axis=1), ours.item_gap_nats.mean(axis=1)
-    assert abs(np.median(one) - np.median(other)) < 0.3 * one.std()
-    assert 0.7 < one.std() / other.std() < 1.4
 
 
 @pytest.mark.parametrize(
