@@ -12,11 +12,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import pandas as pd
 import xarray as xr
+from matplotlib.container import BarContainer
 from matplotlib.figure import Figure
 from pydantic import model_validator
 
@@ -27,6 +28,7 @@ from shannon_game.experiments.harness.marks import percent, titled
 from shannon_game.experiments.harness.plots import styled
 from shannon_game.experiments.harness.result import Experiment, ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import Seeded, rows_of
+from shannon_game.experiments.harness.tables import table_variables
 from shannon_game.experiments.papers.published_study import (
     DATA_MISSING,
     NOT_RUN,
@@ -309,9 +311,8 @@ def counts(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _dataset(table: pd.DataFrame) -> xr.Dataset:
-    columns: dict[str, object] = {str(name): column.to_numpy() for name, column in table.items()}
-    columns |= {"printed": columns["published"], "published": [float(number_of(text)) for text in table["published"]]}
-    return xr.Dataset({name: ("value", values) for name, values in columns.items()})
+    numbers = table["published"].map(lambda text: float(number_of(text)))
+    return xr.Dataset(table_variables(table.assign(printed=table["published"], published=numbers), "value"))
 
 
 @styled
@@ -320,20 +321,17 @@ def verdict_figure(table: pd.DataFrame) -> Figure:
     found = counts(table)
     fig = new_figure(7.6, 1.2 + 0.6 * len(found))
     axes = fig.add_subplot()
-    places = -np.arange(len(found))
     total = found.sum(axis=1).to_numpy()
     shares = found.div(total, axis=0)
-    for verdict, left in (shares.cumsum(axis=1) - shares).items():
-        share, label = shares[verdict], str(verdict)
-        colour = _COLOURS[VERDICTS.index(label)]
-        blocks = axes.barh(places, share, left=left, color=colour, label=label, height=0.62)
-        numbers = [f"{n}" if width > 0.03 else "" for n, width in zip(found[verdict], share, strict=True)]
-        axes.bar_label(blocks, numbers, label_type="center", fontsize=8)
+    colours = [_COLOURS[VERDICTS.index(str(name))] for name in found]
+    shares.plot.barh(stacked=True, ax=axes, color=colours, width=0.62, legend=False)
+    for blocks, verdict in zip(axes.containers, found, strict=True):
+        numbers = [f"{n}" if share > 0.03 else "" for n, share in zip(found[verdict], shares[verdict], strict=True)]
+        axes.bar_label(cast("BarContainer", blocks), numbers, label_type="center")
     titles = [PAPERS.get(str(name), str(name)).split(" (")[0].split(":")[0] for name in found.index]
-    labels = [f"{textwrap.fill(title, 36)}\n({n} values)" for title, n in zip(titles, total, strict=True)]
-    axes.set_yticks(places, labels)
-    axes.tick_params(axis="y", length=0)
-    axes.set(xlim=(0, 1), xlabel="share of the published values")
+    axes.set_yticklabels([f"{textwrap.fill(title, 36)}\n({n} values)" for title, n in zip(titles, total, strict=True)])
+    axes.invert_yaxis()
+    axes.set(xlim=(0, 1), xlabel="share of the published values", ylabel="")
     percent(axes.xaxis)
     fig.legend(loc="outside lower center", ncols=3)
     titled(fig, f"What became of {total.sum():,} published values")
