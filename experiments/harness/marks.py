@@ -14,9 +14,9 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLo
 from numpy.typing import ArrayLike, NDArray
 
 
-def titled(figure: Figure | SubFigure, text: str, about: str = "", *, size: float = 10.5) -> None:
+def titled(figure: Figure | SubFigure, text: str, about: str = "", *, size: float = 11.5) -> None:
     """Put the title of a whole figure at its left: what it shows, and of which study or models."""
-    figure.suptitle(f"{text} ({about})" if about else text, x=0.01, ha="left", fontsize=size)
+    figure.suptitle(f"{text} ({about})" if about else text, x=0.01, ha="left", fontsize=size, wrap=True)
 
 
 def mark(

@@ -70,13 +70,6 @@ class ExperimentResult:
     verdicts: tuple[str, ...] = ()
     """Cells of tables that the HTML page colours, from good to bad."""
 
-    def __post_init__(self) -> None:
-        if self.figures:
-            from shannon_game.experiments.harness.figures import legible  # noqa: PLC0415 - the help draws nothing
-
-            for figure in self.figures.values():
-                legible(figure)
-
     @property
     def posterior(self) -> Any:
         """The main posterior, an ``InferenceData`` (ArviZ 0.23) or ``DataTree`` (ArviZ 1)."""
