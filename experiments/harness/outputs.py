@@ -258,9 +258,7 @@ def write_outputs(
     if cfg.output.html:
         from shannon_game.experiments.harness.html_page import html_page  # noqa: PLC0415 - a run that writes none needs no parser
 
-        (staging / "report.html").write_text(
-            html_page(text, [staging, staging.parent], verdicts=result.verdicts), encoding="utf-8"
-        )
+        (staging / "report.html").write_text(html_page(text, [staging, staging.parent]), encoding="utf-8")
     if cfg.output.explore:
         from shannon_game.experiments.harness.explore import explore  # noqa: PLC0415 - as above
 

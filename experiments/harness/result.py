@@ -67,8 +67,6 @@ class ExperimentResult:
     """Markdown that stands in the report in place of the table and the figures."""
     title: str | None = None
     """Of the report, in place of the names of experiment and study."""
-    verdicts: tuple[str, ...] = ()
-    """Cells of tables that the HTML page colours, from good to bad."""
 
     @property
     def posterior(self) -> Any:

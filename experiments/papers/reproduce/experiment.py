@@ -186,7 +186,6 @@ def reproduce(study: xr.Dataset, settings: ReproduceSettings) -> ExperimentResul
         on_screen=counts(table).reset_index(),
         title="Published numbers, reproduced",
         body=report_body(table, by_name),
-        verdicts=VERDICTS,
     )
 
 
