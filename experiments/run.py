@@ -343,8 +343,8 @@ def main() -> int:
             else:
                 sys.argv[1:] = check_arguments(sys.argv[1:])
                 _hydra_main()
-                if sweep.started():
-                    return EXIT_OK if sweep.finish() else EXIT_FAILED
+                if (complete := sweep.finish()) is not None:
+                    return EXIT_OK if complete else EXIT_FAILED
     except KeyboardInterrupt as stop:
         terminated = isinstance(stop, Terminated)
         say("terminated" if terminated else "interrupted")
