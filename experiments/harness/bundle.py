@@ -19,6 +19,7 @@ from shannon_game.estimators.code_identity import code_hash, package_version
 from shannon_game.estimators.errors import InputError, printable
 from shannon_game.experiments.harness.bundle_checks import Check, check_bundle, without_texts
 from shannon_game.experiments.harness.csv_tables import csv_text, is_formula, write_csv
+from shannon_game.experiments.harness.outputs import save_figures
 from shannon_game.experiments.harness.pseudonyms import PEOPLE_SETTINGS, people_of
 from shannon_game.experiments.harness.report import fill
 from shannon_game.experiments.harness.tables import (
@@ -134,7 +135,7 @@ def _write_bundle(
     shown = without_texts(name, {_SHOWN: result.summary()})[0][_SHOWN]
     tables, left_out = without_texts(name, {"table": result.table, **result.tables})
     _write_tables(folder / "tables", tables, shown, experiment)
-    _write_figures(folder / "figures", result)
+    save_figures(folder / "figures", result.figures, kinds=("svg", "pdf"))
     checks = check_bundle(name, tables, people=people, left_out=left_out)
     given = {} if settings is None else {"settings": settings.model_dump(mode="json")}
     given |= {"command": _without_ids(config)} if config else {}
@@ -210,16 +211,6 @@ def _braced(cell: object) -> str:
     text = str(cell)
     # "[" would be taken for an argument of the line end before it; nor is a formula one for what reads rows as a table
     return f"{{{text}}}" if text.startswith("[") or is_formula(text) else text
-
-
-def _write_figures(folder: Path, result: ExperimentResult) -> None:
-    import matplotlib as mpl  # noqa: PLC0415 - half a second that a skipped job does not need
-
-    for name, figure in result.figures.items():
-        # fonts that a journal can edit, and no date
-        with mpl.rc_context({"svg.hashsalt": "shannon-game", "svg.fonttype": "none", "pdf.fonttype": 42}):
-            figure.savefig(folder / f"{name}.svg", bbox_inches="tight", metadata={"Date": None})
-            figure.savefig(folder / f"{name}.pdf", bbox_inches="tight", metadata={"CreationDate": None})
 
 
 def _without_ids(value: Any) -> Any:

@@ -45,7 +45,6 @@ PSEUDONYMS = "pseudonyms.csv"
 
 _ATTEMPT = f"{SCRATCH}attempt"
 """Folder of the status, log and config of a run, as long as the result of an earlier one stands."""
-_POSTERIOR = "posterior_{}.nc"
 
 
 @dataclass(frozen=True)
@@ -215,9 +214,8 @@ def write_outputs(
     result: ExperimentResult,
     *,
     settings: Settings | None = None,
-    overrides: Sequence[str] = (),
+    status: JobStatus | None = None,
     timings: Mapping[str, float] | None = None,
-    data: Mapping[str, str] | None = None,
     key: pd.DataFrame | None = None,
 ) -> None:
     """Write table, dataset, the loader's notes, figures as PNG and SVG, report, posteriors."""
@@ -237,7 +235,10 @@ def write_outputs(
     )
     make_room(staging / "results.nc", dataset.nbytes)
     dataset.to_netcdf(staging / "results.nc", engine="h5netcdf")
-    _save_posteriors(staging, result.posteriors)
+    for name, idata in result.posteriors.items():
+        from shannon_game.inference.posterior.storage import save_posterior  # noqa: PLC0415 - only a Bayesian result has any
+
+        save_posterior(idata, staging / f"posterior_{name}.nc")
     for name, table in result.tables.items():
         write_csv(table, staging / f"{name}.csv")
     for name, write in result.files.items():
@@ -245,15 +246,8 @@ def write_outputs(
     figures = staging / "figures"
     figures.mkdir()
     save_figures(figures, result.figures, dpi=int(cfg.output.dpi))
-    text = report(
-        cfg,
-        study,
-        result,
-        config_hash=config_hash(cfg),
-        settings=settings,
-        overrides=overrides,
-        timings=timings or {},
-    )
+    overrides = () if status is None else status.overrides
+    text = report(cfg, study, result, config_hash(cfg), settings=settings, overrides=overrides, timings=timings or {})
     (staging / "report.md").write_text(text, encoding="utf-8")
     if cfg.output.html:
         from shannon_game.experiments.harness.html_page import html_page  # noqa: PLC0415 - a run that writes none needs no parser
@@ -268,31 +262,23 @@ def write_outputs(
 
         if key is not None and len(key):
             write_csv(key, staging / PSEUDONYMS, private=True)
-        bundle(
-            study,
-            result,
-            staging / "bundle",
-            settings=settings,
-            config=_decisive(cfg),
-            experiment=str(cfg.experiment.name),
-            data=data,
-        )
+        name, data = str(cfg.experiment.name), None if status is None else status.data
+        folder = staging / "bundle"
+        bundle(study, result, folder, settings=settings, config=_decisive(cfg), experiment=name, data=data)
 
 
-def _save_posteriors(folder: Path, posteriors: Mapping[str, Any]) -> None:
-    if posteriors:
-        from shannon_game.inference.posterior.storage import save_posterior  # noqa: PLC0415 - only a Bayesian experiment has any
-
-        for name, idata in posteriors.items():
-            save_posterior(idata, folder / _POSTERIOR.format(name))
+_METADATA: Mapping[str, dict[str, Any]] = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
 
 
-def save_figures(folder: Path, figures: Mapping[str, Figure], *, dpi: int) -> None:
-    """Save every figure as PNG and SVG; the same figure gives the same bytes."""
+def save_figures(
+    folder: Path, figures: Mapping[str, Figure], *, dpi: float | str = "figure", kinds: Sequence[str] = ("png", "svg")
+) -> None:
+    """Save every figure in some formats; the same figure gives the same bytes, and texts can be edited."""
     import matplotlib as mpl  # noqa: PLC0415 - half a second that a skipped job does not need
 
-    for name, figure in figures.items():
-        figure.savefig(folder / f"{name}.png", dpi=dpi, bbox_inches="tight")
-        # ids of SVG elements are random and the date is now, unless told otherwise
-        with mpl.rc_context({"svg.hashsalt": "shannon-game"}):
-            figure.savefig(folder / f"{name}.svg", bbox_inches="tight", metadata={"Date": None})
+    # ids of SVG elements are random and the date is now, unless told otherwise
+    with mpl.rc_context({"svg.hashsalt": "shannon-game", "svg.fonttype": "none", "pdf.fonttype": 42}):
+        for name, figure in figures.items():
+            for kind in kinds:
+                path = folder / f"{name}.{kind}"
+                figure.savefig(path, dpi=dpi, bbox_inches="tight", metadata=_METADATA[kind])
