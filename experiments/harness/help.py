@@ -13,8 +13,6 @@ from shannon_game.experiments.harness.job import before, read_of_the_run
 from shannon_game.experiments.harness.registry import entry_of, load_target
 from shannon_game.inference.settings import setting_lines
 
-_COLUMNS = ("setting", "default", "takes", "meaning")
-
 
 def experiment_help(name: str, more: Sequence[str] = (), *, width: int = 120) -> str:
     """Say what an experiment answers, and every setting that it takes: default, what is right, meaning."""
@@ -26,17 +24,16 @@ def experiment_help(name: str, more: Sequence[str] = (), *, width: int = 120) ->
     entry = entry_of(cfg.experiment, what="experiment")
     function: Any = load_target(entry, what="experiment")
     settings_class = function.settings_class
-    table = Table(box=None, pad_edge=False, show_header=True, header_style="bold")
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    # a name that is broken over two lines cannot be copied; the rest can be
+    table.add_column("setting", no_wrap=True)
+    table.add_column("default", overflow="fold", max_width=26)
+    table.add_column("takes", overflow="fold", ratio=2)
+    table.add_column("meaning", overflow="fold", ratio=3)
     lines = setting_lines(settings_class, lambda name: before(name, settings_class))
-    # a name that is broken over two lines cannot be copied; what it takes and means can be
-    name_width = max((len(line[0]) for line in lines), default=0) + 1
-    default_width = min(max(len(word) for line in lines for word in (*line[1].split(), "default")) + 1, 26)
-    left = max(width - name_width - default_width - 4, 48)
-    for column, its in zip(_COLUMNS, (name_width, default_width, left * 2 // 5, left - left * 2 // 5), strict=True):
-        table.add_column(column, overflow="fold", width=its)
-    width = max(width, name_width + default_width + left + 4)
     for line in lines:
         table.add_row(*line)
+    width = max(width, max(len(line[0]) for line in lines) + 80)
     stream = io.StringIO()
     console = Console(file=stream, width=width, highlight=False, markup=False)
     summary = inspect.cleandoc(function.__doc__ or "").split("\n\n")[0]
