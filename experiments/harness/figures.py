@@ -83,12 +83,7 @@ def log_perplexity_axis(axes: Axes, which: Literal["x", "y"], low: float, high: 
     """Log axis with at least so many plain round numbers (1, 2, 5, 10, ...) instead of powers of ten."""
     axis = axes.xaxis if which == "x" else axes.yaxis
     low, high = low / LOG_MARGIN, high * LOG_MARGIN
-    if which == "x":
-        axes.set_xscale("log")
-        axes.set_xlim(low, high)
-    else:
-        axes.set_yscale("log")
-        axes.set_ylim(low, high)
+    axes.set(**{f"{which}scale": "log", f"{which}lim": (low, high)})
     for steps in _TICK_STEPS:  # as few round numbers as are enough
         ticks = [step * 10**power for power in range(-3, 7) for step in steps if low <= step * 10**power <= high]
         if len(ticks) >= least:
