@@ -94,16 +94,13 @@ def test_data_are_checked_by_their_hashes(tmp_path: Path, monkeypatch: pytest.Mo
     assert broken.cure
 
 
-def test_where_data_are_when_no_folder_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("SHANNON_DATA", raising=False)
-    said, *studies = machine.data()
-    assert "SHANNON_DATA" in said.cure
+@pytest.mark.parametrize("where", ["", "/no/such/folder"])
+def test_data_without_a_folder(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHANNON_DATA", where)
+    folder, *studies = machine.data()
+    assert bool(folder.problem) == bool(where)
+    assert "SHANNON_DATA" in folder.cure
     assert all(each.cure and not each.problem for each in studies)
-
-
-def test_a_folder_that_does_not_exist_is_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SHANNON_DATA", str(tmp_path / "gone"))
-    assert next(iter(machine.data())).problem
 
 
 def test_little_room_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
