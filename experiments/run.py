@@ -43,6 +43,7 @@ from shannon_game.experiments.harness.outputs import (
     write_outputs,
     write_status,
 )
+from shannon_game.experiments.harness.process import Terminated, keep_streams, terminate_as_interrupt
 from shannon_game.experiments.harness.registry import to_plain
 from shannon_game.experiments.harness.report import warnings_of
 from shannon_game.experiments.harness.result import ExperimentResult
@@ -54,8 +55,6 @@ from shannon_game.experiments.harness.resume import (
     job_identity,
     take_over,
 )
-from shannon_game.experiments.harness.signals import Terminated, terminate_as_interrupt
-from shannon_game.experiments.harness.streams import keep_streams
 from shannon_game.experiments.harness.tables import print_table
 from shannon_game.experiments.studies.public_data import with_public_folders
 from shannon_game.inference.manifest import scratch
@@ -298,7 +297,7 @@ def _show(
 ) -> None:
     if cfg.output.print:
         print_table(result.summary(), f"{cfg.experiment.name}: {job.study.attrs.get('name')}")
-        sys.stdout.writelines(f"{line}\n" for line in result.conclusion)
+        sys.stdout.write("".join(f"{line}\n" for line in result.conclusion))
     for text in warnings:
         log.warning("warning: %s", text)
     say(", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in timings.items()))
