@@ -90,7 +90,7 @@ def test_comparison_items_are_those_of_the_estimator():
 
 def test_a_posterior_with_draws_by_item_is_shown():
     draws = np.arange(2 * 101 * 3, dtype=float).reshape(2, 101, 3)
-    coords = {"chain": [0, 1], "draw": np.arange(101), "item": ["a", "b", "c"], "person": ["p", "q", "r"]}
+    coords = {"chain": [0, 1], "draw": np.arange(101), "item": ["a", "b", "c"], "person": ["a", "q", "r"]}
     dims = ("chain", "draw")
     posterior = xr.Dataset({"s": ((*dims, "item"), draws), "other": ((*dims, "person"), draws)}, coords=coords)
     result = ExperimentResult(

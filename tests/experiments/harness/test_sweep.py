@@ -150,5 +150,6 @@ def test_the_figure_takes_any_sweep(tmp_path, swept):
     drawing = (tmp_path / "summary.svg").read_text()
     for key in swept:
         assert f">{key}" in drawing or f" {key}" in drawing
+    assert (len(swept) > 1) == any(f">{key} = " in drawing for key in swept)
     for label in ("humans", "lm", "rounding coarse", "perplexity"):
         assert label in drawing
