@@ -10,10 +10,9 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import LogFormatter, NullFormatter
+from matplotlib.ticker import NullFormatter
 from numpy.typing import ArrayLike, NDArray
 
 from shannon_game.estimators.layout import HUMAN
@@ -83,7 +82,8 @@ def log_perplexity_axis(axes: Axes, which: Literal["x", "y"], low: float, high: 
     """Log axis with at least so many plain round numbers (1, 2, 5, 10, ...) instead of powers of ten."""
     axis = axes.xaxis if which == "x" else axes.yaxis
     low, high = low / LOG_MARGIN, high * LOG_MARGIN
-    axes.set(**{f"{which}scale": "log", f"{which}lim": (low, high)})
+    scale: dict[str, Any] = {f"{which}scale": "log", f"{which}lim": (low, high)}
+    axes.set(**scale)
     for steps in _TICK_STEPS:  # as few round numbers as are enough
         ticks = [step * 10**power for power in range(-3, 7) for step in steps if low <= step * 10**power <= high]
         if len(ticks) >= least:
@@ -92,19 +92,6 @@ def log_perplexity_axis(axes: Axes, which: Literal["x", "y"], low: float, high: 
         number_ticks(axis, ticks)
     axis.set_minor_formatter(NullFormatter())
     light_grid(axes, which)
-
-
-class _PlainLogFormatter(LogFormatter):
-    """Labels the ticks that its parent labels, but .1 as 0.1, where that writes 1e-01 beside 1."""
-
-    def __call__(self, x: float, pos: int | None = None) -> str:
-        return f"{x:g}" if super().__call__(x, pos) else ""
-
-
-def plain_log(axis: Axis) -> None:
-    """Numbers on a log axis as they are written, not as powers of ten: figures here know no formulas."""
-    axis.set_major_formatter(_PlainLogFormatter())
-    axis.set_minor_formatter(_PlainLogFormatter())
 
 
 def finite_range(*columns: ArrayLike) -> tuple[float, float]:

@@ -15,7 +15,6 @@ from shannon_game.experiments.harness.figures import (
     finite_range,
     log_perplexity_axis,
     new_figure,
-    plain_log,
     player_colours,
     player_label,
 )
@@ -115,9 +114,7 @@ def _finish_axis(axes: Axes, labels: Sequence[str] | None, values: np.ndarray) -
     if values[0] > 0 and values[-1] / values[0] >= 20:
         axes.set_xscale("log")
         axes.set_xlim(values[0] / 1.3, values[-1] * 1.3)
-        plain_log(axes.xaxis)
     else:
         pad = 0.08 * float(np.ptp(values)) or 0.5
         axes.set_xlim(values[0] - pad, values[-1] + pad)
-    if len(values) <= _MAX_TICKS:
-        number_ticks(axes.xaxis, values)
+    number_ticks(axes.xaxis, values[:: -(-len(values) // _MAX_TICKS)])
