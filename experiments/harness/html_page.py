@@ -29,7 +29,7 @@ def html_page(markdown: str, folders: Sequence[Path]) -> str:
     parser = MarkdownIt("commonmark", {"html": False, "xhtmlOut": False}).enable("table")
     tokens = parser.parse(markdown)
     _fold(tokens)
-    headings = []
+    headings: list[tuple[int, str, str]] = []
     for opening, inside in pairwise(tokens):
         if opening.type == "heading_open":
             opening.attrSet("id", f"part-{len(headings)}")
