@@ -19,9 +19,8 @@ from shannon_game.estimators.code_identity import code_hash, package_version
 from shannon_game.estimators.errors import InputError, printable
 from shannon_game.experiments.harness.bundle_checks import Check, check_bundle, without_texts
 from shannon_game.experiments.harness.csv_tables import csv_text, is_formula, write_csv
-from shannon_game.experiments.harness.outputs import save_figures
 from shannon_game.experiments.harness.pseudonyms import PEOPLE_SETTINGS, people_of
-from shannon_game.experiments.harness.report import fill
+from shannon_game.experiments.harness.report import fill, save_figures
 from shannon_game.experiments.harness.tables import cell_text, is_number, markdown_table, split_constants
 from shannon_game.inference.disk import write_whole
 from shannon_game.inference.manifest import MANIFEST, replaced

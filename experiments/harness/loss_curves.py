@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -28,7 +29,8 @@ def loss_curves_figure(table: pd.DataFrame, unit: str) -> Figure:
     fig = new_figure(5.4, 3.4)
     axes = fig.subplots()
     for name, its in table.groupby("run", sort=False):
-        look, label = {"color": colours[str(name)], "linewidth": 1}, player_label(str(name))
+        look: dict[str, Any] = {"color": colours[str(name)], "linewidth": 1}
+        label = player_label(str(name))
         axes.plot(its["step"], its["loss_nats"], label=f"{label}, training", **look)
         held = its.dropna(subset=["held_out_loss_nats"])
         if len(held):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from importlib.util import find_spec
@@ -18,7 +18,7 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import notes
 from shannon_game.experiments.harness.csv_tables import write_csv
 from shannon_game.experiments.harness.registry import leaves
-from shannon_game.experiments.harness.report import report
+from shannon_game.experiments.harness.report import report, save_figures
 from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.inference.disk import make_room, write_whole
 from shannon_game.inference.manifest import (
@@ -37,7 +37,6 @@ from shannon_game.inference.settings import Settings
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
-    from matplotlib.figure import Figure
 
 _STATUS = "status.json"
 PSEUDONYMS = "pseudonyms.csv"
@@ -265,20 +264,3 @@ def write_outputs(
         name, data = str(cfg.experiment.name), None if status is None else status.data
         folder = staging / "bundle"
         bundle(study, result, folder, settings=settings, config=_decisive(cfg), experiment=name, data=data)
-
-
-_METADATA: Mapping[str, dict[str, Any]] = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
-
-
-def save_figures(
-    folder: Path, figures: Mapping[str, Figure], *, dpi: float | str = "figure", kinds: Sequence[str] = ("png", "svg")
-) -> None:
-    """Save every figure in some formats; the same figure gives the same bytes, and texts can be edited."""
-    import matplotlib as mpl  # noqa: PLC0415 - half a second that a skipped job does not need
-
-    # ids of SVG elements are random and the date is now, unless told otherwise
-    with mpl.rc_context({"svg.hashsalt": "shannon-game", "svg.fonttype": "none", "pdf.fonttype": 42}):
-        for name, figure in figures.items():
-            for kind in kinds:
-                path = folder / f"{name}.{kind}"
-                figure.savefig(path, dpi=dpi, bbox_inches="tight", metadata=_METADATA[kind])

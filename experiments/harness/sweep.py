@@ -22,8 +22,8 @@ from omegaconf import DictConfig, OmegaConf
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.harness.csv_tables import read_guarded_csv, write_csv
-from shannon_game.experiments.harness.outputs import broken_output, read_status, save_figures
-from shannon_game.experiments.harness.report import fill
+from shannon_game.experiments.harness.outputs import broken_output, read_status
+from shannon_game.experiments.harness.report import fill, save_figures
 from shannon_game.experiments.harness.tables import for_readers, for_screen, markdown_table, print_table
 from shannon_game.inference.manifest import replaced
 from shannon_game.inference.progress import counted

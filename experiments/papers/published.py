@@ -68,23 +68,23 @@ def published(settings: PublishedSettings) -> xr.Dataset:
 def read_values(path: Path) -> pd.DataFrame:
     """Read a table of published values, :data:`COLUMNS`; what a row lacks at its end is empty."""
     try:
-        cells = pd.read_csv(
+        read = pd.read_csv(
             io.BytesIO(read_bytes(path)), header=None, dtype=object, na_filter=False, skip_blank_lines=False
         )
     except (UnicodeError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
         raise InputError(f"cannot be read as CSV: {' '.join(str(error).split())}", source=path) from None
-    header, table = cells.iloc[0].tolist(), cells.iloc[1:].set_axis(range(2, len(cells) + 1))
+    header, table = read.iloc[0].tolist(), read.iloc[1:].set_axis(range(2, len(read) + 1))
     if tuple(header) != COLUMNS:
         raise InputError(f"is {some_of(header, 20)}; should be {', '.join(COLUMNS)}", source=path, field="header")
     if table.empty:
         raise InputError("has a header and no row", source=path)
     table = table.set_axis(list(COLUMNS), axis=1)
-    for number, row in table.iterrows():
-        place = f"{path}, row {number}"
+    for number, *cells in table.itertuples():
+        place, row = f"{path}, row {number}", dict(zip(COLUMNS, cells, strict=True))
         try:
             tolerance = float(row["tolerance"] or "nan")
         except ValueError:
             problem = f"is {row['tolerance']!r}, should be a number or empty"
             raise InputError(problem, source=place, field="tolerance") from None
-        check_value(place, row.to_dict(), tolerance)
+        check_value(place, row, tolerance)
     return table.assign(tolerance=table["tolerance"].replace("", "nan").astype(float))

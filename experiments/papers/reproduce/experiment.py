@@ -12,12 +12,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 import xarray as xr
-from matplotlib.container import BarContainer
 from matplotlib.figure import Figure
 from pydantic import model_validator
 
@@ -320,17 +319,20 @@ def verdict_figure(table: pd.DataFrame) -> Figure:
     found = counts(table)
     fig = new_figure(7.6, 1.2 + 0.6 * len(found))
     axes = fig.add_subplot()
+    places = -np.arange(len(found))
     total = found.sum(axis=1).to_numpy()
     shares = found.div(total, axis=0)
-    colours = [_COLOURS[VERDICTS.index(str(name))] for name in found]
-    shares.plot.barh(stacked=True, ax=axes, color=colours, width=0.62, legend=False)
-    for blocks, verdict in zip(axes.containers, found, strict=True):
-        numbers = [f"{n}" if share > 0.03 else "" for n, share in zip(found[verdict], shares[verdict], strict=True)]
-        axes.bar_label(cast("BarContainer", blocks), numbers, label_type="center")
+    for verdict, left in (shares.cumsum(axis=1) - shares).items():
+        share, label = shares[verdict], str(verdict)
+        colour = _COLOURS[VERDICTS.index(label)]
+        blocks = axes.barh(places, share, left=left, color=colour, label=label, height=0.62)
+        numbers = [f"{n}" if width > 0.03 else "" for n, width in zip(found[verdict], share, strict=True)]
+        axes.bar_label(blocks, numbers, label_type="center", fontsize=8)
     titles = [PAPERS.get(str(name), str(name)).split(" (")[0].split(":")[0] for name in found.index]
-    axes.set_yticklabels([f"{textwrap.fill(title, 36)}\n({n} values)" for title, n in zip(titles, total, strict=True)])
-    axes.invert_yaxis()
-    axes.set(xlim=(0, 1), xlabel="share of the published values", ylabel="")
+    labels = [f"{textwrap.fill(title, 36)}\n({n} values)" for title, n in zip(titles, total, strict=True)]
+    axes.set_yticks(places, labels)
+    axes.tick_params(axis="y", length=0)
+    axes.set(xlim=(0, 1), xlabel="share of the published values")
     percent(axes.xaxis)
     fig.legend(loc="outside lower center", ncols=3)
     titled(fig, f"What became of {total.sum():,} published values")
