@@ -49,7 +49,6 @@ from shannon_game.experiments.harness.report import warnings_of
 from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.experiments.harness.resume import (
     JobIdentity,
-    clear_work,
     done_before,
     fits_folder,
     job_identity,
@@ -57,7 +56,7 @@ from shannon_game.experiments.harness.resume import (
 )
 from shannon_game.experiments.harness.tables import print_table
 from shannon_game.experiments.studies.public_data import with_public_folders
-from shannon_game.inference.manifest import scratch
+from shannon_game.inference.manifest import FITS, remove_scratch, scratch
 from shannon_game.inference.own_folder import release
 from shannon_game.inference.posterior.kept import keep_fits
 from shannon_game.inference.processes import end_with
@@ -272,7 +271,7 @@ def _run(
             )
             status = replace(status, warnings=warnings, gate_failed=result.gate_failed, seconds=_since(start))
             found = finish(folder, staging, status)
-    clear_work(folder)
+    remove_scratch(folder / FITS)
     if found != folder:
         raise InputError(
             f"a file that no run wrote stands in the way of the result, which is in {found}", source=str(folder)

@@ -44,19 +44,15 @@ class Job:
         return self.experiment(self.study, self.settings)
 
 
-def _register_open_nodes() -> None:
-    """Let any name be set below ``experiment``, ``study`` and the groups: their classes check it, with better words."""
-    names = ("experiment", "study", *(name for name in SHARED if name not in {"seed", "n", "players"}), "output")
-    nodes = {name: DictConfig({}, flags={"struct": False}) for name in names}
-    ConfigStore.instance().store(name="open_nodes", node=DictConfig(nodes))
-
-
 def _drawn_by(name: str | None, control_only: bool, default: str) -> str:
     """Model that draws the candidates of a simulated study: the run's generator, unless it only controls."""
     return default if name is None or control_only else name
 
 
-_register_open_nodes()
+# any name can be set below these: their classes check it, with better words
+_OPEN = ("experiment", "study", *(name for name in SHARED if name not in {"seed", "n", "players"}), "output")
+_NODES = {name: DictConfig({}, flags={"struct": False}) for name in _OPEN}
+ConfigStore.instance().store(name="open_nodes", node=DictConfig(_NODES))
 OmegaConf.register_new_resolver("drawn_by", _drawn_by, replace=True)
 
 

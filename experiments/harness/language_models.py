@@ -159,16 +159,15 @@ class Work:
 
 def training_folder(settings: StoreFolder, key: str) -> Path:
     """Folder of one training run, in the store that the settings name, which is made if need be."""
-    return open_store(str(_store_folder(settings))).folder / "training" / key
+    return _store(settings).folder / "training" / key
 
 
-def _store_folder(settings: StoreFolder) -> Path:
-    return settings.store or Path(pooch.os_cache("shannon-game")) / "store"
+def _store(settings: StoreFolder) -> Store:
+    return open_store(str(settings.store or Path(pooch.os_cache("shannon-game")) / "store"))
 
 
 def open_work(settings: StoreSettings) -> Work:
     """Open the store that the settings name."""
-    folder = _store_folder(settings)
     live = getattr(settings, "models", {}).items()
     # one behind an endpoint has no passes here
     models = {name: its for name, its in live if isinstance(its, ModelSettings)}
@@ -176,7 +175,7 @@ def open_work(settings: StoreSettings) -> Work:
         models[settings.generator.name] = settings.generator
     same = [its.changed(name="any", temperature=1.0) for its in models.values()]
     states = SharedStates() if any(its in same[:i] for i, its in enumerate(same)) else None
-    return Work(open_store(str(folder)), parse_shard(settings.shard), settings.items_per_batch, states=states)
+    return Work(_store(settings), parse_shard(settings.shard), settings.items_per_batch, states=states)
 
 
 def batches_in_order(n_items: int, order: Callable[[Any], Any] = lambda _: 0) -> Callable[[list[Any]], list[list[int]]]:
