@@ -60,7 +60,7 @@ def tests(session: nox.Session) -> None:
 
 @nox.session(python=PYTHON)
 def slow(session: nox.Session) -> None:
-    """The slow tests: minutes each."""
+    """The slow tests."""
     install(session, "test,sweeps")
     session.run("pytest", "-m", "slow", *session.posargs)
 

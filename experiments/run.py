@@ -43,22 +43,20 @@ from shannon_game.experiments.harness.outputs import (
     write_outputs,
     write_status,
 )
+from shannon_game.experiments.harness.process import Terminated, keep_streams, terminate_as_interrupt
 from shannon_game.experiments.harness.registry import to_plain
 from shannon_game.experiments.harness.report import warnings_of
 from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.experiments.harness.resume import (
     JobIdentity,
-    clear_work,
     done_before,
     fits_folder,
     job_identity,
     take_over,
 )
-from shannon_game.experiments.harness.signals import Terminated, terminate_as_interrupt
-from shannon_game.experiments.harness.streams import keep_streams
 from shannon_game.experiments.harness.tables import print_table
 from shannon_game.experiments.studies.public_data import with_public_folders
-from shannon_game.inference.manifest import scratch
+from shannon_game.inference.manifest import FITS, remove_scratch, scratch
 from shannon_game.inference.own_folder import release
 from shannon_game.inference.posterior.kept import keep_fits
 from shannon_game.inference.processes import end_with
@@ -208,10 +206,8 @@ def _judged(error: BaseException) -> tuple[int, str]:
     if isinstance(error, (*_USER_ERRORS, PermissionError)):
         return EXIT_INPUT, message
     if isinstance(error, MemoryError):
-        return (
-            EXIT_INPUT,
-            f"not enough memory: {message or 'no size is known'}; ask for less, or use a larger machine",
-        )
+        message = message or "no size is known"
+        return EXIT_INPUT, f"not enough memory: {message}; ask for less, or use a larger machine"
     if getattr(error, "errno", None) in _NO_ROOM or _DISK_FULL in message:
         return EXIT_INPUT, f"cannot write: {message}; make room, or set hydra.run.dir to another disk"
     return EXIT_FAILED, f"{type(error).__name__}: {message}"
@@ -245,7 +241,7 @@ def _run(
 
     `prefix` names a job of a sweep, whose summary is printed instead of its table.
     """
-    start, overrides = time.perf_counter(), status.overrides
+    start = time.perf_counter()
     if OmegaConf.select(cfg, "experiment.name") is None:
         raise no_experiment()
     with stage(f"{prefix}{cfg.experiment.name}"), keep_fits(fits_folder(folder, identity)):
@@ -253,7 +249,7 @@ def _run(
             from shannon_game.experiments.harness.explore import check_explorer  # noqa: PLC0415 - it imports what draws
 
             check_explorer()
-        job, key = prepare(cfg, overrides, folder=folder), None
+        job, key = prepare(cfg, status.overrides, folder=folder), None
         if cfg.output.bundle:
             # what computes is imported late
             from shannon_game.experiments.harness.pseudonyms import pseudonymous, settings_with_pseudonyms  # noqa: PLC0415
@@ -271,19 +267,11 @@ def _run(
         warnings = warnings_of(job.study, result)
         with scratch(folder) as staging:
             write_outputs(
-                staging,
-                cfg,
-                job.study,
-                result,
-                settings=job.settings,
-                overrides=overrides,
-                timings=timings,
-                data=status.data,
-                key=key,
+                staging, cfg, job.study, result, settings=job.settings, status=status, timings=timings, key=key
             )
             status = replace(status, warnings=warnings, gate_failed=result.gate_failed, seconds=_since(start))
             found = finish(folder, staging, status)
-    clear_work(folder)
+    remove_scratch(folder / FITS)
     if found != folder:
         raise InputError(
             f"a file that no run wrote stands in the way of the result, which is in {found}", source=str(folder)
@@ -308,7 +296,7 @@ def _show(
 ) -> None:
     if cfg.output.print:
         print_table(result.summary(), f"{cfg.experiment.name}: {job.study.attrs.get('name')}")
-        sys.stdout.writelines(f"{line}\n" for line in result.conclusion)
+        sys.stdout.write("".join(f"{line}\n" for line in result.conclusion))
     for text in warnings:
         log.warning("warning: %s", text)
     say(", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in timings.items()))
@@ -327,7 +315,6 @@ def _hydra_main(cfg: DictConfig) -> int:
 def main() -> int:
     """Run the command with ``sys.argv`` and return the exit code (see ``--help``)."""
     # Otherwise Hydra prints errors its own way, over many lines, and leaves with code 1 whatever they are.
-    wanted_full_error = os.environ.get("HYDRA_FULL_ERROR")
     os.environ["HYDRA_FULL_ERROR"] = "1"
     keep_streams()
     # what is imported stays: to look through it for cycles after every 700 objects takes a tenth of a first run
@@ -343,8 +330,8 @@ def main() -> int:
             else:
                 sys.argv[1:] = check_arguments(sys.argv[1:])
                 _hydra_main()
-                if sweep.started():
-                    return EXIT_OK if sweep.finish() else EXIT_FAILED
+                if (complete := sweep.finish()) is not None:
+                    return EXIT_OK if complete else EXIT_FAILED
     except KeyboardInterrupt as stop:
         terminated = isinstance(stop, Terminated)
         say("terminated" if terminated else "interrupted")
@@ -352,19 +339,14 @@ def main() -> int:
             sweep.finish()
         return EXIT_TERMINATED if terminated else EXIT_INTERRUPTED
     except (*_USER_ERRORS, folders.Refused) as error:
-        if wanted_full_error:
-            raise
         say(f"error: {one_line(error, _SETTINGS)}")
         return EXIT_INPUT
     except OSError as error:
-        if wanted_full_error:
-            raise
-        say(f"error: cannot write the outputs: {error}; start where files can be written, or set hydra.run.dir")
+        say(f"error: {folders.cannot_write(error)}")
         return EXIT_INPUT
     except Exception as error:
         # a launcher that died (a killed worker, a cancelled Slurm job): what the jobs left is still worth a summary
-        refused = sweep.refusal(error)
-        if refused and not wanted_full_error:
+        if refused := sweep.refusal(error):
             say(f"error: {refused}")
         else:
             log.exception("unexpected error")

@@ -17,8 +17,8 @@ import numpy as np
 from shannon_game.estimators.errors import InputError, require_packages
 from shannon_game.experiments.harness.csv_tables import write_csv
 from shannon_game.experiments.harness.html_page import html_page
-from shannon_game.experiments.harness.outputs import save_figures
 from shannon_game.experiments.harness.registry import EXTRAS
+from shannon_game.experiments.harness.report import save_figures
 from shannon_game.experiments.harness.tables import markdown_table
 from shannon_game.inference.manifest import replaced
 from shannon_game.inference.progress import duration, say, stage

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from shannon_game.experiments.harness.settings import Seeded, rng_for
 from shannon_game.inference.posterior.arviz_adapter import group, thin
 from shannon_game.inference.posterior.thresholds import GateThresholds
-from shannon_game.inference.progress import advance, say, stage
+from shannon_game.inference.progress import advance, counted, say, stage
 from shannon_game.inference.settings import Count, Group, Probability, Settings, numbers_of
 
 if TYPE_CHECKING:
@@ -124,13 +124,11 @@ def draw_posterior(
     return sample(model, **arguments, seed=sampler_seed(settings.seed, purpose))
 
 
-def fit_model(
-    settings: BayesianSettings, model: pm.Model | CompiledModel, purpose: str, *, times_draws: int = 1
-) -> Fit:
+def fit_model(settings: BayesianSettings, model: pm.Model | CompiledModel, purpose: str) -> Fit:
     """Sample a posterior and judge it."""
     from shannon_game.inference.posterior.convergence import check_convergence  # noqa: PLC0415 - see draw_posterior
 
-    idata = draw_posterior(settings, model, purpose, times_draws=times_draws)
+    idata = draw_posterior(settings, model, purpose)
     advance(FITS)
     return Fit(idata, check_convergence(idata, settings.gate))
 
@@ -147,11 +145,10 @@ def with_all_groups(
 
 
 @contextmanager
-def several_fits(n: int, sampler: ChainSettings, *, also: str = "", n_also: int = 0) -> Iterator[None]:
+def several_fits(n: int, sampler: ChainSettings) -> Iterator[None]:
     """Say how many fits there are to do, and which one it is as long as the block runs."""
-    draws = f"{sampler.chains} x {sampler.tune + sampler.draws:,} draws"
-    say(f"to do: {n} {'fit' if n == 1 else 'fits'} of {draws}{also}")
-    with stage(FITS, n + n_also):
+    say(f"to do: {counted(n, 'fit')} of {sampler.chains} x {sampler.tune + sampler.draws:,} draws")
+    with stage(FITS, n):
         yield
 
 
@@ -174,14 +171,9 @@ def interval_columns(name: str, draws: ArrayLike, tail: float) -> dict[str, floa
 
 def convergence_columns(found: Convergence | None) -> dict[str, Any]:
     """Values of :data:`CONVERGENCE_COLUMNS`; None is a result that needed no sampler."""
-    return {
-        "r_hat_max": np.nan if found is None else found.r_hat_max,
-        "ess_bulk_min": np.nan if found is None else found.ess_bulk_min,
-        "ess_tail_min": np.nan if found is None else found.ess_tail_min,
-        "n_divergent": 0 if found is None else found.n_divergent,
-        "bfmi_min": np.nan if found is None else found.bfmi_min,
-        "converged": True if found is None else found.passed,
-    }
+    if found is None:
+        return dict.fromkeys(CONVERGENCE_COLUMNS, np.nan) | {"n_divergent": 0, "converged": True}
+    return {name: getattr(found, name) for name in CONVERGENCE_COLUMNS[:-1]} | {"converged": found.passed}
 
 
 def unconverged(found: Mapping[str, Convergence | None]) -> tuple[str, ...]:

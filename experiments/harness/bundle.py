@@ -20,13 +20,9 @@ from shannon_game.estimators.errors import InputError, printable
 from shannon_game.experiments.harness.bundle_checks import Check, check_bundle, without_texts
 from shannon_game.experiments.harness.csv_tables import csv_text, is_formula, write_csv
 from shannon_game.experiments.harness.pseudonyms import PEOPLE_SETTINGS, people_of
-from shannon_game.experiments.harness.report import fill
-from shannon_game.experiments.harness.tables import (
-    cell_text,
-    is_number,
-    markdown_table,
-    split_constants,
-)
+from shannon_game.experiments.harness.report import fill, save_figures
+from shannon_game.experiments.harness.tables import cell_text, is_number, markdown_table, split_constants
+from shannon_game.inference.disk import write_whole
 from shannon_game.inference.manifest import MANIFEST, replaced
 from shannon_game.inference.progress import counted
 
@@ -44,7 +40,6 @@ _PACKAGES = (
     *("numpy", "scipy", "pandas", "xarray", "h5netcdf", "matplotlib", "pydantic", "hydra-core", "omegaconf"),
     *("pymc", "pytensor", "arviz", "nutpie", "numba", "torch", "transformers", "scikit-learn"),
 )
-_SHOWN = "shown"
 # zip cannot say an earlier time
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
@@ -102,10 +97,29 @@ def bundle(
     packed = folder.with_name(f"{folder.name}.zip")
     if packed.is_symlink() or (packed.exists() and not _is_zip_of(packed, folder)):
         raise InputError("is not the zip of the bundle beside it; move it, or name another folder", source=str(packed))
+    given = {} if settings is None else {"settings": settings.model_dump(mode="json")}
+    given |= {"command": _without_ids(config)} if config else {}
+    digests = {"study": str(study.attrs.get("data_sha256", "")), **(data or {})}
+    name = str(study.attrs.get("name", ""))
+    shown = without_texts(name, {"shown": result.summary()})[0]["shown"]
+    tables, left_out = without_texts(name, {"table": result.table, **result.tables})
+    checks = check_bundle(name, tables, people=people, left_out=left_out)
+    texts = {
+        "METHODS.md": _methods(study, shown, result.warnings, people, experiment),
+        "CHECKS.md": fill("checks.md", checks=checks, n_warn=sum(each.verdict == "warn" for each in checks)),
+        "CITATION.cff": fill("citation.cff", version=package_version()),
+        "settings.yaml": OmegaConf.to_yaml(OmegaConf.create(_shareable(given))),
+        "versions.json": json.dumps(_versions(), indent=2) + "\n",
+        "data.csv": csv_text(pd.DataFrame(list(filter(all, digests.items())), columns=["data", "sha256"])),
+    }
     with replaced(folder, "bundle") as staging:
-        _write_bundle(
-            staging, study, result, people, settings=settings, config=config, experiment=experiment, data=data
-        )
+        for part in ("tables", "figures"):
+            (staging / part).mkdir()
+        _write_tables(staging / "tables", tables, shown, experiment)
+        save_figures(staging / "figures", result.figures, kinds=("svg", "pdf"))
+        for path, text in texts.items():
+            write_whole(staging / path, text)
+        write_whole(staging / "README.md", _readme(staging, name, experiment, checks))
     zip_folder(folder, packed)
     return folder
 
@@ -115,41 +129,6 @@ def _is_zip_of(path: Path, folder: Path) -> bool:
     if folder.is_dir():
         zip_folder(folder, stream)
     return path.is_file() and path.read_bytes() == stream.getvalue()
-
-
-def _write_bundle(
-    folder: Path,
-    study: xr.Dataset,
-    result: ExperimentResult,
-    people: Sequence[str],
-    *,
-    settings: Settings | None,
-    config: Mapping[str, object] | None,
-    experiment: str,
-    data: Mapping[str, str] | None,
-) -> None:
-    (folder / "tables").mkdir()
-    (folder / "figures").mkdir()
-    name = str(study.attrs.get("name", ""))
-    shown = without_texts(name, {_SHOWN: result.summary()})[0][_SHOWN]
-    tables, left_out = without_texts(name, {"table": result.table, **result.tables})
-    _write_tables(folder / "tables", tables, shown, experiment)
-    _write_figures(folder / "figures", result)
-    checks = check_bundle(name, tables, people=people, left_out=left_out)
-    given = {} if settings is None else {"settings": settings.model_dump(mode="json")}
-    given |= {"command": _without_ids(config)} if config else {}
-    digests = {"study": str(study.attrs.get("data_sha256", "")), **(data or {})}
-    texts = {
-        "METHODS.md": _methods(study, shown, result.warnings, people, experiment),
-        "CHECKS.md": fill("checks.md", checks=checks, n_warn=sum(each.verdict == "warn" for each in checks)),
-        "CITATION.cff": fill("citation.cff", version=package_version()),
-        "settings.yaml": OmegaConf.to_yaml(OmegaConf.create(_shareable(given))),
-        "versions.json": json.dumps(_versions(), indent=2) + "\n",
-        "data.csv": csv_text(pd.DataFrame(list(filter(all, digests.items())), columns=["data", "sha256"])),
-    }
-    for path, text in texts.items():
-        (folder / path).write_text(text, encoding="utf-8", newline="\n")
-    (folder / "README.md").write_text(_readme(folder, name, experiment, checks), encoding="utf-8", newline="\n")
 
 
 def zip_folder(folder: Path, path: Path | IO[bytes]) -> None:
@@ -190,7 +169,7 @@ def _write_tables(folder: Path, tables: Mapping[str, pd.DataFrame], shown: pd.Da
             caption = f"{experiment or 'Results'}: {name}" if name != "table" else experiment or "Results"
             caption = f"{caption} ({constants})" if constants else caption
             text = latex_table(varying, caption=caption, label=f"tab:{name.replace('_', '-')}")
-            (folder / f"{name}.tex").write_text(text, encoding="utf-8", newline="\n")
+            write_whole(folder / f"{name}.tex", text)
 
 
 def latex_table(table: pd.DataFrame, *, caption: str = "", label: str = "") -> str:
@@ -210,16 +189,6 @@ def _braced(cell: object) -> str:
     text = str(cell)
     # "[" would be taken for an argument of the line end before it; nor is a formula one for what reads rows as a table
     return f"{{{text}}}" if text.startswith("[") or is_formula(text) else text
-
-
-def _write_figures(folder: Path, result: ExperimentResult) -> None:
-    import matplotlib as mpl  # noqa: PLC0415 - half a second that a skipped job does not need
-
-    for name, figure in result.figures.items():
-        # fonts that a journal can edit, and no date
-        with mpl.rc_context({"svg.hashsalt": "shannon-game", "svg.fonttype": "none", "pdf.fonttype": 42}):
-            figure.savefig(folder / f"{name}.svg", bbox_inches="tight", metadata={"Date": None})
-            figure.savefig(folder / f"{name}.pdf", bbox_inches="tight", metadata={"CreationDate": None})
 
 
 def _without_ids(value: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +13,14 @@ from numpy.typing import ArrayLike, NDArray
 from shannon_game.experiments.harness.figures import player_label
 
 if TYPE_CHECKING:
+    import xarray as xr
+
     from shannon_game.experiments.harness.result import ExperimentResult
 
 BETTER = "better"
 """Column of the items that says who did best."""
 
+_QUANTILES = [0.5, 0.05, 0.95]
 Cell = str | float | int | bool | None
 
 
@@ -103,39 +106,31 @@ def posterior_tables(result: ExperimentResult | None, labels: ArrayLike) -> list
     """Medians and 90% intervals of every posterior that has draws by item, and results of the run that have items."""
     names = [str(label) for label in np.asarray(labels).tolist()]
     rows: dict[str, list[list[Cell]]] = {name: [] for name in names}
-    if result is not None:
-        for of, quantity, items, quantiles in _summaries(result, set(names)):
-            for name, values in zip(items, quantiles.T.tolist(), strict=True):
-                if not np.isnan(values[0]):
-                    rows[name].append([of, quantity, *values])
+    for of, quantity, values in [] if result is None else _summaries(result):
+        items = [str(label) for label in values[values.dims[0]].to_numpy().tolist()]
+        if rows.keys() >= set(items):
+            for name, numbers in zip(items, values.to_numpy().tolist(), strict=True):
+                if not np.isnan(numbers[0]):
+                    rows[name].append([of, quantity, *numbers])
     columns = ("of", "quantity", "median", "5%", "95%")
     return [[ItemTable("Posterior", columns, rows[name])] if rows[name] else [] for name in names]
 
 
-def _summaries(result: ExperimentResult, known: set[str]) -> list[tuple[str, str, list[str], NDArray[np.float64]]]:
-    """Of what, which quantity, of which items, and its quantiles (median, 5%, 95%) by item."""
-    found = []
+def _summaries(result: ExperimentResult) -> Iterator[tuple[str, str, xr.DataArray]]:
+    """Of what, which quantity, and its quantiles (median, 5%, 95%) by what may be the items."""
     for name, idata in result.posteriors.items():
         from shannon_game.inference.posterior.arviz_adapter import group  # noqa: PLC0415 - only a Bayesian result has any
 
-        posterior = group(idata, "posterior")
-        for variable, draws in posterior.data_vars.items():
-            dims = [dim for dim in draws.dims if dim not in ("chain", "draw")]
-            if len(dims) != 1 or dims[0] not in posterior.coords or draws.dtype.kind not in "fiu":
-                continue
-            items = [str(label) for label in posterior[dims[0]].to_numpy().tolist()]
-            if known.issuperset(items):
-                flat = draws.transpose("chain", "draw", dims[0]).to_numpy().reshape(-1, len(items))
-                found.append((name, str(variable), items, np.quantile(flat, [0.5, 0.05, 0.95], axis=0)))
+        for variable, draws in group(idata, "posterior").data_vars.items():
+            by_item = draws.ndim == 3 and {"chain", "draw"} < set(draws.dims) <= set(draws.coords)
+            if by_item and draws.dtype.kind in "fiu":
+                yield name, str(variable), draws.quantile(_QUANTILES, ("chain", "draw")).transpose(..., "quantile")
     if "item_gap_median_nats" in result.dataset:
         # human_loss: one median an estimate and item
         medians = result.dataset["item_gap_median_nats"]
-        items = [str(label) for label in result.dataset["item"].to_numpy().tolist()]
         named = ("what",) if "what" in medians.coords else ("player", "rounding")
         parts = [medians[name].to_numpy().astype(str) for name in named if name in medians.coords]
-        for row, values in enumerate(medians.transpose(..., "item").to_numpy()):
+        for row, values in enumerate(medians.transpose(..., "item")):
             of = ", rounding ".join(str(part[row]) for part in parts) or str(row)
-            if known.issuperset(items):
-                gap = np.array([values, np.full(len(items), np.nan), np.full(len(items), np.nan)])
-                found.append((of, "loss minus the generator's (nats)", items, gap))
-    return found
+            alone = values.expand_dims(quantile=[0.5]).reindex(quantile=_QUANTILES)
+            yield of, "loss minus the generator's (nats)", alone.transpose(..., "quantile")

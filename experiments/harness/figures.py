@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.text import Text
-from matplotlib.ticker import LogFormatter, NullFormatter
+from matplotlib.ticker import NullFormatter
 from numpy.typing import ArrayLike, NDArray
 
 from shannon_game.estimators.layout import HUMAN
 from shannon_game.experiments.harness.marks import arms, light_grid, mark, number_ticks
 
 STYLE = {
-    "font.size": 9,
-    "axes.titlesize": 10,
+    "font.size": 10,
+    "axes.titlesize": 11,
     "axes.titlelocation": "left",
-    "axes.labelsize": 9,
-    "xtick.labelsize": 8.5,
-    "ytick.labelsize": 9,
-    "legend.fontsize": 8.5,
+    "axes.labelsize": 10,
+    "xtick.labelsize": 9.5,
+    "ytick.labelsize": 10,
+    "legend.fontsize": 9.5,
     "legend.frameon": False,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -70,31 +67,6 @@ def new_figure(width: float, height: float) -> Figure:
         return Figure(figsize=(width, height), layout="constrained")
 
 
-def legible(figure: Figure) -> Figure:
-    """Enlarge every text that would be below 5 points once its figure is in a journal's column of 85 mm."""
-    least = 5 * 25.4 / 85 * min(figure.get_figwidth(), 7.6)
-    for axis in cast("list[Axis]", figure.findobj(Axis)):
-        # ticks that a drawing makes later take this size too
-        if min((float(tick.label1.get_fontsize()) for tick in axis.get_major_ticks(1)), default=least) < least:
-            axis.set_tick_params(which="both", labelsize=least)
-    texts = cast("list[Text]", figure.findobj(Text))
-    for text in texts:
-        text.set_fontsize(max(float(text.get_fontsize()), least))
-    _break_lines(figure, [text for text in texts if len(text.get_text()) > 40])
-    return figure
-
-
-def _break_lines(figure: Figure, texts: Sequence[Text]) -> None:
-    """Break what ends beyond the figure: a figure made wider for it has smaller text."""
-    if texts:
-        figure.draw_without_rendering()
-    for text in texts:
-        lines, box = text.get_text().split("\n"), text.get_window_extent()
-        if box.x1 > figure.bbox.width:
-            most = int(0.97 * max(map(len, lines)) * (figure.bbox.width - box.x0) / box.width)
-            text.set_text("\n".join(textwrap.fill(line, max(most, 20)) for line in lines))
-
-
 def player_label(player: str) -> str:
     """Name of a player as a reader of a paper expects it."""
     return _LABELS.get(player, player)
@@ -110,12 +82,8 @@ def log_perplexity_axis(axes: Axes, which: Literal["x", "y"], low: float, high: 
     """Log axis with at least so many plain round numbers (1, 2, 5, 10, ...) instead of powers of ten."""
     axis = axes.xaxis if which == "x" else axes.yaxis
     low, high = low / LOG_MARGIN, high * LOG_MARGIN
-    if which == "x":
-        axes.set_xscale("log")
-        axes.set_xlim(low, high)
-    else:
-        axes.set_yscale("log")
-        axes.set_ylim(low, high)
+    scale: dict[str, Any] = {f"{which}scale": "log", f"{which}lim": (low, high)}
+    axes.set(**scale)
     for steps in _TICK_STEPS:  # as few round numbers as are enough
         ticks = [step * 10**power for power in range(-3, 7) for step in steps if low <= step * 10**power <= high]
         if len(ticks) >= least:
@@ -124,19 +92,6 @@ def log_perplexity_axis(axes: Axes, which: Literal["x", "y"], low: float, high: 
         number_ticks(axis, ticks)
     axis.set_minor_formatter(NullFormatter())
     light_grid(axes, which)
-
-
-class _PlainLogFormatter(LogFormatter):
-    """Labels the ticks that its parent labels, but .1 as 0.1, where that writes 1e-01 beside 1."""
-
-    def __call__(self, x: float, pos: int | None = None) -> str:
-        return f"{x:g}" if super().__call__(x, pos) else ""
-
-
-def plain_log(axis: Axis) -> None:
-    """Numbers on a log axis as they are written, not as powers of ten: figures here know no formulas."""
-    axis.set_major_formatter(_PlainLogFormatter())
-    axis.set_minor_formatter(_PlainLogFormatter())
 
 
 def finite_range(*columns: ArrayLike) -> tuple[float, float]:

@@ -77,9 +77,12 @@ def _refused() -> Iterator[None]:
     except InputError as problem:
         raise Refused(str(problem)) from problem
     except OSError as problem:
-        raise Refused(
-            f"cannot write the outputs: {problem}; start where files can be written, or set hydra.run.dir"
-        ) from problem
+        raise Refused(cannot_write(problem)) from problem
+
+
+def cannot_write(error: OSError) -> str:
+    """Line about outputs that have no place."""
+    return f"cannot write the outputs: {error}; start where files can be written, or set hydra.run.dir"
 
 
 def _raw(config: DictConfig, key: str) -> str:

@@ -21,7 +21,7 @@ _KINDS = {".png": "image/png", ".svg": "image/svg+xml", ".jpg": "image/jpeg"}
 _FOLD = re.compile(r"</details>|<details><summary>[^<>]*</summary>")
 
 
-def html_page(markdown: str, folders: Sequence[Path], *, verdicts: Sequence[str] = ()) -> str:
+def html_page(markdown: str, folders: Sequence[Path]) -> str:
     """Turn a report into one HTML page that needs no other file."""
     from jinja2 import Template  # noqa: PLC0415 - only a run that writes a page needs them
     from markdown_it import MarkdownIt  # noqa: PLC0415
@@ -29,12 +29,14 @@ def html_page(markdown: str, folders: Sequence[Path], *, verdicts: Sequence[str]
     parser = MarkdownIt("commonmark", {"html": False, "xhtmlOut": False}).enable("table")
     tokens = parser.parse(markdown)
     _fold(tokens)
+    headings: list[tuple[int, str, str]] = []
     for opening, inside in pairwise(tokens):
-        if opening.type == "td_open" and inside.content in verdicts:
-            opening.attrSet("class", f"verdict v{verdicts.index(inside.content)}")
+        if opening.type == "heading_open":
+            opening.attrSet("id", f"part-{len(headings)}")
+            text = "".join(child.content for child in inside.children or ())
+            headings.append((int(opening.tag[1]), text, f"part-{len(headings)}"))
     for image in (child for token in tokens for child in token.children or () if child.type == "image"):
         _embed(image, [folder.resolve() for folder in folders])
-    headings = _number_headings(tokens)
     body = parser.renderer.render(tokens, parser.options, {})
     body = re.sub(r"<img [^>]*>", r'<span class="figure" tabindex="0">\g<0></span>', body)
     body = body.replace("<table>", '<div class="scroll" tabindex="0"><table>').replace("</table>", "</table></div>")
@@ -49,20 +51,6 @@ def _fold(tokens: Sequence[Token]) -> None:
         if inside.type == "inline" and before.type == "paragraph_open" and _FOLD.fullmatch(inside.content):
             before.hidden = after.hidden = True
             inside.type = "html_block"
-
-
-def _number_headings(tokens: Sequence[Token]) -> list[tuple[int, str, str]]:
-    """Give every heading an id; level, text, id."""
-    found: dict[str, tuple[int, str, str]] = {}
-    for opening, inside in pairwise(tokens):
-        if opening.type == "heading_open":
-            text = "".join(child.content for child in inside.children or ())
-            base = name = re.sub(r"[^\w\s-]", "", text.lower()).strip().replace(" ", "-") or "section"
-            for number in range(2, len(found) + 2):
-                name = f"{base}-{number}" if name in found else name
-            opening.attrSet("id", name)
-            found[name] = int(opening.tag[1]), text, name
-    return list(found.values())
 
 
 def _embed(image: Token, folders: Sequence[Path]) -> None:

@@ -44,19 +44,15 @@ class Job:
         return self.experiment(self.study, self.settings)
 
 
-def _register_open_nodes() -> None:
-    """Let any name be set below ``experiment``, ``study`` and the groups: their classes check it, with better words."""
-    names = ("experiment", "study", *(name for name in SHARED if name not in {"seed", "n", "players"}), "output")
-    nodes = {name: DictConfig({}, flags={"struct": False}) for name in names}
-    ConfigStore.instance().store(name="open_nodes", node=DictConfig(nodes))
-
-
 def _drawn_by(name: str | None, control_only: bool, default: str) -> str:
     """Model that draws the candidates of a simulated study: the run's generator, unless it only controls."""
     return default if name is None or control_only else name
 
 
-_register_open_nodes()
+# any name can be set below these: their classes check it, with better words
+_OPEN = ("experiment", "study", *(name for name in SHARED if name not in {"seed", "n", "players"}), "output")
+_NODES = {name: DictConfig({}, flags={"struct": False}) for name in _OPEN}
+ConfigStore.instance().store(name="open_nodes", node=DictConfig(_NODES))
 OmegaConf.register_new_resolver("drawn_by", _drawn_by, replace=True)
 
 
@@ -123,24 +119,22 @@ def _refuse_unread(cls: type[Settings], cfg: DictConfig, overrides: Iterable[str
             )
 
 
-def load_study(node: DictConfig, *, kind: str | Sequence[str] | None = None, wanted_by: str = "") -> xr.Dataset:
+def load_study(node: DictConfig, *, kind: str | Sequence[str] = (), wanted_by: str = "") -> xr.Dataset:
     """Load the study that a config asks for."""
     entry = entry_of(node, what="study")
     kinds = (kind,) if isinstance(kind, str) else kind
-    if kinds is not None and not set(entry.kinds) & set(kinds):
-        raise InputError(
-            f"is {entry.name!r}, a {' or '.join(entry.kinds)} study; {wanted_by} needs a {' or '.join(kinds)} study: "
-            f"{', '.join(known('study', kinds=kinds))}",
-            source="settings",
-            field="study",
-        )
+    needed = f"{wanted_by} needs a {' or '.join(kinds)} study"
+    if kinds and not set(entry.kinds) & set(kinds):
+        options = ", ".join(known("study", kinds=kinds))
+        problem = f"is {entry.name!r}, a {' or '.join(entry.kinds)} study; {needed}: {options}"
+        raise InputError(problem, source="settings", field="study")
     function: Any = load_target(entry, what="study")
     study = function(settings_from(function.settings_class, given_to(node), prefix="study."))
-    given = str(study.attrs.get("kind")) if entry.more_kinds else entry.kind
+    given = str(study.attrs.get("kind")) if len(entry.kinds) > 1 else entry.kinds[0]
     if given not in entry.kinds:
         raise unknown_choice("kind", given, entry.kinds, source=f"study {entry.name!r}")
-    if kinds is not None and given not in kinds:
-        problem = f"is {entry.name!r}, which gave a {given} study; {wanted_by} needs a {' or '.join(kinds)} study"
+    if kinds and given not in kinds:
+        problem = f"is {entry.name!r}, which gave a {given} study; {needed}"
         raise InputError(problem, source="settings", field="study")
     validated: xr.Dataset = get_object(KINDS[given])(study)
     return validated

@@ -159,16 +159,15 @@ class Work:
 
 def training_folder(settings: StoreFolder, key: str) -> Path:
     """Folder of one training run, in the store that the settings name, which is made if need be."""
-    return open_store(str(_store_folder(settings))).folder / "training" / key
+    return _store(settings).folder / "training" / key
 
 
-def _store_folder(settings: StoreFolder) -> Path:
-    return settings.store or Path(pooch.os_cache("shannon-game")) / "store"
+def _store(settings: StoreFolder) -> Store:
+    return open_store(str(settings.store or Path(pooch.os_cache("shannon-game")) / "store"))
 
 
 def open_work(settings: StoreSettings) -> Work:
     """Open the store that the settings name."""
-    folder = _store_folder(settings)
     live = getattr(settings, "models", {}).items()
     # one behind an endpoint has no passes here
     models = {name: its for name, its in live if isinstance(its, ModelSettings)}
@@ -176,35 +175,19 @@ def open_work(settings: StoreSettings) -> Work:
         models[settings.generator.name] = settings.generator
     same = [its.changed(name="any", temperature=1.0) for its in models.values()]
     states = SharedStates() if any(its in same[:i] for i, its in enumerate(same)) else None
-    return Work(open_store(str(folder)), parse_shard(settings.shard), settings.items_per_batch, states=states)
+    return Work(_store(settings), parse_shard(settings.shard), settings.items_per_batch, states=states)
 
 
-def batches_by_length(
-    length: Callable[[Any], int], *, n_items: int, n_tokens: int | None = None
-) -> Callable[[list[Any]], list[list[int]]]:
+def batches_in_order(n_items: int, order: Callable[[Any], Any] = lambda _: 0) -> Callable[[list[Any]], list[list[int]]]:
+    """Cut items into batches of neighbours, once they are sorted by something."""
+
+    def cut(items: list[Any]) -> list[list[int]]:
+        places = sorted(range(len(items)), key=lambda at: order(items[at]))
+        return [places[first : first + n_items] for first in range(0, len(places), n_items)]
+
+    return cut
+
+
+def batches_by_length(length: Callable[[Any], int], *, n_items: int) -> Callable[[list[Any]], list[list[int]]]:
     """Cut items into batches of similar length, the longest first."""
-
-    def cut(items: list[Any]) -> list[list[int]]:
-        lengths = [length(item) for item in items]
-        batches: list[list[int]] = []
-        total = 0
-        for position in sorted(range(len(items)), key=lambda i: (-lengths[i], i)):
-            total += lengths[position]
-            is_full = not batches or len(batches[-1]) == n_items or (n_tokens is not None and total > n_tokens)
-            if is_full:
-                batches.append([])
-                total = lengths[position]
-            batches[-1].append(position)
-        return batches
-
-    return cut
-
-
-def batches_in_order(n_items: int) -> Callable[[list[Any]], list[list[int]]]:
-    """Cut items into batches of neighbours."""
-
-    def cut(items: list[Any]) -> list[list[int]]:
-        places = range(len(items))
-        return [list(places[first : first + n_items]) for first in places[::n_items]]
-
-    return cut
+    return batches_in_order(n_items, lambda item: -length(item))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import wrap
 from typing import Any, Literal
 
 import numpy as np
@@ -14,9 +15,11 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLo
 from numpy.typing import ArrayLike, NDArray
 
 
-def titled(figure: Figure | SubFigure, text: str, about: str = "", *, size: float = 10.5) -> None:
+def titled(figure: Figure | SubFigure, text: str, about: str = "", *, size: float = 11.5) -> None:
     """Put the title of a whole figure at its left: what it shows, and of which study or models."""
-    figure.suptitle(f"{text} ({about})" if about else text, x=0.01, ha="left", fontsize=size)
+    # about 12 letters an inch
+    lines = wrap(f"{text} ({about})" if about else text, int(12 * figure.bbox.width / figure.get_dpi()))
+    figure.suptitle("\n".join(lines), x=0.01, ha="left", fontsize=size)
 
 
 def mark(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from importlib.util import find_spec
@@ -18,7 +18,7 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import notes
 from shannon_game.experiments.harness.csv_tables import write_csv
 from shannon_game.experiments.harness.registry import leaves
-from shannon_game.experiments.harness.report import report
+from shannon_game.experiments.harness.report import report, save_figures
 from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.inference.disk import make_room, write_whole
 from shannon_game.inference.manifest import (
@@ -37,7 +37,6 @@ from shannon_game.inference.settings import Settings
 if TYPE_CHECKING:
     import pandas as pd
     import xarray as xr
-    from matplotlib.figure import Figure
 
 _STATUS = "status.json"
 PSEUDONYMS = "pseudonyms.csv"
@@ -45,7 +44,6 @@ PSEUDONYMS = "pseudonyms.csv"
 
 _ATTEMPT = f"{SCRATCH}attempt"
 """Folder of the status, log and config of a run, as long as the result of an earlier one stands."""
-_POSTERIOR = "posterior_{}.nc"
 
 
 @dataclass(frozen=True)
@@ -215,9 +213,8 @@ def write_outputs(
     result: ExperimentResult,
     *,
     settings: Settings | None = None,
-    overrides: Sequence[str] = (),
+    status: JobStatus | None = None,
     timings: Mapping[str, float] | None = None,
-    data: Mapping[str, str] | None = None,
     key: pd.DataFrame | None = None,
 ) -> None:
     """Write table, dataset, the loader's notes, figures as PNG and SVG, report, posteriors."""
@@ -237,7 +234,10 @@ def write_outputs(
     )
     make_room(staging / "results.nc", dataset.nbytes)
     dataset.to_netcdf(staging / "results.nc", engine="h5netcdf")
-    _save_posteriors(staging, result.posteriors)
+    for name, idata in result.posteriors.items():
+        from shannon_game.inference.posterior.storage import save_posterior  # noqa: PLC0415 - only a Bayesian result has any
+
+        save_posterior(idata, staging / f"posterior_{name}.nc")
     for name, table in result.tables.items():
         write_csv(table, staging / f"{name}.csv")
     for name, write in result.files.items():
@@ -245,22 +245,13 @@ def write_outputs(
     figures = staging / "figures"
     figures.mkdir()
     save_figures(figures, result.figures, dpi=int(cfg.output.dpi))
-    text = report(
-        cfg,
-        study,
-        result,
-        config_hash=config_hash(cfg),
-        settings=settings,
-        overrides=overrides,
-        timings=timings or {},
-    )
+    overrides = () if status is None else status.overrides
+    text = report(cfg, study, result, config_hash(cfg), settings=settings, overrides=overrides, timings=timings or {})
     (staging / "report.md").write_text(text, encoding="utf-8")
     if cfg.output.html:
         from shannon_game.experiments.harness.html_page import html_page  # noqa: PLC0415 - a run that writes none needs no parser
 
-        (staging / "report.html").write_text(
-            html_page(text, [staging, staging.parent], verdicts=result.verdicts), encoding="utf-8"
-        )
+        (staging / "report.html").write_text(html_page(text, [staging, staging.parent]), encoding="utf-8")
     if cfg.output.explore:
         from shannon_game.experiments.harness.explore import explore  # noqa: PLC0415 - as above
 
@@ -270,31 +261,6 @@ def write_outputs(
 
         if key is not None and len(key):
             write_csv(key, staging / PSEUDONYMS, private=True)
-        bundle(
-            study,
-            result,
-            staging / "bundle",
-            settings=settings,
-            config=_decisive(cfg),
-            experiment=str(cfg.experiment.name),
-            data=data,
-        )
-
-
-def _save_posteriors(folder: Path, posteriors: Mapping[str, Any]) -> None:
-    if posteriors:
-        from shannon_game.inference.posterior.storage import save_posterior  # noqa: PLC0415 - only a Bayesian experiment has any
-
-        for name, idata in posteriors.items():
-            save_posterior(idata, folder / _POSTERIOR.format(name))
-
-
-def save_figures(folder: Path, figures: Mapping[str, Figure], *, dpi: int) -> None:
-    """Save every figure as PNG and SVG; the same figure gives the same bytes."""
-    import matplotlib as mpl  # noqa: PLC0415 - half a second that a skipped job does not need
-
-    for name, figure in figures.items():
-        figure.savefig(folder / f"{name}.png", dpi=dpi, bbox_inches="tight")
-        # ids of SVG elements are random and the date is now, unless told otherwise
-        with mpl.rc_context({"svg.hashsalt": "shannon-game"}):
-            figure.savefig(folder / f"{name}.svg", bbox_inches="tight", metadata={"Date": None})
+        name, data = str(cfg.experiment.name), None if status is None else status.data
+        folder = staging / "bundle"
+        bundle(study, result, folder, settings=settings, config=_decisive(cfg), experiment=name, data=data)

@@ -49,35 +49,27 @@ class Entry(NamedTuple):
     name: str
     target: str
     """Dotted name of the function."""
-    kind: str
-    """One of :data:`KINDS`."""
+    kinds: tuple[str, ...]
+    """Kinds of study that an experiment takes, or that a loader can give."""
     extra: tuple[str, ...]
     """Extras of the project that it needs."""
-    more_kinds: tuple[str, ...] = ()
-    """Further kinds of study that an experiment takes, or that a loader can give."""
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """All kinds."""
-        return (self.kind, *self.more_kinds)
 
 
 def entry_of(node: DictConfig | None, *, what: str) -> Entry:
     """Read what registers a composed node; its settings may have no value yet."""
     own = {} if node is None else node
     name, target, kind, extra = (own.get(key) for key in ("name", "_target_", "kind", "extra"))
+    source = f"{what} {name!r}"
     if not isinstance(target, str):
-        raise InputError("has no _target_: the dotted name of a function", source=f"{what} {name!r}", field="_target_")
+        raise InputError("has no _target_: the dotted name of a function", source=source, field="_target_")
     # an experiment may take studies of several kinds; of a loader that can give several, the study says which it is
     kinds = tuple(kind) if isinstance(kind, ListConfig) and len(kind) else (kind,)
-    for each in kinds:
-        if each not in KINDS:
-            raise unknown_choice("kind", each, KINDS, source=f"{what} {name!r}")
     extras = (extra,) if isinstance(extra, str) else tuple(extra or ())
-    for each in extras:
-        if each not in EXTRAS:
-            raise unknown_choice("extra", each, EXTRAS, source=f"{what} {name!r}")
-    return Entry(str(name), target, str(kinds[0]), extras, kinds[1:])
+    for word, given, valid in (("kind", kinds, KINDS), ("extra", extras, EXTRAS)):
+        for each in given:
+            if each not in valid:
+                raise unknown_choice(word, each, valid, source=source)
+    return Entry(str(name), target, kinds, extras)
 
 
 def given_to(node: DictConfig) -> dict[str, Any]:
@@ -102,23 +94,18 @@ def leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 
 def load_target(entry: Entry, *, what: str) -> Callable[..., Any]:
     """Import what a YAML file registers, after a look at what has to be installed."""
+    source = f"{what} {entry.name!r}"
     for extra in entry.extra:
-        require_packages(EXTRAS[extra], extra, source=f"{what} {entry.name!r}")
+        require_packages(EXTRAS[extra], extra, source=source)
     try:
         target: Callable[..., Any] = get_object(entry.target)
     except ImportError as error:
         reason = " ".join(str(error).split())
-        raise InputError(
-            f"is {entry.target!r}, which cannot be imported: {reason}",
-            source=f"{what} {entry.name!r}",
-            field="_target_",
-        ) from error
+        problem = f"is {entry.target!r}, which cannot be imported: {reason}"
+        raise InputError(problem, source=source, field="_target_") from error
     if not hasattr(target, "settings_class"):
-        raise InputError(
-            f"is {entry.target!r}, which is no function with settings; decorate it with @experiment or @loader",
-            source=f"{what} {entry.name!r}",
-            field="_target_",
-        )
+        problem = f"is {entry.target!r}, which is no function with settings; decorate it with @experiment or @loader"
+        raise InputError(problem, source=source, field="_target_")
     return target
 
 

@@ -1,4 +1,4 @@
-"""The report of a run in Markdown, from a template."""
+"""The report of a run in Markdown, from a template, and its figures as files."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from shannon_game.inference.settings import Settings
 
 if TYPE_CHECKING:
     import xarray as xr
+    from matplotlib.figure import Figure
 
 _PACKAGES = ("shannon-game", "numpy", "xarray", "pandas", "h5netcdf", "matplotlib", "hydra-core")
 
@@ -26,8 +27,8 @@ def report(
     cfg: DictConfig,
     study: xr.Dataset,
     result: ExperimentResult,
-    *,
     config_hash: str,
+    *,
     settings: Settings | None,
     overrides: Sequence[str],
     timings: Mapping[str, float],
@@ -77,3 +78,20 @@ def fill(name: str, folder: Path = Path(__file__).parent, **values: Any) -> str:
     environment.filters["plain"] = markdown_plain
     text = (folder / f"{name}.jinja").read_text(encoding="utf-8")
     return environment.from_string(text).render(values)
+
+
+_METADATA: Mapping[str, dict[str, Any]] = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
+
+
+def save_figures(
+    folder: Path, figures: Mapping[str, Figure], *, dpi: float | str = "figure", kinds: Sequence[str] = ("png", "svg")
+) -> None:
+    """Save every figure in some formats; the same figure gives the same bytes, and texts can be edited."""
+    import matplotlib as mpl  # noqa: PLC0415 - half a second that a skipped job does not need
+
+    # ids of SVG elements are random and the date is now, unless told otherwise
+    with mpl.rc_context({"svg.hashsalt": "shannon-game", "svg.fonttype": "none", "pdf.fonttype": 42}):
+        for name, figure in figures.items():
+            for kind in kinds:
+                path = folder / f"{name}.{kind}"
+                figure.savefig(path, dpi=dpi, bbox_inches="tight", metadata=_METADATA[kind])

@@ -67,15 +67,6 @@ class ExperimentResult:
     """Markdown that stands in the report in place of the table and the figures."""
     title: str | None = None
     """Of the report, in place of the names of experiment and study."""
-    verdicts: tuple[str, ...] = ()
-    """Cells of tables that the HTML page colours, from good to bad."""
-
-    def __post_init__(self) -> None:
-        if self.figures:
-            from shannon_game.experiments.harness.figures import legible  # noqa: PLC0415 - the help draws nothing
-
-            for figure in self.figures.values():
-                legible(figure)
 
     @property
     def posterior(self) -> Any:
@@ -181,8 +172,7 @@ def experiment(settings_class: type[S]) -> Callable[[Callable[[xr.Dataset, S], E
                 problem = f"is missing, and {function.__name__} needs it; the study is not whole, or of another kind"
                 raise InputError(problem, source=f"study {name!r}", field=lacking) from error
 
-        call.settings_class = settings_class  # type: ignore[attr-defined]
-        call.__doc__ = _documented(function, _OF_EXPERIMENT.format(settings_class.__name__))
+        _document(call, function, settings_class, _OF_EXPERIMENT)
         return call  # type: ignore[return-value]
 
     return decorate
@@ -238,11 +228,12 @@ def with_sections(function: Callable[..., object], sections: str) -> str:
     return f"{head.rstrip()}\n\n{sections}\n{title}{examples}"
 
 
-def _documented(function: Callable[..., object], sections: str) -> str:
-    """Docstring of a function with those sections that it lacks."""
-    own = inspect.getdoc(function) or ""
-    missing = [part for part in sections.split("\n\n") if "\n".join(part.split("\n")[:2]) not in own]
-    return with_sections(function, "\n\n".join(missing)) if missing else own
+def _document(call: Any, function: Callable[..., object], settings_class: type[Settings], sections: str) -> None:
+    """Give a decorated function its class of settings, and those sections of the docstring that it lacks."""
+    parts = sections.format(settings_class.__name__).split("\n\n")
+    missing = [part for part in parts if part[:12] not in inspect.cleandoc(function.__doc__ or "")]
+    call.__doc__ = with_sections(function, "\n\n".join(missing))
+    call.settings_class = settings_class
 
 
 def loader(settings_class: type[S]) -> Callable[[Callable[[S], xr.Dataset]], Loader[S]]:
@@ -253,8 +244,7 @@ def loader(settings_class: type[S]) -> Callable[[Callable[[S], xr.Dataset]], Loa
         def call(settings: S | None = None, **changes: Any) -> xr.Dataset:
             return function(_settings(settings_class, settings, changes))
 
-        call.settings_class = settings_class  # type: ignore[attr-defined]
-        call.__doc__ = _documented(function, _OF_LOADER.format(settings_class.__name__))
+        _document(call, function, settings_class, _OF_LOADER)
         return call  # type: ignore[return-value]
 
     return decorate

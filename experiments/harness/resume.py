@@ -20,7 +20,7 @@ from shannon_game.estimators.code_identity import sampler_versions
 from shannon_game.experiments.harness.outputs import broken_output, config_hash, job_code, read_result, read_status
 from shannon_game.experiments.harness.registry import leaves
 from shannon_game.experiments.harness.replication import PARTS, REPLICATES
-from shannon_game.inference.manifest import FITS, remove_scratch
+from shannon_game.inference.manifest import FITS
 from shannon_game.inference.own_folder import is_taken
 
 # settings below these keys name what a job reads; what it writes or keeps for later is no data
@@ -88,11 +88,6 @@ def fits_folder(folder: Path, identity: JobIdentity) -> Path:
     """Where a run keeps its finished fits until it ends."""
     known = [*asdict(identity).items(), sampler_versions()]
     return folder / FITS / hashlib.sha256(json.dumps(known, sort_keys=True).encode()).hexdigest()[:16]
-
-
-def clear_work(folder: Path) -> None:
-    """Remove what a run keeps for the case that it is stopped; replicates and parts are outputs of it too."""
-    remove_scratch(folder / FITS)
 
 
 def take_over(folder: Path, identity: JobIdentity) -> Path | None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import sys
 import traceback
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,8 @@ from omegaconf import DictConfig, OmegaConf
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.harness.csv_tables import read_guarded_csv, write_csv
-from shannon_game.experiments.harness.outputs import broken_output, read_status, save_figures
+from shannon_game.experiments.harness.outputs import broken_output, read_status
+from shannon_game.experiments.harness.report import fill, save_figures
 from shannon_game.experiments.harness.tables import for_readers, for_screen, markdown_table, print_table
 from shannon_game.inference.manifest import replaced
 from shannon_game.inference.progress import counted
@@ -124,9 +125,15 @@ def write_summary(
         write_csv(text, staging / "summary.csv")
         if figure is not None:
             save_figures(staging, {"summary": figure}, dpi=dpi)
-        (staging / "summary.md").write_text(
-            _report(jobs, table, title, has_figure=figure is not None), encoding="utf-8"
+        page = fill(
+            "sweep.md",
+            title=title,
+            counts=_counts(jobs),
+            broken=[job for job in jobs if job.status != "ok"],
+            has_figure=figure is not None,
+            table=markdown_table(for_readers(for_screen(table))),
         )
+        (staging / "summary.md").write_text(page, encoding="utf-8")
     return table
 
 
@@ -142,28 +149,8 @@ def _as_numbers(text: pd.DataFrame) -> pd.DataFrame:
 
 
 def _counts(jobs: Sequence[SweptJob]) -> str:
-    states = [job.status for job in jobs]
-    return f"{counted(len(jobs), 'job')}: " + ", ".join(
-        f"{states.count(state)} {state}" for state in dict.fromkeys(sorted(states))
-    )
-
-
-def _report(jobs: Sequence[SweptJob], table: pd.DataFrame, title: str, *, has_figure: bool) -> str:
-    broken = [
-        f"- job {job.number} {job.status}" + (f": {job.error}" if job.error else "")
-        for job in jobs
-        if job.status != "ok"
-    ]
-    parts = [
-        f"# {title}",
-        _counts(jobs) + ".",
-        *(["## Without a result", "\n".join(broken)] if broken else []),
-        *(["![summary](summary.png)"] if has_figure else []),
-        "## Table",
-        markdown_table(for_readers(for_screen(table))),
-        "`summary.csv` has all columns.",
-    ]
-    return "\n\n".join(parts) + "\n"
+    states = Counter(sorted(job.status for job in jobs))
+    return f"{counted(len(jobs), 'job')}: " + ", ".join(f"{n} {state}" for state, n in states.items())
 
 
 def _figure(table: pd.DataFrame, title: str, draw: SweepFigure | None) -> Figure | None:
@@ -183,63 +170,37 @@ def _figure(table: pd.DataFrame, title: str, draw: SweepFigure | None) -> Figure
 # --- what the command needs -------------------------------------------------------------------------------------------
 
 
-@dataclass
-class _Sweep:
-    config: DictConfig | None = None
-    complete: bool | None = None
-
-
-# Hydra swallows what a callback raises and returns nothing from a sweep: the exit code takes this way out.
-_sweep = _Sweep()
+# Hydra swallows what a callback raises, and returns nothing from a sweep
+_started: list[DictConfig] = []
 
 
 class SweepSummary(Callback):
-    """Hydra callback: remember the sweep when it starts, summarise it when it ends."""
+    """Hydra callback: remember the sweep that :func:`finish` summarises."""
 
     def on_multirun_start(self, config: DictConfig, **kwargs: Any) -> None:  # noqa: ARG002 - Hydra's signature
         """Remember the sweep's config."""
-        _sweep.config = config
-
-    def on_multirun_end(self, config: DictConfig, **kwargs: Any) -> None:  # noqa: ARG002 - Hydra's signature
-        """Write and print the summary."""
-        # Hydra makes a warning of an error here; `finish` meets it again, and raises it
-        with suppress(InputError):
-            _summarise(config)
+        _started.append(config)
 
 
-def _summarise(config: DictConfig) -> None:
+def finish() -> bool | None:
+    """Write and print the summary of this process's sweep; whether all jobs are done, None if there was no sweep."""
+    if not _started:
+        return None
+    config = _started[-1]
     folder = Path(str(config.hydra.sweep.dir))
     jobs = collect(folder, planned_jobs(config))
-    title = f"sweep {config.sweep}"
     # an experiment can name what draws its sweeps; where experiments are swept there is no one of them
     named = OmegaConf.select(config, "experiment.sweep_figure")
     draw = None if named is None else get_object(named)
-    table = write_summary(folder, jobs, title=title, dpi=int(config.output.dpi), draw=draw)
+    table = write_summary(folder, jobs, title=f"sweep {config.sweep}", dpi=int(config.output.dpi), draw=draw)
     if config.output.print:
-        print_table(_for_screen(table), f"{_counts(jobs)}; all columns in {folder / 'summary.csv'}")
-    _sweep.complete = all(job.status == "ok" for job in jobs)
-    if not _sweep.complete:
+        shown = table if (table["error"] != "").any() else table.drop(columns="error")
+        said = f"{_counts(jobs)}; all columns in {folder / 'summary.csv'}"
+        print_table(for_screen(shown).head(_PRINTED_ROWS), said)
+    complete = all(job.status == "ok" for job in jobs)
+    if not complete:
         sys.stderr.write(f"to do only what is missing: the same command with sweep={config.sweep} resume=true\n")
-
-
-def _for_screen(table: pd.DataFrame) -> pd.DataFrame:
-    if not (table["error"] != "").any():
-        table = table.drop(columns="error")
-    return for_screen(table).head(_PRINTED_ROWS)
-
-
-def started() -> bool:
-    """Whether this process has started a sweep."""
-    return _sweep.config is not None
-
-
-def finish() -> bool:
-    """Summarise the sweep if the callback has not, for example because a worker was killed."""
-    if _sweep.config is None:
-        return False
-    if _sweep.complete is None:
-        _summarise(_sweep.config)
-    return bool(_sweep.complete)
+    return complete
 
 
 def refusal(error: Exception) -> str:
@@ -258,24 +219,14 @@ def check_folder(given: Mapping[str, Override], *, resume: bool) -> None:
     home = Path("multirun") / str(given["exp"].value())
     named = "sweep" in given or "hydra.sweep.dir" in given
     if resume and not named:
-        exist = [path.parent.name for path in sorted(home.glob("*/multirun.yaml"))]
-        raise InputError(
-            "which sweep? add sweep=NAME; "
-            + (f"in {home} there is: {', '.join(exist)}" if exist else f"there is none in {home} yet"),
-            source="command line",
-            field="resume",
-        )
+        exist = ", ".join(path.parent.name for path in sorted(home.glob("*/multirun.yaml")))
+        problem = f"which sweep? add sweep=NAME; in {home} there is: {exist or 'none yet'}"
+        raise InputError(problem, source="command line", field="resume")
     if not named or resume:
         return
-    folder = (
-        Path(str(given["hydra.sweep.dir"].value()))
-        if "hydra.sweep.dir" in given
-        else home / str(given["sweep"].value())
-    )
+    own = given.get("hydra.sweep.dir")
+    folder = home / str(given["sweep"].value()) if own is None else Path(str(own.value()))
     # Hydra leaves a multirun.yaml even where it refused the sweep, so that alone is none
     if folder.is_dir() and any(path.name.isdigit() for path in folder.iterdir()):
-        raise InputError(
-            f"{folder} exists; add resume=true to go on with it, or choose another name",
-            source="command line",
-            field="sweep",
-        )
+        problem = f"{folder} exists; add resume=true to go on with it, or choose another name"
+        raise InputError(problem, source="command line", field="sweep")

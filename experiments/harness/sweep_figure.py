@@ -3,151 +3,118 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import cycle
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
+from matplotlib.transforms import ScaledTranslation
+from pandas.api.types import is_numeric_dtype
 
 from shannon_game.experiments.harness.figures import (
     finite_range,
     log_perplexity_axis,
     new_figure,
-    plain_log,
     player_colours,
     player_label,
 )
 from shannon_game.experiments.harness.marks import arms, mark, number_ticks, titled
 from shannon_game.experiments.harness.plots import styled
 
-_MARKERS = "osD^vPX*"
+_MARKERS = "osD^vPX*" * 20
 _MAX_COLUMNS = 3
 _MAX_PANELS = 12
 _MAX_TICKS = 10
 _UNITS = {"perplexity": "perplexity (log scale)"}
+# between the marks of two series at one place
+_STEP_INCHES = 0.08
 
 
 @styled
 def draw_summary(table: pd.DataFrame, value: str, title: str) -> Figure:
     """Draw a sweep's summary.
 
-    One swept setting: it is the horizontal axis. Two: the second one makes the panels. More: what is neither is told
-    apart on the horizontal axis too.
+    One swept setting is the horizontal axis; of more, the one with the fewest values makes the panels.
     """
     swept = [name for name in map(str, table.columns) if name.startswith("sweep.")]
     table = table[np.isfinite(table[value].astype(float))]
-    panel_key, across = _layout(table, swept)
-    positions, labels, is_log = _horizontal(table, across)
-    style_key = _style_key(table, value)
-    table = table.assign(
-        _x=positions,
-        _player=table.get("player", ""),
-        _style=table[style_key] if style_key else "",
-        _panel=table[panel_key] if panel_key else "",
-    ).sort_values("_x", kind="stable")
-    panels = list(dict.fromkeys(table["_panel"].sort_index()))
-    players, styles = (list(dict.fromkeys(table[name].sort_index())) for name in ("_player", "_style"))
+    counts = {name: table[name].nunique() for name in swept}
+    panel = min(counts, key=lambda name: (is_numeric_dtype(table[name]), counts[name])) if len(swept) > 1 else None
+    panel = panel if panel and counts[panel] <= _MAX_PANELS else None
+    across = [name for name in swept if name != panel] or ["job"]
+    style = _style_key(table, value)
+    table = table.assign(_player=table.get("player", ""), _style=table[style] if style else "")
+    players, styles = (table[name].unique().tolist() for name in ("_player", "_style"))
     colours = player_colours(players) if "player" in table else {"": "black"}
-    series = [(player, style) for player in players for style in styles]
-    distinct = np.unique(np.log(positions) if is_log else positions)
-    spacing = float(np.diff(distinct).min()) if distinct.size > 1 else 1.0
+    series = [(player, each) for player in players for each in styles]
+    panels = table[panel].unique().tolist() if panel else [None]
     columns = min(len(panels), _MAX_COLUMNS)
     rows = -(-len(panels) // columns)
-    many_labels = labels is not None and (len(labels) > 8 or max(map(len, labels)) > 12)
-    figure = new_figure(2.2 + (5.2 if columns == 1 else 3.3 * columns), 0.7 + (2.9 + 0.6 * many_labels) * rows)
+    figure = new_figure(2.2 + (5.2 if columns == 1 else 3.3 * columns), 0.7 + 3.3 * rows)
     grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
-    for axes, panel in zip(grid.flat, panels, strict=False):
-        for number, (player, style) in enumerate(series):
-            mine = (table["_panel"] == panel) & (table["_player"] == player) & (table["_style"] == style)
-            offset = 0.5 * spacing * (number - (len(series) - 1) / 2) / len(series)
-            x = table["_x"][mine].to_numpy()
-            x = x * np.exp(offset) if is_log else x + offset
-            marker = _MARKERS[styles.index(style) % len(_MARKERS)]
-            _draw_series(axes, x, table[mine], value, colours[player], marker, connect=labels is None)
-        if panel_key:
-            axes.set_title(f"{panel_key.removeprefix('sweep.')} = {panel}")
-        _finish_axis(axes, labels, np.unique(positions), is_log=is_log, rotate=many_labels)
+    # a seed is a number without an order: there is nothing to read between two of them
+    is_scale = len(across) == 1 and is_numeric_dtype(table[across[0]]) and not across[0].endswith(("seed", "job"))
+    places = table[across[0]].astype(float) if is_scale else table[across].astype(str).agg(", ".join, axis=1)
+    labels = None if is_scale else places.unique().tolist()
+    x = places if labels is None else places.map(labels.index)
+    for axes, at in zip(grid.flat, panels, strict=False):
+        here = table[panel] == at if panel else table["job"].notna()
+        for number, (player, each) in enumerate(series):
+            shift = ScaledTranslation(_STEP_INCHES * (number - (len(series) - 1) / 2), 0, figure.dpi_scale_trans)
+            mine = table[here & (table["_player"] == player) & (table["_style"] == each)]
+            marker = _MARKERS[styles.index(each)]
+            look = {"color": colours[player], "marker": marker, "transform": axes.transData + shift}
+            _draw_series(axes, mine.assign(x=x).sort_values("x"), value, connect=is_scale, **look)
+        if panel:
+            axes.set_title(f"{panel.removeprefix('sweep.')} = {at}")
+        _finish_axis(axes, labels, np.unique(x))
     for axes in list(grid.flat)[len(panels) :]:
         axes.set_axis_off()
     if value == "perplexity":
         ends = [table[name].astype(float) for name in (value, f"{value}_lower", f"{value}_upper") if name in table]
-        for axes in grid.flat:
-            log_perplexity_axis(axes, "y", *finite_range(*ends))
-    figure.supylabel(_UNITS.get(value, value), fontsize=9)
-    figure.supxlabel(", ".join(name.removeprefix("sweep.") for name in across) or "job", fontsize=9)
-    titled(figure, title, size=10)
+        log_perplexity_axis(grid.flat[0], "y", *finite_range(*ends))
+    figure.supylabel(_UNITS.get(value, value))
+    figure.supxlabel(", ".join(name.removeprefix("sweep.") for name in across))
+    titled(figure, title)
     handles = [mark(player_label(name), colours[name], linewidth=3) for name in players if name]
-    for marker, style in zip(cycle(_MARKERS), styles if style_key else (), strict=False):
-        handles.append(mark(f"{style_key} {style}", marker=marker, hollow=marker != _MARKERS[0], markersize=6))
+    named = zip(_MARKERS, styles if style else (), strict=False)
+    handles += [mark(f"{style} {each}", marker=marker, hollow=marker != _MARKERS[0]) for marker, each in named]
     figure.legend(handles=handles, loc="outside right upper")
     return figure
-
-
-def _layout(table: pd.DataFrame, swept: Sequence[str]) -> tuple[str | None, list[str]]:
-    """Choose the setting that makes the panels (if any) and those along the horizontal axis."""
-    if len(swept) < 2:
-        return None, list(swept)
-    counts = {name: table[name].nunique() for name in swept}
-    # the finest setting is the axis, because a line or a trend can be read there; a text setting makes panels first
-    candidates = [name for name in swept if counts[name] <= _MAX_PANELS]
-    if not candidates:
-        return None, list(swept)
-    panel = min(candidates, key=lambda name: (pd.api.types.is_numeric_dtype(table[name]), counts[name]))
-    return panel, [name for name in swept if name != panel]
-
-
-def _horizontal(table: pd.DataFrame, across: Sequence[str]) -> tuple[NDArray[np.float64], list[str] | None, bool]:
-    """Positions of the rows, labels of the ticks (None for a numeric axis), and whether the axis is logarithmic."""
-    # a seed is a number without an order: there is nothing to read between two of them
-    is_scale = len(across) == 1 and not across[0].endswith("seed") and pd.api.types.is_numeric_dtype(table[across[0]])
-    if is_scale and table[across[0]].notna().all():
-        values = table[across[0]].to_numpy(dtype=float)
-        distinct = np.unique(values)
-        return values, None, bool(distinct.min() > 0 and distinct.max() / distinct.min() >= 20)
-    keys = list(across) or ["job"]
-    texts = table[keys].astype(str).agg(", ".join, axis=1)
-    labels = list(dict.fromkeys(texts))
-    return texts.map({text: place for place, text in enumerate(labels)}).to_numpy(dtype=float), labels, False
 
 
 def _style_key(table: pd.DataFrame, value: str) -> str | None:
     """Column that tells apart the rows of one player in one job, for example the rounding."""
     group = ["job", "player"] if "player" in table else ["job"]
     for name in map(str, table.columns):
-        is_text = not pd.api.types.is_numeric_dtype(table[name])
-        is_key = name not in (*group, value, "status", "error", "verdict", "_x") and not name.startswith("sweep.")
-        if is_text and is_key and table.groupby(group)[name].nunique().max() > 1:
+        is_key = name not in (*group, value, "status", "error", "verdict") and not name.startswith("sweep.")
+        if is_key and not is_numeric_dtype(table[name]) and table.groupby(group)[name].nunique().max() > 1:
             return name
     return None
 
 
-def _draw_series(  # noqa: PLR0917 - what a series is drawn from
-    axes: Axes, x: NDArray[np.float64], rows: pd.DataFrame, value: str, colour: str, marker: str, *, connect: bool
-) -> None:
+def _draw_series(axes: Axes, rows: pd.DataFrame, value: str, *, connect: bool, **look: object) -> None:
     """Draw the rows of a player; the marks of the first style are filled."""
     ends = [f"{value}_lower", value, f"{value}_upper"]
     known = set(ends) <= set(rows)
     bars = np.nan_to_num(arms(*(rows[name].to_numpy(dtype=float) for name in ends))) if known else None
+    face = look["color"] if look["marker"] == _MARKERS[0] else "white"
     # several values at one place are no line
-    line = "-" if connect and len(np.unique(x)) == len(x) else "none"
-    look: dict[str, Any] = {"markersize": 4.5, "linewidth": 0.9, "elinewidth": 1, "capsize": 2}
-    face = colour if marker == _MARKERS[0] else "white"
+    look |= {"linestyle": "-" if connect and rows["x"].is_unique else "none", "markerfacecolor": face}
     y = rows[value].to_numpy(dtype=float)
-    axes.errorbar(x, y, yerr=bars, color=colour, marker=marker, markerfacecolor=face, linestyle=line, **look)
+    axes.errorbar(rows["x"], y, yerr=bars, markersize=4.5, linewidth=0.9, elinewidth=1, capsize=2, **look)  # type: ignore[arg-type]
 
 
-def _finish_axis(
-    axes: Axes, labels: list[str] | None, values: NDArray[np.float64], *, is_log: bool, rotate: bool
-) -> None:
+def _finish_axis(axes: Axes, labels: Sequence[str] | None, values: np.ndarray) -> None:
     if labels is not None:
-        axes.set_xticks(range(len(labels)), labels, rotation=60 if rotate else 0, ha="right" if rotate else "center")
+        crowded = len(labels) > 8 or max(map(len, labels)) > 12
+        axes.set_xticks(range(len(labels)), labels, rotation=60 if crowded else 0, ha="right" if crowded else "center")
         axes.set_xlim(-0.6, len(labels) - 0.4)
         return
-    if is_log:
+    if values[0] > 0 and values[-1] / values[0] >= 20:
         axes.set_xscale("log")
-        plain_log(axes.xaxis)
-    if len(values) <= _MAX_TICKS:
-        number_ticks(axes.xaxis, values)
+        axes.set_xlim(values[0] / 1.3, values[-1] * 1.3)
+    else:
+        pad = 0.08 * float(np.ptp(values)) or 0.5
+        axes.set_xlim(values[0] - pad, values[-1] + pad)
+    number_ticks(axes.xaxis, values[:: -(-len(values) // _MAX_TICKS)])

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections.abc import Collection, Iterable
+from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +15,6 @@ from shannon_game.estimators.errors import printable
 
 if TYPE_CHECKING:
     import pandas as pd
-    from rich.table import Table
 
 # characters that begin markup in a text that is none: "_" inside a word, "<" before a number and "[0, 1]" begin none
 _MARKUP = re.compile(r"[\\`*|]|(?<!\w)_|_(?!\w)|<(?=[A-Za-z/!?])|\](?=[(\[:])|&(?=#?\w+;)|~(?=~)")
@@ -145,59 +144,27 @@ def _with_intervals(table: pd.DataFrame) -> pd.DataFrame:
     return merged
 
 
-def screen_table(table: pd.DataFrame, title: str = "", *, styled: bool = False) -> str:
+def screen_table(table: pd.DataFrame, title: str = "") -> str:
     """Lay a table out for a terminal, formatted like :func:`markdown_table`; what is the same in every row stands once.
 
     Where it is too wide it comes in several parts, each with the leading text columns: no column is left out. A file or
-    a pipe is as wide as ``COLUMNS`` says, or 120 characters. `styled` adds bold and italics where a terminal has them.
+    a pipe is as wide as ``COLUMNS`` says, or 120 characters.
     """
-    from rich.console import Console  # noqa: PLC0415 - only a run that prints needs it
-    from rich.text import Text  # noqa: PLC0415
+    import pandas as pd  # noqa: PLC0415
 
     table, constants = split_constants(table)
     title = f"{title} ({constants})".lstrip() if constants else title
-    console = Console(color_system="auto" if styled else None)
-    unlimited = console.options.update(width=100_000)
-    if not console.is_terminal and "COLUMNS" not in os.environ:
-        console = Console(width=_WIDTH)
-    columns = [str(column) for column in table.columns]
     is_text = [not is_number(column) for _, column in table.items()]
     n_keys = min(is_text.index(False) if False in is_text else 0, 2)
-    start = n_keys
-    parts = []
-    while start < len(columns):
-        stop = start + 1
-        while stop < len(columns):
-            wider = _rich_table(table[columns[:n_keys] + columns[start : stop + 1]])
-            if console.measure(wider, options=unlimited).maximum > console.width:
-                break
-            stop += 1
-        parts.append(_rich_table(table[columns[:n_keys] + columns[start:stop]]))
-        start = stop
-    with console.capture() as capture:
-        if title:
-            # not a table's own title, which would be broken at the width of a narrow table
-            console.print(Text(printable(title), style="table.title"))
-        console.print(*parts)
-    return capture.get()
+    shown = table.map(cell_text).map(printable).set_axis([printable(str(name)) for name in table.columns], axis=1)
+    if n_keys:
+        shown = shown.set_index(list(shown.columns[:n_keys]))
+    with pd.option_context("display.unicode.east_asian_width", True, "display.multi_sparse", False):
+        text = shown.to_string(index=bool(n_keys), line_width=get_terminal_size((_WIDTH, 24)).columns)
+    return "\n".join([*([printable(title)] if title else []), text]) + "\n"
 
 
 def print_table(table: pd.DataFrame, title: str) -> None:
     """Print :func:`screen_table`."""
-    sys.stdout.write(screen_table(table, title, styled=True))
+    sys.stdout.write(screen_table(table, title))
     sys.stdout.flush()
-
-
-def _rich_table(table: pd.DataFrame) -> Table:
-    from rich import box  # noqa: PLC0415
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
-
-    # a str would be searched for markup, and a name such as "[/red]" is none
-    laid = Table(box=box.SIMPLE_HEAD)
-    for name, column in table.items():
-        number = is_number(column)
-        laid.add_column(Text(printable(str(name))), justify="right" if number else "left", no_wrap=number)
-    for row in table.itertuples(index=False, name=None):
-        laid.add_row(*(Text(printable(cell_text(value))) for value in row))
-    return laid

@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.harness.language_models import StoreSettings, Work, by_name, keys_are_names, open_work
+from shannon_game.experiments.harness.language_models import (
+    StoreSettings,
+    Work,
+    batches_in_order,
+    by_name,
+    keys_are_names,
+    open_work,
+)
 from shannon_game.inference.api.chat import ChatAnswer, ChatQuestion, ask_questions
 from shannon_game.inference.api.client import UnusableCallError
 from shannon_game.inference.api.settings import ApiSettings
@@ -101,20 +108,18 @@ def ask_texts(player: TextPlayer, questions: Sequence[Question]) -> TextAnswers:
         texts = [its.text if isinstance(its, ChatAnswer) else None for its in given]
         finished = np.array([isinstance(its, ChatAnswer) and its.finished for its in given], dtype=np.bool_)
         return TextAnswers(texts, finished, said)
-    max_tokens, temperature = settings.max_tokens, settings.temperature
+    parameters: dict[str, Any] = {"max_tokens": settings.max_tokens, "temperature": settings.temperature}
 
     def compute(batch: list[tuple[Question, str]]) -> dict[str, NDArray[Any]]:
-        prompts = prompt_tokens(model, [(question.system, question.user) for question, _ in batch])
         seeds = [context_seed(player.seed, key) for _, key in batch]
-        with _within(len(prompts)) as done:
-            found = generate(model, prompts, max_tokens=max_tokens, temperature=temperature, seeds=seeds, progress=done)
+        with _prompts(model, batch) as (prompts, done):
+            found = generate(model, prompts, seeds=seeds, progress=done, **parameters)
         return {"text": np.array(found.text, dtype=object), "finished": found.finished}
 
-    parameters: dict[str, Any] = {"max_tokens": max_tokens, "temperature": temperature}
     # without draws the seed decides nothing
-    parameters |= {"seed": player.seed} if temperature else {}
-    key = operation_key("text_answers", model=model.identity, parameters=parameters, compute=compute)
-    found = _computed(player, key, questions, compute)
+    seed = {"seed": player.seed} if settings.temperature else {}
+    key = operation_key("text_answers", model=model.identity, parameters=parameters | seed, compute=compute)
+    found = _computed(player, model, key, questions, compute)
     return TextAnswers([str(text) for text in found["text"]], np.asarray(found["finished"], dtype=np.bool_))
 
 
@@ -130,12 +135,11 @@ def ask_options(player: TextPlayer, questions: Sequence[Question], options: Sequ
         return OptionLogProbs(np.array([_listed(its, options) for its in given]).reshape(-1, len(options)), said)
 
     def compute(batch: list[tuple[Question, str]]) -> dict[str, NDArray[Any]]:
-        prompts = prompt_tokens(model, [(question.system, question.user) for question, _ in batch])
-        with _within(len(prompts)) as done:
+        with _prompts(model, batch) as (prompts, done):
             return {"logprob": option_log_probs(model, prompts, options, progress=done)}
 
     key = operation_key("text_options", model=model.identity, parameters={"options": [*options]}, compute=compute)
-    found = _computed(player, key, questions, compute)
+    found = _computed(player, model, key, questions, compute)
     return OptionLogProbs(np.asarray(found["logprob"], dtype=np.float64).reshape(-1, len(options)))
 
 
@@ -147,46 +151,40 @@ def ask_values(player: TextPlayer, questions: Sequence[Question], values: Sequen
         raise InputError(problem, source=f"model {player.name!r}", field="ways")
 
     def compute(batch: list[tuple[Question, str]]) -> dict[str, NDArray[Any]]:
-        prompts = prompt_tokens(model, [(question.system, question.user) for question, _ in batch])
-        with _within(len(prompts)) as done:
+        with _prompts(model, batch) as (prompts, done):
             found = continuation_log_probs(model, prompts, [values] * len(prompts), bos=False, progress=done)
         return {"logprob": np.stack(found)}
 
     key = operation_key("text_values", model=model.identity, parameters={"values": [*values]}, compute=compute)
-    found = _computed(player, key, questions, compute)
+    found = _computed(player, model, key, questions, compute)
     return np.asarray(found["logprob"], dtype=np.float64).reshape(-1, len(values))
 
 
 @contextmanager
-def _within(n: int) -> Iterator[Callable[[int], None]]:
-    """Show how far a batch is: on a processor one takes minutes, and the store counts whole ones."""
+def _prompts(model: LanguageModel, batch: list[tuple[Question, str]]) -> Iterator[tuple[Any, Callable[[int], None]]]:
+    """Give a batch as tokens, and show how far it is: on a processor one batch takes minutes."""
+    prompts = prompt_tokens(model, [(question.system, question.user) for question, _ in batch])
     done = 0
-    with stage("of this batch", n) as show:
+    with stage("of this batch", len(prompts)) as show:
 
         def more(count: int) -> None:
             nonlocal done
-            done = min(done + count, n)
+            done = min(done + count, len(prompts))
             show(done)
 
         show(0)
-        yield more
+        yield prompts, more
 
 
 def _computed(
-    player: TextPlayer, operation: OperationKey, questions: Sequence[Question], compute: _Compute
+    player: TextPlayer, model: LanguageModel, operation: OperationKey, questions: Sequence[Question], compute: _Compute
 ) -> Mapping[str, NDArray[Any]]:
     work = player.work
-
-    def alike(batch: list[tuple[Question, str]]) -> list[list[int]]:
-        # questions that begin alike share that part of their passes
-        order = sorted(range(len(batch)), key=lambda i: (batch[i][0].system, batch[i][0].user))
-        return [order[first : first + work.items_per_batch] for first in range(0, len(order), work.items_per_batch)]
-
     keys = [result_key(question.system, question.user, question.draw) for question in questions]
-    items = list(zip(questions, keys, strict=True))
-    record = {} if player.model is None else model_record(player.model)
-    what = f"{player.name} answers"
-    return work.compute(what, operation, items, keys, compute, batches=alike, provenance=record)
+    # questions that begin alike share that part of their passes
+    alike = batches_in_order(work.items_per_batch, lambda item: (item[0].system, item[0].user))
+    items, what = list(zip(questions, keys, strict=True)), f"{player.name} answers"
+    return work.compute(what, operation, items, keys, compute, batches=alike, provenance=model_record(model))
 
 
 def _through_endpoint(

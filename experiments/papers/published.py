@@ -7,13 +7,11 @@ columns.
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import io
-from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
+import pandas as pd
 import xarray as xr
 
 from shannon_game.estimators.errors import InputError
@@ -32,7 +30,6 @@ COLUMNS = (
 
 _HERE = Path(__file__).parent
 _TABLES = ("published.csv", "provo_published.csv", "provo_published_lists.csv", "rank_perplexity_published.csv")
-Row = dict[str, str]
 
 
 class PublishedSettings(Settings):
@@ -46,74 +43,48 @@ class PublishedSettings(Settings):
 def published(settings: PublishedSettings) -> xr.Dataset:
     """Load the published values.
 
-    Parameters
-    ----------
-    settings : PublishedSettings, optional
-        Or its fields by name.
-
-    Returns
-    -------
-    xarray.Dataset
-        See :func:`shannon_game.experiments.papers.published_study.validate_published_study`.
-
-    Raises
-    ------
-    InputError
-        Names the file, the line and the column.
-
     Examples
     --------
     >>> from shannon_game import published
     >>> published().sizes["value"]
     1420
     """
-    rows: list[Row] = []
-    counts: dict[Path, int] = {}
-    digest = hashlib.sha256()
-    for path in (*(_HERE / name for name in _TABLES), *settings.tables):
-        own = list(read_values(path))
-        rows += own
-        counts[path] = len(own)
-        digest.update(path.read_bytes())
+    tables = {path: read_values(path) for path in (*(_HERE / name for name in _TABLES), *settings.tables)}
+    table = pd.concat(tables.values(), ignore_index=True)
+    names = table["paper"] + "/" + table["where"] + "/" + table["quantity"]
     study = xr.Dataset(
-        {
-            **{name: ("value", _strings(rows, name)) for name in COLUMNS if name != "tolerance"},
-            "tolerance": ("value", np.array([float(row["tolerance"] or "nan") for row in rows])),
+        {name: ("value", table[name].to_numpy()) for name in COLUMNS},
+        coords={"value": names.to_numpy(dtype=object)},
+        attrs={
+            "name": "published",
+            "data_sha256": hashlib.sha256(b"".join(path.read_bytes() for path in tables)).hexdigest(),
         },
-        coords={"value": np.array([f"{row['paper']}/{row['where']}/{row['quantity']}" for row in rows], dtype=object)},
-        attrs={"name": "published", "data_sha256": digest.hexdigest()},
     )
-    for path, number in counts.items():
-        add_note(study, f"published values in {path.name}", count=number)
+    for path, rows in tables.items():
+        add_note(study, f"published values in {path.name}", count=len(rows))
     return validate_published_study(study)
 
 
-def _strings(rows: list[Row], name: str) -> np.ndarray:
-    found = np.empty(len(rows), dtype=object)
-    found[:] = [row[name] for row in rows]
-    return found
-
-
-def read_values(path: Path) -> Iterator[Row]:
-    """Read a table of published values, :data:`COLUMNS`."""
-    content = read_bytes(path)
+def read_values(path: Path) -> pd.DataFrame:
+    """Read a table of published values, :data:`COLUMNS`; what a row lacks at its end is empty."""
     try:
-        lines = list(csv.reader(io.StringIO(content.decode("utf-8"), newline=""), strict=True))
-    except (UnicodeError, csv.Error) as error:
-        raise InputError(f"cannot be read as CSV: {error}", source=path) from None
-    if not lines or tuple(lines[0]) != COLUMNS:
-        found = some_of(lines[0], 20) if lines else "nothing"
-        raise InputError(f"is {found}; should be {', '.join(COLUMNS)}", source=path, field="header")
-    if len(lines) == 1:
+        read = pd.read_csv(
+            io.BytesIO(read_bytes(path)), header=None, dtype=object, na_filter=False, skip_blank_lines=False
+        )
+    except (UnicodeError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+        raise InputError(f"cannot be read as CSV: {' '.join(str(error).split())}", source=path) from None
+    header, table = read.iloc[0].tolist(), read.iloc[1:].set_axis(range(2, len(read) + 1))
+    if tuple(header) != COLUMNS:
+        raise InputError(f"is {some_of(header, 20)}; should be {', '.join(COLUMNS)}", source=path, field="header")
+    if table.empty:
         raise InputError("has a header and no row", source=path)
-    for number, cells in enumerate(lines[1:], start=2):
-        if len(cells) != len(COLUMNS):
-            raise InputError(f"has {len(cells)} cells, should have {len(COLUMNS)}", source=path, field=f"row {number}")
-        row = dict(zip(COLUMNS, cells, strict=True))
+    table = table.set_axis(list(COLUMNS), axis=1)
+    for number, *cells in table.itertuples():
+        place, row = f"{path}, row {number}", dict(zip(COLUMNS, cells, strict=True))
         try:
             tolerance = float(row["tolerance"] or "nan")
         except ValueError:
             problem = f"is {row['tolerance']!r}, should be a number or empty"
-            raise InputError(problem, source=path, field=f"row {number}, tolerance") from None
-        check_value(f"{path}, row {number}", row, tolerance)
-        yield row
+            raise InputError(problem, source=place, field="tolerance") from None
+        check_value(place, row, tolerance)
+    return table.assign(tolerance=table["tolerance"].replace("", "nan").astype(float))

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import xarray as xr
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 
+from shannon_game.estimators.arrays import BoolArray, FloatArray
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rows_of
 from shannon_game.experiments.papers.published_study import decimals, parse_select
-from shannon_game.experiments.papers.rank_outliers import outlier_counts
 from shannon_game.experiments.rankings.ranks.experiment import ranks, token_scores
 from shannon_game.experiments.rankings.ranks.settings import RanksSettings
 from shannon_game.experiments.rankings.windows import scores_by_window
@@ -56,11 +57,11 @@ def ranks_published(study: xr.Dataset, settings: RanksPublishedSettings) -> Expe
     return replace(result, text=said, tables={**result.tables, "published": table, "outliers": outliers})
 
 
-def as_printed(value: ArrayLike, decimals: ArrayLike) -> NDArray[np.float64]:
+def as_printed(value: ArrayLike, decimals: ArrayLike) -> FloatArray:
     """Round as the thesis does: halves up (0.705 is 0.71), also where a float falls short of the half by a hair."""
     scale = 10.0 ** np.asarray(decimals)
     scaled = np.asarray(value, dtype=float) * scale
-    rounded: NDArray[np.float64] = np.floor(scaled + 0.5 + 1e-9) / scale
+    rounded: FloatArray = np.floor(scaled + 0.5 + 1e-9) / scale
     return rounded
 
 
@@ -90,6 +91,45 @@ def compare_with_published(windows: pd.DataFrame) -> pd.DataFrame:
     published = as_printed(table["published"].to_numpy(dtype=float), table["decimals"].to_numpy(dtype=int))
     table["agrees"] = np.isclose(rounded, published, rtol=0, atol=1e-9)
     return table[list(_COLUMNS)]
+
+
+def outliers_by_rule(length: FloatArray, value: FloatArray, spread: float) -> dict[str, BoolArray]:
+    """Say by every rule which of some values are outliers."""
+    off_mean, off_median = np.abs(value - value.mean()), np.abs(value - np.median(value))
+    off_line = np.abs(value - np.polyval(np.polyfit(length, value, 1), length))
+    # a rounding error is no residual
+    off_line[off_line < 1e-9 * np.abs(value).max()] = 0
+    sd = value.std(ddof=1)
+    # 1.4826 makes it a standard deviation where values are normal
+    mad = 1.4826 * np.median(off_median)
+    residual_sd = np.sqrt((off_line**2).sum() / max(len(value) - 2, 1))
+    low, high = np.quantile(value, [0.25, 0.75])
+    return {
+        "more than 1 standard deviation from the mean": off_mean > sd,
+        "more than 1.5 standard deviations from the mean": off_mean > 1.5 * sd,
+        "more than 2 standard deviations from the mean": off_mean > 2 * sd,
+        "more than 2 median absolute deviations from the median": off_median > 2 * mad,
+        "more than 3 median absolute deviations from the median": off_median > 3 * mad,
+        "outside the fences of a box plot": (value < 2.5 * low - 1.5 * high) | (value > 2.5 * high - 1.5 * low),
+        "more than 1 residual standard deviation from the line": off_line > residual_sd,
+        "more than 2 residual standard deviations from the line": off_line > 2 * residual_sd,
+        "more than 1 standard deviation of the repeats from the mean": off_mean > spread,
+        "more than 2 standard deviations of the repeats from the mean": off_mean > 2 * spread,
+        "more than 1 standard deviation of the repeats from the line": off_line > spread,
+    }
+
+
+def outlier_counts(cells: pd.DataFrame, spread: Mapping[str, float]) -> pd.DataFrame:
+    """Count lengths that are outliers, by rule, score and text; a length's value is the mean over the models."""
+    means = cells.groupby(["quantity", "text", "context_length"], sort=False)["value"].mean()
+    counts: dict[tuple[str, str], dict[str, int]] = {}
+    for quantity, its_spread in spread.items():
+        for text, values in means[quantity].groupby(level="text", sort=False):
+            length = values.index.get_level_values("context_length").to_numpy(dtype=float)
+            for rule, found in outliers_by_rule(length, values.to_numpy(dtype=float), its_spread).items():
+                of_rule = counts.setdefault((rule, quantity), {"n_lengths": len(values)})
+                of_rule[str(text)] = int(found.sum())
+    return pd.DataFrame([{"rule": rule, "quantity": quantity, **its} for (rule, quantity), its in counts.items()])
 
 
 def _outliers(table: pd.DataFrame) -> pd.DataFrame:

@@ -26,18 +26,8 @@ def test_a_run_from_another_directory_writes_everything(tmp_path):
     done = run(tmp_path, "+exp=perplexity", *TINY, "hydra.run.dir=here")
     assert done.returncode == 0, done.stderr
     folder = tmp_path / "here"
-    assert files(folder) == [
-        "figures/perplexity.png",
-        "figures/perplexity.svg",
-        "items.csv",
-        "notes.csv",
-        "participants.csv",
-        "report.md",
-        "results.nc",
-        "run.log",
-        "status.json",
-        "table.csv",
-    ]
+    written = "figures/perplexity.png figures/perplexity.svg items.csv notes.csv participants.csv report.md results.nc"
+    assert files(folder) == [*written.split(), "run.log", "status.json", "table.csv"]
     status = json.loads((folder / "status.json").read_text())
     assert status["status"] == "ok"
     assert status["experiment"] == "perplexity"
@@ -75,14 +65,7 @@ def test_a_run_from_another_directory_writes_everything(tmp_path):
         (("+exp=perplexity", "hydra.rn.dir=x"), ["unknown setting 'hydra.rn.dir'; add `--cfg all`"]),
         (("+exp=perplexity", "rounding=nearest"), ["'nearest'", "coarse, coarser, custom"]),
     ],
-    ids=[
-        "no experiment",
-        "unknown experiment",
-        "unknown study",
-        "unknown setting",
-        "unknown of Hydra",
-        "unknown option",
-    ],
+    ids=lambda value: value[-1] if isinstance(value, tuple) and value else "",
 )
 def test_a_mistake_in_the_command_is_one_line_and_leaves_nothing(tmp_path, arguments, says):
     done = run(tmp_path, *arguments)
@@ -229,7 +212,6 @@ def test_a_failed_check_is_the_exit_code_and_keeps_the_outputs(tmp_path):
         (("study.n_itms=3",), ["study: unknown setting 'n_itms'; did you mean 'n_items'?"]),
         (("study.participants={slop: 1}",), ["study.participants: unknown setting 'slop'; did you mean 'slope'?"]),
     ],
-    ids=["unknown player", "mandatory setting", "unknown output", "bad number", "unknown setting", "unknown key"],
 )
 def test_a_mistake_that_the_job_finds_is_one_line_and_a_failed_status(tmp_path, arguments, says):
     done = run(tmp_path, "+exp=perplexity", *TINY, *arguments, "hydra.run.dir=here")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
@@ -59,17 +58,6 @@ class ArdLegacySettings(RelevanceSettings):
     """Seed of the paper's oracles."""
 
 
-@dataclass(frozen=True, eq=False)
-class _Step:
-    name: str
-    columns: ArdColumns
-    fit: SklearnArd
-
-    @property
-    def standardised(self) -> bool:
-        return self.name != "legacy"
-
-
 @experiment(ArdLegacySettings)
 def ard_legacy(study: xr.Dataset, settings: ArdLegacySettings) -> ExperimentResult:
     """Regress the TVD between one model and people on properties of the context, as the paper's code does."""
@@ -84,10 +72,11 @@ def ard_legacy(study: xr.Dataset, settings: ArdLegacySettings) -> ExperimentResu
         )
     of = {"legacy": columns, "standardised": columns}
     of |= {name: design_columns(study, settings, name) for name in ("shared", "resplit", "disjoint")}
-    steps = [_step(name, its) for name, its in of.items()]
-    published = models[0] == "gpt2" and study.attrs.get("name") == "provo"
-    table = pd.concat([_rows(step, settings.interval, published) for step in steps], ignore_index=True)
-    dataset = _dataset(columns, steps)
+    fits = {name: _fit(its, standardised=name != "legacy") for name, its in of.items()}
+    table = pd.concat([_rows(name, its, fits[name], settings.interval) for name, its in of.items()], ignore_index=True)
+    known = (table["fit"] == "legacy") & (models[0] == "gpt2") & (study.attrs.get("name") == "provo")
+    table.insert(7, "published", table["predictor"].map(_PUBLISHED).where(known))
+    dataset = _dataset(columns, fits)
     shown: dict[str, Any] = {"interval": settings.interval, "about": about(study, settings.players)}
     return ExperimentResult(
         table=table,
@@ -109,38 +98,35 @@ def _matrix(columns: ArdColumns) -> NDArray[np.float64]:
     return np.stack(list(columns.predictors.values()), axis=1)
 
 
-def _step(name: str, columns: ArdColumns) -> _Step:
+def _fit(columns: ArdColumns, *, standardised: bool) -> SklearnArd:
     x = _matrix(columns)
-    if name != "legacy":
+    if standardised:
         x = (x - x.mean(axis=0)) / np.where(x.std(axis=0) > 0, x.std(axis=0), 1)
-    return _Step(name, columns, sklearn_ard(x, columns.target))
+    return sklearn_ard(x, columns.target)
 
 
-def _rows(step: _Step, interval: float, published: bool) -> pd.DataFrame:
-    reach = float(norm.ppf((1 + interval) / 2)) * step.fit.sd
-    names = list(step.columns.predictors)
-    known = published and step.name == "legacy"
+def _rows(name: str, columns: ArdColumns, fit: SklearnArd, interval: float) -> pd.DataFrame:
+    reach = float(norm.ppf((1 + interval) / 2)) * fit.sd
     return pd.DataFrame(
         {
-            "fit": step.name,
-            "predictor": names,
-            "unit": "TVD per sd" if step.standardised else "TVD per unit",
-            "coefficient": step.fit.coefficient,
-            "sd": step.fit.sd,
-            "lower": step.fit.coefficient - reach,
-            "upper": step.fit.coefficient + reach,
-            "published": [_PUBLISHED.get(name, np.nan) if known else np.nan for name in names],
-            "published_bar": step.fit.two_over_precision,
-            "n_rows": step.columns.target.size,
+            "fit": name,
+            "predictor": list(columns.predictors),
+            "unit": "TVD per unit" if name == "legacy" else "TVD per sd",
+            "coefficient": fit.coefficient,
+            "sd": fit.sd,
+            "lower": fit.coefficient - reach,
+            "upper": fit.coefficient + reach,
+            "published_bar": fit.two_over_precision,
+            "n_rows": columns.target.size,
         }
     )
 
 
-def _dataset(columns: ArdColumns, steps: list[_Step]) -> xr.Dataset:
+def _dataset(columns: ArdColumns, fits: Mapping[str, SklearnArd]) -> xr.Dataset:
     """Contexts, the first step's line for each predictor with the others at their means, and coefficients."""
     values = _matrix(columns)
     ends = np.stack([values.min(axis=0), values.max(axis=0)], axis=1)
-    first, means = steps[0].fit, values.mean(axis=0)
+    first, means = fits["legacy"], values.mean(axis=0)
     slope = first.coefficient[:, None]
     others = float(means @ first.coefficient) - means[:, None] * slope
     return xr.Dataset(
@@ -149,13 +135,13 @@ def _dataset(columns: ArdColumns, steps: list[_Step]) -> xr.Dataset:
             "predictor_value": (("row", "predictor"), values),
             "curve_at": (("predictor", "grid"), ends),
             "curve_tvd": (("predictor", "quantile", "grid"), (first.intercept + others + slope * ends)[:, None]),
-            "intercept": ("step", [step.fit.intercept for step in steps]),
-            "coefficient": (("step", "predictor"), np.stack([step.fit.coefficient for step in steps])),
-            "sd": (("step", "predictor"), np.stack([step.fit.sd for step in steps])),
+            "intercept": ("step", [fit.intercept for fit in fits.values()]),
+            "coefficient": (("step", "predictor"), np.stack([fit.coefficient for fit in fits.values()])),
+            "sd": (("step", "predictor"), np.stack([fit.sd for fit in fits.values()])),
         },
         coords={
             "predictor": list(columns.predictors),
-            "step": np.array([step.name for step in steps], dtype=object),
+            "step": np.array(list(fits), dtype=object),
             "item_of_row": ("row", columns.item.astype(object)),
         },
     )

@@ -7,7 +7,6 @@ from itertools import pairwise
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 
 from shannon_game.estimators.cloze import (
     WORD_RULES,
@@ -78,21 +77,16 @@ def _distances(study: xr.Dataset, seed: int, name: str, sizes: list[int]) -> Siz
     ends = np.cumsum([0, *sizes])
     if (model.counts.totals < ends[-1]).any():
         raise InputError(f"is {sizes}; one shuffle is cut into all of them, which takes {ends[-1]} samples", field="n")
-    pieces: dict[int, list[tuple[int, NDArray[np.int64]]]] = {n: [] for n in sizes}
+    shuffled = []
     for context in range(model.counts.n_contexts):
         rows = slice(*np.searchsorted(model.counts.context, [context, context + 1]))
         answers = np.repeat(model.counts.word[rows], model.counts.count[rows]).tolist()
         draw.shuffle(answers)
-        for n, (start, stop) in zip(sizes, pairwise(ends), strict=True):
-            pieces[n].append((context, np.array(answers[start:stop])))
+        shuffled.append(answers[: ends[-1]])
     by_size = {}
-    for n, parts in pieces.items():
-        owner = np.repeat([one for one, _ in parts], n)
-        drawn = count_words(
-            owner,
-            np.concatenate([part for _, part in parts]),
-            np.ones(len(owner)),
-            n_contexts=model.counts.n_contexts,
-        )
+    for n, (start, stop) in zip(sizes, pairwise(ends), strict=True):
+        words_drawn = np.array(shuffled)[:, start:stop]
+        owner = np.repeat(np.arange(len(shuffled)), n)
+        drawn = count_words(owner, words_drawn.ravel(), np.ones(len(owner)), n_contexts=len(shuffled))
         by_size[n] = tvd_to_split_halves(relative_frequencies(drawn), split)[0]
     return SizeDistances(model.item, everything, by_size, model.counts.totals)

@@ -37,6 +37,7 @@ from shannon_game.estimators.cloze.study import model_names
 from shannon_game.estimators.cloze.study_words import StudyWords, study_words
 from shannon_game.estimators.cloze.words import WORD_RULES
 from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.cloze.settings import ORACLE
 from shannon_game.experiments.papers.provo.appendices import Lists, appendix_lists, spread_of_oracles
 from shannon_game.experiments.papers.provo.appendix_figures import last_losses
 from shannon_game.experiments.papers.provo.calibration import appendix_calibration, corpus_words
@@ -48,7 +49,8 @@ _TABLE = Path(__file__).parents[1] / "provo_published.csv"
 
 GPT2_MODELS = ("gpt2", "gpt2-ft", "gpt2-t0.5")
 _SEEDS = tuple(range(20))
-_STORED = {
+STORED = {
+    ORACLE: ("TVD_oracle/tvd_oracle2_human", "TVD_oracle/tvd_oracle2_oracle1"),
     "gpt2": ("TVD_gpt2/tvd_gpt2_human", "TVD_gpt2/tvd_gpt2_oracle"),
     "gpt2-ft": ("TVD_GPT2_FT/tvd_gpt2_human_fine_tuned", "TVD_GPT2_FT/tvd_gpt2_oracle_fine_tuned"),
     "gpt2-t0.5": ("TVD_GPT2_temp/tvd_bloom_human", "TVD_GPT2_temp/tvd_bloom_oracle"),
@@ -57,6 +59,7 @@ _STORED = {
     "chatgpt-2": ("TVD_chatgpt/temp_2/tvd_chatgpt_human", "TVD_chatgpt/temp_2/tvd_chatgpt_oracle"),
     "chatgpt-diverse": ("TVD_chatgpt/diverse/tvd_chatgpt_human", "TVD_chatgpt/diverse/tvd_chatgpt_oracle"),
 }
+"""Player -> the stored lists of its distances to people and to oracle 1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +113,7 @@ class _Legacy:
         return without_word(counts, self._words.blank)
 
     def oracles(self) -> None:
-        pair, to_human = "TVD_oracle/tvd_oracle2_oracle1", "TVD_oracle/tvd_oracle2_human"
+        to_human, pair = STORED[ORACLE]
         if pair not in self._stored.names:
             return
         items = self._stored.items(pair)
@@ -168,7 +171,7 @@ class _Legacy:
         split = legacy_split_halves(answers, [1]).without(self._words.blank)
         to_oracle = tvd_to_split_halves(cpd, split)[0]
         self.numbers[f"tvd/{name}"] = float(distance.mean())
-        stored_human, stored_oracle = _STORED[name]
+        stored_human, stored_oracle = STORED[name]
         if stored_human in self._stored.names:
             self.numbers[f"tvd/{name}/stored list"] = float(self._stored.values(stored_human).mean())
         prefix = stored_human.rpartition("/")[0]

@@ -13,6 +13,7 @@ from shannon_game.experiments.cloze.tvd.results import PlayerTvd
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.papers.provo.appendix_figures import appendix_figures
 from shannon_game.experiments.papers.provo.results import (
+    STORED,
     LegacyResults,
     legacy_results,
     published_table,
@@ -56,23 +57,10 @@ def tvd_legacy(study: xr.Dataset, settings: OracleSettings) -> ExperimentResult:
     )
 
 
-_LISTS = {
-    ORACLE: "TVD_oracle/tvd_oracle2_oracle1",
-    "gpt2": "TVD_gpt2/tvd_gpt2_oracle",
-    "gpt2-ft": "TVD_GPT2_FT/tvd_gpt2_oracle_fine_tuned",
-    "gpt2-t0.5": "TVD_GPT2_temp/tvd_bloom_oracle",
-    "bloom": "TVD_Bloom/tvd_bloom_oracle",
-    "chatgpt": "TVD_chatgpt/temp_1/tvd_chatgpt_oracle",
-    "chatgpt-2": "TVD_chatgpt/temp_2/tvd_chatgpt_oracle",
-    "chatgpt-diverse": "TVD_chatgpt/diverse/tvd_chatgpt_oracle",
-}
-
-
 def _distances(results: LegacyResults, players: list[PlayerTvd]) -> xr.Dataset:
     """TVDs to oracle 1 of the players that have them."""
-    lists = {one.player: results.lists.get(_LISTS.get(one.player, ""), np.array([])) for one in players}
-    found = {name: values[~np.isnan(values)] for name, values in lists.items()}
-    found = {name: values for name, values in found.items() if len(values)}
+    lists = {one.player: results.lists.get(STORED.get(one.player, ("", ""))[1], np.array([])) for one in players}
+    found = {name: values[~np.isnan(values)] for name, values in lists.items() if np.isfinite(values).any()}
     width = max(map(len, found.values()), default=0)
     rows = [np.pad(values, (0, width - len(values)), constant_values=np.nan) for values in found.values()]
     return xr.Dataset({"tvd_to_oracle": (("player", "context"), np.stack(rows))}, {"player": list(found)})

@@ -27,6 +27,7 @@ from shannon_game.experiments.harness.marks import percent, titled
 from shannon_game.experiments.harness.plots import styled
 from shannon_game.experiments.harness.result import Experiment, ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import Seeded, rows_of
+from shannon_game.experiments.harness.tables import table_variables
 from shannon_game.experiments.papers.published_study import (
     DATA_MISSING,
     NOT_RUN,
@@ -184,7 +185,6 @@ def reproduce(study: xr.Dataset, settings: ReproduceSettings) -> ExperimentResul
         on_screen=counts(table).reset_index(),
         title="Published numbers, reproduced",
         body=report_body(table, by_name),
-        verdicts=VERDICTS,
     )
 
 
@@ -309,9 +309,8 @@ def counts(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _dataset(table: pd.DataFrame) -> xr.Dataset:
-    columns: dict[str, object] = {str(name): column.to_numpy() for name, column in table.items()}
-    columns |= {"printed": columns["published"], "published": [float(number_of(text)) for text in table["published"]]}
-    return xr.Dataset({name: ("value", values) for name, values in columns.items()})
+    numbers = table["published"].map(lambda text: float(number_of(text)))
+    return xr.Dataset(table_variables(table.assign(printed=table["published"], published=numbers), "value"))
 
 
 @styled

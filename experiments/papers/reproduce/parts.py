@@ -57,16 +57,6 @@ class Display:
     """Show only what is not reproduced, the whole table on demand."""
 
 
-@dataclass(frozen=True)
-class Addition:
-    """What the toolkit adds: the summary and the figures of one part."""
-
-    title: str
-    part: str
-    figures: Sequence[str] = ("*",)
-    text: str = ""
-
-
 _READ: Mapping[str, Any] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
 
 DATA: Mapping[str, DataSource] = {name: DataSource(**row) for name, row in _READ["data"].items()}
@@ -79,5 +69,5 @@ PAPER_NOTES: Mapping[str, str] = {name: row["note"] for name, row in _READ["pape
 """Short name of a paper -> what its published values are."""
 DISPLAYS = tuple(Display(paper, **row) for paper, rows in _READ["displays"].items() for row in rows)
 """Published figures and tables, in the order of the report. Places that only the tables of values name follow them."""
-ADDED = tuple(Addition(**row) for row in _READ["added"])
-"""Second half of the report."""
+ADDED = tuple(Display("", "", **{"figures": ["*"], **row}) for row in _READ["added"])
+"""What the toolkit adds: the second half of the report."""

@@ -20,8 +20,8 @@ from omegaconf import DictConfig
 
 from shannon_game.experiments.harness.command_line import quoted
 from shannon_game.experiments.harness.outputs import read_status
+from shannon_game.experiments.harness.process import Terminated
 from shannon_game.experiments.harness.resume import done_before, job_identity
-from shannon_game.experiments.harness.signals import Terminated
 from shannon_game.experiments.papers.reproduce.parts import DATA, Part
 from shannon_game.experiments.studies.public_data import public_folder
 from shannon_game.inference.progress import counted, say, stage

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from shannon_game.experiments.first_steps import doctor as doctor_module
-from shannon_game.experiments.first_steps import installed, machine
-from shannon_game.experiments.first_steps.doctor import doctor, report
-from shannon_game.experiments.first_steps.installed import PURPOSES, Finding
+from shannon_game.experiments.first_steps import machine
+from shannon_game.experiments.first_steps.doctor import PURPOSES, doctor, report
+from shannon_game.experiments.first_steps.machine import Finding
 from shannon_game.experiments.harness.registry import EXTRAS
 from tests.experiments.command import ROOT, environment
 
@@ -32,13 +32,13 @@ def packages(monkeypatch: pytest.MonkeyPatch) -> None:
             raise PackageNotFoundError(name)
         return VERSIONS[name]
 
-    monkeypatch.setattr(installed, "version", version)
-    monkeypatch.setattr(installed, "requires", lambda name: REQUIRES)
+    monkeypatch.setattr(doctor_module, "version", version)
+    monkeypatch.setattr(doctor_module, "requires", lambda name: REQUIRES)
 
 
 @pytest.mark.usefixtures("packages")
 def test_packages_that_are_absent_or_do_not_fit_are_problems() -> None:
-    found = {each.name: each for each in installed.packages()}
+    found = {each.name: each for each in doctor_module.packages()}
     assert {name for name, each in found.items() if each.problem} == {"gone", "old"}
     assert found["gone"].problem == "is not installed"
     assert found["old"].problem == "is 2.5, should be <2"
@@ -49,7 +49,7 @@ def test_packages_that_are_absent_or_do_not_fit_are_problems() -> None:
 
 @pytest.mark.usefixtures("packages")
 def test_extras_are_complete_absent_or_wrong() -> None:
-    found = {each.name: each for each in installed.extras()}
+    found = {each.name: each for each in doctor_module.extras()}
     assert found["bayes"].value.startswith("installed: ")
     assert found["lm"].value.startswith("not installed (absent)")
     assert found["sweeps"].value.startswith("not installed (absent)")
@@ -62,9 +62,9 @@ def test_without_an_installation_the_folder_alone_is_a_problem(monkeypatch: pyte
     def none(name: str) -> Any:
         raise PackageNotFoundError(name)
 
-    monkeypatch.setattr(installed, "requires", none)
-    assert [each.name for each in installed.packages() if each.problem] == ["shannon-game"]
-    assert list(installed.extras()) == []
+    monkeypatch.setattr(doctor_module, "requires", none)
+    assert [each.name for each in doctor_module.packages() if each.problem] == ["shannon-game"]
+    assert list(doctor_module.extras()) == []
 
 
 def test_every_extra_of_an_experiment_has_a_purpose() -> None:
@@ -94,16 +94,13 @@ def test_data_are_checked_by_their_hashes(tmp_path: Path, monkeypatch: pytest.Mo
     assert broken.cure
 
 
-def test_where_data_are_when_no_folder_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("SHANNON_DATA", raising=False)
-    said, *studies = machine.data()
-    assert "SHANNON_DATA" in said.cure
+@pytest.mark.parametrize("where", ["", "/no/such/folder"])
+def test_data_without_a_folder(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHANNON_DATA", where)
+    folder, *studies = machine.data()
+    assert bool(folder.problem) == bool(where)
+    assert "SHANNON_DATA" in folder.cure
     assert all(each.cure and not each.problem for each in studies)
-
-
-def test_a_folder_that_does_not_exist_is_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SHANNON_DATA", str(tmp_path / "gone"))
-    assert next(iter(machine.data())).problem
 
 
 def test_little_room_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,16 +20,9 @@ def test_a_name_of_a_column_arrives_as_it_is_written(name: str) -> None:
     assert config("study=cloze_table", override).study.columns.response == name
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        "{participant: Prüfling, report: 'Antwort (getippt)'}",
-        "{participant: 'Prüfling', report: 'Antwort (getippt)'}",
-        "{report: 'Antwort (getippt)', participant: Prüfling}",
-    ],
-)
-def test_letters_of_every_language_stand_in_a_mapping(value: str) -> None:
-    override = readable(f"study.columns={value}", multirun=False)
+@pytest.mark.parametrize("name", ["Prüfling", "'Prüfling'"])
+def test_letters_of_every_language_stand_in_a_mapping(name: str) -> None:
+    override = readable(f"study.columns={{participant: {name}, report: 'Antwort (getippt)'}}", multirun=False)
     columns = config("study=comparison_table", override).study.columns
     assert (columns.participant, columns.report) == ("Prüfling", "Antwort (getippt)")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from html.parser import HTMLParser
 
 import numpy as np
 import pandas as pd
@@ -24,6 +23,7 @@ from shannon_game.experiments.harness.exploration import posterior_tables
 from shannon_game.experiments.harness.explore import _safe_json, check_explorer
 from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.inference.posterior.arviz_adapter import from_groups
+from tests.experiments.harness.test_html_page import Page
 
 HOSTILE = [
     "</script><script>window.broken = 1</script>",
@@ -40,31 +40,8 @@ def without_library(monkeypatch):
     monkeypatch.setattr(explore_module, "_library", lambda: "/* the plotting library */")
 
 
-class Scripts(HTMLParser):
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.found: list[str] = []
-        self.tags: list[str] = []
-        self._inside = False
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        self._inside = tag == "script"
-        if self._inside:
-            self.found.append("")
-
-    def handle_endtag(self, tag):
-        self._inside = False
-
-    def handle_data(self, data):
-        if self._inside:
-            self.found[-1] += data
-
-
 def content(page: str) -> dict:
-    return json.loads(Scripts(page).found[0])
+    return json.loads(Page(page).scripts[0])
 
 
 def test_comparison_items_are_those_of_the_estimator():
@@ -90,7 +67,7 @@ def test_comparison_items_are_those_of_the_estimator():
 
 def test_a_posterior_with_draws_by_item_is_shown():
     draws = np.arange(2 * 101 * 3, dtype=float).reshape(2, 101, 3)
-    coords = {"chain": [0, 1], "draw": np.arange(101), "item": ["a", "b", "c"], "person": ["p", "q", "r"]}
+    coords = {"chain": [0, 1], "draw": np.arange(101), "item": ["a", "b", "c"], "person": ["a", "q", "r"]}
     dims = ("chain", "draw")
     posterior = xr.Dataset({"s": ((*dims, "item"), draws), "other": ((*dims, "person"), draws)}, coords=coords)
     result = ExperimentResult(
@@ -112,8 +89,8 @@ def test_no_text_of_a_study_leaves_its_place(text, tmp_path, without_library):
     study = study.assign(context=("item", texts), word_text=("word", words)).assign_attrs(name=text)
     page = explore(study, None, tmp_path / "page.html").read_text(encoding="utf-8")
     clean = explore(cloze_study(), None, tmp_path / "clean.html").read_text(encoding="utf-8")
-    assert Scripts(page).tags == Scripts(clean).tags
-    assert Scripts(page).found[1:] == Scripts(clean).found[1:]
+    assert [tag for tag, _ in Page(page).tags] == [tag for tag, _ in Page(clean).tags]
+    assert Page(page).scripts[1:] == Page(clean).scripts[1:]
     assert content(page)["rows"][3][3] == text
     # half a surrogate pair, of a broken file, cannot be written
     assert json.loads(_safe_json("a\ud800")) == "a?"

@@ -15,7 +15,7 @@ PIXEL = base64.b64decode(
 
 
 class Page(HTMLParser):
-    """Tags with their attributes, and whether they are closed in order."""
+    """Tags with their attributes, whether they are closed in order, and the texts of scripts."""
 
     VOID = frozenset({"meta", "img", "br", "hr", "link", "input"})
 
@@ -23,6 +23,7 @@ class Page(HTMLParser):
         super().__init__()
         self.tags: list[tuple[str, dict[str, str | None]]] = []
         self.open: list[str] = []
+        self.scripts: list[str] = []
         self.feed(text)
         self.close()
 
@@ -30,6 +31,12 @@ class Page(HTMLParser):
         self.tags.append((tag, dict(attrs)))
         if tag not in self.VOID:
             self.open.append(tag)
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_data(self, data):
+        if self.open[-1:] == ["script"]:
+            self.scripts[-1] += data
 
     def handle_endtag(self, tag):
         assert self.open.pop() == tag

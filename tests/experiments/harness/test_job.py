@@ -48,7 +48,7 @@ def test_every_yaml_registers_a_loader(name: str) -> None:
     assert node.name == name
     entry = entry_of(node, what="study")
     assert set(entry.kinds) <= set(KINDS)
-    function = load_target(Entry(name, node._target_, entry.kind, ()), what="study")
+    function = load_target(Entry(name, node._target_, entry.kinds, ()), what="study")
     assert set(node) - set(_OWN) <= set(function.settings_class.model_fields)  # type: ignore[attr-defined]
 
 

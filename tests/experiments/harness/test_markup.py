@@ -9,7 +9,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from shannon_game import perplexity
-from shannon_game.experiments.harness.outputs import save_figures
+from shannon_game.experiments.harness.report import save_figures
 from shannon_game.experiments.harness.tables import markdown_plain, markdown_table, print_table
 from tests.estimators.comparison.comparison_studies import small_study
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 
-import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
-from matplotlib.figure import Figure
 from omegaconf import OmegaConf
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.estimators.layout import add_note
 from shannon_game.experiments.harness.outputs import (
     ExperimentResult,
     JobStatus,
@@ -43,28 +40,6 @@ def cfg():
             "output": {"dpi": 30, "print": True, "html": False, "explore": False, "bundle": False},
         }
     )
-
-
-@pytest.fixture
-def study():
-    study = xr.Dataset(attrs={"name": "a small study", "data_sha256": "0123abcd"})
-    add_note(study, "rows read", count=12345)
-    add_note(study, "rows named twice", count=2, level="warning")
-    add_note(study, "order kept")
-    return study
-
-
-def result_with(figure):
-    table = pd.DataFrame({"player": ["human", "a|b"], "perplexity": [147.9171234, np.nan], "n": [10, 20]})
-    dataset = xr.Dataset({"gap_nats": ("item", [0.1, 0.2])}, coords={"item": [1, 2]})
-    return ExperimentResult(table, dataset, {"line": figure}, "Humans do badly.", ("few answers",))
-
-
-@pytest.fixture
-def result():
-    figure = Figure(figsize=(2, 1))
-    figure.add_subplot().plot([1, 2], [3, 4])
-    return result_with(figure)
 
 
 def status_with(**changes):
@@ -148,13 +123,6 @@ def test_a_kill_between_two_results_leaves_no_status_that_is_untrue(tmp_path, mo
     assert read_result(tmp_path).status == "running"
     run_in(tmp_path, {"b.csv": "3"})
     assert content_of(tmp_path).keys() == {"status.json", "b.csv"}
-
-
-def test_status_survives_the_round_trip(tmp_path):
-    status = status_with(status="failed", seconds=1.5, warnings=("w",), error="one line")
-    write_status(tmp_path, status)
-    assert read_status(tmp_path) == status
-    assert [path.name for path in tmp_path.iterdir()] == ["status.json"]
 
 
 @pytest.mark.parametrize("content", [None, "", "{", "[]", "{}", json.dumps({"status": "ok"})])

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 from collections import Counter
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from omegaconf import OmegaConf
 
@@ -92,38 +92,40 @@ GOOD = {
 }
 
 
-def table(path: Path, *rows: dict[str, str], columns: tuple[str, ...] = COLUMNS) -> Path:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(columns)
-        writer.writerows([row[name] for name in columns] for row in rows)
-    return path
+HEADER = ",".join(COLUMNS).encode() + b"\n"
 
 
 def test_a_table_of_ones_own(tmp_path: Path) -> None:
-    path = table(tmp_path / "mine.csv", GOOD, GOOD | {"quantity": 'another, with "quotes"', "tolerance": "1e-3"})
-    study = published(tables=[str(path)])
+    rows = [GOOD, GOOD | {"quantity": 'another, with "quotes"', "tolerance": "1e-3"}]
+    pd.DataFrame(rows, columns=COLUMNS).to_csv(tmp_path / "mine.csv", index=False)
+    study = published(tables=[str(tmp_path / "mine.csv")])
     mine = study.isel(value=study["paper"].to_numpy() == "mine")
     assert mine["quantity"].to_numpy().tolist() == ["a number", 'another, with "quotes"']
     assert mine["tolerance"].to_numpy().tolist()[1] == 1e-3
     assert study.attrs["data_sha256"] != published().attrs["data_sha256"]
 
 
-def test_malformed_files(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, r"mine\.csv: there is no such file"),
+        (b"", "cannot be read as CSV"),
+        (b"\xff\xfe\x00", "cannot be read as CSV"),
+        (b"paper,where\na,b\n", "header: is paper, where; should be paper, where, quantity"),
+        (",".join(COLUMNS).encode(), "has a header and no row"),
+        (HEADER + b"one,two\n", "row 2, quantity: is empty"),
+        (HEADER + b"," * 20, "cannot be read as CSV: .* Expected 13 fields in line 2, saw 21"),
+        (HEADER + b"mine,table 1,a number,,0.50,wide,,,,,,,me\n", "row 2, tolerance: is 'wide'"),
+    ],
+)
+def test_malformed_files(content: bytes | None, message: str, tmp_path: Path) -> None:
     path = tmp_path / "mine.csv"
-    with pytest.raises(InputError, match=r"mine\.csv: there is no such file"):
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(InputError, match=message):
         published(tables=[str(path)])
-    path.write_text("")
-    with pytest.raises(InputError, match=r"header: is nothing; should be paper, where"):
-        published(tables=[str(path)])
-    table(path, GOOD, columns=COLUMNS[:-1])
-    with pytest.raises(InputError, match=r"header: is paper, where.*; should be"):
-        published(tables=[str(path)])
-    table(path, GOOD).write_text(table(path, GOOD).read_text() + "one,two\n")
-    with pytest.raises(InputError, match="row 3: has 2 cells, should have 13"):
-        published(tables=[str(path)])
-    path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(InputError, match="cannot be read as CSV"):
-        published(tables=[str(path)])
+
+
+def test_a_table_is_named_in_a_list() -> None:
     with pytest.raises(InputError, match=r"tables: is 'x\.csv', should be a list"):
         published(tables="x.csv")

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shannon_game.experiments.papers.rank_outliers import outlier_counts, outliers_by_rule
+from shannon_game.experiments.papers.ranks_published import outlier_counts, outliers_by_rule
 
 LENGTHS = np.array([32, 64, 128, 256, 512, 1024, 2048, 4096], dtype=float)
 ONE_FAR = np.array([1.0, 2, 1, 2, 1, 2, 1, 100])

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from hydra import compose, initialize_config_module
-from omegaconf import DictConfig
+from omegaconf import OmegaConf
 
+from shannon_game import published
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.harness.command_line import quoted
-from shannon_game.experiments.harness.job import load_study, prepare
+from shannon_game.experiments.harness.job import prepare
 from shannon_game.experiments.harness.outputs import write_outputs
 from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.experiments.papers.published_study import (
@@ -37,21 +38,30 @@ from shannon_game.experiments.papers.published_study import (
 from shannon_game.experiments.papers.reproduce.experiment import TABLE_COLUMNS, ReproduceSettings, value_of
 from shannon_game.experiments.papers.reproduce.parts import PAPERS, PARTS
 from shannon_game.experiments.papers.reproduce.run import data_root, plan
-from tests.experiments.command import ROOT, command, environment, run
+from tests.experiments.command import ROOT, command, config, environment, run_experiment
 from tests.experiments.harness.test_html_page import Page, fetched
 from tests.experiments.studies.cloze import tiny_provo
 from tests.experiments.studies.guesses import tiny_top1
 
-WANTED = ["accuracy", "improve", "distributions", "tvd_sample_size", "ranks"]
+OVERRIDES = {
+    "accuracy": ["experiment.min_answers=5", "experiment.n_replicates=20"],
+    "improve": ["experiment.given={n_replicates:20}"],
+    "distributions": ["experiment.given={item:['1:3']}"],
+    # more samples than there are: refused by the part
+    "tvd_sample_size": ["experiment.given={n:[100000]}"],
+}
+PARTS_RUN = [*OVERRIDES, "ranks"]
 
 
-def config(*overrides: str) -> DictConfig:
-    with initialize_config_module("shannon_game.conf", version_base="1.3"):
-        return compose("config", overrides=["+exp=reproduce", "output.dpi=30", *overrides])
-
-
-def result_of(cfg: DictConfig) -> ExperimentResult:
-    return prepare(cfg).run()
+def reproduced(data: Path, folder: Path, parts: list[str] = PARTS_RUN, **settings: Any) -> ExperimentResult:
+    cfg = config("+exp=reproduce", "output.dpi=30")
+    cfg.data.root = str(data)
+    given = {"n_jobs": 2, "folder": str(folder), "parts": parts, "overrides": OVERRIDES} | settings
+    cfg.experiment = OmegaConf.merge(cfg.experiment, given)
+    # checkouts are tested, whatever is installed
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(ROOT))
+        return prepare(cfg).run()
 
 
 @pytest.fixture(scope="module")
@@ -62,29 +72,10 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def settings(data: Path, folder: Path) -> DictConfig:
-    cfg = config("experiment.n_jobs=2")
-    cfg.data.root = str(data)
-    cfg.experiment.folder = str(folder)
-    cfg.experiment.parts = WANTED
-    cfg.experiment.overrides = {
-        "accuracy": ["experiment.min_answers=5", "experiment.n_replicates=20"],
-        "improve": ["experiment.given={n_replicates:20}"],
-        "distributions": ["experiment.given={item:['1:3']}"],
-        # more samples than there are: refused by the part
-        "tvd_sample_size": ["experiment.given={n:[100000]}"],
-    }
-    return cfg
-
-
 @pytest.fixture(scope="module")
-def first(data: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[DictConfig, Path, ExperimentResult]:
+def first(data: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ExperimentResult]:
     folder = tmp_path_factory.mktemp("out") / "parts"
-    # checkouts are tested, whatever is installed
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(ROOT))
-        cfg = settings(data, folder)
-        return cfg, folder, result_of(cfg)
+    return folder, reproduced(data, folder)
 
 
 def stamps(folder: Path) -> dict[str, int]:
@@ -93,10 +84,10 @@ def stamps(folder: Path) -> dict[str, int]:
 
 @pytest.mark.subprocess
 def test_every_value_has_one_verdict(first) -> None:
-    _, _, result = first
+    _, result = first
     table = result.table
     assert list(table.columns) == list(TABLE_COLUMNS)
-    assert len(table) == load_study(config().study).sizes["value"]
+    assert len(table) == published().sizes["value"]
     assert set(table["verdict"]) <= set(VERDICTS)
     by_part = table.groupby("part")["verdict"].agg(set)
     assert by_part["ranks"] == {DATA_MISSING}
@@ -112,7 +103,7 @@ def test_every_value_has_one_verdict(first) -> None:
 
 @pytest.mark.subprocess
 def test_what_went_wrong_is_said(first, data: Path) -> None:
-    _, _, result = first
+    _, result = first
     assert result.gate_failed
     said = "\n".join(result.warnings)
     assert "part tvd_sample_size failed: n: is [100000]" in said
@@ -121,40 +112,20 @@ def test_what_went_wrong_is_said(first, data: Path) -> None:
 
 
 @pytest.mark.subprocess
-def test_finished_parts_are_not_run_again(first, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    cfg, folder, before = first
+def test_finished_parts_are_not_run_again(first, data: Path) -> None:
+    folder, before = first
     old = stamps(folder)
     assert set(old) == {"accuracy", "improve", "distributions"}, before.warnings
-    # one was killed in the middle, and one is asked for again
-    status = folder / "distributions" / "status.json"
-    status.write_text(json.dumps(json.loads(status.read_text()) | {"status": "running"}))
-    again = cfg.copy()
-    again.experiment.again = ["improve"]
-    again.experiment.parts = [name for name in WANTED if name != "tvd_sample_size"]
-    after = result_of(again)
+    # one is asked for again, and one has other settings
+    other = OVERRIDES | {"improve": ["experiment.given={n_replicates:21}"]}
+    parts = [name for name in PARTS_RUN if name != "tvd_sample_size"]
+    after = reproduced(data, folder, parts, again=["distributions"], overrides=other)
     new = stamps(folder)
     assert new["accuracy"] == old["accuracy"]
     assert new["distributions"] > old["distributions"]
     assert new["improve"] > old["improve"]
     same = after.table["part"].isin(["accuracy", ""])
     pd.testing.assert_frame_equal(after.table[same], before.table[same])
-
-
-@pytest.mark.subprocess
-def test_other_settings_run_a_part_again(first, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    cfg, folder, _ = first
-    shutil.copytree(folder, tmp_path / "parts")
-    old = stamps(tmp_path / "parts")
-    other = cfg.copy()
-    other.experiment.folder = str(tmp_path / "parts")
-    other.experiment.parts = ["accuracy", "improve"]
-    other.experiment.overrides.improve = ["experiment.given={n_replicates:21}"]
-    result_of(other)
-    new = stamps(tmp_path / "parts")
-    assert new["accuracy"] == old["accuracy"]
-    assert new["improve"] > old["improve"]
 
 
 @pytest.mark.parametrize(
@@ -177,10 +148,8 @@ def test_other_settings_run_a_part_again(first, tmp_path: Path, monkeypatch: pyt
     ],
 )
 def test_wrong_settings(tmp_path: Path, overrides: list[str], message: str) -> None:
-    cfg = config(*overrides)
-    cfg.experiment.folder = str(tmp_path)
     with pytest.raises(InputError, match=message):
-        result_of(cfg)
+        run_experiment("+exp=reproduce", f"experiment.folder={tmp_path}", *overrides)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -193,19 +162,16 @@ def test_groups_leave_bayesian_parts_out_unless_asked() -> None:
 
 def test_a_paper_stands_for_all_of_its_parts() -> None:
     """The first paper has two games, whose data are two groups: every part that one of its values names is run."""
-    values = load_study(config().study)
+    values = published()
     for paper in PAPERS:
         needed = set(values["part"].to_numpy()[values["paper"].to_numpy() == paper]) - {""}
         assert needed <= set(ReproduceSettings().named([paper])), paper
 
 
 @pytest.mark.subprocess
-def test_one_paper_alone(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    cfg = settings(data, tmp_path / "parts")
-    cfg.experiment.papers = ["rank_perplexity", "provo"]
-    cfg.experiment.parts = ["distributions", "accuracy"]
-    result = result_of(cfg)
+def test_one_paper_alone(data: Path, tmp_path: Path) -> None:
+    parts = ["distributions", "accuracy"]
+    result = reproduced(data, tmp_path / "parts", parts, papers=["rank_perplexity", "provo"])
     assert set(result.table["paper"]) == {"rank_perplexity", "provo"}
     # it was asked for, and is of another paper
     assert not (tmp_path / "parts" / "accuracy").exists()
@@ -270,16 +236,6 @@ def test_value_of(select: dict[str, str], column: str, value: float | None, prob
 
 
 @pytest.mark.subprocess
-def test_help_and_wrong_roots_on_the_command_line(tmp_path: Path) -> None:
-    done = run(tmp_path, "+exp=reproduce", "data.root=nowhere")
-    assert done.returncode == 2
-    assert "error: nothing can be run, data: " in done.stderr
-    assert "nowhere/provo is not there" in done.stderr
-    status = json.loads((tmp_path / "outputs" / "reproduce" / "status.json").read_text())
-    assert status["status"] == "failed"
-
-
-@pytest.mark.subprocess
 @pytest.mark.parametrize(
     ("number", "code", "word"), [(signal.SIGINT, 130, b"interrupted"), (signal.SIGTERM, 143, b"terminated")]
 )
@@ -320,19 +276,15 @@ def test_being_stopped_stops_the_parts_and_leaves_what_is_done(
 
 @pytest.mark.slow
 def test_everything_on_the_real_data(
-    lm_game_root: Path,
-    provo_root: Path,
-    rank_perplexity_root: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    lm_game_root: Path, provo_root: Path, rank_perplexity_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No value without a verdict, none that differs unexpectedly, and not one more excuse than today."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    cfg = config()
-    cfg.data.lm_game, cfg.data.provo = str(lm_game_root), str(provo_root)
-    cfg.data.rank_perplexity = str(rank_perplexity_root)
-    cfg.experiment.folder = str(tmp_path / "parts")
-    result = result_of(cfg)
+    roots = {"lm_game": lm_game_root, "provo": provo_root, "rank_perplexity": rank_perplexity_root}
+    data = [f"data.{name}={root}" for name, root in roots.items()]
+    cfg = config("+exp=reproduce", "output.dpi=30", *data, f"experiment.folder={tmp_path / 'parts'}")
+    job = prepare(cfg)
+    result = job.run()
     table = result.table
     assert not result.gate_failed, result.warnings
     assert len(table) >= 1250
@@ -350,7 +302,7 @@ def test_everything_on_the_real_data(
         ("rank_perplexity", NOT_REPRODUCIBLE): 2,
         ("rank_perplexity", EXPLAINED): 4,
     }
-    write_outputs(tmp_path, cfg, load_study(cfg.study), result)
+    write_outputs(tmp_path, cfg, job.study, result)
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert fetched(page) == []
     # every figure that the Markdown names is in the page
