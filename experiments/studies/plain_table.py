@@ -6,7 +6,8 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import wraps
@@ -21,6 +22,7 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.harness.result import with_sections
 from shannon_game.experiments.studies.cells import fold_names, folded, other_lead, read_numbers, without_lead
 from shannon_game.experiments.studies.parsing import Note, objects, shown, some_of, whole_characters
+from shannon_game.inference.settings import Settings
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -37,8 +39,18 @@ _NEARLY = 0.87
 _HINT = "study.columns.{}=NAME says which one it is"
 _SETTING = re.compile(r"'?study\.(\w+)((?:\.\w+)*)=(\{[^}]*\}|\[[^]]*\]|\w+)'?")
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f]")
-# float32 rounds a probability of nearly 1 to a hair above
-_LOG_SLACK = 1e-5
+NUMBERS: Mapping[str, tuple[Callable[[NDArray[np.float64]], NDArray[np.bool_]], str]] = {
+    "number": (np.isfinite, "a number"),
+    "amount": (lambda found: found >= 0, "0 or more"),
+    "whole": (
+        lambda found: (found == np.rint(found)) & (found >= 0) & (found <= MOST),
+        f"a whole number from 0 to {MOST:,}",
+    ),
+    # float32 rounds a probability of nearly 1 to a hair above
+    "logprob": (lambda found: found <= 1e-5, "ln p, at most 0"),
+}
+"""Kinds of numbers: which fit, and what the others should be."""
+
 _RAISES = """\
 Raises
 ------
@@ -49,8 +61,23 @@ P = ParamSpec("P")
 
 
 def specification(**columns: str) -> dict[str, str]:
-    """Type of each column: id, text, whole, number or logprob; one that ends in ``_or_empty`` may have empty cells."""
+    """Type of each column: id, text or one of NUMBERS; one that ends in ``_or_empty`` may have empty cells."""
     return {name: kind for kind, names in columns.items() for name in names.split()}
+
+
+class Columns(Settings):
+    """Names of a table's columns, null where there is none; the annotation of each says the type of its cells."""
+
+    @property
+    def given(self) -> dict[str, str]:
+        """What a column is -> its name in the table."""
+        return {name: column for name, column in self if isinstance(column, str)}
+
+    @classmethod
+    def types(cls) -> dict[str, str]:
+        """Type of each column, see :func:`specification`."""
+        fields = cls.model_fields.items()
+        return {name: kind for name, field in fields for kind in field.metadata if isinstance(kind, str)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,10 +142,12 @@ class Table:
         if name not in self._read:
             kind, _, empty = self.types[name].partition("_or_")
             if kind == "text":
-                self._read[name] = self.texts(name) if empty else self.filled(name)
+                texts = self.texts(name)
+                self._read[name] = texts if empty else self._filled(texts, name)
+            elif kind == "id":
+                self._read[name] = self.ids(name, empty=bool(empty))
             else:
-                read = {"id": self.ids, "whole": self.whole, "number": self.numbers, "logprob": self.logprobs}[kind]
-                self._read[name] = read(name, empty=bool(empty))
+                self._read[name] = self.numbers(name, empty=bool(empty), kind=kind)
         return self._read[name]
 
     def where(self, row: int) -> str:
@@ -142,25 +171,22 @@ class Table:
         columns: Mapping[str, str],
         spec: Mapping[str, str],
         *,
-        optional: Iterable[str] = (),
+        optional: Collection[str] = (),
         hint: str = _HINT,
+        models: Mapping[str, Columns] | None = None,
     ) -> Table:
-        """The table by the loader's own names of its columns, of which the specification says the types."""
-        optional = set(optional)
-        self.check_columns({what: name for what, name in columns.items() if what not in optional}, hint)
+        """The table by the loader's own names of its columns; those of a language model are called ``MODEL KIND``."""
+        needed = {what: name for what, name in columns.items() if what not in optional}
+        self.check_columns(needed, hint)
         self.refuse_misspelt({what: columns[what] for what in columns if what in optional}, hint)
         there = {what: name for what, name in columns.items() if name in self.cells}
+        types = dict(spec)
+        for model, own in (models or {}).items():
+            self.check_columns({column: column for column in own.given.values()}, hint=f"model {model!r} needs it")
+            there |= {f"{model} {kind}": column for kind, column in own.given.items()}
+            types |= {f"{model} {kind}": type_ for kind, type_ in own.types().items()}
         cells = pd.DataFrame({what: self.cells[name] for what, name in there.items()}, index=self.cells.index)
-        return replace(self, cells=cells, given=there, types=spec)
-
-    def check_models(self, models: Mapping[str, Iterable[tuple[str, str | None]]]) -> dict[str, str]:
-        """Columns of language models by ``MODEL KIND``; refuse a table that lacks one."""
-        found: dict[str, str] = {}
-        for model, kinds in models.items():
-            own = {f"{model} {kind}": column for kind, column in kinds if column is not None}
-            self.check_columns({column: column for column in own.values()}, hint=f"model {model!r} needs it")
-            found |= own
-        return found
+        return replace(self, cells=cells, given=there, types=types)
 
     def take(self, rows: NDArray[Any]) -> Table:
         """Some rows of the table."""
@@ -241,16 +267,13 @@ class Table:
             raise self.error(problem, column) from None
         return objects(texts)
 
-    def filled(self, column: str) -> NDArray[np.object_]:
-        """Cells of a column as strings, none of them empty."""
-        return self._filled(self.texts(column), column)
-
     def ids(self, column: str, *, empty: bool = False) -> NDArray[np.object_]:
         """Names in a column, folded; none is empty unless it may be."""
         found, notes = fold_names(self.texts(column), self.given.get(column, column))
         self._note(notes)
-        row = next((row for row, text in enumerate(found.tolist()) if _CONTROL.search(text)), None)
-        if row is not None:
+        damaged = np.array([_CONTROL.search(text) is not None for text in found.tolist()], dtype=bool)
+        if damaged.any():
+            row = int(np.argmax(damaged))
             raise self.error(f"is {shown(found[row])} in {self.where(row)}, with a control character: damaged?", column)
         return found if empty else self._filled(found, column)
 
@@ -263,14 +286,16 @@ class Table:
     def _note(self, notes: Iterable[Note]) -> None:
         self.notes.extend(note for note in notes if note not in self.notes)
 
-    def numbers(self, column: str, *, empty: bool = False, whole: bool = False) -> NDArray[np.float64]:
-        """Cells of a column as finite numbers; NaN for an empty cell, where it may be."""
+    def numbers(self, column: str, *, empty: bool = False, kind: str = "number") -> NDArray[np.float64]:
+        """Cells of a column as finite numbers of a kind in :data:`NUMBERS`; NaN for an empty cell, where it may be."""
         cells = self.cells[column]
-        if cells.dtype.kind in "iuf":
-            found = cells.to_numpy(dtype=float, na_value=np.nan)
-            if np.isfinite(found).all():
-                return found
-        return self._parsed(column, self.texts(column), empty=empty, whole=whole)
+        numeric = cells.dtype.kind in "iuf"
+        found = cells.to_numpy(dtype=float, na_value=np.nan) if numeric else np.array([np.nan])
+        if not np.isfinite(found).all() or not numeric:
+            found = self._parsed(column, self.texts(column), empty=empty, whole=kind == "whole")
+        fits, should = NUMBERS[kind]
+        self.wrong(~(np.isnan(found) | fits(found)), column, should)
+        return found
 
     def _parsed(
         self, column: str, text: NDArray[np.object_], *, empty: bool, whole: bool = False
@@ -300,29 +325,12 @@ class Table:
             raise self.error(f"{problem}; leave it out", column)
         return np.where(signed | percent, found / 100, found)
 
-    def whole(self, column: str, *, empty: bool = False) -> NDArray[np.float64]:
-        """Cells of a column as whole numbers from 0 to :data:`MOST`; NaN for an empty cell, where it may be."""
-        found = self.numbers(column, empty=empty, whole=True)
-        bad = (found != np.rint(found)) & ~np.isnan(found) | (found < 0) | (found > MOST)
-        self.wrong(bad, column, f"a whole number from 0 to {MOST:,}")
-        return found
-
-    def logprobs(self, column: str, *, empty: bool = False) -> NDArray[np.float64]:
-        """Cells of a column as natural logarithms of probabilities; NaN for an empty cell, where it may be."""
-        found = self.numbers(column, empty=empty)
-        self.wrong(found > _LOG_SLACK, column, "ln p, at most 0")
-        return found
-
     def repeated(self) -> str:
         """Say where a table stands twice in itself: every one of its rows is there more than once; else ""."""
-        cells = self.cells
-        again = np.arange(len(cells)) > 0
-        for name in cells.columns:
-            one = cell_text(cells[name].iloc[0])
-            again[again] = [cell_text(cell) == one for cell in cells[name].to_numpy()[again]]
-        if not again.any() or not cells.astype(str).duplicated(keep=False).all():
+        rows = list(zip(*(map(cell_text, self.cells[name].tolist()) for name in self.cells), strict=True))
+        if min(Counter(rows).values()) == 1:
             return ""
-        return f"every row is there more than once, the first again in {self.where(int(np.argmax(again)))}"
+        return f"every row is there more than once, the first again in {self.where(rows.index(rows[0], 1))}"
 
     def refuse_repeated(self) -> None:
         """Refuse a table that stands twice in itself."""

@@ -7,7 +7,7 @@ import csv
 import gzip
 import io
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
@@ -98,7 +98,7 @@ class TextColumns:
 
 
 def read_table(
-    path: Path, *, of: str, how: TableFile | None = None, wanted: Sequence[str] = (), once: bool = True
+    path: Path, *, of: str, how: TableFile | None = None, wanted: Iterable[str] = (), once: bool = True
 ) -> Table:
     """Read a table: Parquet by its ending (``.parquet``, ``.pq``), else delimited text, also packed (``.gz``).
 
@@ -138,7 +138,7 @@ def _parquet(path: Path) -> pd.DataFrame:
     return frame
 
 
-def text_columns(text: str, path: Path, how: TableFile, wanted: Sequence[str], notes: list[Note]) -> TextColumns:
+def text_columns(text: str, path: Path, how: TableFile, wanted: Iterable[str], notes: list[Note]) -> TextColumns:
     """Split a text into columns."""
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
@@ -259,7 +259,7 @@ def _width(row: list[str], header: list[str], line: int, path: Path, *, first: b
     return InputError(f"line {line}: has {len(row)} fields, the header {len(header)}; {hint}", source=path)
 
 
-def _sniffed(path: Path, header: str, wanted: Sequence[str]) -> str:
+def _sniffed(path: Path, header: str, wanted: Iterable[str]) -> str:
     """The separator with which the header holds most of the columns asked for, then most columns."""
     usual = "\t" if path.name.lower().removesuffix(".gz").endswith((".tsv", ".tab")) else ","
     best, found = (-1, -1, False), usual

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -18,46 +18,42 @@ from shannon_game.estimators.layout import add_note
 from shannon_game.experiments.harness.result import loader
 from shannon_game.experiments.studies.cells import bare, composed, same_words
 from shannon_game.experiments.studies.parsing import Note, add_notes, shown
-from shannon_game.experiments.studies.plain_table import Groups, Table, in_notebook, specification, table_of
+from shannon_game.experiments.studies.plain_table import Columns, Groups, Table, in_notebook, table_of
 from shannon_game.experiments.studies.scales import check_scale
 from shannon_game.experiments.studies.table_file import TableFile, read_table
 from shannon_game.inference.settings import Positive, Settings, UserPath
 
 FloatArray = NDArray[np.float64]
 
-_NEEDED = ("participant", "item", "target", "word", "stake")
-_SPEC = specification(
-    id="participant item", text="target", text_or_empty="word context", number_or_empty="stake", number="other"
-)
 # percent that were rounded to whole ones add up to 99 or 101
 _SLACK = 0.015
 
 
-class BetColumns(Settings):
+class BetColumns(Columns):
     """Names of the table's columns."""
 
-    participant: str = "participant"
+    participant: Annotated[str, "id"] = "participant"
     """Who bet."""
-    item: str = "item"
+    item: Annotated[str, "id"] = "item"
     """The place of a text; any text names it."""
-    target: str = "target"
+    target: Annotated[str, "text"] = "target"
     """The true next word, the same in every row of an item."""
-    word: str = "word"
+    word: Annotated[str, "text_or_empty"] = "word"
     """The word named; empty, with an empty stake, in the one row of an answer that names none."""
-    stake: str = "stake"
+    stake: Annotated[str, "amount_or_empty"] = "stake"
     """What lies on it: chips, percent or shares, see `total`."""
-    other: str | None = None
+    other: Annotated[str | None, "amount"] = None
     """What lies on anything else, the same in every row of an answer; null: what the words leave of `total`."""
-    context: str | None = None
+    context: Annotated[str | None, "text_or_empty"] = None
     """The text before the target."""
 
 
-class BetModelColumns(Settings):
+class BetModelColumns(Columns):
     """Columns of a language model that scored the words: natural logarithms; an empty cell was not asked."""
 
-    target: str
+    target: Annotated[str, "logprob_or_empty"]
     """ln p(target | context), the same in every row of an item."""
-    word: str
+    word: Annotated[str, "logprob_or_empty"]
     """ln p(word named | context)."""
 
 
@@ -109,8 +105,7 @@ def bet_table(settings: BetTableSettings) -> xr.Dataset:
     >>> from shannon_game import bet_table
     >>> study = bet_table(path="bets.csv", models={"gpt2": {"target": "lp_target", "word": "lp"}})  # doctest: +SKIP
     """
-    wanted = [column for _, column in settings.columns if column]
-    table = read_table(settings.path, of="bet", how=settings, wanted=wanted)
+    table = read_table(settings.path, of="bet", how=settings, wanted=settings.columns.given.values())
     return _study_of(table, settings, name=settings.path.stem)
 
 
@@ -144,12 +139,18 @@ def bet_study(bets: pd.DataFrame, *, name: str = "bet study", **settings: Any) -
     >>> bet_study(bets)["other_stake"].values.tolist()
     [0.3, 0.4]
     """
-    return _study_of(table_of(bets, "bets", of="bet", needed=_NEEDED), BetLayout(**settings), name=name)
+    table = table_of(bets, "bets", of="bet", needed=BetColumns().given)
+    return _study_of(table, BetLayout(**settings), name=name)
 
 
 def _study_of(table: Table, settings: BetLayout, *, name: str) -> xr.Dataset:
     n_rows = len(table)
-    table = _complete(_named(table, settings), settings)
+    table = table.named(settings.columns.given, BetColumns.types(), models=settings.models)
+    blank = {name: table.blank(name) for name in settings.columns.given if name != "context"}
+    # a row without word and stake says that its answer names no word
+    silent = blank["word"] & blank["stake"]
+    blank |= {name: blank[name] & ~silent for name in ("word", "stake")}
+    table = table.without(blank, settings.missing, of="answer", by=("participant", "item"))
     answer = table.groups("participant", "item", what="answer")
     of_item = table.groups("item", what="item")
     other, stake = _shares(table, answer, settings)
@@ -191,22 +192,6 @@ def _study_of(table: Table, settings: BetLayout, *, name: str) -> xr.Dataset:
     return validate_bet_study(study)
 
 
-def _named(table: Table, settings: BetLayout) -> Table:
-    columns = {name: column for name, column in settings.columns if column is not None}
-    table.check_columns(columns)
-    own = table.check_models(settings.models)
-    return table.named(columns | own, _SPEC | dict.fromkeys(own, "logprob_or_empty"))
-
-
-def _complete(table: Table, settings: BetLayout) -> Table:
-    """Rows of answers without an empty cell."""
-    blank = {name: table.blank(name) for name in _SPEC if name in table and name != "context"}
-    # a row without word and stake says that its answer names no word
-    silent = blank["word"] & blank["stake"]
-    blank |= {name: blank[name] & ~silent for name in ("word", "stake")}
-    return table.without(blank, settings.missing, of="answer", by=("participant", "item"))
-
-
 def _refuse_doubled(bets: Table, answer: NDArray[np.intp], settings: BetLayout) -> None:
     """Refuse a word that an answer names twice: whose stake counts is nothing to guess."""
     word = bets["word"]
@@ -222,11 +207,9 @@ def _refuse_doubled(bets: Table, answer: NDArray[np.intp], settings: BetLayout) 
 def _shares(table: Table, answer: Groups, settings: BetLayout) -> tuple[FloatArray, FloatArray]:
     """What lies on anything else, and on the words, as shares of each answer's total."""
     total, stake = settings.total, np.nan_to_num(table["stake"])
-    table.wrong(stake < 0, "stake", "0 or more")
     sums = np.bincount(answer.of_row, weights=stake).astype(np.float64)
     _check_total(table, answer, stake, sums, settings)
     if "other" in table:
-        table.wrong(table["other"] < 0, "other", "0 or more")
         other: FloatArray = answer.one("other")
         off = np.abs(sums + other - total)
         _refuse_sum(table, answer, off > _SLACK * total, sums + other, f"should be {total:g}")
