@@ -44,8 +44,6 @@ _SPEC = specification(
     whole="Word_Number Response_Count",
     whole_or_empty="Total_Response_Count",
 )
-_CACHE_FILE = "provo-{}.nc"
-_SHA256 = "files_sha256"
 
 
 class ProvoSettings(CachedSettings):
@@ -85,23 +83,16 @@ def provo(settings: ProvoSettings) -> xr.Dataset:
     """
     root, layout = _place(settings)
     files, names = _names(root, layout)
-    # the folder's own name is part of the key: two copies may have files of the same size and time
-    place = f"{layout} {root.resolve()}"
-    # named by the place alone: a file of other data or other code is replaced, and none pile up
-    path = settings.cache_folder / _CACHE_FILE.format(_sha256(place)[:16])
-    key = _sha256("\n".join([place, *files.stamps(names)]))
 
     def read() -> xr.Dataset:
         return _parsed(files, names, layout)
 
-    study, cache_notes = through_cache(path, key, read) if settings.cache else (read(), [])
-    study.attrs["data_sha256"] = study.attrs.pop(_SHA256)
+    if settings.cache:
+        study, cache_notes = through_cache("provo", settings.cache_folder, files, names, read, layout)
+    else:
+        study, cache_notes = read(), []
     add_notes(study, cache_notes)
     return validate_cloze_study(study)
-
-
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def _place(settings: ProvoSettings) -> tuple[Path, str]:
@@ -145,9 +136,10 @@ def _names(root: Path, layout: str) -> tuple[Files, list[str]]:
 
 def _parsed(files: Files, names: Sequence[str], layout: str) -> xr.Dataset:
     contents = dict(files.read(names))
-    lines = [f"{name} {hashlib.sha256(content).hexdigest()}\n" for name, content in contents.items()]
+    lines = "".join(f"{name} {hashlib.sha256(content).hexdigest()}\n" for name, content in contents.items())
+    digest = hashlib.sha256(lines.encode("utf-8", "surrogateescape")).hexdigest()
     study = _norms(contents[names[0]], files.where(names[0])) if layout == "norms" else parse(contents)
-    return study.assign_attrs({"name": "provo", "word_rules": "provo", _SHA256: _sha256("".join(lines))})
+    return study.assign_attrs({"name": "provo", "word_rules": "provo", "data_sha256": digest})
 
 
 def _norms(content: bytes, where: str) -> xr.Dataset:

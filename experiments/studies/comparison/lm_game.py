@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-
 import numpy as np
 import pandas as pd
 import xarray as xr
@@ -20,12 +17,6 @@ from shannon_game.experiments.studies.lm_game_archive import QUESTION_FOLDER, RE
 from shannon_game.experiments.studies.parsing import Note, add_notes
 from shannon_game.experiments.studies.study_file import through_cache
 from shannon_game.inference.progress import counted
-
-_MODEL_NAMES = {
-    "gelu_two_layers": "14M",
-    "gelu_twelve_layers": "gpt2-small",
-    "gelu_twenty_four_layers": "gpt2-medium",
-}
 
 
 @loader(LmGameSettings)
@@ -47,8 +38,18 @@ def lm_game(settings: LmGameSettings) -> xr.Dataset:
     >>> perplexity(study, players="human").table["perplexity"]  # doctest: +SKIP
     """
     parsed, notes = _parsed(settings)
-    study, rows = _items(parsed, settings), _rows(parsed)
-    notes += _unknown_models(parsed)
+    study = parsed.drop_dims("row").drop_vars("same").assign_coords(model=parsed["model"].to_numpy().tolist())
+    item, target = study["item"].to_numpy(), study["target_token"].to_numpy()
+    item_set = np.full(len(item), "", dtype=object)
+    for name, questions in settings.questions_by_set.items():
+        item_set[np.isin(item, questions)] = name
+    all_items = settings.items == "all"
+    study = study.assign(
+        item_set=("item", item_set),
+        selected=("item", np.array([all_items or is_word_token(token) for token in target.tolist()])),
+        in_reference=("item", np.isin(item, settings.reference_questions)),
+    )
+    rows = _rows(parsed)
     if settings.answers:
         kept = filtered(rows, settings, study)
         rows, notes = kept.rows, notes + kept.notes
@@ -62,16 +63,10 @@ def lm_game(settings: LmGameSettings) -> xr.Dataset:
         automatic=("response", rows["automatic"].to_numpy()),
         row_id=("response", rows["row_id"].to_numpy()),
     )
-    add_notes(study, (*notes, _used(study)))
+    people, items = study["participant"].to_numpy().tolist(), np.unique(study["response_item"].to_numpy())
+    used = f"answers used, by {counted(len(set(people)), 'participant')} on {counted(len(items), 'question')}"
+    add_notes(study, [*notes, Note(used, len(people))])
     return validate_comparison_study(study)
-
-
-def _used(study: xr.Dataset) -> Note:
-    people = len(set(study["participant"].to_numpy().tolist()))
-    items = len(np.unique(study["response_item"].to_numpy()))
-    return Note(
-        f"answers used, by {counted(people, 'participant')} on {counted(items, 'question')}", study.sizes["response"]
-    )
 
 
 def _parsed(settings: LmGameSettings) -> tuple[xr.Dataset, list[Note]]:
@@ -82,21 +77,16 @@ def _parsed(settings: LmGameSettings) -> tuple[xr.Dataset, list[Note]]:
         # the cache holds no empty arrays, and without answers there are some
         if not (settings.cache and settings.answers):
             return parse(game, settings.questions, answers=settings.answers), []
-        # one cache file per place and range of questions, replaced when its key no longer fits: it cannot pile up
-        place = _sha256(str(game.files.root.resolve()), *names)[:16]
-        manifest_key = _sha256(*(f"{name} {digest}" for name, digest in game.manifest.items()))
-        key = _sha256(str(game.verify), manifest_key, *game.files.stamps(names))
-        path = settings.cache_folder / f"lm_game-{place}.nc"
-        return through_cache(path, key, lambda: parse(game, settings.questions))
+
+        def make() -> xr.Dataset:
+            return parse(game, settings.questions)
+
+        return through_cache("lm_game", settings.cache_folder, game.files, names, make, game.verify, game.manifest)
     except MissingFilesError as error:
         raise InputError(
             f"{error}; study.sets and study.reference say which questions are read, study.leave_out_questions which "
             f"are not, and the public archive {settings.address} has them all"
         ) from None
-
-
-def _sha256(*lines: str) -> str:
-    return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def _rows(parsed: xr.Dataset) -> pd.DataFrame:
@@ -106,50 +96,5 @@ def _rows(parsed: xr.Dataset) -> pd.DataFrame:
     item, question, shown = parsed["item"].to_numpy(), rows["question"].to_numpy(), rows["sample_index"].to_numpy()
     position = np.minimum(np.searchsorted(item, question), len(item) - 1)
     known = (item[position] == question) & (shown >= 0) & (shown < parsed.sizes["candidate"])
-    code = parsed["candidate_code"].to_numpy()[position, np.where(known, shown, 0)]
-    return rows.assign(automatic=known & (code == parsed["target_code"].to_numpy()[position]))
-
-
-def _items(parsed: xr.Dataset, settings: LmGameSettings) -> xr.Dataset:
-    models = _models(parsed)
-    vocabulary, item = parsed["vocabulary"].to_numpy(), parsed["item"].to_numpy()
-    target = vocabulary[parsed["target_code"].to_numpy()]
-    item_set = np.full(len(item), "", dtype=object)
-    for name, questions in settings.questions_by_set.items():
-        item_set[np.isin(item, questions)] = name
-    selected = np.ones(len(item), dtype=bool)
-    if settings.items == "word_tokens":
-        selected = np.fromiter(map(is_word_token, target), dtype=bool, count=len(target))
-    nats = {"units": "nats"}
-    return xr.Dataset(
-        {
-            "context": ("item", parsed["context"].to_numpy()),
-            "target_token": ("item", target),
-            "candidate_token": (("item", "candidate"), vocabulary[parsed["candidate_code"].to_numpy()]),
-            **{
-                name: (parsed[name].dims, parsed[name].to_numpy(), nats)
-                for name in ("target_logprob", "candidate_logprob")
-            },
-            "item_set": ("item", item_set),
-            "selected": ("item", selected),
-            "in_reference": ("item", np.isin(item, settings.reference_questions)),
-        },
-        coords={"item": item, "model": models},
-        attrs={
-            "name": "lm_game",
-            "generator": models[int(parsed.attrs["generator_index"])],
-            "data_sha256": parsed.attrs["files_sha256"],
-            "notes": parsed.attrs["notes"],
-        },
-    )
-
-
-def _models(parsed: xr.Dataset) -> list[str]:
-    stripped = [name.strip("/") for name in json.loads(parsed.attrs["generator_names"])]
-    return [_MODEL_NAMES.get(name, name) for name in stripped]
-
-
-def _unknown_models(parsed: xr.Dataset) -> list[Note]:
-    unknown = [name for name in _models(parsed) if name not in _MODEL_NAMES.values()]
-    text = f"models that this loader does not know and calls by the names in the files: {', '.join(unknown)}"
-    return [Note(text, len(unknown), "warning")] if unknown else []
+    same = parsed["same"].to_numpy()[position, np.where(known, shown, 0)]
+    return rows.assign(automatic=known & same)
