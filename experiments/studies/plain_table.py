@@ -328,7 +328,7 @@ class Table:
     def repeated(self) -> str:
         """Say where a table stands twice in itself: every one of its rows is there more than once; else ""."""
         rows = list(zip(*(map(cell_text, self.cells[name].tolist()) for name in self.cells), strict=True))
-        if min(Counter(rows).values()) == 1:
+        if min(Counter(rows).values(), default=1) == 1:
             return ""
         return f"every row is there more than once, the first again in {self.where(rows.index(rows[0], 1))}"
 

@@ -17,29 +17,24 @@ from shannon_game.estimators.layout import add_note
 from shannon_game.experiments.harness.result import loader
 from shannon_game.experiments.studies.comparison.checks import check_contradictions, string_contradictions
 from shannon_game.experiments.studies.comparison.table_answers import (
-    ANSWERS,
-    FREE_ANSWERS,
     Asked,
     answers_of,
     free_answers_of,
 )
-from shannon_game.experiments.studies.comparison.table_columns import ComparisonColumns, ComparisonLayout
+from shannon_game.experiments.studies.comparison.table_columns import (
+    ANSWERS,
+    CANDIDATE,
+    FREE_ANSWERS,
+    OPTIONAL,
+    PAIRS,
+    TARGET,
+    ComparisonColumns,
+    ComparisonLayout,
+)
 from shannon_game.experiments.studies.parsing import add_notes, shown
-from shannon_game.experiments.studies.plain_table import Table, in_notebook, specification, table_of
+from shannon_game.experiments.studies.plain_table import Table, in_notebook, table_of
 from shannon_game.experiments.studies.table_file import TableFile, read_table
 from shannon_game.inference.settings import UserPath
-
-_PAIRS = ("item", "draw", "context", "target", "candidate")
-_SPEC = specification(
-    id="item draw source",
-    # a text may begin with the target: nothing stands before it
-    text_or_empty="context",
-    text="target candidate",
-    whole="batch",
-    logprob_or_empty="proposal_logprob inclusion_logprob",
-)
-TARGET, CANDIDATE = "target_logprob_", "candidate_logprob_"
-"""What the columns of a language model begin with."""
 
 _ITEM_SET = "answered"
 _CELLS = ("item", "candidate")
@@ -75,17 +70,13 @@ def comparison_table(settings: ComparisonTableSettings) -> xr.Dataset:
     ... )
     >>> perplexity(study).table  # doctest: +SKIP
     """
-    columns = settings.columns
 
-    def read(path: UserPath, of: str, wanted: Sequence[str]) -> Table:
-        return read_table(path, of=of, how=settings, wanted=wanted)
+    def read(which: str, of: str, needed: Sequence[str]) -> Table | None:
+        path, wanted = getattr(settings, which), settings.columns.of(which, needed).values()
+        return None if path is None else read_table(path, of=of, how=settings, wanted=wanted)
 
-    pairs = read(settings.pairs, "pair", [getattr(columns, name) for name in _PAIRS])
-    answers = free = None
-    if settings.answers is not None:
-        answers = read(settings.answers, "answer", [columns.of_answers(name) for name in ANSWERS])
-    if settings.free_answers is not None:
-        free = read(settings.free_answers, "free answer", [columns.of_free_answers(name) for name in FREE_ANSWERS])
+    pairs = read_table(settings.pairs, of="pair", how=settings, wanted=settings.columns.of("pairs", PAIRS).values())
+    answers, free = read("answers", "answer", ANSWERS), read("free_answers", "free answer", FREE_ANSWERS)
     return _study(answers, pairs, free, settings, name=settings.pairs.stem)
 
 
@@ -152,7 +143,7 @@ def comparison_study(
     1.96
     """
     layout = ComparisonLayout(generator=generator, **settings)
-    asked = table_of(candidates, "candidates", of="candidate", needed=_PAIRS)
+    asked = table_of(candidates, "candidates", of="candidate", needed=PAIRS)
     said = None if answers is None else table_of(answers, "answers", of="answer", needed=ANSWERS)
     free = None if free_answers is None else table_of(free_answers, "free_answers", of="answer", needed=FREE_ANSWERS)
     return _study(said, asked, free, layout, name=name)
@@ -205,14 +196,8 @@ _NO_ANSWERS: Mapping[str, Any] = {
 
 def _questions(given: Table, columns: ComparisonColumns) -> tuple[Asked, dict[str, Any], list[str]]:
     """What is asked, the variables of the candidates, and the names of the language models."""
-    given.check_columns({each: getattr(columns, each) for each in _PAIRS})
+    pairs = columns.read(given, "pairs", PAIRS, OPTIONAL)
     models = _models(given)
-    of_models = [prefix + model for model in models for prefix in (TARGET, CANDIDATE)]
-    pairs = given.named(
-        {name: getattr(columns, name) for name in _SPEC} | {name: name for name in of_models},
-        _SPEC | dict.fromkeys(of_models, "logprob"),
-        optional=set(_SPEC) - set(_PAIRS),
-    )
     of = pairs.groups("item", what="item")
     names = list(map(str, pairs["item"][of.first]))
     _check_draws(pairs, of.of_row, names)

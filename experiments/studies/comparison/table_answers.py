@@ -8,20 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shannon_game.experiments.studies.comparison.table_columns import ComparisonColumns, ComparisonLayout
+from shannon_game.experiments.studies.comparison.table_columns import (
+    ANSWERS,
+    FREE_ANSWERS,
+    ComparisonColumns,
+    ComparisonLayout,
+)
 from shannon_game.experiments.studies.parsing import Note, shown
-from shannon_game.experiments.studies.plain_table import Table, specification
+from shannon_game.experiments.studies.plain_table import Table
 from shannon_game.experiments.studies.scales import check_scale
-
-ANSWERS = ("item", "draw", "participant", "report")
-"""Columns that a table of answers needs."""
-
-FREE_ANSWERS = ("item", "participant", "answer")
-"""Columns that a table of free answers needs."""
-
-_OF_BOTH = ("item", "draw")
-_ANSWER = specification(id="item draw participant", number="report", id_or_empty="reference")
-_FREE_ANSWER = specification(id="item participant", text="answer", whole="batch")
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,13 +31,9 @@ class Asked:
 
 def answers_of(given: Table, asked: Asked, settings: ComparisonLayout) -> dict[str, Any]:
     """Make the variables of the responses from the table of answers; what is left out or moved is in its notes."""
-    columns = {name: settings.columns.of_answers(name) for name in ANSWERS}
-    given.check_columns({f"answers.{name}" if name in _OF_BOTH else name: column for name, column in columns.items()})
-    columns["reference"] = settings.columns.reference
-    table = given.named(columns, _ANSWER, optional=["reference"])
-    table = table.without(
-        {name: table.blank(name) for name in ("report", "participant")}, settings.missing, of="answer"
-    )
+    table = settings.columns.read(given, "answers", ANSWERS, ("reference",))
+    blank = {name: table.blank(name) for name in ("report", "participant")}
+    table = table.without(blank, settings.missing, of="answer")
     place = {(name, draw): (i, j) for i, name in enumerate(asked.names) for j, draw in enumerate(asked.draws[i])}
     pairs = list(zip(table["item"].tolist(), table["draw"].tolist(), strict=True))
     where = np.array([place.get(pair, (-1, -1)) for pair in pairs], dtype=np.int64)
@@ -95,9 +86,7 @@ def free_answers_of(
     given: Table, asked: Asked, columns: ComparisonColumns, variables: dict[str, Any]
 ) -> dict[str, Any]:
     """Make the variables along ``answer``; a token is found among the target and the candidates by its string."""
-    own = {name: columns.of_free_answers(name) for name in FREE_ANSWERS}
-    given.check_columns({name if name == "answer" else f"free_answers.{name}": column for name, column in own.items()})
-    table = given.named(own | {"batch": columns.batch}, _FREE_ANSWER, optional=["batch"])
+    table = columns.read(given, "free_answers", FREE_ANSWERS, ("batch",))
     position = {name: at for at, name in enumerate(asked.names)}
     at = np.array([position.get(name, -1) for name in table["item"].tolist()], dtype=np.int64)
     table.wrong(at < 0, "item", "an item of the pairs")

@@ -213,10 +213,8 @@ def _check_part(content: bytes, name: str, place: str) -> None:
             last["row"], last["c"] = max(last["row"], int(found[2])), max(last["c"], column)
         rows, columns = last["row"] + counts["row"], last["c"] + counts["c"]
         if rows * columns > _MOST_CELLS:
-            problem = (
-                f"has cells in {rows:,} rows and {columns:,} columns, of which one could be {_MOST_CELLS:,} or more"
-            )
-            raise InputError(f"{problem}, which is more than is read", source=place)
+            problem = f"may have a cell in row {rows:,}, column {columns:,}: a table of that size has more than"
+            raise InputError(f"{problem} {_MOST_CELLS:,} cells, which is more than is read", source=place)
 
     parser = expat.ParserCreate()
     parser.StartElementHandler = place_of
