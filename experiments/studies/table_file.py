@@ -21,7 +21,7 @@ from shannon_game.estimators.content import file_sha256
 from shannon_game.estimators.errors import InputError, require_packages, unknown_choice
 from shannon_game.experiments.harness.csv_tables import without_guard
 from shannon_game.experiments.studies.files import read_bytes, regular_file
-from shannon_game.experiments.studies.parsing import Note, objects
+from shannon_game.experiments.studies.parsing import Note, decoded, objects
 from shannon_game.experiments.studies.plain_table import Table, check_header, finished, header_names
 from shannon_game.experiments.studies.survey_export import without_survey_headers
 from shannon_game.inference.settings import Settings
@@ -218,20 +218,15 @@ def _decoded(content: bytes, path: Path, encoding: str) -> tuple[str, list[Note]
     auto = encoding == "auto"
     encoding = ("utf-16" if marked else "utf-8") if auto else codecs.lookup(encoding).name
     try:
-        # a mark of UTF-8 is no character of the first column's name
-        return content.decode("utf-8-sig" if encoding == "utf-8" else encoding), []
-    except UnicodeError as error:
-        where = "the table"
-        if isinstance(error, UnicodeDecodeError) and not encoding.startswith(("utf-16", "utf-32")):
-            line = content.count(b"\n", 0, error.start) + 1
-            where = f"line {line}: byte {content[error.start]:#04x}"
-    if not auto or marked:
-        problem = f"{where} is no {encoding}; set study.encoding to the encoding of the table"
-        raise InputError(problem, source=path)
+        return decoded(content, path, encoding, hint="set study.encoding to the encoding of the table"), []
+    except InputError as error:
+        if not auto or marked:
+            raise
+        where = str(error).partition(": ")[2].partition(";")[0]
     if not content.decode("utf-8", "ignore").isascii():
         cure = "correct it and save the table as UTF-8, or study.encoding=cp1252 reads all as Windows-1252"
-        raise InputError(f"{where} is no UTF-8, though other lines are; {cure}", source=path)
-    said = f"table that is not UTF-8 ({where}), read as Windows-1252; study.encoding says otherwise"
+        raise InputError(f"{where}, though other lines are; {cure}", source=path)
+    said = f"table that {where}, read as Windows-1252; study.encoding says otherwise"
     return _decoded(content, path, "cp1252")[0], [Note(said, 1, "warning")]
 
 
