@@ -121,9 +121,7 @@ def bet_study(bets: pd.DataFrame, *, name: str = "bet study", **settings: Any) -
     name : str, optional
         Of the study.
     **settings
-        Fields of :class:`~shannon_game.experiments.studies.bets.table.BetLayout`: ``columns``, ``total``, ``models``,
-        ``generator``, ``match``, ``extremes``, ``missing``. ``columns={"participant": "worker"}`` says that a column
-        has another name.
+        Fields of :class:`BetLayout`; ``columns={"participant": "worker"}`` says that a column has another name.
 
     Returns
     -------
@@ -207,40 +205,26 @@ def _refuse_doubled(bets: Table, answer: NDArray[np.intp], settings: BetLayout) 
 def _shares(table: Table, answer: Groups, settings: BetLayout) -> tuple[FloatArray, FloatArray]:
     """What lies on anything else, and on the words, as shares of each answer's total."""
     total, stake = settings.total, np.nan_to_num(table["stake"])
-    sums = np.bincount(answer.of_row, weights=stake).astype(np.float64)
-    _check_total(table, answer, stake, sums, settings)
-    if "other" in table:
-        other: FloatArray = answer.one("other")
-        off = np.abs(sums + other - total)
-        _refuse_sum(table, answer, off > _SLACK * total, sums + other, f"should be {total:g}")
-        rounded = int((off > 1e-6 * total).sum())
-        if rounded:
-            table.notes.append(Note(f"answers that did not add up to {total:g} exactly; made to", rounded))
-    else:
-        other = total - sums
-        _refuse_sum(table, answer, other < -1e-9 * total, sums, f"should be at most {total:g}")
-        other = np.maximum(other, 0)
-    if settings.extremes is not None:
-        least, named = settings.extremes, table["word"] != ""
-        low = int((stake[named] < least).sum() + (other < least).sum())
-        stake, other = np.where(named, np.maximum(stake, least), stake), np.maximum(other, least)
-        if low:
-            table.notes.append(Note(f"stakes raised to {least:g} (extremes)", low, "warning"))
-    sums = np.bincount(answer.of_row, weights=stake) + other
-    return other / sums, stake / sums[answer.of_row]
-
-
-def _refuse_sum(table: Table, answer: Groups, bad: NDArray[np.bool_], sums: FloatArray, right: str) -> None:
+    sums: FloatArray = np.bincount(answer.of_row, weights=stake).astype(np.float64)
+    staked, cure = sums > 0, "shares take study.total=1; a table has one scale"
+    least = pd.Series(np.where(stake > 0, stake, np.inf)).groupby(answer.of_row).min().to_numpy()[staked]
+    check_scale(table, "stake", sums[staked], answer.first[staked], top=total, cure=cure, least=least)
+    other: FloatArray = answer.one("other") if "other" in table else np.maximum(total - sums, 0)
+    off = np.abs(sums + other - total)
+    bad = off > (_SLACK if "other" in table else 1e-9) * total
     if bad.any():
         at = int(np.argmax(bad))
         where = f"in the answer that begins in {table.where(answer.first[at])} ({int(bad.sum())} such)"
-        raise table.error(f"adds up to {sums[at]:g} {where}, {right}; study.total says what an answer has", "stake")
-
-
-def _check_total(table: Table, answer: Groups, stake: FloatArray, sums: FloatArray, settings: BetLayout) -> None:
-    """Refuse answers whose stakes are shares of 1 where the total is another, or the reverse."""
-    least = np.full(len(answer), np.inf)
-    np.minimum.at(least, answer.of_row, np.where(stake > 0, stake, np.inf))
-    staked, cure = sums > 0, "shares take study.total=1; a table has one scale"
-    rows = answer.first[staked]
-    check_scale(table, "stake", sums[staked], rows, top=settings.total, cure=cure, least=least[staked])
+        right = f"should be {'' if 'other' in table else 'at most '}{total:g}; study.total says what an answer has"
+        raise table.error(f"adds up to {(sums + other)[at]:g} {where}, {right}", "stake")
+    rounded = int((off > 1e-6 * total).sum())
+    if rounded:
+        table.notes.append(Note(f"answers that did not add up to {total:g} exactly; made to", rounded))
+    if settings.extremes is not None:
+        lowest, named = settings.extremes, table["word"] != ""
+        low = int((stake[named] < lowest).sum() + (other < lowest).sum())
+        stake, other = np.where(named, np.maximum(stake, lowest), stake), np.maximum(other, lowest)
+        if low:
+            table.notes.append(Note(f"stakes raised to {lowest:g} (extremes)", low, "warning"))
+    sums = np.bincount(answer.of_row, weights=stake) + other
+    return other / sums, stake / sums[answer.of_row]

@@ -113,8 +113,7 @@ def guess_study(guesses: pd.DataFrame, *, name: str = "guess study", **settings:
     name : str, optional
         Of the study.
     **settings
-        Fields of :class:`~shannon_game.experiments.studies.guesses.table.GuessLayout`: ``columns``, ``models``,
-        ``match``, ``words``, ``missing``. ``columns={"participant": "worker"}`` says that a column has another name.
+        Fields of :class:`GuessLayout`; ``columns={"participant": "worker"}`` says that a column has another name.
         With one of right and wrong (``correct``), ``target`` and ``guess`` may lack.
 
     Returns
