@@ -16,10 +16,9 @@ from shannon_game.estimators.bets.study import GENERATOR
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.estimators.layout import add_note
 from shannon_game.experiments.harness.result import loader
-from shannon_game.experiments.studies.cells import bare, composed, same_words
+from shannon_game.experiments.studies.cells import bare, check_scale, composed, same_words
 from shannon_game.experiments.studies.parsing import Note, add_notes, shown
 from shannon_game.experiments.studies.plain_table import Columns, Groups, Table, in_notebook, table_of
-from shannon_game.experiments.studies.scales import check_scale
 from shannon_game.experiments.studies.table_file import TableFile, read_table
 from shannon_game.inference.settings import Positive, Settings, UserPath
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from shannon_game.experiments.studies.cells import ENOUGH
 from shannon_game.experiments.studies.parsing import shown
 from shannon_game.experiments.studies.plain_table import Table
-from shannon_game.experiments.studies.scales import ENOUGH
 
 SUM_SLACK = 0.02
 """A sum of shares printed with two digits each is off by more than this only where answers are left out."""

@@ -15,7 +15,7 @@ from shannon_game.estimators.comparison import SOURCES, validate_comparison_stud
 from shannon_game.estimators.errors import unknown_choice
 from shannon_game.estimators.layout import add_note
 from shannon_game.experiments.harness.result import loader
-from shannon_game.experiments.studies.comparison.checks import check_contradictions, string_contradictions
+from shannon_game.experiments.studies.comparison.file import check_contradictions, string_contradictions
 from shannon_game.experiments.studies.comparison.table_answers import (
     Asked,
     answers_of,

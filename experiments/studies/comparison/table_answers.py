@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shannon_game.experiments.studies.cells import check_scale
 from shannon_game.experiments.studies.comparison.table_columns import (
     ANSWERS,
     FREE_ANSWERS,
@@ -16,7 +17,6 @@ from shannon_game.experiments.studies.comparison.table_columns import (
 )
 from shannon_game.experiments.studies.parsing import Note, shown
 from shannon_game.experiments.studies.plain_table import Table
-from shannon_game.experiments.studies.scales import check_scale
 
 
 @dataclass(frozen=True, eq=False)
