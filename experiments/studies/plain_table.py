@@ -97,12 +97,8 @@ class Groups:
         values = self.table[name] if values is None else values
         found: NDArray[Any] = values[self.first]
         differs = (values != found[self.of_row]) & ~(pd.isna(values) & pd.isna(found)[self.of_row])
-        if differs.any():
-            row = int(np.flatnonzero(differs)[0])
-            here, there = shown(values[row]), shown(found[self.of_row[row]])
-            raise self.table.error(
-                f"is {here} in {self.table.where(row)}, but {there} in another row of the same {self.what}", name
-            )
+        same = f"in another row of the same {self.what}"
+        self.table.refuse(differs, name, lambda row: f"but {shown(found[self.of_row[row]])} {same}", values)
         return found
 
 
@@ -142,8 +138,9 @@ class Table:
         if name not in self._read:
             kind, _, empty = self.types[name].partition("_or_")
             if kind == "text":
-                texts = self.texts(name)
-                self._read[name] = texts if empty else self._filled(texts, name)
+                self._read[name] = texts = self.texts(name)
+                if not empty:
+                    self.refuse(texts == "", name, "should be a text", texts)
             elif kind == "id":
                 self._read[name] = self.ids(name, empty=bool(empty))
             else:
@@ -158,13 +155,21 @@ class Table:
         """Error about a column of this table."""
         return InputError(problem, source=self.source, field=self.given.get(column, column))
 
-    def wrong(self, bad: NDArray[np.bool_], column: str, should: str) -> None:
-        """Refuse the first bad cell of a column."""
+    def refuse(
+        self,
+        bad: NDArray[np.bool_],
+        column: str,
+        problem: str | Callable[[int], str],
+        cells: NDArray[Any] | None = None,
+    ) -> None:
+        """Refuse the first bad cell of a column: what it is, where, and what is wrong with it."""
         if bad.any():
-            row, number = int(np.flatnonzero(bad)[0]), int(bad.sum())
+            row, number = int(np.argmax(bad)), int(bad.sum())
+            cell = (self.texts(column) if cells is None else cells)[row]
             many = f" ({number} such rows)" if number > 1 else ""
-            problem = f"is {shown(self.texts(column)[row])} in {self.where(row)}{many}, should be {should}"
-            raise self.error(problem, column)
+            said = problem if isinstance(problem, str) else problem(row)
+            what = "empty" if isinstance(cell, str) and cell == "" else shown(cell)
+            raise self.error(f"is {what} in {self.where(row)}{many}, {said}", column)
 
     def named(
         self,
@@ -201,10 +206,8 @@ class Table:
         self, blank: Mapping[str, NDArray[np.bool_]], missing: str, *, of: str = "row", by: Sequence[str] = ()
     ) -> Table:
         """Rows without an empty cell; others are refused, or left out and counted, with all rows that agree in `by`."""
-        for name, empty in blank.items():
-            if empty.any() and missing == "error":
-                problem = f"is empty in {self.where(int(np.argmax(empty)))} ({int(empty.sum())} such rows)"
-                raise self.error(f"{problem}; fill it, or study.missing=drop leaves such {of}s out", name)
+        for name, empty in blank.items() if missing == "error" else ():
+            self.refuse(empty, name, f"should be filled, or study.missing=drop leaves such {of}s out")
         out = np.logical_or.reduce(list(blank.values()))
         number = int(out.sum())
         if by and number:
@@ -272,15 +275,9 @@ class Table:
         found, notes = fold_names(self.texts(column), self.given.get(column, column))
         self._note(notes)
         damaged = np.array([_CONTROL.search(text) is not None for text in found.tolist()], dtype=bool)
-        if damaged.any():
-            row = int(np.argmax(damaged))
-            raise self.error(f"is {shown(found[row])} in {self.where(row)}, with a control character: damaged?", column)
-        return found if empty else self._filled(found, column)
-
-    def _filled(self, found: NDArray[np.object_], column: str) -> NDArray[np.object_]:
-        empty = np.flatnonzero(found == "")
-        if empty.size:
-            raise self.error(f"is empty in {self.where(int(empty[0]))} ({empty.size} such rows)", column)
+        self.refuse(damaged, column, "with a control character: damaged?", found)
+        if not empty:
+            self.refuse(found == "", column, "should be a name", found)
         return found
 
     def _note(self, notes: Iterable[Note]) -> None:
@@ -294,7 +291,7 @@ class Table:
         if not np.isfinite(found).all() or not numeric:
             found = self._parsed(column, self.texts(column), empty=empty, whole=kind == "whole")
         fits, should = NUMBERS[kind]
-        self.wrong(~(np.isnan(found) | fits(found)), column, should)
+        self.refuse(~(np.isnan(found) | fits(found)), column, f"should be {should}")
         return found
 
     def _parsed(

@@ -17,7 +17,7 @@ from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.estimators.layout import add_note
 from shannon_game.experiments.harness.result import loader
 from shannon_game.experiments.studies.cells import bare, check_scale, composed, same_words
-from shannon_game.experiments.studies.parsing import Note, add_notes, shown
+from shannon_game.experiments.studies.parsing import Note, add_notes
 from shannon_game.experiments.studies.plain_table import Columns, Groups, Table, in_notebook, table_of
 from shannon_game.experiments.studies.table_file import TableFile, read_table
 from shannon_game.inference.settings import Positive, Settings, UserPath
@@ -193,12 +193,7 @@ def _refuse_doubled(bets: Table, answer: NDArray[np.intp], settings: BetLayout) 
     """Refuse a word that an answer names twice: whose stake counts is nothing to guess."""
     word = bets["word"]
     named = pd.DataFrame({"answer": answer, "word": bare(word) if settings.match == "folded" else composed(word)})
-    again = named.duplicated().to_numpy()
-    if again.any():
-        row = int(np.argmax(again))
-        said = "which the same participant has named for this item before"
-        problem = f"is {shown(word[row])} in {bets.where(row)}, {said} ({int(again.sum())} such)"
-        raise bets.error(problem, "word")
+    bets.refuse(named.duplicated().to_numpy(), "word", "which the same participant has named for this item before")
 
 
 def _shares(table: Table, answer: Groups, settings: BetLayout) -> tuple[FloatArray, FloatArray]:

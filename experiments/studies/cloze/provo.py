@@ -155,7 +155,7 @@ def _norms(content: bytes, where: str) -> xr.Dataset:
     tokens = [re.split(" +", text.strip()) for text in table["Text"][of.first].tolist()]
     length = np.array(list(map(len, tokens)))[of.of_row]
     beyond = (table["Word_Number"] < 2) | (table["Word_Number"] > length + 1)
-    table.wrong(beyond, "Word_Number", "the number of a word of the passage after its first")
+    table.refuse(beyond, "Word_Number", "should be the number of a word of the passage after its first")
     words = [word.strip() for word in table["Word"][of.first].tolist()]
     printed = [own[at - 1] if at <= len(own) else "" for own, at in zip(tokens, number.tolist(), strict=True)]
     same = [_letters(word) == _letters(own) for word, own in zip(words, printed, strict=True)]

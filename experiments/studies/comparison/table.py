@@ -12,7 +12,6 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from shannon_game.estimators.comparison import SOURCES, validate_comparison_study
-from shannon_game.estimators.errors import unknown_choice
 from shannon_game.estimators.layout import add_note
 from shannon_game.experiments.harness.result import loader
 from shannon_game.experiments.studies.comparison.file import check_contradictions, string_contradictions
@@ -221,10 +220,9 @@ def _questions(given: Table, columns: ComparisonColumns) -> tuple[Asked, dict[st
     }
     pairs.refuse_other_lead("candidate", asked.candidate, asked.target[:, None])
     if "source" in pairs:
-        for row, value in enumerate(pairs["source"].tolist()):
-            # a row is no padding
-            if value not in SOURCES[:-1]:
-                raise unknown_choice(columns.source, value, SOURCES[:-1], source=f"{pairs.source}, {pairs.where(row)}")
+        # a row is no padding
+        unknown = ~np.isin(pairs["source"].astype(str), SOURCES[:-1])
+        pairs.refuse(unknown, "source", f"should be one of: {', '.join(SOURCES[:-1])}")
         variables["candidate_source"] = (_CELLS, cells("source", "padding"))
     elif (rows < 0).any():
         variables["candidate_source"] = (_CELLS, np.where(rows < 0, "padding", "generator").astype(object))
@@ -242,12 +240,9 @@ def _questions(given: Table, columns: ComparisonColumns) -> tuple[Asked, dict[st
 
 def _check_draws(pairs: Table, item: NDArray[np.intp], names: list[str]) -> None:
     """Refuse a draw that an item has twice, and items with other numbers of draws where no column says why."""
-    draw = pairs["draw"]
-    twice = pd.DataFrame({"item": item, "draw": draw}).duplicated().to_numpy()
-    if twice.any():
-        row = int(np.argmax(twice))
-        problem = f"is {shown(draw[row])} in {pairs.where(row)}, which item {shown(names[item[row]])} has before"
-        raise pairs.error(f"{problem}; number every draw of an item, those that gave the same token too", "draw")
+    twice = pd.DataFrame({"item": item, "draw": pairs["draw"]}).duplicated().to_numpy()
+    right = "number every draw of an item, those that gave the same token too"
+    pairs.refuse(twice, "draw", lambda row: f"which item {shown(names[item[row]])} has before; {right}")
     size = np.bincount(item)
     if (size != size[0]).any() and "source" not in pairs:
         odd = int(np.argmax(size != size[0]))

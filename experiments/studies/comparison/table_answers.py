@@ -37,10 +37,7 @@ def answers_of(given: Table, asked: Asked, settings: ComparisonLayout) -> dict[s
     place = {(name, draw): (i, j) for i, name in enumerate(asked.names) for j, draw in enumerate(asked.draws[i])}
     pairs = list(zip(table["item"].tolist(), table["draw"].tolist(), strict=True))
     where = np.array([place.get(pair, (-1, -1)) for pair in pairs], dtype=np.int64)
-    if (where < 0).any():
-        row = int(np.argmax(where[:, 0] < 0))
-        item, draw = map(shown, pairs[row])
-        raise table.error(f"{table.where(row)} answers draw {draw} of item {item}, which the pairs do not have", "draw")
+    table.refuse(where[:, 0] < 0, "draw", lambda row: f"which item {shown(pairs[row][0])} does not have in the pairs")
     variables = {
         "participant": ("response", table["participant"]),
         "response_item": ("response", where[:, 0]),
@@ -54,7 +51,7 @@ def answers_of(given: Table, asked: Asked, settings: ComparisonLayout) -> dict[s
             for (item, _), name in zip(pairs, table["reference"].tolist(), strict=True)
         ]
         variables["response_reference"] = ("response", np.array(reference, dtype=np.int64))
-        table.wrong(np.array(reference) == -2, "reference", "a draw of the item, or empty for the target")
+        table.refuse(np.array(reference) == -2, "reference", "should be a draw of the item, or empty for the target")
     return variables
 
 
@@ -78,7 +75,7 @@ def _reports(table: Table, settings: ComparisonLayout) -> NDArray[np.float64]:
     should = f"a {'percentage' if percent else 'probability'} strictly between 0 and {top}: 0 and {top} mean an "
     should += f"infinite ratio, so say what stands for them, such as study.{instead}"
     should += "" if percent else "; study.percent=true reads percentages"
-    table.wrong(beyond if beyond.any() else (report <= 0) | (report >= 1), "report", should)
+    table.refuse(beyond if beyond.any() else (report <= 0) | (report >= 1), "report", f"should be {should}")
     return report
 
 
@@ -89,7 +86,7 @@ def free_answers_of(
     table = columns.read(given, "free_answers", FREE_ANSWERS, ("batch",))
     position = {name: at for at, name in enumerate(asked.names)}
     at = np.array([position.get(name, -1) for name in table["item"].tolist()], dtype=np.int64)
-    table.wrong(at < 0, "item", "an item of the pairs")
+    table.refuse(at < 0, "item", "should be an item of the pairs")
     answer = table["answer"]
     table.refuse_other_lead("answer", answer[:, None], np.column_stack([asked.target, asked.candidate])[at])
     made: dict[str, Any] = {}

@@ -199,7 +199,8 @@ def _correct(table: Table, settings: GuessLayout) -> NDArray[np.bool_]:
         table.notes.extend(notes)
         return same
     said = [_FLAGS.get(text.strip().lower()) for text in table["correct"].tolist()]
-    table.wrong(np.array([flag is None for flag in said]), "correct", "1 or 0, true or false, yes or no")
+    unknown = np.array([flag is None for flag in said])
+    table.refuse(unknown, "correct", "should be 1 or 0, true or false, yes or no")
     correct = np.array(said, dtype=bool)
     if "guess" in table and "target" in table:
         _check_contradictions(table, correct)

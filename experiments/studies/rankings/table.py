@@ -14,7 +14,7 @@ from shannon_game.estimators.layout import add_note
 from shannon_game.estimators.rankings.study import validate_ranking_study
 from shannon_game.experiments.harness.csv_tables import write_csv
 from shannon_game.experiments.harness.result import loader
-from shannon_game.experiments.studies.parsing import add_notes, shown
+from shannon_game.experiments.studies.parsing import add_notes
 from shannon_game.experiments.studies.plain_table import Groups, Table, in_notebook, specification, table_of
 from shannon_game.experiments.studies.table_file import TableFile, read_table
 from shannon_game.inference.settings import UserPath
@@ -114,7 +114,7 @@ def _study(given: Table, name: str) -> xr.Dataset:
         raise InputError("reference_id and token_id go together", source=given.source, field="token_id")
     for column in table.names:
         # an empty token may be one
-        table.wrong(table.cells[column].isna().to_numpy(), column, "text or a number")
+        table.refuse(table.cells[column].isna().to_numpy(), column, "should be text or a number")
     of = table.groups(*_KEY, what="reference token", sort=True)
     _check_lists(table, of)
     rank = _ranks(table, of)
@@ -147,16 +147,14 @@ _NEEDS = f"it needs {', '.join(_REQUIRED)}"
 
 def _ranks(table: Table, of: Groups) -> NDArray[np.int64]:
     """Ranks, which are 1, 2, 3, ... for every reference token."""
-    rank = table["rank"].astype(np.int64)
-    order = np.lexsort((rank, of.of_row))
-    expected = np.arange(len(table)) - np.unique(of.of_row[order], return_index=True)[1][of.of_row[order]] + 1
-    odd = rank[order] != expected
-    if odd.any():
-        row, should = int(order[np.argmax(odd)]), int(expected[np.argmax(odd)])
-        right = "ranks are 1, 2, 3, ... for every reference token"
-        problem = f"is {rank[row]} in {table.where(row)} where {should} should follow ({_place(table, row)}); {right}"
-        raise table.error(problem, "rank")
-    return rank
+    rank = pd.Series(table["rank"].astype(np.int64))
+    expected = rank.groupby(of.of_row).rank(method="first").to_numpy(dtype=np.int64)
+
+    def problem(row: int) -> str:
+        return f"where {expected[row]} should follow ({_place(table, row)}); ranks are 1, 2, 3, ... everywhere"
+
+    table.refuse((rank != expected).to_numpy(), "rank", problem)
+    return expected
 
 
 def _check_lists(table: Table, of: Groups) -> None:
@@ -172,11 +170,8 @@ def _check_lists(table: Table, of: Groups) -> None:
     if token == "token":
         # half of a character: many tokens are this string
         twice = twice & np.array(["\ufffd" not in text for text in table["token"].tolist()])
-    if twice.any():
-        row = int(np.argmax(twice))
-        hint = "" if token == "token_id" else "; where different tokens are one string, give token_id and reference_id"
-        problem = f"is {shown(table.texts(token)[row])} again in {table.where(row)} for one reference token"
-        raise table.error(f"{problem} ({_place(table, row)}){hint}", token)
+    hint = "" if token == "token_id" else "; where different tokens are one string, give token_id and reference_id"
+    table.refuse(twice, token, lambda row: f"again for one reference token ({_place(table, row)}){hint}")
 
 
 def _place(table: Table, row: int) -> str:
