@@ -114,24 +114,19 @@ def _plain(text: str) -> str:
     return " ".join(text.translate(_SIGNS).split())
 
 
-def same_words(
-    said: NDArray[np.object_], target: NDArray[np.object_], match: str
-) -> tuple[NDArray[np.bool_], list[Note]]:
+def same_words(table: Table, said: NDArray[np.object_], target: NDArray[np.object_], match: str) -> NDArray[np.bool_]:
     """Which words are their targets; a space before all words of one side and none of the other makes no difference."""
     if match == "folded":
-        return bare(said) == bare(target), []
-    notes = []
+        return bare(said) == bare(target)
     said, target = composed(said), composed(target)
     if other_lead(said.tolist(), target.tolist()):
         said, target = without_lead(said), without_lead(target)
         text = "answers, or their targets, begin with a space throughout and the others do not; compared without it"
-        notes.append(Note(text, len(said), "warning"))
+        table.note(text, len(said), "warning")
     same = said == target
-    near = int((~same & (bare(said) == bare(target))).sum())
-    if near:
-        text = "answers that differ from their target only in outer spaces or case, taken for wrong (match=folded)"
-        notes.append(Note(text, near, "warning"))
-    return same, notes
+    text = "answers that differ from their target only in outer spaces or case, taken for wrong (match=folded)"
+    table.note(text, ~same & (bare(said) == bare(target)), "warning")
+    return same
 
 
 def composed(texts: NDArray[np.object_]) -> NDArray[np.object_]:
@@ -194,7 +189,7 @@ def check_scale(
         raise table.error(f"is {parts[first]:g} in {where} ({found}), {right}", column)
     if odd.any():
         text = f"participants with too few values to tell, none above 1 on a scale from 0 to {top:g}; taken as they are"
-        table.notes.append(Note(text, int(odd.sum()), "warning"))
+        table.note(text, odd, "warning")
     elif small.sum() > 1:
         text = f"values of {column} between 0 and 1 on a scale from 0 to {top:g}, taken as they are (first: {where})"
-        table.notes.append(Note(text, int(small.sum()), "warning"))
+        table.note(text, small, "warning")

@@ -50,6 +50,11 @@ class Note:
     level: Literal["info", "warning"] = "info"
 
 
+def counting(*notes: Note) -> list[Note]:
+    """Those of some notes that count anything."""
+    return [note for note in notes if note.count]
+
+
 def add_notes(study: xr.Dataset, notes: Iterable[Note]) -> None:
     """Append notes to those of the study."""
     for note in notes:

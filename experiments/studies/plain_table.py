@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec
 
 import numpy as np
 import pandas as pd
@@ -216,8 +216,7 @@ class Table:
             number = int(key[out].nunique())
         if out.all():
             raise InputError(f"holds no {of} without an empty cell", source=self.source)
-        if number:
-            self.notes.append(Note(f"{of}s left out: an empty cell (missing=drop)", number, "warning"))
+        self.note(f"{of}s left out: an empty cell (missing=drop)", number, "warning")
         return self.take(np.flatnonzero(~out))
 
     def groups(self, *names: str, what: str, sort: bool = False) -> Groups:
@@ -282,6 +281,11 @@ class Table:
 
     def _note(self, notes: Iterable[Note]) -> None:
         self.notes.extend(note for note in notes if note not in self.notes)
+
+    def note(self, text: str, which: NDArray[np.bool_] | int, level: Literal["info", "warning"] = "info") -> None:
+        """Note how many there are of something, if there are any."""
+        if count := int(np.sum(which)):
+            self.notes.append(Note(text, count, level))
 
     def numbers(self, column: str, *, empty: bool = False, kind: str = "number") -> NDArray[np.float64]:
         """Cells of a column as finite numbers of a kind in :data:`NUMBERS`; NaN for an empty cell, where it may be."""
@@ -415,7 +419,7 @@ def _without_headers(table: Table) -> Table:
     if not heads:
         return table
     where = some_of([table.where(row) for row in heads])
-    table.notes.append(Note(f"header lines in the middle of the table, left out: {where}", len(heads), "warning"))
+    table.note(f"header lines in the middle of the table, left out: {where}", len(heads), "warning")
     kept = table.take(np.setdiff1d(np.arange(len(table)), heads))
     return replace(kept, cells=kept.cells.reset_index(drop=True))
 

@@ -17,7 +17,7 @@ from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.estimators.layout import add_note
 from shannon_game.experiments.harness.result import loader
 from shannon_game.experiments.studies.cells import bare, check_scale, composed, same_words
-from shannon_game.experiments.studies.parsing import Note, add_notes
+from shannon_game.experiments.studies.parsing import add_notes
 from shannon_game.experiments.studies.plain_table import Columns, Groups, Table, in_notebook, table_of
 from shannon_game.experiments.studies.table_file import TableFile, read_table
 from shannon_game.inference.settings import Positive, Settings, UserPath
@@ -155,8 +155,7 @@ def _study_of(table: Table, settings: BetLayout, *, name: str) -> xr.Dataset:
     is_bet = np.flatnonzero(table["word"] != "")
     word, bets = table["word"][is_bet], table.take(is_bet)
     _refuse_doubled(bets, answer.of_row[is_bet], settings)
-    hit, notes = same_words(word, target[of_item.of_row[is_bet]], settings.match)
-    table.notes.extend(notes)
+    hit = same_words(table, word, target[of_item.of_row[is_bet]], settings.match)
     variables: dict[str, Any] = {
         "item_id": ("item", table["item"][of_item.first]),
         "target": ("item", target),
@@ -211,14 +210,11 @@ def _shares(table: Table, answer: Groups, settings: BetLayout) -> tuple[FloatArr
         where = f"in the answer that begins in {table.where(answer.first[at])} ({int(bad.sum())} such)"
         right = f"should be {'' if 'other' in table else 'at most '}{total:g}; study.total says what an answer has"
         raise table.error(f"adds up to {(sums + other)[at]:g} {where}, {right}", "stake")
-    rounded = int((off > 1e-6 * total).sum())
-    if rounded:
-        table.notes.append(Note(f"answers that did not add up to {total:g} exactly; made to", rounded))
+    table.note(f"answers that did not add up to {total:g} exactly; made to", off > 1e-6 * total)
     if settings.extremes is not None:
         lowest, named = settings.extremes, table["word"] != ""
         low = int((stake[named] < lowest).sum() + (other < lowest).sum())
         stake, other = np.where(named, np.maximum(stake, lowest), stake), np.maximum(other, lowest)
-        if low:
-            table.notes.append(Note(f"stakes raised to {lowest:g} (extremes)", low, "warning"))
+        table.note(f"stakes raised to {lowest:g} (extremes)", low, "warning")
     sums = np.bincount(answer.of_row, weights=stake) + other
     return other / sums, stake / sums[answer.of_row]

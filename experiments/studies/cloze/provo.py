@@ -29,7 +29,7 @@ from shannon_game.experiments.studies.cloze.provo_parse import (
 )
 from shannon_game.experiments.studies.cloze.rows import cloze_dataset
 from shannon_game.experiments.studies.files import Files
-from shannon_game.experiments.studies.parsing import Note, add_notes, objects
+from shannon_game.experiments.studies.parsing import Note, add_notes, counting, objects
 from shannon_game.experiments.studies.plain_table import Table, finished, specification
 from shannon_game.experiments.studies.public_data import CachedSettings, public_folder
 from shannon_game.experiments.studies.study_file import through_cache
@@ -167,7 +167,7 @@ def _norms(content: bytes, where: str) -> xr.Dataset:
         off = int((total != np.bincount(of.of_row, weights=count)[total.index]).sum())
     blank = sum(not text.strip() for text in table["Response"].tolist())
     target = "contexts where Word is not the token of Text at Word_Number; Word is taken as the target"
-    counted = (
+    counted = counting(
         Note("blank answers, kept as blank strings that no analysis counts as a word", blank),
         Note(_OFF_TOTAL, off, "warning"),
         Note(target, same.count(False), "warning"),
@@ -186,7 +186,7 @@ def _norms(content: bytes, where: str) -> xr.Dataset:
         "word_text": objects(list(texts)),
     }
     study = cloze_dataset(arrays, {"published": "{}"})
-    add_notes(study, [*notes, *(note for note in counted if note.count)])
+    add_notes(study, [*notes, *counted])
     return study
 
 

@@ -22,7 +22,7 @@ from shannon_game.experiments.studies.cloze.rows import cloze_dataset
 from shannon_game.experiments.studies.cloze.scores import Contexts, key_parts, target_logprobs
 from shannon_game.experiments.studies.cloze.table_columns import ClozeRowSettings
 from shannon_game.experiments.studies.cloze.table_weights import SUM_SLACK, row_weights
-from shannon_game.experiments.studies.parsing import Note, add_notes, objects, shown
+from shannon_game.experiments.studies.parsing import Note, add_notes, counting, objects, shown
 from shannon_game.experiments.studies.plain_table import Table
 
 # words that files only score stand under the same name in the published files
@@ -83,14 +83,14 @@ def study_of_rows(table: Table, settings: ClozeRowSettings, *, name: str, notes:
     study = cloze_dataset(arrays, {"name": name, "word_rules": settings.word_rules, "data_sha256": sha256})
     repeats = int(people.duplicated(["item", "participant"]).sum()) if "participant" in table else 0
     again = int(pd.Series(items.arrays["context"]).duplicated(keep=False).sum()) if "context" in table else 0
-    counted = (
+    counted = counting(
         Note(_BLANK, int(blank.sum())),
         Note("rows without a context, a weight or a participant, left out", incomplete, "warning"),
         Note("further answers of a participant to the same context, all kept", repeats, "warning"),
         Note("contexts with the same text as another one and an id of their own, kept apart", again),
     )
     found += [*scored, Note("contexts", len(items)), Note("rows with a human answer", len(people))]
-    add_notes(study, (*found, *(note for note in counted if note.count), *answer_notes(study)))
+    add_notes(study, (*found, *counted, *answer_notes(study)))
     return validate_cloze_study(study)
 
 

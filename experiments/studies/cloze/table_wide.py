@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.studies.cloze.table_columns import ClozeColumns, WideColumns
-from shannon_game.experiments.studies.parsing import Note, objects
+from shannon_game.experiments.studies.parsing import objects
 from shannon_game.experiments.studies.plain_table import Table
 from shannon_game.experiments.studies.survey_export import is_own_column, respondent_column
 
@@ -54,9 +54,8 @@ def _of_participants(table: Table, wide: WideColumns, columns: ClozeColumns) -> 
     if table.labels:
         of_items["context"] = [table.labels[column].strip() for column in items]
         piped = sum(_PIPED.search(text) is not None for text in of_items["context"])
-        if piped:
-            text = "questions with a placeholder for a text that Qualtrics puts in, kept as contexts as they are"
-            table.notes.append(Note(text, piped, "warning"))
+        text = "questions with a placeholder for a text that Qualtrics puts in, kept as contexts as they are"
+        table.note(text, piped, "warning")
     long = _long(table, fixed, {"response": items}, of_items)
     return long, ClozeColumns(**{name: name for name in long.names})
 
@@ -76,8 +75,7 @@ def _long(
     empty = np.logical_and.reduce([cells[name] == "" for name in parts])
     if empty.all():
         raise InputError("holds no answer in the columns of study.wide", source=table.source)
-    if empty.any():
-        table.notes.append(Note("empty cells of the wide table, taken for questions not asked", int(empty.sum())))
+    table.note("empty cells of the wide table, taken for questions not asked", empty)
     kept = np.flatnonzero(~empty)
     frame = pd.DataFrame({name: values[kept] for name, values in cells.items()}, dtype=object)
     return replace(table, cells=frame, place=table.place[rows[kept]])

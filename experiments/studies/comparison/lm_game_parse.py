@@ -25,6 +25,7 @@ from shannon_game.experiments.studies.parsing import (
     Whole,
     add_notes,
     checked,
+    counting,
     objects,
     parse_json,
     shown,
@@ -129,7 +130,7 @@ def parse(game: GameFiles, items: Sequence[int], *, answers: bool = True) -> xr.
     repaired = sum(whole_characters(text) != text for text in [*texts, *(one.input_str for one in questions)])
     odd = [name for name, question in zip(item_of, questions, strict=True) if not question.probabilities_agree()]
     unknown = [name for name in models if name not in _MODEL_NAMES.values()]
-    found = (
+    found = counting(
         Note("strings with half of a surrogate pair, which no file can hold; shown as U+FFFD", repaired),
         Note(
             "questions with a generation_probs that is not exp(generated_logprobss) of the generator within "
@@ -148,7 +149,7 @@ def parse(game: GameFiles, items: Sequence[int], *, answers: bool = True) -> xr.
             "warning",
         ),
     )
-    add_notes(parsed, (*game.notes(), *(note for note in found if note.count)))
+    add_notes(parsed, (*game.notes(), *found))
     return parsed
 
 

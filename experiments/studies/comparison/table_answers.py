@@ -15,7 +15,7 @@ from shannon_game.experiments.studies.comparison.table_columns import (
     ComparisonColumns,
     ComparisonLayout,
 )
-from shannon_game.experiments.studies.parsing import Note, shown
+from shannon_game.experiments.studies.parsing import shown
 from shannon_game.experiments.studies.plain_table import Table
 
 
@@ -66,11 +66,10 @@ def _reports(table: Table, settings: ComparisonLayout) -> NDArray[np.float64]:
     beyond = (report < 0) | (report > 1)
     if settings.extremes is not None and not beyond.any():
         low, high = (value / top for value in settings.extremes)
-        moved = int(((report < low) | (report > high)).sum())
+        ends = " and ".join(f"{value:g}" for value in settings.extremes)
+        moved = (report < low) | (report > high)
+        table.note(f"reports moved to {ends}, which stand for 0 and {top} (extremes)", moved)
         report = np.clip(report, low, high)
-        if moved:
-            ends = " and ".join(f"{value:g}" for value in settings.extremes)
-            table.notes.append(Note(f"reports moved to {ends}, which stand for 0 and {top} (extremes)", moved))
     instead = "extremes=[1,99]" if percent else "extremes=[.01,.99]"
     should = f"a {'percentage' if percent else 'probability'} strictly between 0 and {top}: 0 and {top} mean an "
     should += f"infinite ratio, so say what stands for them, such as study.{instead}"
@@ -100,10 +99,8 @@ def free_answers_of(
         place.setdefault((int(i), asked.candidate[i, j]), int(j))
     found = np.array([place.get((int(i), text), -2) for i, text in zip(at, answer.tolist(), strict=True)])
     found[answer == asked.target[at]] = -1
-    outside = int((found == -2).sum())
-    if outside:
-        text = "free answers that are neither the target nor a candidate: no report can value them"
-        table.notes.append(Note(text, outside, "warning"))
+    text = "free answers that are neither the target nor a candidate: no report can value them"
+    table.note(text, found == -2, "warning")
     return made | {
         "answer_item": ("answer", at),
         "answer_participant": ("answer", table["participant"]),

@@ -17,7 +17,7 @@ from shannon_game.estimators.guesses.study import prior_guesses, repeated_guesse
 from shannon_game.estimators.layout import add_note
 from shannon_game.experiments.harness.result import loader
 from shannon_game.experiments.studies.cells import bare, same_words
-from shannon_game.experiments.studies.parsing import Note, add_notes, shown
+from shannon_game.experiments.studies.parsing import add_notes, shown
 from shannon_game.experiments.studies.plain_table import Columns, Table, in_notebook, table_of
 from shannon_game.experiments.studies.table_file import TableFile, read_table
 from shannon_game.inference.settings import Settings, UserPath
@@ -195,9 +195,7 @@ def _study_of(table: Table, settings: GuessLayout, *, name: str) -> xr.Dataset:
 
 def _correct(table: Table, settings: GuessLayout) -> NDArray[np.bool_]:
     if "correct" not in table:
-        same, notes = same_words(table["guess"], table["target"], settings.match)
-        table.notes.extend(notes)
-        return same
+        return same_words(table, table["guess"], table["target"], settings.match)
     said = [_FLAGS.get(text.strip().lower()) for text in table["correct"].tolist()]
     unknown = np.array([flag is None for flag in said])
     table.refuse(unknown, "correct", "should be 1 or 0, true or false, yes or no")
@@ -218,7 +216,5 @@ def _check_contradictions(table: Table, correct: NDArray[np.bool_]) -> None:
         said = f"{shown(guess[row])} for {shown(target[row])} is {'right' if correct[row] else 'wrong'}"
         many = f"{number} of {correct.size} rows contradict guess and target"
         raise table.error(f"says that {said} in {table.where(row)} ({many}); is it inverted?", "correct")
-    taken = "guesses that are the target and are wrong by the table; taken as wrong"
-    let_pass = "guesses that are not the target and are right by the table; taken as right"
-    found = (Note(taken, int(wrong.sum()), "warning"), Note(let_pass, int(right.sum())))
-    table.notes.extend(note for note in found if note.count)
+    table.note("guesses that are the target and are wrong by the table; taken as wrong", wrong, "warning")
+    table.note("guesses that are not the target and are right by the table; taken as right", right)
