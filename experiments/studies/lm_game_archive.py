@@ -76,13 +76,10 @@ class GameFiles:
         if root is not None:
             return cls(settings.changed(root=root), open_files(root, folders), manifest)
         names = [name for name in manifest if name.startswith(f"{DOCUMENT_FOLDER}/")] if needed is None else needed
-        unlisted = [name for name in names if name not in manifest]
-        if unlisted:
-            raise InputError(
-                f"lists no hash for {len(unlisted)} of the {len(names)} files needed (the first is {unlisted[0]}), so "
-                "a download could not be verified; set study.root=FOLDER, or ask for published files only",
-                source=(settings.manifest or MANIFEST).name,
-            )
+        if unlisted := [name for name in names if name not in manifest]:
+            problem = f"lists no hash for {len(unlisted)} of the {len(names)} files needed (the first is {unlisted[0]})"
+            right = "so a download could not be verified; set study.root=FOLDER, or ask for published files only"
+            raise InputError(f"{problem}, {right}", source=(settings.manifest or MANIFEST).name)
 
         def check(archive: Files) -> None:
             for _ in cls(settings, archive, manifest).read(names):

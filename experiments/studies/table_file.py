@@ -8,7 +8,6 @@ import gzip
 import io
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -88,15 +87,6 @@ class TableFile(Settings):
     """Texts that stand for an empty cell, such as [NA, -99]."""
 
 
-@dataclass(frozen=True)
-class TextColumns:
-    """Cells by column, the line of the file in which each row begins, and what was noted."""
-
-    columns: dict[str, list[str]]
-    lines: NDArray[np.int64]
-    notes: list[Note]
-
-
 def read_table(
     path: Path, *, of: str, how: TableFile | None = None, wanted: Iterable[str] = (), once: bool = True
 ) -> Table:
@@ -112,11 +102,10 @@ def read_table(
         cells = _parquet(path)
         table = Table(cells, path, file_sha256(path), np.arange(1, len(cells) + 1), decimal=how.decimal)
     else:
-        decoded, notes = _decoded(_content(path), path, how.encoding)
-        text = text_columns(decoded, path, how, wanted, notes)
-        columns = {name: objects(column) for name, column in without_guard(text.columns).items()}
-        cells = pd.DataFrame(columns, dtype=object)
-        table = Table(cells, path, file_sha256(path), text.lines, "line", how.decimal, notes=text.notes)
+        text, notes = _decoded(_content(path), path, how.encoding)
+        columns, lines = text_columns(text, path, how, wanted, notes)
+        cells = pd.DataFrame({name: objects(cells) for name, cells in without_guard(columns).items()}, dtype=object)
+        table = Table(cells, path, file_sha256(path), lines, "line", how.decimal, notes=notes)
     return finished(without_survey_headers(table), of=of, once=once)
 
 
@@ -138,8 +127,10 @@ def _parquet(path: Path) -> pd.DataFrame:
     return frame
 
 
-def text_columns(text: str, path: Path, how: TableFile, wanted: Iterable[str], notes: list[Note]) -> TextColumns:
-    """Split a text into columns."""
+def text_columns(
+    text: str, path: Path, how: TableFile, wanted: Iterable[str], notes: list[Note]
+) -> tuple[dict[str, list[str]], NDArray[np.int64]]:
+    """Cells of a text by column, and the line in which each row begins."""
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
         hint = "UTF-16 has them: study.encoding=utf-16 reads it" if line == 1 else "no table of text has them"
@@ -194,7 +185,7 @@ def text_columns(text: str, path: Path, how: TableFile, wanted: Iterable[str], n
     cells = {
         name: ["" if cell in none else cell for cell in column] for name, column in zip(header, columns, strict=True)
     }
-    return TextColumns(cells, np.array(starts, dtype=np.int64), notes)
+    return cells, np.array(starts, dtype=np.int64)
 
 
 def _content(path: Path) -> bytes:

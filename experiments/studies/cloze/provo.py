@@ -197,9 +197,9 @@ def _table(content: bytes, where: str) -> Table:
     except UnicodeDecodeError:
         text = content.decode("cp1252", "replace")
         notes.append(Note("the table is not UTF-8; read as Windows-1252", 1))
-    found = text_columns(text, Path(where), TableFile(separator="comma"), (), notes)
-    cells = pd.DataFrame({name: objects(column) for name, column in found.columns.items()}, dtype=object)
-    table = finished(Table(cells, where, "", found.lines, "line", notes=found.notes), of="answer", once=False)
+    columns, lines = text_columns(text, Path(where), TableFile(separator="comma"), (), notes)
+    cells = pd.DataFrame({name: objects(column) for name, column in columns.items()}, dtype=object)
+    table = finished(Table(cells, where, "", lines, "line", notes=notes), of="answer", once=False)
     return table.named({name: name for name in _SPEC}, _SPEC, optional=["Total_Response_Count"])
 
 

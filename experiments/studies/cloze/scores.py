@@ -26,15 +26,12 @@ from pydantic import TypeAdapter
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.studies.cells import folded
-from shannon_game.experiments.studies.cloze.table_columns import ScoreFile
+from shannon_game.experiments.studies.cloze.table_columns import ScoreColumns, ScoreFile
 from shannon_game.experiments.studies.files import read_bytes
 from shannon_game.experiments.studies.parsing import Note, Real, Text, checked, json_lines, objects
-from shannon_game.experiments.studies.plain_table import Table, cell_text, specification
+from shannon_game.experiments.studies.plain_table import Table, cell_text
 from shannon_game.experiments.studies.table_file import read_table
 
-_SPEC = specification(
-    text_or_empty="context word", id_or_empty="context_id text_id", whole_or_empty="word_num", number_or_empty="value"
-)
 # tokens and their values
 _SCORED = TypeAdapter(list[tuple[Text, Real]])
 _JSON_LINES = (".jsonl", ".ndjson")
@@ -130,7 +127,7 @@ def _table(file: ScoreFile, contexts: Contexts) -> tuple[dict[str, list[tuple[st
     columns = {what: getattr(file.columns, what) or name for what, name in contexts.parts.items()}
     columns |= {"word": file.columns.word, "value": file.columns.value}
     table = read_table(file.path, of="word", how=file, wanted=list(columns.values()))
-    table = table.named(columns, _SPEC, hint="study.scores.NAME.columns.{}=NAME says which one it is")
+    table = table.named(columns, ScoreColumns.types(), hint="study.scores.NAME.columns.{}=NAME says which one it is")
     known = ["" if text.strip() in _UNKNOWN else text for text in table.texts("value").tolist()]
     table = replace(table, cells=table.cells.assign(value=objects(known)))
     values = _nats(table["value"], file, table.where)

@@ -83,20 +83,20 @@ class WideColumns(Settings):
         return self
 
 
-class ScoreColumns(Settings):
+class ScoreColumns(Columns):
     """Names of the columns of a table of scores; those of the context are by default called as in the study's table."""
 
-    context_id: str | None = None
+    context_id: Annotated[str | None, "id_or_empty"] = None
     """Id of the context."""
-    context: str | None = None
+    context: Annotated[str | None, "text_or_empty"] = None
     """Text of the context, where the study has no ids."""
-    text_id: str | None = None
+    text_id: Annotated[str | None, "id_or_empty"] = None
     """Text that the context is from."""
-    word_num: str | None = None
+    word_num: Annotated[str | None, "whole_or_empty"] = None
     """Number of the word in its text."""
-    word: str = "word"
+    word: Annotated[str, "text_or_empty"] = "word"
     """The word or token that was scored."""
-    value: str = "value"
+    value: Annotated[str, "number_or_empty"] = "value"
     """Its score."""
 
 

@@ -100,12 +100,8 @@ def comparison_study(
         One row per drawn token: ``item``, ``draw`` (tells the draws of an item apart), ``context``, ``target``,
         ``candidate``; and ``target_logprob_NAME`` and ``candidate_logprob_NAME``, ln p(target | context) and
         ln p(candidate | context) in nats, for the generator and every other language model. Every item has as many
-        candidates as the others, all independent draws from the generator, repeats kept.
-
-        Candidates of other kinds say so by ``source`` ("generator", "proposal", "distinct" or "answer"), with
-        ``proposal_logprob`` and ``inclusion_logprob`` where they are known; items may then have different numbers of
-        them. ``batch`` is the batch of free answers after which a token was a candidate. In the answers, ``reference``
-        is the draw that the candidate was compared with, empty for the target.
+        candidates as the others, all independent draws from the generator, repeats kept; or ``source`` says where each
+        comes from. :class:`ComparisonColumns` has the other columns.
     generator : str
         The language model that drew the candidates.
     free_answers : pandas.DataFrame, optional
