@@ -23,6 +23,7 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.studies.files import Files, read_bytes
 from shannon_game.experiments.studies.parsing import Note, is_whole, objects, parse_json, shown
 from shannon_game.inference.disk import is_as_signed, is_signed, make_room, refuse_other, sign, whole
+from shannon_game.inference.settings import Settings, UserPath
 
 _CACHED = "cached"
 _FORMAT = "format"
@@ -31,6 +32,13 @@ _ESCAPE_VALUE = "backslash, u, four hexadecimal digits"
 _UNHOLDABLE = re.compile("[\x00\ud800-\udfff]")
 _TO_ESCAPE = re.compile("[\x00\\\\\ud800-\udfff]")
 _ESCAPED = re.compile(r"\\u([0-9a-f]{4})")
+
+
+class StudyFileSettings(Settings):
+    """Settings of a study in one file."""
+
+    path: UserPath
+    """The netCDF file."""
 
 
 def write_study(study: xr.Dataset, path: Path | str, *, kind: str) -> Path:

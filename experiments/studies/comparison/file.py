@@ -17,17 +17,9 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import item_labels, response_positions
 from shannon_game.experiments.harness.result import loader
 from shannon_game.experiments.studies.parsing import Note, shown
-from shannon_game.experiments.studies.study_file import read_valid_study, write_study
-from shannon_game.inference.settings import Settings, UserPath
+from shannon_game.experiments.studies.study_file import StudyFileSettings, read_valid_study, write_study
 
 _KIND = "comparison"
-
-
-class ComparisonFileSettings(Settings):
-    """Settings of a comparison study in one file."""
-
-    path: UserPath
-    """The netCDF file."""
 
 
 def save_comparison_study(study: xr.Dataset, path: Path | str) -> Path:
@@ -35,8 +27,8 @@ def save_comparison_study(study: xr.Dataset, path: Path | str) -> Path:
     return write_study(validate_comparison_study(study), path, kind=_KIND)
 
 
-@loader(ComparisonFileSettings)
-def comparison_file(settings: ComparisonFileSettings) -> xr.Dataset:
+@loader(StudyFileSettings)
+def comparison_file(settings: StudyFileSettings) -> xr.Dataset:
     """Load a comparison study from a netCDF file.
 
     ``attrs["name"]`` is the study's own name, or the file's where it has none.
