@@ -14,10 +14,9 @@ from pydantic import model_validator
 from shannon_game.estimators.bets import validate_bet_study
 from shannon_game.estimators.bets.study import GENERATOR
 from shannon_game.estimators.errors import InputError, unknown_choice
-from shannon_game.estimators.layout import add_note
 from shannon_game.experiments.harness.result import loader
 from shannon_game.experiments.studies.cells import bare, check_scale, composed, same_words
-from shannon_game.experiments.studies.parsing import add_notes
+from shannon_game.experiments.studies.parsing import Note, add_notes
 from shannon_game.experiments.studies.plain_table import Columns, Groups, Table, in_notebook, table_of
 from shannon_game.experiments.studies.table_file import TableFile, read_table
 from shannon_game.inference.settings import Positive, Settings, UserPath
@@ -180,11 +179,8 @@ def _study_of(table: Table, settings: BetLayout, *, name: str) -> xr.Dataset:
         generator = settings.generator or (names[0] if len(names) == 1 else None)
         attrs |= {} if generator is None else {GENERATOR: generator}
     study = xr.Dataset(variables, coords=coords, attrs=attrs)
-    add_note(study, "rows in the table", count=n_rows)
-    add_notes(study, table.notes)
-    silent = len(answer) - np.unique(answer.of_row[is_bet]).size
-    if silent:
-        add_note(study, "answers that name no word", count=silent)
+    table.note("answers that name no word", len(answer) - np.unique(answer.of_row[is_bet]).size)
+    add_notes(study, [Note("rows in the table", n_rows), *table.notes])
     return validate_bet_study(study)
 
 

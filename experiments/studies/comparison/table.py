@@ -12,7 +12,6 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from shannon_game.estimators.comparison import SOURCES, validate_comparison_study
-from shannon_game.estimators.layout import add_note
 from shannon_game.experiments.harness.result import loader
 from shannon_game.experiments.studies.comparison.file import check_contradictions, string_contradictions
 from shannon_game.experiments.studies.comparison.table_answers import (
@@ -30,7 +29,7 @@ from shannon_game.experiments.studies.comparison.table_columns import (
     ComparisonColumns,
     ComparisonLayout,
 )
-from shannon_game.experiments.studies.parsing import add_notes, shown
+from shannon_game.experiments.studies.parsing import Note, add_notes, counting, shown
 from shannon_game.experiments.studies.plain_table import Table, in_notebook, table_of
 from shannon_game.experiments.studies.table_file import TableFile, read_table
 from shannon_game.inference.settings import UserPath
@@ -175,9 +174,8 @@ def _study(
             "data_sha256": hashlib.sha256(digests.encode()).hexdigest(),
         },
     )
-    add_notes(study, [note for table in given for note in table.notes])
-    add_notes(study, string_contradictions(study))
-    _add_notes(study, answered)
+    of_tables = [note for table in given for note in table.notes]
+    add_notes(study, [*of_tables, *string_contradictions(study), *_notes(study, answered)])
     return check_contradictions(validate_comparison_study(study), pairs.source)
 
 
@@ -262,16 +260,10 @@ def _models(pairs: Table) -> list[str]:
     return found[TARGET]
 
 
-def _add_notes(study: xr.Dataset, answered: NDArray[np.bool_]) -> None:
-    if not answered.all():
-        add_note(study, "items that nobody answered: reference items only", count=int((~answered).sum()))
-    same = int(study["automatic"].sum())
-    if same:
-        add_note(study, "answers on two equal strings, which say nothing of a belief (automatic)", count=same)
-    pairs = pd.DataFrame(
-        {name: study[name].to_numpy() for name in ("participant", "response_item", "response_candidate")}
+def _notes(study: xr.Dataset, answered: NDArray[np.bool_]) -> list[Note]:
+    pairs = study[["participant", "response_item", "response_candidate"]].to_dataframe()
+    return counting(
+        Note("items that nobody answered: reference items only", int((~answered).sum())),
+        Note("answers on two equal strings, which say nothing of a belief (automatic)", int(study["automatic"].sum())),
+        Note("answers of a participant to a pair answered before; kept", int(pairs.duplicated().sum()), "warning"),
     )
-    again = int(pairs.duplicated().sum())
-    if again:
-        text = "answers of a participant to a pair answered before; kept"
-        add_note(study, text, count=again, level="warning")

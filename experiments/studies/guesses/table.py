@@ -14,10 +14,9 @@ from pydantic import model_validator
 from shannon_game.estimators.documents.tokens import is_word_token
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.guesses.study import prior_guesses, repeated_guesses, validate_guess_study
-from shannon_game.estimators.layout import add_note
 from shannon_game.experiments.harness.result import loader
 from shannon_game.experiments.studies.cells import bare, same_words
-from shannon_game.experiments.studies.parsing import add_notes, shown
+from shannon_game.experiments.studies.parsing import Note, add_notes, shown
 from shannon_game.experiments.studies.plain_table import Columns, Table, in_notebook, table_of
 from shannon_game.experiments.studies.table_file import TableFile, read_table
 from shannon_game.inference.settings import Settings, UserPath
@@ -185,11 +184,8 @@ def _study_of(table: Table, settings: GuessLayout, *, name: str) -> xr.Dataset:
         coords=coords | {"item": np.arange(len(of))},
         attrs={"tokens": "all", "name": name, "data_sha256": table.sha256},
     )
-    add_note(study, "rows in the table", count=n_rows)
-    add_notes(study, table.notes)
-    again = int(repeated_guesses(study).sum())
-    if again:
-        add_note(study, REPEATED, count=again, level="warning")
+    table.note(REPEATED, repeated_guesses(study), "warning")
+    add_notes(study, [Note("rows in the table", n_rows), *table.notes])
     return validate_guess_study(study)
 
 

@@ -10,7 +10,6 @@ import pandas as pd
 import xarray as xr
 
 from shannon_game.estimators.errors import InputError, require_packages
-from shannon_game.estimators.layout import add_note
 from shannon_game.estimators.rankings.study import validate_ranking_study
 from shannon_game.experiments.harness.csv_tables import write_csv
 from shannon_game.experiments.harness.result import loader
@@ -135,10 +134,9 @@ def _study(given: Table, name: str) -> xr.Dataset:
         units = {"units": "nats"} if column == "logprob_nats" else {}
         variables[variable] = (("token", "rank"), values, units)
     study = xr.Dataset(variables)
-    add_notes(study, table.notes)
     extra = [column for column in given.names if column not in _SPEC]
-    if extra:
-        add_note(study, f"columns that are not used: {', '.join(extra)}", count=len(extra))
+    table.note(f"columns that are not used: {', '.join(extra)}", len(extra))
+    add_notes(study, table.notes)
     return validate_ranking_study(study).assign_attrs(name=name, data_sha256=given.sha256)
 
 
