@@ -138,9 +138,7 @@ class Table:
         if name not in self._read:
             kind, _, empty = self.types[name].partition("_or_")
             if kind == "text":
-                self._read[name] = texts = self.texts(name)
-                if not empty:
-                    self.refuse(texts == "", name, "should be a text", texts)
+                self._read[name] = self.texts(name) if empty else self.filled(name)
             elif kind == "id":
                 self._read[name] = self.ids(name, empty=bool(empty))
             else:
@@ -268,6 +266,12 @@ class Table:
             problem = f"is {shown(texts[row])} in {self.where(row)}, half of a surrogate pair that no file can hold"
             raise self.error(problem, column) from None
         return objects(texts)
+
+    def filled(self, column: str) -> NDArray[np.object_]:
+        """Cells of a column as strings, none of them empty."""
+        texts = self.texts(column)
+        self.refuse(texts == "", column, "should be a text", texts)
+        return texts
 
     def ids(self, column: str, *, empty: bool = False) -> NDArray[np.object_]:
         """Names in a column, folded; none is empty unless it may be."""
