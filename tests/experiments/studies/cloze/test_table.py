@@ -170,6 +170,8 @@ def test_one_row_a_context(tmp_path: Path) -> None:
     assert study["response_proportion"].to_numpy().tolist() == [0.75, 0.25, 1]
     assert study["context"].to_numpy().tolist() == ["The cat", "A dog"]
     assert texts(study)["empty cells of the wide table, taken for questions not asked"] == 1
+    with pytest.raises(InputError, match="line 3: has no proportion"):
+        cloze_table(path=written(tmp_path, WIDE.replace("barked;1", "barked;")), **settings)
     counts = WIDE.replace("Proportion", "N").replace("0,75", "3").replace("0,25", "x")
     settings["wide"] = {"answers": "Answer_*", "counts": "N_*"}
     with pytest.raises(InputError, match=r"is 'x' in line 2, should be a number"):
