@@ -23,7 +23,7 @@ from shannon_game.experiments.studies.files import read_bytes, regular_file
 from shannon_game.experiments.studies.parsing import Note, decoded, objects
 from shannon_game.experiments.studies.plain_table import Table, check_header, finished, header_names
 from shannon_game.experiments.studies.survey_export import without_survey_headers
-from shannon_game.inference.settings import Settings
+from shannon_game.inference.settings import Settings, UserPath
 
 _WORKBOOKS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")
 _MOST_CHARACTERS = 2**24
@@ -85,6 +85,17 @@ class TableFile(Settings):
     """What stands in a decimal number; auto also takes a comma (counted) in a column where no cell has a point."""
     empty: CellTexts = ()
     """Texts that stand for an empty cell, such as [NA, -99]."""
+
+
+class OneTable(TableFile):
+    """A study in one table."""
+
+    path: UserPath
+    """The table: delimited text (.gz too) or Parquet."""
+
+    def read(self, of: str, wanted: Iterable[str]) -> Table:
+        """The table; see :func:`read_table`."""
+        return read_table(self.path, of=of, how=self, wanted=wanted)
 
 
 def read_table(

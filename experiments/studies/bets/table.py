@@ -18,8 +18,8 @@ from shannon_game.experiments.harness.result import loader
 from shannon_game.experiments.studies.cells import bare, check_scale, composed, same_words
 from shannon_game.experiments.studies.parsing import Note, add_notes
 from shannon_game.experiments.studies.plain_table import Columns, Groups, Table, in_notebook, table_of
-from shannon_game.experiments.studies.table_file import TableFile, read_table
-from shannon_game.inference.settings import Positive, Settings, UserPath
+from shannon_game.experiments.studies.table_file import OneTable
+from shannon_game.inference.settings import Positive, Settings
 
 FloatArray = NDArray[np.float64]
 
@@ -85,11 +85,8 @@ class BetLayout(Settings):
         return self
 
 
-class BetTableSettings(BetLayout, TableFile):
-    """Settings of bets in one table (CSV and the like, or Parquet)."""
-
-    path: UserPath
-    """Table with one row per word that was bet on."""
+class BetTableSettings(BetLayout, OneTable):
+    """Settings of bets in one table, with one row per word that was bet on."""
 
 
 @loader(BetTableSettings)
@@ -103,8 +100,7 @@ def bet_table(settings: BetTableSettings) -> xr.Dataset:
     >>> from shannon_game import bet_table
     >>> study = bet_table(path="bets.csv", models={"gpt2": {"target": "lp_target", "word": "lp"}})  # doctest: +SKIP
     """
-    table = read_table(settings.path, of="bet", how=settings, wanted=settings.columns.given.values())
-    return _study_of(table, settings, name=settings.path.stem)
+    return _study_of(settings.read("bet", settings.columns.given.values()), settings, name=settings.path.stem)
 
 
 @in_notebook

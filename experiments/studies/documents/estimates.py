@@ -10,8 +10,8 @@ from shannon_game.estimators.documents import validate_estimates_study
 from shannon_game.experiments.harness.result import loader
 from shannon_game.experiments.studies.parsing import add_notes, objects
 from shannon_game.experiments.studies.plain_table import Columns
-from shannon_game.experiments.studies.table_file import TableFile, read_table
-from shannon_game.inference.settings import Text, UserPath
+from shannon_game.experiments.studies.table_file import OneTable
+from shannon_game.inference.settings import Text
 
 ALL = "all"
 
@@ -29,11 +29,9 @@ class EstimatesColumns(Columns):
     """What is pooled apart, such as the model or the language."""
 
 
-class EstimatesSettings(TableFile):
-    """Settings of a table of estimates."""
+class EstimatesSettings(OneTable):
+    """Settings of a table of estimates, with one row per estimate."""
 
-    path: UserPath
-    """Table (CSV and the like, or Parquet) with a row per estimate."""
     columns: EstimatesColumns = EstimatesColumns()
     """Names of its columns."""
     units: str = ""
@@ -58,8 +56,7 @@ def estimates(settings: EstimatesSettings) -> xr.Dataset:
     [1.3, 1.2]
     """
     columns = settings.columns.given
-    table = read_table(settings.path, of="estimate", how=settings, wanted=columns.values())
-    table = table.named(columns, EstimatesColumns.types())
+    table = settings.read("estimate", columns.values()).named(columns, EstimatesColumns.types())
     group = table["group"] if "group" in table else objects([ALL] * len(table))
     labels = table["source"]
     if "group" in table:

@@ -18,8 +18,8 @@ from shannon_game.experiments.harness.result import loader
 from shannon_game.experiments.studies.cells import bare, same_words
 from shannon_game.experiments.studies.parsing import Note, add_notes, shown
 from shannon_game.experiments.studies.plain_table import Columns, Table, in_notebook, table_of
-from shannon_game.experiments.studies.table_file import TableFile, read_table
-from shannon_game.inference.settings import Settings, UserPath
+from shannon_game.experiments.studies.table_file import OneTable
+from shannon_game.inference.settings import Settings
 
 REPEATED = "guesses at a place at which the participant had guessed before; kept"
 """Note on a table with several guesses of a person at a place."""
@@ -78,11 +78,8 @@ class GuessLayout(Settings):
     """What to do with empty cells in the columns that are used; drop leaves the rows out, counted."""
 
 
-class GuessTableSettings(GuessLayout, TableFile):
-    """Settings of guesses in one table (CSV and the like, or Parquet)."""
-
-    path: UserPath
-    """Table with one row per guess."""
+class GuessTableSettings(GuessLayout, OneTable):
+    """Settings of guesses in one table, with one row per guess."""
 
 
 @loader(GuessTableSettings)
@@ -96,8 +93,7 @@ def guess_table(settings: GuessTableSettings) -> xr.Dataset:
     >>> from shannon_game import guess_table
     >>> study = guess_table(path="guesses.csv", columns={"order": "trial"})  # doctest: +SKIP
     """
-    table = read_table(settings.path, of="guess", how=settings, wanted=settings.columns.given.values())
-    return _study_of(table, settings, name=settings.path.stem)
+    return _study_of(settings.read("guess", settings.columns.given.values()), settings, name=settings.path.stem)
 
 
 @in_notebook

@@ -15,8 +15,7 @@ from shannon_game.experiments.harness.csv_tables import write_csv
 from shannon_game.experiments.harness.result import loader
 from shannon_game.experiments.studies.parsing import add_notes
 from shannon_game.experiments.studies.plain_table import Groups, Table, in_notebook, specification, table_of
-from shannon_game.experiments.studies.table_file import TableFile, read_table
-from shannon_game.inference.settings import UserPath
+from shannon_game.experiments.studies.table_file import OneTable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,11 +40,8 @@ _OF_TOKEN = {
 }
 
 
-class RankingTableSettings(TableFile):
-    """Settings of ranked tokens in one table."""
-
-    path: UserPath
-    """CSV (.csv, .csv.gz) or Parquet (.parquet) file with one row per ranked token."""
+class RankingTableSettings(OneTable):
+    """Settings of ranked tokens in one table, with one row per ranked token."""
 
 
 @loader(RankingTableSettings)
@@ -57,7 +53,7 @@ def ranking_table(settings: RankingTableSettings) -> xr.Dataset:
     >>> from shannon_game import ranking_table
     >>> study = ranking_table(path="ranks.csv")  # doctest: +SKIP
     """
-    return _study(read_table(settings.path, of="ranked token", how=settings, wanted=_REQUIRED), settings.path.stem)
+    return _study(settings.read("ranked token", _REQUIRED), settings.path.stem)
 
 
 @in_notebook
