@@ -379,7 +379,7 @@ def check_header(names: Sequence[str], source: object) -> None:
         raise InputError(f"is the name of more than one column{more}; rename one", source=source, field=twice[0])
 
 
-def table_of(given: object, name: str, *, of: str, needed: Sequence[str] = (), once: bool = True) -> Table:
+def table_of(given: object, name: str, *, of: str, needed: Collection[str] = (), once: bool = True) -> Table:
     """Take a DataFrame as a table, see :func:`finished`; the error about another type lists the columns needed."""
     if not isinstance(given, pd.DataFrame):
         columns = f" and the columns {', '.join(needed)}" if needed else ""

@@ -45,15 +45,8 @@ GUESSES = pd.DataFrame(
 RANKS = pd.DataFrame(
     [["Jürg", "Ü1", 8, "w", 0, " a", 1, " a", -1.0], ["Jürg", "Ü1", 8, "w", 0, " a", 2, " b", -1.5]],
     columns=[
-        "model",
-        "text",
-        "context_length",
-        "window",
-        "position",
-        "reference_token",
-        "rank",
-        "token",
-        "logprob_nats",
+        *("model", "text", "context_length", "window", "position"),
+        *("reference_token", "rank", "token", "logprob_nats"),
     ],
 )
 
