@@ -117,13 +117,14 @@ def _plain(text: str) -> str:
 def same_words(table: Table, said: NDArray[np.object_], target: NDArray[np.object_], match: str) -> NDArray[np.bool_]:
     """Which words are their targets; a space before all words of one side and none of the other makes no difference."""
     if match == "folded":
-        return bare(said) == bare(target)
+        said, target = bare(said), bare(target)
+        return np.asarray(said == target, dtype=bool)
     said, target = composed(said), composed(target)
     if other_lead(said.tolist(), target.tolist()):
         said, target = without_lead(said), without_lead(target)
         text = "answers, or their targets, begin with a space throughout and the others do not; compared without it"
         table.note(text, len(said), "warning")
-    same = said == target
+    same = np.asarray(said == target, dtype=bool)
     text = "answers that differ from their target only in outer spaces or case, taken for wrong (match=folded)"
     table.note(text, ~same & (bare(said) == bare(target)), "warning")
     return same

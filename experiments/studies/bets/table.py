@@ -192,7 +192,8 @@ def _shares(table: Table, answer: Groups, settings: BetLayout) -> tuple[FloatArr
     total, stake = settings.total, np.nan_to_num(table["stake"])
     sums: FloatArray = np.bincount(answer.of_row, weights=stake).astype(np.float64)
     staked, cure = sums > 0, "shares take study.total=1; a table has one scale"
-    least = pd.Series(np.where(stake > 0, stake, np.inf)).groupby(answer.of_row).min().to_numpy()[staked]
+    positive = pd.Series(np.where(stake > 0, stake, np.inf))
+    least: FloatArray = positive.groupby(answer.of_row).min().to_numpy().astype(np.float64)[staked]
     check_scale(table, "stake", sums[staked], answer.first[staked], top=total, cure=cure, least=least)
     other: FloatArray = answer.one("other") if "other" in table else np.maximum(total - sums, 0)
     off = np.abs(sums + other - total)

@@ -134,8 +134,7 @@ def guess_study(guesses: pd.DataFrame, *, name: str = "guess study", **settings:
 def _study_of(table: Table, settings: GuessLayout, *, name: str) -> xr.Dataset:
     n_rows, columns = len(table), settings.columns
     # where a column says which guesses are right, the table may lack both words, unless they were asked for by name
-    words = ("target", "guess") if columns.correct else ()
-    optional = {name for name in words if getattr(columns, name) == name}
+    optional = {name for name in ("target", "guess") if columns.correct and getattr(columns, name) == name}
     table = table.named(columns.given, GuessColumns.types(), optional=optional, hint=_HINT, models=settings.models)
     if "order" in table:
         table = table.take(np.argsort(table["order"], kind="stable"))
