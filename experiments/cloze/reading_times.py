@@ -135,7 +135,7 @@ def _read(study: xr.Dataset, settings: ReadingTimesSettings, path: Path) -> _Tim
     read = np.isfinite(time) & (time != 0)
     for row in np.flatnonzero(time < 0)[:1].tolist():
         raise table.error(f"is {time[row]:g} in {table.where(row)}, should be above 0", columns.time)
-    text, number = table.filled(columns.text_id), table.whole(columns.word_num)
+    text, number = table.filled(columns.text_id), table.numbers(columns.word_num, kind="whole")
     place = {key: at for at, key in enumerate(_keys(study))}
     item = np.array([place.get((str(of), int(at)), -1) for of, at in zip(text, number, strict=True)], dtype=np.intp)
     kept = read & (item >= 0)

@@ -1,10 +1,17 @@
-"""How a cell is read: names that differ only in how they were typed, and numbers with separators."""
+"""How cells are read: names that differ only in how they were typed, numbers with separators, and their scale.
+
+On a scale of 100 a value is small if it is above 0 and below 1, as a fraction is and a whole percentage or chip never.
+Refused are a participant with :data:`ENOUGH` values or more, none above 1 and one of them small, and a table a quarter
+of whose values are small. Fewer values of a participant are noted: 0.5 % may be what somebody meant. On a scale of 1
+small values are honest; refused is a table none of whose values, :data:`ENOUGH` or more, is above a hundredth.
+"""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -12,6 +19,9 @@ from numpy.typing import NDArray
 
 from shannon_game.estimators.display import INVISIBLE
 from shannon_game.experiments.studies.parsing import Note, objects, shown
+
+if TYPE_CHECKING:
+    from shannon_game.experiments.studies.plain_table import Table
 
 # joiners matter inside a name only
 _EDGES = re.compile(r"^[\s\u200c\u200d]+|[\s\u200c\u200d]+$")
@@ -104,24 +114,20 @@ def _plain(text: str) -> str:
     return " ".join(text.translate(_SIGNS).split())
 
 
-def same_words(
-    said: NDArray[np.object_], target: NDArray[np.object_], match: str
-) -> tuple[NDArray[np.bool_], list[Note]]:
+def same_words(table: Table, said: NDArray[np.object_], target: NDArray[np.object_], match: str) -> NDArray[np.bool_]:
     """Which words are their targets; a space before all words of one side and none of the other makes no difference."""
     if match == "folded":
-        return bare(said) == bare(target), []
-    notes = []
+        said, target = bare(said), bare(target)
+        return np.asarray(said == target, dtype=bool)
     said, target = composed(said), composed(target)
     if other_lead(said.tolist(), target.tolist()):
         said, target = without_lead(said), without_lead(target)
         text = "answers, or their targets, begin with a space throughout and the others do not; compared without it"
-        notes.append(Note(text, len(said), "warning"))
-    same = said == target
-    near = int((~same & (bare(said) == bare(target))).sum())
-    if near:
-        text = "answers that differ from their target only in outer spaces or case, taken for wrong (match=folded)"
-        notes.append(Note(text, near, "warning"))
-    return same, notes
+        table.note(text, len(said), "warning")
+    same = np.asarray(said == target, dtype=bool)
+    text = "answers that differ from their target only in outer spaces or case, taken for wrong (match=folded)"
+    table.note(text, ~same & (bare(said) == bare(target)), "warning")
+    return same
 
 
 def composed(texts: NDArray[np.object_]) -> NDArray[np.object_]:
@@ -143,3 +149,48 @@ def other_lead(given: Sequence[str], tokens: Sequence[str], *, share: float = 0)
 def without_lead(texts: NDArray[np.object_]) -> NDArray[np.object_]:
     """Tokens without the space before them."""
     return objects([text.lstrip(_LEADS) for text in texts.ravel().tolist()]).reshape(texts.shape)
+
+
+ENOUGH = 3
+"""Values of one participant that are not all small by chance."""
+
+_PART = 0.25
+_SMALLEST_WIDE = 10
+
+
+def check_scale(
+    table: Table,
+    column: str,
+    values: NDArray[np.float64],
+    rows: NDArray[np.intp],
+    *,
+    top: float,
+    cure: str,
+    least: NDArray[np.float64] | None = None,
+) -> None:
+    """Refuse values, in some rows of the table, that are on another scale than from 0 to `top`."""
+    wide = top >= _SMALLEST_WIDE
+    right = f"should be on a scale from 0 to {top:g}; {cure}"
+    low = values <= (1.0 if wide else top / 100) * (1 + 1e-9)
+    if low.all() and values.size >= ENOUGH and not wide and (values > 0).any():
+        raise table.error(f"is at most {values.max():g}, {right}", column)
+    parts = values if least is None else least
+    small = low & (parts > 0) & (parts < 1)
+    if not wide or not small.any():
+        return
+    names, code = np.unique(table.texts("participant")[rows].astype(str), return_inverse=True)
+    n = np.bincount(code)
+    odd = (np.bincount(code, low) == n) & (np.bincount(code, small) > 0)
+    sure = odd & (n >= ENOUGH)
+    first = int(np.flatnonzero(small & sure[code] if sure.any() else small)[0])
+    where = table.where(rows[first])
+    if sure.any() or small.mean() >= _PART:
+        whose = f"none of the {n[code[first]]} of {shown(str(names[code[first]]))} is above 1"
+        found = whose if sure.any() else f"{int(small.sum())} of {small.size} are below 1"
+        raise table.error(f"is {parts[first]:g} in {where} ({found}), {right}", column)
+    if odd.any():
+        text = f"participants with too few values to tell, none above 1 on a scale from 0 to {top:g}; taken as they are"
+        table.note(text, odd, "warning")
+    elif small.sum() > 1:
+        text = f"values of {column} between 0 and 1 on a scale from 0 to {top:g}, taken as they are (first: {where})"
+        table.note(text, small, "warning")

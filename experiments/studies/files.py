@@ -12,6 +12,7 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 from typing import IO
 
@@ -83,36 +84,47 @@ class Files:
     root: Path
     archives: Mapping[str, Path] = field(default_factory=dict)
 
-    def place(self, name: str) -> Path:
+    def _place(self, name: str) -> Path:
         """Folder or archive that holds a file, or a top folder."""
         return self.archives.get(name.split("/", maxsplit=1)[0], self.root)
 
     def where(self, name: str) -> str:
         """Place of one file, for messages."""
-        place = self.place(name)
+        place = self._place(name)
         return f"{place}, member {name}" if place.is_file() else str(place / name)
 
     def stamps(self, names: Sequence[str]) -> list[str]:
         """Lines that change whenever one of the named files is changed or replaced, without reading them."""
-        found: dict[str, os.stat_result] = {}
-        for place, part in self._parts(names):
-            found |= {place.name: regular_file(place)} if place.is_file() else _statuses(place, part)
+        found = {path: regular_file(path) for path in self._on_disk(names).values()}
         # the change time catches an edit that put the old modification time back
-        return [f"{name} {one.st_size} {one.st_mtime_ns} {one.st_ctime_ns}" for name, one in found.items()]
+        return [f"{path} {one.st_size} {one.st_mtime_ns} {one.st_ctime_ns}" for path, one in found.items()]
 
     def read(self, names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
         """Contents of the named files, in the order given; missing ones are an error before the first is read."""
-        for place, part in self._parts(names):
+        self._on_disk(names)
+        for place, part in groupby(names, self._place):
             if place.is_file():
-                yield from _unpacked(place, part)
+                yield from _unpacked(place, list(part))
                 continue
-            _statuses(place, part)
             for name in part:
                 yield name, read_bytes(place / name, limit_bytes=MEMBER_LIMIT_BYTES)
 
+    def _on_disk(self, names: Sequence[str]) -> dict[str, Path]:
+        """The file that holds each of the named ones."""
+        found, missing = {}, []
+        for name in names:
+            place = self._place(name)
+            found[name] = place if place.is_file() else place / name
+            try:
+                regular_file(found[name])
+            except MissingFilesError:
+                missing.append(name)
+        _refuse_missing(missing, names, self.root)
+        return found
+
     def listed(self, folder: str) -> list[str]:
         """Names of the files in one top folder, sorted."""
-        place = self.place(folder)
+        place = self._place(folder)
         if place.is_file():
             with open_archive(place, place) as archive:
                 members = checked_members(archive, place)
@@ -123,12 +135,6 @@ class Files:
             return sorted(f"{folder}/{entry.name}" for entry in (place / folder).iterdir() if not entry.is_dir())
         except OSError as error:
             raise _unreadable(error, self.where(folder)) from error
-
-    def _parts(self, names: Sequence[str]) -> list[tuple[Path, list[str]]]:
-        parts: dict[Path, list[str]] = {}
-        for name in names:
-            parts.setdefault(self.place(name), []).append(name)
-        return list(parts.items())
 
 
 def open_files(root: Path, folders: Sequence[str], *, archive: str = "data.zip") -> Files:
@@ -150,17 +156,6 @@ def open_files(root: Path, folders: Sequence[str], *, archive: str = "data.zip")
     except OSError as error:
         raise _unreadable(error, root) from error
     return Files(root, packed)
-
-
-def _statuses(root: Path, names: Sequence[str]) -> dict[str, os.stat_result]:
-    found, missing = {}, []
-    for name in names:
-        try:
-            found[name] = regular_file(root / name, limit_bytes=MEMBER_LIMIT_BYTES)
-        except MissingFilesError:
-            missing.append(name)
-    _refuse_missing(missing, names, root)
-    return found
 
 
 def _refuse_missing(missing: Sequence[str], wanted: Sequence[str], place: Path) -> None:

@@ -9,7 +9,6 @@ the top-1 game, ``results_raw/`` the answers of both.
 from __future__ import annotations
 
 import hashlib
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,8 +22,7 @@ from pydantic import AfterValidator, TypeAdapter
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.studies.files import Files, check_hash, open_files, read_manifest
 from shannon_game.experiments.studies.parsing import Note, Text, checked, parse_json, some_of
-from shannon_game.experiments.studies.public_data import Address, Commit, PublicSettings, public_folder
-from shannon_game.inference.progress import say
+from shannon_game.experiments.studies.public_data import Address, Commit, PublicSettings, downloaded, public_folder
 from shannon_game.inference.settings import UserPath
 
 MANIFEST = Path(__file__).with_name("lm_game_manifest.csv")
@@ -33,7 +31,6 @@ MANIFEST = Path(__file__).with_name("lm_game_manifest.csv")
 QUESTION_FOLDER = "multi_comparisons"
 DOCUMENT_FOLDER = "docs"
 RESULT_FOLDER = "results_raw"
-_DOWNLOAD_TIMEOUT_SECONDS = 60
 _TOKENS = TypeAdapter(list[Text])
 
 
@@ -79,13 +76,10 @@ class GameFiles:
         if root is not None:
             return cls(settings.changed(root=root), open_files(root, folders), manifest)
         names = [name for name in manifest if name.startswith(f"{DOCUMENT_FOLDER}/")] if needed is None else needed
-        unlisted = [name for name in names if name not in manifest]
-        if unlisted:
-            raise InputError(
-                f"lists no hash for {len(unlisted)} of the {len(names)} files needed (the first is {unlisted[0]}), so "
-                "a download could not be verified; set study.root=FOLDER, or ask for published files only",
-                source=(settings.manifest or MANIFEST).name,
-            )
+        if unlisted := [name for name in names if name not in manifest]:
+            problem = f"lists no hash for {len(unlisted)} of the {len(names)} files needed (the first is {unlisted[0]})"
+            right = "so a download could not be verified; set study.root=FOLDER, or ask for published files only"
+            raise InputError(f"{problem}, {right}", source=(settings.manifest or MANIFEST).name)
 
         def check(archive: Files) -> None:
             for _ in cls(settings, archive, manifest).read(names):
@@ -189,49 +183,17 @@ class Kept:
 
 
 def fetch_archive(url: str, path: Path, check: Callable[[Files], None]) -> Files:
-    """Download an archive once, with a bar in a terminal and else a line, and keep it only when it passes a check.
-
-    The download goes to a temporary file beside `path`, which takes its name after the check; one
-    that broke off or fails the check leaves nothing behind.
-    """
-    if path.is_file():
-        return Files(path)
-    import pooch  # noqa: PLC0415 - it brings what downloads, which a run of one's own data needs not
-
-    download = pooch.HTTPDownloader(progressbar=sys.stderr.isatty(), timeout=_DOWNLOAD_TIMEOUT_SECONDS)
-
-    def download_and_check(url: str, output_file: str, owner: object) -> None:
-        download(url, output_file, owner)
-        try:
-            check(Files(Path(output_file)))
-        except InputError as error:
-            # the temporary name means nothing to the reader, and is gone by then
-            raise _RefusedError(str(error).replace(output_file, f"download of {url}")) from None
-
-    # pooch tells the user to paste a hash into "the call": advice to a programmer, and the manifest does that job
-    logger = pooch.get_logger()
-    level = logger.level
-    logger.setLevel("WARNING")
-    say(f"downloading {url} to {path}, once")
+    """Download an archive once, and keep it only when it passes a check."""
+    by_hand = (
+        f"get {url} by other means and save it as {path}, or set study.root=FOLDER to a folder that holds the data"
+    )
+    is_new = not path.is_file()
+    files = Files(downloaded(url, path, by_hand))
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        pooch.retrieve(url, known_hash=None, fname=path.name, path=path.parent, downloader=download_and_check)
-    except _RefusedError as error:
-        raise InputError(f"{error}. Nothing was kept of it; {_by_hand(url, path)}") from None
-    except (OSError, ValueError) as error:  # requests' exceptions are OSErrors, or ValueErrors for a bad URL
-        raise InputError(
-            f"the data are not in the cache and could not be downloaded ({type(error).__name__}: {error}). "
-            f"Run once with a network, or {_by_hand(url, path)}",
-            source=url,
-        ) from error
-    finally:
-        logger.setLevel(level)
-    return Files(path)
-
-
-class _RefusedError(InputError):
-    """The archive arrived and failed its check."""
-
-
-def _by_hand(url: str, path: Path) -> str:
-    return f"get {url} by other means and save it as {path}, or set study.root=FOLDER to a folder that holds the data"
+        if is_new:
+            check(files)
+    except InputError as error:
+        path.unlink()
+        said = str(error).replace(str(path), f"download of {url}")
+        raise InputError(f"{said}. Nothing was kept of it; {by_hand}") from None
+    return files

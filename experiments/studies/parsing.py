@@ -6,7 +6,7 @@ import json
 import math
 import re
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from reprlib import Repr
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
@@ -50,24 +50,48 @@ class Note:
     level: Literal["info", "warning"] = "info"
 
 
+def counting(*notes: Note) -> list[Note]:
+    """Those of some notes that count anything."""
+    return [note for note in notes if note.count]
+
+
 def add_notes(study: xr.Dataset, notes: Iterable[Note]) -> None:
     """Append notes to those of the study."""
     for note in notes:
         add_note(study, note.text, count=note.count, level=note.level)
 
 
-def utf8(content: bytes, source: object, field: object = None) -> str:
-    """Decode UTF-8, with or without its byte order mark; InputError names the first byte that is none."""
+def decoded(
+    content: bytes, source: object, encoding: str = "utf-8", *, field: object = None, hint: str = "convert the file"
+) -> str:
+    """Decode a text, UTF-8 with or without its byte order mark; InputError names the first byte that is none."""
     try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        problem = f"is not UTF-8: byte {content[error.start]:#04x} in line {line}; convert the file"
-        raise InputError(problem, source=source, field=field) from None
+        return content.decode("utf-8-sig" if encoding == "utf-8" else encoding)
+    except UnicodeError as error:
+        where = ""
+        if isinstance(error, UnicodeDecodeError) and not encoding.startswith(("utf-16", "utf-32")):
+            line = content.count(b"\n", 0, error.start) + 1
+            where = f": byte {content[error.start]:#04x} in line {line}"
+        name = "UTF-8" if encoding == "utf-8" else encoding
+        raise InputError(f"is not {name}{where}; {hint}", source=source, field=field) from None
+
+
+def utf8(content: bytes, source: object, field: object = None) -> str:
+    """Decode UTF-8 without null characters."""
+    text = decoded(content, source, field=field)
     if "\0" in text:
         problem = f"has {text.count(chr(0)):,} NUL bytes, which no text has; it is damaged, or another kind of file"
         raise InputError(problem, source=source, field=field)
     return text
+
+
+def json_lines(content: bytes, source: object) -> Iterator[tuple[str, Any]]:
+    """Place and value of each line that is not empty."""
+    # not splitlines: a token may be a line separator of Unicode
+    for number, line in enumerate(utf8(content, source).split("\n"), start=1):
+        if line.strip():
+            place = f"{source}, line {number}"
+            yield place, parse_json(line, place)
 
 
 def parse_json(content: bytes | str, source: object, field: object = None, *, nan: str | None = None) -> Any:

@@ -6,12 +6,13 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec
 
 import numpy as np
 import pandas as pd
@@ -21,6 +22,7 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.harness.result import with_sections
 from shannon_game.experiments.studies.cells import fold_names, folded, other_lead, read_numbers, without_lead
 from shannon_game.experiments.studies.parsing import Note, objects, shown, some_of, whole_characters
+from shannon_game.inference.settings import Settings
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -37,8 +39,18 @@ _NEARLY = 0.87
 _HINT = "study.columns.{}=NAME says which one it is"
 _SETTING = re.compile(r"'?study\.(\w+)((?:\.\w+)*)=(\{[^}]*\}|\[[^]]*\]|\w+)'?")
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f]")
-# float32 rounds a probability of nearly 1 to a hair above
-_LOG_SLACK = 1e-5
+NUMBERS: Mapping[str, tuple[Callable[[NDArray[np.float64]], NDArray[np.bool_]], str]] = {
+    "number": (np.isfinite, "a number"),
+    "amount": (lambda found: found >= 0, "0 or more"),
+    "whole": (
+        lambda found: (found == np.rint(found)) & (found >= 0) & (found <= MOST),
+        f"a whole number from 0 to {MOST:,}",
+    ),
+    # float32 rounds a probability of nearly 1 to a hair above
+    "logprob": (lambda found: found <= 1e-5, "ln p, at most 0"),
+}
+"""Kinds of numbers: which fit, and what the others should be."""
+
 _RAISES = """\
 Raises
 ------
@@ -49,8 +61,23 @@ P = ParamSpec("P")
 
 
 def specification(**columns: str) -> dict[str, str]:
-    """Type of each column: id, text, whole, number or logprob; one that ends in ``_or_empty`` may have empty cells."""
+    """Type of each column: id, text or one of NUMBERS; one that ends in ``_or_empty`` may have empty cells."""
     return {name: kind for kind, names in columns.items() for name in names.split()}
+
+
+class Columns(Settings):
+    """Names of a table's columns, null where there is none; the annotation of each says the type of its cells."""
+
+    @property
+    def given(self) -> dict[str, str]:
+        """What a column is -> its name in the table."""
+        return {name: column for name, column in self if isinstance(column, str)}
+
+    @classmethod
+    def types(cls) -> dict[str, str]:
+        """Type of each column, see :func:`specification`."""
+        fields = cls.model_fields.items()
+        return {name: kind for name, field in fields for kind in field.metadata if isinstance(kind, str)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,12 +97,8 @@ class Groups:
         values = self.table[name] if values is None else values
         found: NDArray[Any] = values[self.first]
         differs = (values != found[self.of_row]) & ~(pd.isna(values) & pd.isna(found)[self.of_row])
-        if differs.any():
-            row = int(np.flatnonzero(differs)[0])
-            here, there = shown(values[row]), shown(found[self.of_row[row]])
-            raise self.table.error(
-                f"is {here} in {self.table.where(row)}, but {there} in another row of the same {self.what}", name
-            )
+        same = f"in another row of the same {self.what}"
+        self.table.refuse(differs, name, lambda row: f"but {shown(found[self.of_row[row]])} {same}", values)
         return found
 
 
@@ -116,9 +139,10 @@ class Table:
             kind, _, empty = self.types[name].partition("_or_")
             if kind == "text":
                 self._read[name] = self.texts(name) if empty else self.filled(name)
+            elif kind == "id":
+                self._read[name] = self.ids(name, empty=bool(empty))
             else:
-                read = {"id": self.ids, "whole": self.whole, "number": self.numbers, "logprob": self.logprobs}[kind]
-                self._read[name] = read(name, empty=bool(empty))
+                self._read[name] = self.numbers(name, empty=bool(empty), kind=kind)
         return self._read[name]
 
     def where(self, row: int) -> str:
@@ -129,38 +153,43 @@ class Table:
         """Error about a column of this table."""
         return InputError(problem, source=self.source, field=self.given.get(column, column))
 
-    def wrong(self, bad: NDArray[np.bool_], column: str, should: str) -> None:
-        """Refuse the first bad cell of a column."""
+    def refuse(
+        self,
+        bad: NDArray[np.bool_],
+        column: str,
+        problem: str | Callable[[int], str],
+        cells: NDArray[Any] | None = None,
+    ) -> None:
+        """Refuse the first bad cell of a column: what it is, where, and what is wrong with it."""
         if bad.any():
-            row, number = int(np.flatnonzero(bad)[0]), int(bad.sum())
+            row, number = int(np.argmax(bad)), int(bad.sum())
+            cell = (self.texts(column) if cells is None else cells)[row]
             many = f" ({number} such rows)" if number > 1 else ""
-            problem = f"is {shown(self.texts(column)[row])} in {self.where(row)}{many}, should be {should}"
-            raise self.error(problem, column)
+            said = problem if isinstance(problem, str) else problem(row)
+            what = "empty" if isinstance(cell, str) and cell == "" else shown(cell)
+            raise self.error(f"is {what} in {self.where(row)}{many}, {said}", column)
 
     def named(
         self,
         columns: Mapping[str, str],
         spec: Mapping[str, str],
         *,
-        optional: Iterable[str] = (),
+        optional: Collection[str] = (),
         hint: str = _HINT,
+        models: Mapping[str, Columns] | None = None,
     ) -> Table:
-        """The table by the loader's own names of its columns, of which the specification says the types."""
-        optional = set(optional)
-        self.check_columns({what: name for what, name in columns.items() if what not in optional}, hint)
+        """The table by the loader's own names of its columns; those of a language model are called ``MODEL KIND``."""
+        needed = {what: name for what, name in columns.items() if what not in optional}
+        self.check_columns(needed, hint)
         self.refuse_misspelt({what: columns[what] for what in columns if what in optional}, hint)
         there = {what: name for what, name in columns.items() if name in self.cells}
+        types = dict(spec)
+        for model, own in (models or {}).items():
+            self.check_columns({column: column for column in own.given.values()}, hint=f"model {model!r} needs it")
+            there |= {f"{model} {kind}": column for kind, column in own.given.items()}
+            types |= {f"{model} {kind}": type_ for kind, type_ in own.types().items()}
         cells = pd.DataFrame({what: self.cells[name] for what, name in there.items()}, index=self.cells.index)
-        return replace(self, cells=cells, given=there, types=spec)
-
-    def check_models(self, models: Mapping[str, Iterable[tuple[str, str | None]]]) -> dict[str, str]:
-        """Columns of language models by ``MODEL KIND``; refuse a table that lacks one."""
-        found: dict[str, str] = {}
-        for model, kinds in models.items():
-            own = {f"{model} {kind}": column for kind, column in kinds if column is not None}
-            self.check_columns({column: column for column in own.values()}, hint=f"model {model!r} needs it")
-            found |= own
-        return found
+        return replace(self, cells=cells, given=there, types=types)
 
     def take(self, rows: NDArray[Any]) -> Table:
         """Some rows of the table."""
@@ -175,10 +204,8 @@ class Table:
         self, blank: Mapping[str, NDArray[np.bool_]], missing: str, *, of: str = "row", by: Sequence[str] = ()
     ) -> Table:
         """Rows without an empty cell; others are refused, or left out and counted, with all rows that agree in `by`."""
-        for name, empty in blank.items():
-            if empty.any() and missing == "error":
-                problem = f"is empty in {self.where(int(np.argmax(empty)))} ({int(empty.sum())} such rows)"
-                raise self.error(f"{problem}; fill it, or study.missing=drop leaves such {of}s out", name)
+        for name, empty in blank.items() if missing == "error" else ():
+            self.refuse(empty, name, f"should be filled, or study.missing=drop leaves such {of}s out")
         out = np.logical_or.reduce(list(blank.values()))
         number = int(out.sum())
         if by and number:
@@ -187,8 +214,7 @@ class Table:
             number = int(key[out].nunique())
         if out.all():
             raise InputError(f"holds no {of} without an empty cell", source=self.source)
-        if number:
-            self.notes.append(Note(f"{of}s left out: an empty cell (missing=drop)", number, "warning"))
+        self.note(f"{of}s left out: an empty cell (missing=drop)", number, "warning")
         return self.take(np.flatnonzero(~out))
 
     def groups(self, *names: str, what: str, sort: bool = False) -> Groups:
@@ -243,34 +269,38 @@ class Table:
 
     def filled(self, column: str) -> NDArray[np.object_]:
         """Cells of a column as strings, none of them empty."""
-        return self._filled(self.texts(column), column)
+        texts = self.texts(column)
+        self.refuse(texts == "", column, "should be a text", texts)
+        return texts
 
     def ids(self, column: str, *, empty: bool = False) -> NDArray[np.object_]:
         """Names in a column, folded; none is empty unless it may be."""
         found, notes = fold_names(self.texts(column), self.given.get(column, column))
         self._note(notes)
-        row = next((row for row, text in enumerate(found.tolist()) if _CONTROL.search(text)), None)
-        if row is not None:
-            raise self.error(f"is {shown(found[row])} in {self.where(row)}, with a control character: damaged?", column)
-        return found if empty else self._filled(found, column)
-
-    def _filled(self, found: NDArray[np.object_], column: str) -> NDArray[np.object_]:
-        empty = np.flatnonzero(found == "")
-        if empty.size:
-            raise self.error(f"is empty in {self.where(int(empty[0]))} ({empty.size} such rows)", column)
+        damaged = np.array([_CONTROL.search(text) is not None for text in found.tolist()], dtype=bool)
+        self.refuse(damaged, column, "with a control character: damaged?", found)
+        if not empty:
+            self.refuse(found == "", column, "should be a name", found)
         return found
 
     def _note(self, notes: Iterable[Note]) -> None:
         self.notes.extend(note for note in notes if note not in self.notes)
 
-    def numbers(self, column: str, *, empty: bool = False, whole: bool = False) -> NDArray[np.float64]:
-        """Cells of a column as finite numbers; NaN for an empty cell, where it may be."""
+    def note(self, text: str, which: NDArray[np.bool_] | int, level: Literal["info", "warning"] = "info") -> None:
+        """Note how many there are of something, if there are any."""
+        if count := int(np.sum(which)):
+            self.notes.append(Note(text, count, level))
+
+    def numbers(self, column: str, *, empty: bool = False, kind: str = "number") -> NDArray[np.float64]:
+        """Cells of a column as finite numbers of a kind in :data:`NUMBERS`; NaN for an empty cell, where it may be."""
         cells = self.cells[column]
-        if cells.dtype.kind in "iuf":
-            found = cells.to_numpy(dtype=float, na_value=np.nan)
-            if np.isfinite(found).all():
-                return found
-        return self._parsed(column, self.texts(column), empty=empty, whole=whole)
+        numeric = cells.dtype.kind in "iuf"
+        found = cells.to_numpy(dtype=float, na_value=np.nan) if numeric else np.array([np.nan])
+        if not np.isfinite(found).all() or not numeric:
+            found = self._parsed(column, self.texts(column), empty=empty, whole=kind == "whole")
+        fits, should = NUMBERS[kind]
+        self.refuse(~(np.isnan(found) | fits(found)), column, f"should be {should}")
+        return found
 
     def _parsed(
         self, column: str, text: NDArray[np.object_], *, empty: bool, whole: bool = False
@@ -300,29 +330,12 @@ class Table:
             raise self.error(f"{problem}; leave it out", column)
         return np.where(signed | percent, found / 100, found)
 
-    def whole(self, column: str, *, empty: bool = False) -> NDArray[np.float64]:
-        """Cells of a column as whole numbers from 0 to :data:`MOST`; NaN for an empty cell, where it may be."""
-        found = self.numbers(column, empty=empty, whole=True)
-        bad = (found != np.rint(found)) & ~np.isnan(found) | (found < 0) | (found > MOST)
-        self.wrong(bad, column, f"a whole number from 0 to {MOST:,}")
-        return found
-
-    def logprobs(self, column: str, *, empty: bool = False) -> NDArray[np.float64]:
-        """Cells of a column as natural logarithms of probabilities; NaN for an empty cell, where it may be."""
-        found = self.numbers(column, empty=empty)
-        self.wrong(found > _LOG_SLACK, column, "ln p, at most 0")
-        return found
-
     def repeated(self) -> str:
         """Say where a table stands twice in itself: every one of its rows is there more than once; else ""."""
-        cells = self.cells
-        again = np.arange(len(cells)) > 0
-        for name in cells.columns:
-            one = cell_text(cells[name].iloc[0])
-            again[again] = [cell_text(cell) == one for cell in cells[name].to_numpy()[again]]
-        if not again.any() or not cells.astype(str).duplicated(keep=False).all():
+        rows = list(zip(*(map(cell_text, self.cells[name].tolist()) for name in self.cells), strict=True))
+        if min(Counter(rows).values(), default=1) == 1:
             return ""
-        return f"every row is there more than once, the first again in {self.where(int(np.argmax(again)))}"
+        return f"every row is there more than once, the first again in {self.where(rows.index(rows[0], 1))}"
 
     def refuse_repeated(self) -> None:
         """Refuse a table that stands twice in itself."""
@@ -366,7 +379,7 @@ def check_header(names: Sequence[str], source: object) -> None:
         raise InputError(f"is the name of more than one column{more}; rename one", source=source, field=twice[0])
 
 
-def table_of(given: object, name: str, *, of: str, needed: Sequence[str] = (), once: bool = True) -> Table:
+def table_of(given: object, name: str, *, of: str, needed: Collection[str] = (), once: bool = True) -> Table:
     """Take a DataFrame as a table, see :func:`finished`; the error about another type lists the columns needed."""
     if not isinstance(given, pd.DataFrame):
         columns = f" and the columns {', '.join(needed)}" if needed else ""
@@ -410,7 +423,7 @@ def _without_headers(table: Table) -> Table:
     if not heads:
         return table
     where = some_of([table.where(row) for row in heads])
-    table.notes.append(Note(f"header lines in the middle of the table, left out: {where}", len(heads), "warning"))
+    table.note(f"header lines in the middle of the table, left out: {where}", len(heads), "warning")
     kept = table.take(np.setdiff1d(np.arange(len(table)), heads))
     return replace(kept, cells=kept.cells.reset_index(drop=True))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
@@ -17,6 +18,7 @@ from shannon_game.inference.settings import Settings, UserPath
 VARIABLE = "SHANNON_DATA"
 """Environment variable with the folder that holds the folders of the public studies."""
 
+_TIMEOUT_SECONDS = 60
 _FOLDERS: Mapping[str, str] = {
     **{f"lm_game{which}": "lm_game" for which in ("", "_top1", "_documents")},
     **{name: name for name in ("provo", "rank_perplexity")},
@@ -60,6 +62,26 @@ Commit = Annotated[str, Field(pattern=r"^\w[\w.-]*$")]
 
 Address = Annotated[str, Field(pattern=r"^https?://.")]
 """Address of a file in the web."""
+
+
+def downloaded(url: str, path: Path, hint: str, *, sha256: str | None = None) -> Path:
+    """Download a file, unless it is there, with a bar in a terminal; one with another hash is not kept."""
+    import pooch  # noqa: PLC0415 - it brings what downloads, which a run of one's own data needs not
+
+    download = pooch.HTTPDownloader(progressbar=sys.stderr.isatty(), timeout=_TIMEOUT_SECONDS)
+    # pooch tells the user to paste a hash into "the call"
+    pooch.get_logger().setLevel("WARNING")
+    known = sha256 and f"sha256:{sha256}"
+    if not path.is_file():
+        say(f"downloading {url} to {path}, once")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pooch.retrieve(url, known_hash=known, fname=path.name, path=path.parent, downloader=download)
+    except (OSError, ValueError) as error:
+        # requests' exceptions are OSErrors; a bad URL or a wrong hash is a ValueError
+        problem = f"the data are not in the cache and could not be downloaded ({type(error).__name__}: {error})"
+        raise InputError(f"{problem}. Run once with a network, or {hint}", source=url) from error
+    return path
 
 
 class CachedSettings(Settings):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import h5py
@@ -20,9 +20,10 @@ import xarray as xr
 from shannon_game.estimators.code_identity import code_hash, package_version
 from shannon_game.estimators.content import content_digest
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.studies.files import read_bytes
+from shannon_game.experiments.studies.files import Files, read_bytes
 from shannon_game.experiments.studies.parsing import Note, is_whole, objects, parse_json, shown
 from shannon_game.inference.disk import is_as_signed, is_signed, make_room, refuse_other, sign, whole
+from shannon_game.inference.settings import Settings, UserPath
 
 _CACHED = "cached"
 _FORMAT = "format"
@@ -31,6 +32,13 @@ _ESCAPE_VALUE = "backslash, u, four hexadecimal digits"
 _UNHOLDABLE = re.compile("[\x00\ud800-\udfff]")
 _TO_ESCAPE = re.compile("[\x00\\\\\ud800-\udfff]")
 _ESCAPED = re.compile(r"\\u([0-9a-f]{4})")
+
+
+class StudyFileSettings(Settings):
+    """Settings of a study in one file."""
+
+    path: UserPath
+    """The netCDF file."""
 
 
 def write_study(study: xr.Dataset, path: Path | str, *, kind: str) -> Path:
@@ -140,21 +148,23 @@ def _decoded(variable: xr.Variable, source: str) -> xr.Variable:
     return xr.Variable(variable.dims, objects(texts).reshape(variable.shape), attributes)
 
 
-def through_cache(path: Path, key: str, make: Callable[[], xr.Dataset]) -> tuple[xr.Dataset, list[Note]]:
-    """Read a cache file, or make its contents and write it.
+def through_cache(
+    name: str, folder: Path, files: Files, names: Sequence[str], make: Callable[[], xr.Dataset], *key: object
+) -> tuple[xr.Dataset, list[Note]]:
+    """Read what was made of some files from a cache file of theirs, or make it anew after a change and write it.
 
     A file that is damaged, or a folder that cannot be written to, costs time and is noted.
     """
     notes = []
-    made_by = [
-        code_hash("shannon_game.estimators", "shannon_game.experiments.studies"),
-        *map(package_version, ("numpy", "pandas")),
-    ]
-    key = content_digest([key, made_by])
+    root = str(files.root.resolve())
+    path = folder / f"{name}-{content_digest([root, *names])[:16]}.nc"
+    code = code_hash("shannon_game.estimators", "shannon_game.experiments.studies")
+    made_by = [code, *map(package_version, ("numpy", "pandas")), *map(str, key)]
+    stamp = content_digest([root, *files.stamps(names), *made_by])
     try:
         found = read_study(path, kind=_CACHED) if path.is_file() else None
-        if found is not None and found.attrs.pop("key", None) == key:
-            return found, []
+        if found is not None and found.attrs.pop("stamp", None) == stamp:
+            return found.assign_attrs(data_sha256=found.attrs.pop("made_of")), []
     except InputError as error:
         text = f"the cache file {path.name} was damaged and was made again ({error})"
         notes.append(Note(text, 1, "warning"))
@@ -162,7 +172,7 @@ def through_cache(path: Path, key: str, make: Callable[[], xr.Dataset]) -> tuple
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)
-        write_study(made.assign_attrs(key=key), path, kind=_CACHED)
+        write_study(made.assign_attrs(stamp=stamp, made_of=made.attrs["data_sha256"]), path, kind=_CACHED)
     except (OSError, InputError) as error:
         text = f"the cache folder {path.parent} cannot be written to ({error}); nothing was cached"
         notes.append(Note(text, None, "warning"))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from shannon_game.experiments.studies.parsing import Note
 from shannon_game.experiments.studies.plain_table import Table, cell_text
 
 _ID = re.compile(r"\s*\{[\s'\"]*ImportId\b")
@@ -38,7 +37,7 @@ def without_survey_headers(table: Table) -> Table:
     else:
         return table
     labels = {} if questions is None else dict(zip(table.names, questions, strict=True))
-    table.notes.append(Note("further header lines of a Qualtrics export, not taken for answers", n))
+    table.note("further header lines of a Qualtrics export, not taken for answers", n)
     kept = replace(table, cells=table.cells.iloc[n:].reset_index(drop=True), place=table.place[n:], labels=labels)
     for what, values, text in (
         ("status", _NOT_PEOPLE, "rows that Qualtrics marks as preview, test or spam (Status), kept; delete them"),
@@ -47,8 +46,7 @@ def without_survey_headers(table: Table) -> Table:
     ):
         column = _column(kept, what)
         number = 0 if column is None else sum(_folded(cell) in values for cell in kept.texts(column).tolist())
-        if number:
-            kept.notes.append(Note(text, number, "warning"))
+        kept.note(text, number, "warning")
     return kept
 
 

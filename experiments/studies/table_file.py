@@ -7,8 +7,7 @@ import csv
 import gzip
 import io
 import zlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -21,10 +20,10 @@ from shannon_game.estimators.content import file_sha256
 from shannon_game.estimators.errors import InputError, require_packages, unknown_choice
 from shannon_game.experiments.harness.csv_tables import without_guard
 from shannon_game.experiments.studies.files import read_bytes, regular_file
-from shannon_game.experiments.studies.parsing import Note, objects
+from shannon_game.experiments.studies.parsing import Note, decoded, objects
 from shannon_game.experiments.studies.plain_table import Table, check_header, finished, header_names
 from shannon_game.experiments.studies.survey_export import without_survey_headers
-from shannon_game.inference.settings import Settings
+from shannon_game.inference.settings import Settings, UserPath
 
 _WORKBOOKS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")
 _MOST_CHARACTERS = 2**24
@@ -88,17 +87,19 @@ class TableFile(Settings):
     """Texts that stand for an empty cell, such as [NA, -99]."""
 
 
-@dataclass(frozen=True)
-class TextColumns:
-    """Cells by column, the line of the file in which each row begins, and what was noted."""
+class OneTable(TableFile):
+    """A study in one table."""
 
-    columns: dict[str, list[str]]
-    lines: NDArray[np.int64]
-    notes: list[Note]
+    path: UserPath
+    """The table: delimited text (.gz too) or Parquet."""
+
+    def read(self, of: str, wanted: Iterable[str]) -> Table:
+        """The table; see :func:`read_table`."""
+        return read_table(self.path, of=of, how=self, wanted=wanted)
 
 
 def read_table(
-    path: Path, *, of: str, how: TableFile | None = None, wanted: Sequence[str] = (), once: bool = True
+    path: Path, *, of: str, how: TableFile | None = None, wanted: Iterable[str] = (), once: bool = True
 ) -> Table:
     """Read a table: Parquet by its ending (``.parquet``, ``.pq``), else delimited text, also packed (``.gz``).
 
@@ -112,11 +113,10 @@ def read_table(
         cells = _parquet(path)
         table = Table(cells, path, file_sha256(path), np.arange(1, len(cells) + 1), decimal=how.decimal)
     else:
-        decoded, notes = _decoded(_content(path), path, how.encoding)
-        text = text_columns(decoded, path, how, wanted, notes)
-        columns = {name: objects(column) for name, column in without_guard(text.columns).items()}
-        cells = pd.DataFrame(columns, dtype=object)
-        table = Table(cells, path, file_sha256(path), text.lines, "line", how.decimal, notes=text.notes)
+        text, notes = _decoded(_content(path), path, how.encoding)
+        columns, lines = text_columns(text, path, how, wanted, notes)
+        cells = pd.DataFrame({name: objects(cells) for name, cells in without_guard(columns).items()}, dtype=object)
+        table = Table(cells, path, file_sha256(path), lines, "line", how.decimal, notes=notes)
     return finished(without_survey_headers(table), of=of, once=once)
 
 
@@ -138,8 +138,10 @@ def _parquet(path: Path) -> pd.DataFrame:
     return frame
 
 
-def text_columns(text: str, path: Path, how: TableFile, wanted: Sequence[str], notes: list[Note]) -> TextColumns:
-    """Split a text into columns."""
+def text_columns(
+    text: str, path: Path, how: TableFile, wanted: Iterable[str], notes: list[Note]
+) -> tuple[dict[str, list[str]], NDArray[np.int64]]:
+    """Cells of a text by column, and the line in which each row begins."""
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
         hint = "UTF-16 has them: study.encoding=utf-16 reads it" if line == 1 else "no table of text has them"
@@ -194,7 +196,7 @@ def text_columns(text: str, path: Path, how: TableFile, wanted: Sequence[str], n
     cells = {
         name: ["" if cell in none else cell for cell in column] for name, column in zip(header, columns, strict=True)
     }
-    return TextColumns(cells, np.array(starts, dtype=np.int64), notes)
+    return cells, np.array(starts, dtype=np.int64)
 
 
 def _content(path: Path) -> bytes:
@@ -218,20 +220,15 @@ def _decoded(content: bytes, path: Path, encoding: str) -> tuple[str, list[Note]
     auto = encoding == "auto"
     encoding = ("utf-16" if marked else "utf-8") if auto else codecs.lookup(encoding).name
     try:
-        # a mark of UTF-8 is no character of the first column's name
-        return content.decode("utf-8-sig" if encoding == "utf-8" else encoding), []
-    except UnicodeError as error:
-        where = "the table"
-        if isinstance(error, UnicodeDecodeError) and not encoding.startswith(("utf-16", "utf-32")):
-            line = content.count(b"\n", 0, error.start) + 1
-            where = f"line {line}: byte {content[error.start]:#04x}"
-    if not auto or marked:
-        problem = f"{where} is no {encoding}; set study.encoding to the encoding of the table"
-        raise InputError(problem, source=path)
+        return decoded(content, path, encoding, hint="set study.encoding to the encoding of the table"), []
+    except InputError as error:
+        if not auto or marked:
+            raise
+        where = str(error).partition(": ")[2].partition(";")[0]
     if not content.decode("utf-8", "ignore").isascii():
         cure = "correct it and save the table as UTF-8, or study.encoding=cp1252 reads all as Windows-1252"
-        raise InputError(f"{where} is no UTF-8, though other lines are; {cure}", source=path)
-    said = f"table that is not UTF-8 ({where}), read as Windows-1252; study.encoding says otherwise"
+        raise InputError(f"{where}, though other lines are; {cure}", source=path)
+    said = f"table that {where}, read as Windows-1252; study.encoding says otherwise"
     return _decoded(content, path, "cp1252")[0], [Note(said, 1, "warning")]
 
 
@@ -259,7 +256,7 @@ def _width(row: list[str], header: list[str], line: int, path: Path, *, first: b
     return InputError(f"line {line}: has {len(row)} fields, the header {len(header)}; {hint}", source=path)
 
 
-def _sniffed(path: Path, header: str, wanted: Sequence[str]) -> str:
+def _sniffed(path: Path, header: str, wanted: Iterable[str]) -> str:
     """The separator with which the header holds most of the columns asked for, then most columns."""
     usual = "\t" if path.name.lower().removesuffix(".gz").endswith((".tsv", ".tab")) else ","
     best, found = (-1, -1, False), usual

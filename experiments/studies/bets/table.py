@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -14,50 +14,44 @@ from pydantic import model_validator
 from shannon_game.estimators.bets import validate_bet_study
 from shannon_game.estimators.bets.study import GENERATOR
 from shannon_game.estimators.errors import InputError, unknown_choice
-from shannon_game.estimators.layout import add_note
 from shannon_game.experiments.harness.result import loader
-from shannon_game.experiments.studies.cells import bare, composed, same_words
-from shannon_game.experiments.studies.parsing import Note, add_notes, shown
-from shannon_game.experiments.studies.plain_table import Groups, Table, in_notebook, specification, table_of
-from shannon_game.experiments.studies.scales import check_scale
-from shannon_game.experiments.studies.table_file import TableFile, read_table
-from shannon_game.inference.settings import Positive, Settings, UserPath
+from shannon_game.experiments.studies.cells import bare, check_scale, composed, same_words
+from shannon_game.experiments.studies.parsing import Note, add_notes
+from shannon_game.experiments.studies.plain_table import Columns, Groups, Table, in_notebook, table_of
+from shannon_game.experiments.studies.table_file import OneTable
+from shannon_game.inference.settings import Positive, Settings
 
 FloatArray = NDArray[np.float64]
 
-_NEEDED = ("participant", "item", "target", "word", "stake")
-_SPEC = specification(
-    id="participant item", text="target", text_or_empty="word context", number_or_empty="stake", number="other"
-)
 # percent that were rounded to whole ones add up to 99 or 101
 _SLACK = 0.015
 
 
-class BetColumns(Settings):
+class BetColumns(Columns):
     """Names of the table's columns."""
 
-    participant: str = "participant"
+    participant: Annotated[str, "id"] = "participant"
     """Who bet."""
-    item: str = "item"
+    item: Annotated[str, "id"] = "item"
     """The place of a text; any text names it."""
-    target: str = "target"
+    target: Annotated[str, "text"] = "target"
     """The true next word, the same in every row of an item."""
-    word: str = "word"
+    word: Annotated[str, "text_or_empty"] = "word"
     """The word named; empty, with an empty stake, in the one row of an answer that names none."""
-    stake: str = "stake"
+    stake: Annotated[str, "amount_or_empty"] = "stake"
     """What lies on it: chips, percent or shares, see `total`."""
-    other: str | None = None
+    other: Annotated[str | None, "amount"] = None
     """What lies on anything else, the same in every row of an answer; null: what the words leave of `total`."""
-    context: str | None = None
+    context: Annotated[str | None, "text_or_empty"] = None
     """The text before the target."""
 
 
-class BetModelColumns(Settings):
+class BetModelColumns(Columns):
     """Columns of a language model that scored the words: natural logarithms; an empty cell was not asked."""
 
-    target: str
+    target: Annotated[str, "logprob_or_empty"]
     """ln p(target | context), the same in every row of an item."""
-    word: str
+    word: Annotated[str, "logprob_or_empty"]
     """ln p(word named | context)."""
 
 
@@ -91,11 +85,8 @@ class BetLayout(Settings):
         return self
 
 
-class BetTableSettings(BetLayout, TableFile):
-    """Settings of bets in one table (CSV and the like, or Parquet)."""
-
-    path: UserPath
-    """Table with one row per word that was bet on."""
+class BetTableSettings(BetLayout, OneTable):
+    """Settings of bets in one table, with one row per word that was bet on."""
 
 
 @loader(BetTableSettings)
@@ -109,9 +100,7 @@ def bet_table(settings: BetTableSettings) -> xr.Dataset:
     >>> from shannon_game import bet_table
     >>> study = bet_table(path="bets.csv", models={"gpt2": {"target": "lp_target", "word": "lp"}})  # doctest: +SKIP
     """
-    wanted = [column for _, column in settings.columns if column]
-    table = read_table(settings.path, of="bet", how=settings, wanted=wanted)
-    return _study_of(table, settings, name=settings.path.stem)
+    return _study_of(settings.read("bet", settings.columns.given.values()), settings, name=settings.path.stem)
 
 
 @in_notebook
@@ -126,9 +115,7 @@ def bet_study(bets: pd.DataFrame, *, name: str = "bet study", **settings: Any) -
     name : str, optional
         Of the study.
     **settings
-        Fields of :class:`~shannon_game.experiments.studies.bets.table.BetLayout`: ``columns``, ``total``, ``models``,
-        ``generator``, ``match``, ``extremes``, ``missing``. ``columns={"participant": "worker"}`` says that a column
-        has another name.
+        Fields of :class:`BetLayout`; ``columns={"participant": "worker"}`` says that a column has another name.
 
     Returns
     -------
@@ -144,12 +131,18 @@ def bet_study(bets: pd.DataFrame, *, name: str = "bet study", **settings: Any) -
     >>> bet_study(bets)["other_stake"].values.tolist()
     [0.3, 0.4]
     """
-    return _study_of(table_of(bets, "bets", of="bet", needed=_NEEDED), BetLayout(**settings), name=name)
+    table = table_of(bets, "bets", of="bet", needed=BetColumns().given)
+    return _study_of(table, BetLayout(**settings), name=name)
 
 
 def _study_of(table: Table, settings: BetLayout, *, name: str) -> xr.Dataset:
     n_rows = len(table)
-    table = _complete(_named(table, settings), settings)
+    table = table.named(settings.columns.given, BetColumns.types(), models=settings.models)
+    blank = {name: table.blank(name) for name in settings.columns.given if name != "context"}
+    # a row without word and stake says that its answer names no word
+    silent = blank["word"] & blank["stake"]
+    blank |= {name: blank[name] & ~silent for name in ("word", "stake")}
+    table = table.without(blank, settings.missing, of="answer", by=("participant", "item"))
     answer = table.groups("participant", "item", what="answer")
     of_item = table.groups("item", what="item")
     other, stake = _shares(table, answer, settings)
@@ -157,8 +150,7 @@ def _study_of(table: Table, settings: BetLayout, *, name: str) -> xr.Dataset:
     is_bet = np.flatnonzero(table["word"] != "")
     word, bets = table["word"][is_bet], table.take(is_bet)
     _refuse_doubled(bets, answer.of_row[is_bet], settings)
-    hit, notes = same_words(word, target[of_item.of_row[is_bet]], settings.match)
-    table.notes.extend(notes)
+    hit = same_words(table, word, target[of_item.of_row[is_bet]], settings.match)
     variables: dict[str, Any] = {
         "item_id": ("item", table["item"][of_item.first]),
         "target": ("item", target),
@@ -183,81 +175,39 @@ def _study_of(table: Table, settings: BetLayout, *, name: str) -> xr.Dataset:
         generator = settings.generator or (names[0] if len(names) == 1 else None)
         attrs |= {} if generator is None else {GENERATOR: generator}
     study = xr.Dataset(variables, coords=coords, attrs=attrs)
-    add_note(study, "rows in the table", count=n_rows)
-    add_notes(study, table.notes)
-    silent = len(answer) - np.unique(answer.of_row[is_bet]).size
-    if silent:
-        add_note(study, "answers that name no word", count=silent)
+    table.note("answers that name no word", len(answer) - np.unique(answer.of_row[is_bet]).size)
+    add_notes(study, [Note("rows in the table", n_rows), *table.notes])
     return validate_bet_study(study)
-
-
-def _named(table: Table, settings: BetLayout) -> Table:
-    columns = {name: column for name, column in settings.columns if column is not None}
-    table.check_columns(columns)
-    own = table.check_models(settings.models)
-    return table.named(columns | own, _SPEC | dict.fromkeys(own, "logprob_or_empty"))
-
-
-def _complete(table: Table, settings: BetLayout) -> Table:
-    """Rows of answers without an empty cell."""
-    blank = {name: table.blank(name) for name in _SPEC if name in table and name != "context"}
-    # a row without word and stake says that its answer names no word
-    silent = blank["word"] & blank["stake"]
-    blank |= {name: blank[name] & ~silent for name in ("word", "stake")}
-    return table.without(blank, settings.missing, of="answer", by=("participant", "item"))
 
 
 def _refuse_doubled(bets: Table, answer: NDArray[np.intp], settings: BetLayout) -> None:
     """Refuse a word that an answer names twice: whose stake counts is nothing to guess."""
     word = bets["word"]
     named = pd.DataFrame({"answer": answer, "word": bare(word) if settings.match == "folded" else composed(word)})
-    again = named.duplicated().to_numpy()
-    if again.any():
-        row = int(np.argmax(again))
-        said = "which the same participant has named for this item before"
-        problem = f"is {shown(word[row])} in {bets.where(row)}, {said} ({int(again.sum())} such)"
-        raise bets.error(problem, "word")
+    bets.refuse(named.duplicated().to_numpy(), "word", "which the same participant has named for this item before")
 
 
 def _shares(table: Table, answer: Groups, settings: BetLayout) -> tuple[FloatArray, FloatArray]:
     """What lies on anything else, and on the words, as shares of each answer's total."""
     total, stake = settings.total, np.nan_to_num(table["stake"])
-    table.wrong(stake < 0, "stake", "0 or more")
-    sums = np.bincount(answer.of_row, weights=stake).astype(np.float64)
-    _check_total(table, answer, stake, sums, settings)
-    if "other" in table:
-        table.wrong(table["other"] < 0, "other", "0 or more")
-        other: FloatArray = answer.one("other")
-        off = np.abs(sums + other - total)
-        _refuse_sum(table, answer, off > _SLACK * total, sums + other, f"should be {total:g}")
-        rounded = int((off > 1e-6 * total).sum())
-        if rounded:
-            table.notes.append(Note(f"answers that did not add up to {total:g} exactly; made to", rounded))
-    else:
-        other = total - sums
-        _refuse_sum(table, answer, other < -1e-9 * total, sums, f"should be at most {total:g}")
-        other = np.maximum(other, 0)
-    if settings.extremes is not None:
-        least, named = settings.extremes, table["word"] != ""
-        low = int((stake[named] < least).sum() + (other < least).sum())
-        stake, other = np.where(named, np.maximum(stake, least), stake), np.maximum(other, least)
-        if low:
-            table.notes.append(Note(f"stakes raised to {least:g} (extremes)", low, "warning"))
-    sums = np.bincount(answer.of_row, weights=stake) + other
-    return other / sums, stake / sums[answer.of_row]
-
-
-def _refuse_sum(table: Table, answer: Groups, bad: NDArray[np.bool_], sums: FloatArray, right: str) -> None:
+    sums: FloatArray = np.bincount(answer.of_row, weights=stake).astype(np.float64)
+    staked, cure = sums > 0, "shares take study.total=1; a table has one scale"
+    positive = pd.Series(np.where(stake > 0, stake, np.inf))
+    least: FloatArray = positive.groupby(answer.of_row).min().to_numpy().astype(np.float64)[staked]
+    check_scale(table, "stake", sums[staked], answer.first[staked], top=total, cure=cure, least=least)
+    other: FloatArray = answer.one("other") if "other" in table else np.maximum(total - sums, 0)
+    off = np.abs(sums + other - total)
+    bad = off > (_SLACK if "other" in table else 1e-9) * total
     if bad.any():
         at = int(np.argmax(bad))
         where = f"in the answer that begins in {table.where(answer.first[at])} ({int(bad.sum())} such)"
-        raise table.error(f"adds up to {sums[at]:g} {where}, {right}; study.total says what an answer has", "stake")
-
-
-def _check_total(table: Table, answer: Groups, stake: FloatArray, sums: FloatArray, settings: BetLayout) -> None:
-    """Refuse answers whose stakes are shares of 1 where the total is another, or the reverse."""
-    least = np.full(len(answer), np.inf)
-    np.minimum.at(least, answer.of_row, np.where(stake > 0, stake, np.inf))
-    staked, cure = sums > 0, "shares take study.total=1; a table has one scale"
-    rows = answer.first[staked]
-    check_scale(table, "stake", sums[staked], rows, top=settings.total, cure=cure, least=least[staked])
+        right = f"should be {'' if 'other' in table else 'at most '}{total:g}; study.total says what an answer has"
+        raise table.error(f"adds up to {(sums + other)[at]:g} {where}, {right}", "stake")
+    table.note(f"answers that did not add up to {total:g} exactly; made to", off > 1e-6 * total)
+    if settings.extremes is not None:
+        lowest, named = settings.extremes, table["word"] != ""
+        low = int((stake[named] < lowest).sum() + (other < lowest).sum())
+        stake, other = np.where(named, np.maximum(stake, lowest), stake), np.maximum(other, lowest)
+        table.note(f"stakes raised to {lowest:g} (extremes)", low, "warning")
+    sums = np.bincount(answer.of_row, weights=stake) + other
+    return other / sums, stake / sums[answer.of_row]

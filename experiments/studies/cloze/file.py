@@ -8,17 +8,9 @@ import xarray as xr
 
 from shannon_game.estimators.cloze import validate_cloze_study
 from shannon_game.experiments.harness.result import loader
-from shannon_game.experiments.studies.study_file import read_valid_study, write_study
-from shannon_game.inference.settings import Settings, UserPath
+from shannon_game.experiments.studies.study_file import StudyFileSettings, read_valid_study, write_study
 
 _KIND = "cloze"
-
-
-class ClozeFileSettings(Settings):
-    """Settings of a cloze study in one file."""
-
-    path: UserPath
-    """The netCDF file."""
 
 
 def save_cloze_study(study: xr.Dataset, path: Path | str) -> Path:
@@ -26,8 +18,8 @@ def save_cloze_study(study: xr.Dataset, path: Path | str) -> Path:
     return write_study(validate_cloze_study(study), path, kind=_KIND)
 
 
-@loader(ClozeFileSettings)
-def cloze_file(settings: ClozeFileSettings) -> xr.Dataset:
+@loader(StudyFileSettings)
+def cloze_file(settings: StudyFileSettings) -> xr.Dataset:
     """Load a cloze study from a netCDF file.
 
     ``attrs["name"]`` is the study's own name, or the file's where it has none.

@@ -29,7 +29,7 @@ from shannon_game.experiments.studies.cloze.provo_parse import (
 )
 from shannon_game.experiments.studies.cloze.rows import cloze_dataset
 from shannon_game.experiments.studies.files import Files
-from shannon_game.experiments.studies.parsing import Note, add_notes, objects
+from shannon_game.experiments.studies.parsing import Note, add_notes, counting, objects
 from shannon_game.experiments.studies.plain_table import Table, finished, specification
 from shannon_game.experiments.studies.public_data import CachedSettings, public_folder
 from shannon_game.experiments.studies.study_file import through_cache
@@ -44,8 +44,6 @@ _SPEC = specification(
     whole="Word_Number Response_Count",
     whole_or_empty="Total_Response_Count",
 )
-_CACHE_FILE = "provo-{}.nc"
-_SHA256 = "files_sha256"
 
 
 class ProvoSettings(CachedSettings):
@@ -85,23 +83,16 @@ def provo(settings: ProvoSettings) -> xr.Dataset:
     """
     root, layout = _place(settings)
     files, names = _names(root, layout)
-    # the folder's own name is part of the key: two copies may have files of the same size and time
-    place = f"{layout} {root.resolve()}"
-    # named by the place alone: a file of other data or other code is replaced, and none pile up
-    path = settings.cache_folder / _CACHE_FILE.format(_sha256(place)[:16])
-    key = _sha256("\n".join([place, *files.stamps(names)]))
 
     def read() -> xr.Dataset:
         return _parsed(files, names, layout)
 
-    study, cache_notes = through_cache(path, key, read) if settings.cache else (read(), [])
-    study.attrs["data_sha256"] = study.attrs.pop(_SHA256)
+    if settings.cache:
+        study, cache_notes = through_cache("provo", settings.cache_folder, files, names, read, layout)
+    else:
+        study, cache_notes = read(), []
     add_notes(study, cache_notes)
     return validate_cloze_study(study)
-
-
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def _place(settings: ProvoSettings) -> tuple[Path, str]:
@@ -145,9 +136,10 @@ def _names(root: Path, layout: str) -> tuple[Files, list[str]]:
 
 def _parsed(files: Files, names: Sequence[str], layout: str) -> xr.Dataset:
     contents = dict(files.read(names))
-    lines = [f"{name} {hashlib.sha256(content).hexdigest()}\n" for name, content in contents.items()]
+    lines = "".join(f"{name} {hashlib.sha256(content).hexdigest()}\n" for name, content in contents.items())
+    digest = hashlib.sha256(lines.encode("utf-8", "surrogateescape")).hexdigest()
     study = _norms(contents[names[0]], files.where(names[0])) if layout == "norms" else parse(contents)
-    return study.assign_attrs({"name": "provo", "word_rules": "provo", _SHA256: _sha256("".join(lines))})
+    return study.assign_attrs({"name": "provo", "word_rules": "provo", "data_sha256": digest})
 
 
 def _norms(content: bytes, where: str) -> xr.Dataset:
@@ -163,7 +155,7 @@ def _norms(content: bytes, where: str) -> xr.Dataset:
     tokens = [re.split(" +", text.strip()) for text in table["Text"][of.first].tolist()]
     length = np.array(list(map(len, tokens)))[of.of_row]
     beyond = (table["Word_Number"] < 2) | (table["Word_Number"] > length + 1)
-    table.wrong(beyond, "Word_Number", "the number of a word of the passage after its first")
+    table.refuse(beyond, "Word_Number", "should be the number of a word of the passage after its first")
     words = [word.strip() for word in table["Word"][of.first].tolist()]
     printed = [own[at - 1] if at <= len(own) else "" for own, at in zip(tokens, number.tolist(), strict=True)]
     same = [_letters(word) == _letters(own) for word, own in zip(words, printed, strict=True)]
@@ -175,7 +167,7 @@ def _norms(content: bytes, where: str) -> xr.Dataset:
         off = int((total != np.bincount(of.of_row, weights=count)[total.index]).sum())
     blank = sum(not text.strip() for text in table["Response"].tolist())
     target = "contexts where Word is not the token of Text at Word_Number; Word is taken as the target"
-    counted = (
+    counted = counting(
         Note("blank answers, kept as blank strings that no analysis counts as a word", blank),
         Note(_OFF_TOTAL, off, "warning"),
         Note(target, same.count(False), "warning"),
@@ -194,7 +186,7 @@ def _norms(content: bytes, where: str) -> xr.Dataset:
         "word_text": objects(list(texts)),
     }
     study = cloze_dataset(arrays, {"published": "{}"})
-    add_notes(study, [*notes, *(note for note in counted if note.count)])
+    add_notes(study, [*notes, *counted])
     return study
 
 
@@ -205,9 +197,9 @@ def _table(content: bytes, where: str) -> Table:
     except UnicodeDecodeError:
         text = content.decode("cp1252", "replace")
         notes.append(Note("the table is not UTF-8; read as Windows-1252", 1))
-    found = text_columns(text, Path(where), TableFile(separator="comma"), (), notes)
-    cells = pd.DataFrame({name: objects(column) for name, column in found.columns.items()}, dtype=object)
-    table = finished(Table(cells, where, "", found.lines, "line", notes=found.notes), of="answer", once=False)
+    columns, lines = text_columns(text, Path(where), TableFile(separator="comma"), (), notes)
+    cells = pd.DataFrame({name: objects(column) for name, column in columns.items()}, dtype=object)
+    table = finished(Table(cells, where, "", lines, "line", notes=notes), of="answer", once=False)
     return table.named({name: name for name in _SPEC}, _SPEC, optional=["Total_Response_Count"])
 
 

@@ -26,15 +26,12 @@ from pydantic import TypeAdapter
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.studies.cells import folded
-from shannon_game.experiments.studies.cloze.table_columns import ScoreFile
+from shannon_game.experiments.studies.cloze.table_columns import ScoreColumns, ScoreFile
 from shannon_game.experiments.studies.files import read_bytes
-from shannon_game.experiments.studies.parsing import Note, Real, Text, checked, objects, parse_json, utf8
-from shannon_game.experiments.studies.plain_table import Table, cell_text, specification
+from shannon_game.experiments.studies.parsing import Note, Real, Text, checked, json_lines, objects
+from shannon_game.experiments.studies.plain_table import Table, cell_text
 from shannon_game.experiments.studies.table_file import read_table
 
-_SPEC = specification(
-    text_or_empty="context word", id_or_empty="context_id text_id", whole_or_empty="word_num", number_or_empty="value"
-)
 # tokens and their values
 _SCORED = TypeAdapter(list[tuple[Text, Real]])
 _JSON_LINES = (".jsonl", ".ndjson")
@@ -130,7 +127,7 @@ def _table(file: ScoreFile, contexts: Contexts) -> tuple[dict[str, list[tuple[st
     columns = {what: getattr(file.columns, what) or name for what, name in contexts.parts.items()}
     columns |= {"word": file.columns.word, "value": file.columns.value}
     table = read_table(file.path, of="word", how=file, wanted=list(columns.values()))
-    table = table.named(columns, _SPEC, hint="study.scores.NAME.columns.{}=NAME says which one it is")
+    table = table.named(columns, ScoreColumns.types(), hint="study.scores.NAME.columns.{}=NAME says which one it is")
     known = ["" if text.strip() in _UNKNOWN else text for text in table.texts("value").tolist()]
     table = replace(table, cells=table.cells.assign(value=objects(known)))
     values = _nats(table["value"], file, table.where)
@@ -161,26 +158,24 @@ def _nats(values: NDArray[np.float64], file: ScoreFile, where: Any) -> NDArray[n
 
 
 def _of_json_lines(file: ScoreFile, contexts: Contexts, field: str) -> tuple[NDArray[np.float64], int]:
-    # not splitlines: a token may be a line separator of Unicode
-    lines = utf8(read_bytes(file.path), file.path).split("\n")
-    places = [f"{file.path}, line {number}" for number, line in enumerate(lines, start=1) if line.strip()]
-    records = [parse_json(line, place) for line, place in zip(filter(str.strip, lines), places, strict=True)]
+    found = list(json_lines(read_bytes(file.path), file.path))
+    records = [record for _, record in found]
     if records and all(isinstance(record, dict) for record in records):
-        return _of_harness(records, places, contexts), 0
+        return _of_harness(found, contexts), 0
     if len(records) != len(contexts.keys) or not all(isinstance(record, list) for record in records):
         problem = f"has {len(records)} lines for {len(contexts.keys)} contexts; it should have one list a context"
         raise InputError(problem, source=file.path, field=field)
     rows = {}
-    for key, record, place in zip(contexts.keys, records, places, strict=True):
+    for key, (place, record) in zip(contexts.keys, found, strict=True):
         pairs = checked(_SCORED.validate_python, record, place)
         values = _nats(np.array([value for _, value in pairs], dtype=float), file, lambda _, place=place: place)
         rows[key] = [(token, value) for (token, _), value in zip(pairs, values.tolist(), strict=True)]
     return _of_words(rows, contexts)
 
 
-def _of_harness(records: Sequence[Mapping[str, Any]], places: Sequence[str], contexts: Contexts) -> NDArray[np.float64]:
+def _of_harness(records: Sequence[tuple[str, Mapping[str, Any]]], contexts: Contexts) -> NDArray[np.float64]:
     known: dict[tuple[str, str], float] = {}
-    for record, place in zip(records, places, strict=True):
+    for place, record in records:
         for context, continuation, logprob in _requests(record, place):
             known[folded(context), _bare(continuation)] = logprob
     pairs = zip(contexts.texts, contexts.targets, strict=True)

@@ -71,8 +71,7 @@ def cloze_study(answers: pd.DataFrame, *, name: str = "table", **settings: Any) 
     name : str, optional
         Of the study, for titles and messages.
     **settings
-        Fields of :class:`ClozeRowSettings`: ``columns``, ``wide``, ``missing``, ``drop_incomplete``, ``n_answers``,
-        ``proportions``, ``percent``, ``word_rules``. Without ``columns`` those are read that bear the names of
+        Fields of :class:`ClozeRowSettings`. Without ``columns`` those are read that bear the names of
         :class:`ClozeColumns`.
 
     Returns

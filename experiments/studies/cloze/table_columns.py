@@ -10,49 +10,37 @@ from pydantic import Field, model_validator
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.studies.cloze.rows import WordRulesName
 from shannon_game.experiments.studies.parsing import Note
-from shannon_game.experiments.studies.plain_table import Table, specification
+from shannon_game.experiments.studies.plain_table import Columns, Table
 from shannon_game.experiments.studies.table_file import CellTexts, TableFile
 from shannon_game.inference.settings import Count, Names, Settings, UserPath
 
-_SPEC = specification(
-    text_or_empty="context response target",
-    id_or_empty="context_id text_id participant participant_group model",
-    whole_or_empty="word_num count",
-    number_or_empty="proportion",
-)
 
-
-class ClozeColumns(Settings):
+class ClozeColumns(Columns):
     """Name of each column in the table; null where there is none."""
 
-    context: str | None = None
+    context: Annotated[str | None, "text_or_empty"] = None
     """Text before the word asked for."""
-    context_id: str | None = None
+    context_id: Annotated[str | None, "id_or_empty"] = None
     """Tells contexts apart; without it (and without word_num) their text does."""
-    response: str | None = None
+    response: Annotated[str | None, "text_or_empty"] = None
     """The answer. Needed, and a context, a context_id, or text_id with word_num."""
-    count: str | None = None
+    count: Annotated[str | None, "whole_or_empty"] = None
     """People who gave this answer, or draws of a model. With neither count nor proportion every row is one answer."""
-    proportion: str | None = None
+    proportion: Annotated[str | None, "number_or_empty"] = None
     """Share of the people who gave this answer (0.25, or 25%); of a model's row its probability. Beside a count, or
     where only models' rows have one, it is that of the models alone."""
-    participant: str | None = None
+    participant: Annotated[str | None, "id_or_empty"] = None
     """Who answered."""
-    participant_group: str | None = None
+    participant_group: Annotated[str | None, "id_or_empty"] = None
     """Group of people that the answer is of, as their first language or age; +exp=groups compares groups."""
-    target: str | None = None
+    target: Annotated[str | None, "text_or_empty"] = None
     """The word of the text."""
-    text_id: str | None = None
+    text_id: Annotated[str | None, "id_or_empty"] = None
     """Text that the context is from; standard errors resample texts."""
-    word_num: str | None = None
+    word_num: Annotated[str | None, "whole_or_empty"] = None
     """Number of the word asked for in its text."""
-    model: str | None = None
+    model: Annotated[str | None, "id_or_empty"] = None
     """Empty for people's answers, else the name of the model whose samples these are."""
-
-    @property
-    def given(self) -> dict[str, str]:
-        """What a column is -> its name in the table."""
-        return {name: column for name, column in self if column}
 
     @model_validator(mode="after")
     def _not_too_much(self) -> ClozeColumns:
@@ -95,20 +83,20 @@ class WideColumns(Settings):
         return self
 
 
-class ScoreColumns(Settings):
+class ScoreColumns(Columns):
     """Names of the columns of a table of scores; those of the context are by default called as in the study's table."""
 
-    context_id: str | None = None
+    context_id: Annotated[str | None, "id_or_empty"] = None
     """Id of the context."""
-    context: str | None = None
+    context: Annotated[str | None, "text_or_empty"] = None
     """Text of the context, where the study has no ids."""
-    text_id: str | None = None
+    text_id: Annotated[str | None, "id_or_empty"] = None
     """Text that the context is from."""
-    word_num: str | None = None
+    word_num: Annotated[str | None, "whole_or_empty"] = None
     """Number of the word in its text."""
-    word: str = "word"
+    word: Annotated[str, "text_or_empty"] = "word"
     """The word or token that was scored."""
-    value: str = "value"
+    value: Annotated[str, "number_or_empty"] = "value"
     """Its score."""
 
 
@@ -167,4 +155,4 @@ def named_columns(table: Table, columns: ClozeColumns | None) -> tuple[Table, li
     unread = [name for name in table.names if name not in found.values()]
     # a model's rows are people's answers where the settings do not say which column names the model
     text = f"columns that study.columns does not name were not read: {', '.join(unread)}"
-    return table.named(found, _SPEC), [Note(text, None)] if unread else []
+    return table.named(found, ClozeColumns.types()), [Note(text, None)] if unread else []

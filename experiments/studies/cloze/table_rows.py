@@ -22,7 +22,7 @@ from shannon_game.experiments.studies.cloze.rows import cloze_dataset
 from shannon_game.experiments.studies.cloze.scores import Contexts, key_parts, target_logprobs
 from shannon_game.experiments.studies.cloze.table_columns import ClozeRowSettings
 from shannon_game.experiments.studies.cloze.table_weights import SUM_SLACK, row_weights
-from shannon_game.experiments.studies.parsing import Note, add_notes, objects, shown
+from shannon_game.experiments.studies.parsing import Note, add_notes, counting, objects, shown
 from shannon_game.experiments.studies.plain_table import Table
 
 # words that files only score stand under the same name in the published files
@@ -83,14 +83,14 @@ def study_of_rows(table: Table, settings: ClozeRowSettings, *, name: str, notes:
     study = cloze_dataset(arrays, {"name": name, "word_rules": settings.word_rules, "data_sha256": sha256})
     repeats = int(people.duplicated(["item", "participant"]).sum()) if "participant" in table else 0
     again = int(pd.Series(items.arrays["context"]).duplicated(keep=False).sum()) if "context" in table else 0
-    counted = (
+    counted = counting(
         Note(_BLANK, int(blank.sum())),
         Note("rows without a context, a weight or a participant, left out", incomplete, "warning"),
         Note("further answers of a participant to the same context, all kept", repeats, "warning"),
         Note("contexts with the same text as another one and an id of their own, kept apart", again),
     )
     found += [*scored, Note("contexts", len(items)), Note("rows with a human answer", len(people))]
-    add_notes(study, (*found, *(note for note in counted if note.count), *answer_notes(study)))
+    add_notes(study, (*found, *counted, *answer_notes(study)))
     return validate_cloze_study(study)
 
 
@@ -128,11 +128,9 @@ def _complete_rows(table: Table, settings: ClozeRowSettings) -> tuple[_Items, pd
 
 def _check_answers(table: Table) -> None:
     if table.cells["response"].dtype.kind in "biufcO":
-        cells = table.cells["response"].tolist()
-        row = next((row for row, cell in enumerate(cells) if not isinstance(cell, str) and not pd.isna(cell)), None)
-        if row is not None:
-            problem = f"is {shown(cells[row])} in {table.where(row)}; answers have to be strings"
-            raise table.error(f"{problem} (TRUE and 1.0 do not say what was typed)", "response")
+        cells = objects(table.cells["response"].tolist())
+        other = np.array([not isinstance(cell, str) and not pd.isna(cell) for cell in cells.tolist()], dtype=bool)
+        table.refuse(other, "response", "should be a string: TRUE and 1.0 do not say what was typed", cells)
 
 
 def _items(table: Table, parts: Mapping[str, NDArray[np.object_]], rows: NDArray[np.intp]) -> _Items:
@@ -170,11 +168,10 @@ def _items(table: Table, parts: Mapping[str, NDArray[np.object_]], rows: NDArray
 
 def _check_same(table: Table, name: str, rows: NDArray[np.intp], before: NDArray[np.object_]) -> None:
     """Refuse another text in a later row of a context; an empty cell says nothing."""
-    values = table[name][rows]
-    for at in np.flatnonzero((values != before) & (values != "")):
-        if folded(values[at]) != folded(before[at]):
-            problem = f"is {values[at][-60:]!r}, but an earlier row of the same context has {before[at][-60:]!r}"
-            raise table.error(f"{table.where(rows[at])}: {problem}", name)
+    kept = table.take(rows)
+    pairs = zip(kept[name].tolist(), before.tolist(), strict=True)
+    other = np.array([text not in ("", one) and folded(text) != folded(one) for text, one in pairs], dtype=bool)
+    kept.refuse(other, name, lambda row: f"but {before[row][-60:]!r} in another row of the same context")
 
 
 def _refuse_again(table: Table, rows: pd.DataFrame) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from shannon_game.experiments.studies.cells import ENOUGH
 from shannon_game.experiments.studies.parsing import shown
 from shannon_game.experiments.studies.plain_table import Table
-from shannon_game.experiments.studies.scales import ENOUGH
 
 SUM_SLACK = 0.02
 """A sum of shares printed with two digits each is off by more than this only where answers are left out."""
@@ -26,16 +26,16 @@ def row_weights(table: Table, *, percent: bool) -> tuple[NDArray[np.float64], ND
     share = table.shares("proportion", percent=percent, empty=True)
     beyond = (share < 0) | (share > 1)
     hint = "; study.percent=true reads percentages" if ((share > 1) & (share <= 100)).any() else ""
-    table.wrong(beyond, "proportion", f"a share between 0 and 1{hint}")
+    table.refuse(beyond, "proportion", f"should be a share between 0 and 1{hint}")
     of_people = np.ones(share.shape, dtype=bool)
     if "model" in table:
         of_people = table["model"] == ""
         if percent:
             _refuse_fractions_of_models(table, share)
     given = ~np.isnan(share)
-    _refuse_both(table, ~np.isnan(count) & given, "has a count and a proportion; leave one empty")
+    table.refuse(~np.isnan(count) & given, "proportion", "beside a count; leave one empty")
     if has_count:
-        _refuse_both(table, of_people & given, "has a proportion, but people have counts in this table")
+        table.refuse(of_people & given, "proportion", "but people have counts in this table")
     elif not of_people.all() and not given[of_people].any():
         count = np.where(of_people, 1.0, count)
     is_share = np.isnan(count) & given
@@ -50,9 +50,3 @@ def _refuse_fractions_of_models(table: Table, share: NDArray[np.float64]) -> Non
         if own.size >= ENOUGH and 0 < own.max() <= 1 / 100:
             problem = f"is at most {100 * own.max():g} for model {shown(str(model))}; write all on one scale: "
             raise table.error(problem + "study.percent=true reads percentages", "proportion")
-
-
-def _refuse_both(table: Table, bad: NDArray[np.bool_], problem: str) -> None:
-    if bad.any():
-        place = f"{table.where(int(np.argmax(bad)))}: {problem} ({int(bad.sum())} such rows)"
-        raise table.error(place, "proportion")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.studies.cloze.table_columns import ClozeColumns, WideColumns
-from shannon_game.experiments.studies.parsing import Note, objects
+from shannon_game.experiments.studies.parsing import objects
 from shannon_game.experiments.studies.plain_table import Table
 from shannon_game.experiments.studies.survey_export import is_own_column, respondent_column
 
@@ -27,57 +28,55 @@ def long_table(table: Table, wide: WideColumns, columns: ClozeColumns | None) ->
 
 
 def _of_contexts(table: Table, wide: WideColumns, columns: ClozeColumns) -> tuple[Table, ClozeColumns]:
-    answers = _matching(table, str(wide.answers))
-    parts = {str(wide.answers): answers}
-    changed = {"response": str(wide.answers)}
-    for what, pattern in (("count", wide.counts), ("proportion", wide.proportions)):
-        if pattern is not None:
-            found = _matching(table, pattern)
-            for star in [*answers, *found]:
-                if star not in found or star not in answers:
-                    lacking = (pattern if star in answers else str(wide.answers)).replace("*", star)
-                    hint = "every answer needs it, and an answer"
-                    raise table.missing(lacking, hint)
-            parts[pattern] = {star: found[star] for star in answers}
-            changed[what] = pattern
-    rows = np.repeat(np.arange(len(table.cells)), len(answers))
-    used = {column for part in parts.values() for column in part.values()}
-    cells = {name: table.texts(name)[rows] for name in table.names if name not in used}
-    for pattern, part in parts.items():
-        cells[pattern] = np.column_stack([table.texts(column) for column in part.values()]).ravel()
-    empty = np.logical_and.reduce([cells[pattern] == "" for pattern in parts])
-    return _long(table, cells, rows, empty), columns.changed(**changed)
+    """Every answer of a context has a column, and one of its count or proportion."""
+    patterns = {"response": str(wide.answers), "count": wide.counts, "proportion": wide.proportions}
+    found = {what: _matching(table, pattern) for what, pattern in patterns.items() if pattern is not None}
+    for star in dict.fromkeys(star for its in found.values() for star in its):
+        for what, its in found.items():
+            if star not in its:
+                lacking = str(patterns[what]).replace("*", star)
+                raise table.missing(lacking, "every answer needs it, and an answer")
+    parts = {str(patterns[what]): [its[star] for star in found["response"]] for what, its in found.items()}
+    used = {name for names in parts.values() for name in names}
+    fixed = {name: table.texts(name) for name in table.names if name not in used}
+    return _long(table, fixed, parts), columns.changed(**{what: str(patterns[what]) for what in found})
 
 
 def _of_participants(table: Table, wide: WideColumns, columns: ClozeColumns) -> tuple[Table, ClozeColumns]:
+    """Every context has a column."""
     items = [column for pattern in wide.items for column in _matching(table, pattern).values()]
-    rows = np.repeat(np.arange(len(table.cells)), len(items))
-    cells = {
-        "context_id": np.tile(objects(items), len(table.cells)),
-        "response": np.column_stack([table.texts(column) for column in items]).ravel(),
-    }
-    changed = {"context_id": "context_id", "response": "response"}
-    if table.labels:
-        cells["context"] = np.tile(objects([table.labels[column].strip() for column in items]), len(table.cells))
-        changed["context"] = "context"
-        piped = sum(_PIPED.search(table.labels[column]) is not None for column in items)
-        if piped:
-            text = "questions with a placeholder for a text that Qualtrics puts in, kept as contexts as they are"
-            table.notes.append(Note(text, piped, "warning"))
+    fixed: dict[str, NDArray[Any]] = {}
     who = columns.participant or respondent_column(table)
     if who is not None:
         table.check_columns({"participant": who})
-        cells["participant"] = table.ids(who)[rows]
-        changed["participant"] = "participant"
-    return _long(table, cells, rows, cells["response"] == ""), ClozeColumns(**changed)
+        fixed["participant"] = table.ids(who)
+    of_items = {"context_id": items}
+    if table.labels:
+        of_items["context"] = [table.labels[column].strip() for column in items]
+        piped = sum(_PIPED.search(text) is not None for text in of_items["context"])
+        text = "questions with a placeholder for a text that Qualtrics puts in, kept as contexts as they are"
+        table.note(text, piped, "warning")
+    long = _long(table, fixed, {"response": items}, of_items)
+    return long, ClozeColumns(**{name: name for name in long.names})
 
 
-def _long(table: Table, cells: dict[str, NDArray[Any]], rows: NDArray[np.intp], empty: NDArray[np.bool_]) -> Table:
+def _long(
+    table: Table,
+    fixed: dict[str, NDArray[Any]],
+    parts: dict[str, list[str]],
+    of_parts: Mapping[str, Sequence[str]] | None = None,
+) -> Table:
+    """One row for each row and column of a part; `fixed` cells stand in every one, `of_parts` says what a column is."""
+    n = len(next(iter(parts.values())))
+    rows = np.repeat(np.arange(len(table)), n)
+    cells = {name: values[rows] for name, values in fixed.items()}
+    cells |= {name: np.tile(objects(values), len(table)) for name, values in (of_parts or {}).items()}
+    cells |= {name: np.column_stack([table.texts(column) for column in own]).ravel() for name, own in parts.items()}
+    empty = np.logical_and.reduce([cells[name] == "" for name in parts])
     if empty.all():
         raise InputError("holds no answer in the columns of study.wide", source=table.source)
+    table.note("empty cells of the wide table, taken for questions not asked", empty)
     kept = np.flatnonzero(~empty)
-    if empty.any():
-        table.notes.append(Note("empty cells of the wide table, taken for questions not asked", int(empty.sum())))
     frame = pd.DataFrame({name: values[kept] for name, values in cells.items()}, dtype=object)
     return replace(table, cells=frame, place=table.place[rows[kept]])
 

@@ -14,7 +14,8 @@ from shannon_game.estimators.layout import item_labels
 from shannon_game.experiments.collect.games.cloze import same_word
 from shannon_game.experiments.studies.collected.answers import SOURCE, Collected, response_variables
 from shannon_game.experiments.studies.comparison.file import comparison_file
-from shannon_game.experiments.studies.comparison.table import CANDIDATE, TARGET, comparison_study
+from shannon_game.experiments.studies.comparison.table import comparison_study
+from shannon_game.experiments.studies.comparison.table_columns import CANDIDATE, TARGET
 from shannon_game.experiments.studies.parsing import Note
 from shannon_game.inference.settings import UserPath
 

@@ -48,7 +48,7 @@ def _model_rows(settings: CollectedSettings, rows: pd.DataFrame) -> pd.DataFrame
     hint = f"study.model_words is a table with {', '.join(_MODEL_COLUMNS)}"
     table.check_columns({name: name for name in _MODEL_COLUMNS}, hint)
     given = pd.DataFrame({name: table.ids(name) for name in ("item", "model")})
-    given = given.assign(word=table.texts("word"), count=table.whole("count").astype(int))
+    given = given.assign(word=table.texts("word"), count=table.numbers("count", kind="whole").astype(int))
     of_item = rows.drop(columns=["participant", "response"]).drop_duplicates("context_id")
     merged = given.merge(of_item, left_on="item", right_on="context_id")
     return pd.DataFrame(

@@ -1,31 +1,21 @@
-"""The human answers of the next-token game, as a comparison study."""
+"""The human answers of the next-token game, as a comparison study; and which of them count."""
 
 from __future__ import annotations
-
-import hashlib
-import json
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
-from shannon_game.estimators.comparison import is_word_token, validate_comparison_study
+from shannon_game.estimators.comparison import is_word_token, same_token, validate_comparison_study
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.harness.result import loader
-from shannon_game.experiments.studies.comparison.lm_game_filters import filtered
 from shannon_game.experiments.studies.comparison.lm_game_parse import RESPONSE_FILE, parse, question_file
 from shannon_game.experiments.studies.comparison.lm_game_settings import LmGameSettings
 from shannon_game.experiments.studies.files import MissingFilesError
-from shannon_game.experiments.studies.lm_game_archive import QUESTION_FOLDER, RESULT_FOLDER, GameFiles
-from shannon_game.experiments.studies.parsing import Note, add_notes
+from shannon_game.experiments.studies.lm_game_archive import QUESTION_FOLDER, RESULT_FOLDER, GameFiles, Kept
+from shannon_game.experiments.studies.parsing import Note, add_notes, some_of
 from shannon_game.experiments.studies.study_file import through_cache
 from shannon_game.inference.progress import counted
-
-_MODEL_NAMES = {
-    "gelu_two_layers": "14M",
-    "gelu_twelve_layers": "gpt2-small",
-    "gelu_twenty_four_layers": "gpt2-medium",
-}
 
 
 @loader(LmGameSettings)
@@ -47,8 +37,18 @@ def lm_game(settings: LmGameSettings) -> xr.Dataset:
     >>> perplexity(study, players="human").table["perplexity"]  # doctest: +SKIP
     """
     parsed, notes = _parsed(settings)
-    study, rows = _items(parsed, settings), _rows(parsed)
-    notes += _unknown_models(parsed)
+    study = parsed.drop_dims("row").drop_vars("same").assign_coords(model=parsed["model"].to_numpy().tolist())
+    item, target = study["item"].to_numpy(), study["target_token"].to_numpy()
+    item_set = np.full(len(item), "", dtype=object)
+    for name, questions in settings.questions_by_set.items():
+        item_set[np.isin(item, questions)] = name
+    all_items = settings.items == "all"
+    study = study.assign(
+        item_set=("item", item_set),
+        selected=("item", np.array([all_items or is_word_token(token) for token in target.tolist()])),
+        in_reference=("item", np.isin(item, settings.reference_questions)),
+    )
+    rows = _rows(parsed)
     if settings.answers:
         kept = filtered(rows, settings, study)
         rows, notes = kept.rows, notes + kept.notes
@@ -62,16 +62,10 @@ def lm_game(settings: LmGameSettings) -> xr.Dataset:
         automatic=("response", rows["automatic"].to_numpy()),
         row_id=("response", rows["row_id"].to_numpy()),
     )
-    add_notes(study, (*notes, _used(study)))
+    people, items = study["participant"].to_numpy().tolist(), np.unique(study["response_item"].to_numpy())
+    used = f"answers used, by {counted(len(set(people)), 'participant')} on {counted(len(items), 'question')}"
+    add_notes(study, [*notes, Note(used, len(people))])
     return validate_comparison_study(study)
-
-
-def _used(study: xr.Dataset) -> Note:
-    people = len(set(study["participant"].to_numpy().tolist()))
-    items = len(np.unique(study["response_item"].to_numpy()))
-    return Note(
-        f"answers used, by {counted(people, 'participant')} on {counted(items, 'question')}", study.sizes["response"]
-    )
 
 
 def _parsed(settings: LmGameSettings) -> tuple[xr.Dataset, list[Note]]:
@@ -82,21 +76,16 @@ def _parsed(settings: LmGameSettings) -> tuple[xr.Dataset, list[Note]]:
         # the cache holds no empty arrays, and without answers there are some
         if not (settings.cache and settings.answers):
             return parse(game, settings.questions, answers=settings.answers), []
-        # one cache file per place and range of questions, replaced when its key no longer fits: it cannot pile up
-        place = _sha256(str(game.files.root.resolve()), *names)[:16]
-        manifest_key = _sha256(*(f"{name} {digest}" for name, digest in game.manifest.items()))
-        key = _sha256(str(game.verify), manifest_key, *game.files.stamps(names))
-        path = settings.cache_folder / f"lm_game-{place}.nc"
-        return through_cache(path, key, lambda: parse(game, settings.questions))
+
+        def make() -> xr.Dataset:
+            return parse(game, settings.questions)
+
+        return through_cache("lm_game", settings.cache_folder, game.files, names, make, game.verify, game.manifest)
     except MissingFilesError as error:
         raise InputError(
             f"{error}; study.sets and study.reference say which questions are read, study.leave_out_questions which "
             f"are not, and the public archive {settings.address} has them all"
         ) from None
-
-
-def _sha256(*lines: str) -> str:
-    return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def _rows(parsed: xr.Dataset) -> pd.DataFrame:
@@ -106,50 +95,119 @@ def _rows(parsed: xr.Dataset) -> pd.DataFrame:
     item, question, shown = parsed["item"].to_numpy(), rows["question"].to_numpy(), rows["sample_index"].to_numpy()
     position = np.minimum(np.searchsorted(item, question), len(item) - 1)
     known = (item[position] == question) & (shown >= 0) & (shown < parsed.sizes["candidate"])
-    code = parsed["candidate_code"].to_numpy()[position, np.where(known, shown, 0)]
-    return rows.assign(automatic=known & (code == parsed["target_code"].to_numpy()[position]))
+    same = parsed["same"].to_numpy()[position, np.where(known, shown, 0)]
+    return rows.assign(automatic=known & same)
 
 
-def _items(parsed: xr.Dataset, settings: LmGameSettings) -> xr.Dataset:
-    models = _models(parsed)
-    vocabulary, item = parsed["vocabulary"].to_numpy(), parsed["item"].to_numpy()
-    target = vocabulary[parsed["target_code"].to_numpy()]
-    item_set = np.full(len(item), "", dtype=object)
+_BOXES_PERCENT = (1, 10, 20, 30, 40, 50, 60, 70, 80, 90, 99)
+_COMPARISON = ["participant", "question", "sample_index"]
+
+
+def filtered(rows: pd.DataFrame, settings: LmGameSettings, study: xr.Dataset) -> Kept:
+    """Answers that count, and what the filters noted."""
+    kept = Kept(rows, "answers", "study lm_game")
+    asked = study["item"].to_numpy()[study["item_set"].to_numpy() != ""]
+    others = np.setdiff1d(rows["question"], asked)
+    what = f"on questions of no set ({some_of([str(item) for item in others])})"
+    kept.keep(rows["question"].isin(asked), what, "sets")
+    kept.exclude(settings.exclude_participants, rows["participant"].tolist())
+    _check_values(kept, settings, candidates=study.sizes["candidate"])
+    _keep_participants(kept, settings)
+    _keep_repeats(kept, settings)
+    selected = study["item"].to_numpy()[study["selected"].to_numpy()]
+    kept.keep(kept.rows["question"].isin(selected), "on targets that are no word token", "items")
+    _keep_automatic(kept, settings, study)
+    return kept
+
+
+def _check_values(kept: Kept, settings: LmGameSettings, *, candidates: int) -> None:
+    guess, shown = kept.rows["guess"], kept.rows["sample_index"]
+    right = "should be a percentage strictly between 0 and 100: a certain report means an infinite likelihood ratio"
+    _refuse(kept.rows, (guess <= 0) | (guess >= 100), "guess", right)
+    off = ~guess.isin(_BOXES_PERCENT)
+    if settings.off_grid == "error":
+        right = f"the game offers {', '.join(map(str, _BOXES_PERCENT))} percent; study.off_grid=keep takes it anyway"
+        _refuse(kept.rows, off, "guess", right)
+    elif off.any():
+        text = f"answers off the game's grid of percentages, kept; the first is {guess[off].iloc[0]:g} percent"
+        kept.notes.append(Note(text, int(off.sum()), "warning"))
+    _refuse(kept.rows, (shown < 0) | (shown >= candidates), "sample_index", f"should be 0 to {candidates - 1}")
+
+
+def _refuse(rows: pd.DataFrame, bad: pd.Series[bool], column: str, right: str) -> None:
+    if bad.any():
+        row = rows[bad].iloc[0]
+        raise InputError(
+            f"is {row[column]} in the row with row_id {row['row_id']} (participant {row['participant']}, "
+            f"question {row['question']}; {int(bad.sum())} such); {right}",
+            source=RESPONSE_FILE,
+            field=column,
+        )
+
+
+def _keep_participants(kept: Kept, settings: LmGameSettings) -> None:
+    people, counts = kept.rows["participant"], []
+    passes, whole = set[str](), set[str]()
+    completed = pd.Series(False, kept.rows.index)
     for name, questions in settings.questions_by_set.items():
-        item_set[np.isin(item, questions)] = name
-    selected = np.ones(len(item), dtype=bool)
-    if settings.items == "word_tokens":
-        selected = np.fromiter(map(is_word_token, target), dtype=bool, count=len(target))
-    nats = {"units": "nats"}
-    return xr.Dataset(
-        {
-            "context": ("item", parsed["context"].to_numpy()),
-            "target_token": ("item", target),
-            "candidate_token": (("item", "candidate"), vocabulary[parsed["candidate_code"].to_numpy()]),
-            **{
-                name: (parsed[name].dims, parsed[name].to_numpy(), nats)
-                for name in ("target_logprob", "candidate_logprob")
-            },
-            "item_set": ("item", item_set),
-            "selected": ("item", selected),
-            "in_reference": ("item", np.isin(item, settings.reference_questions)),
-        },
-        coords={"item": item, "model": models},
-        attrs={
-            "name": "lm_game",
-            "generator": models[int(parsed.attrs["generator_index"])],
-            "data_sha256": parsed.attrs["files_sha256"],
-            "notes": parsed.attrs["notes"],
-        },
+        inside = kept.rows["question"].isin(questions)
+        answers = kept.rows[inside].groupby("participant")["question"]
+        asked = answers.nunique()
+        given = asked if settings.participants == "complete" else answers.size()
+        through = given.index if settings.participants == "all" else given.index[given == len(questions)]
+        counts.append(f"{name}: {len(through)}")
+        passes |= set(through)
+        whole |= set(asked.index[asked == len(questions)])
+        completed |= inside & people.isin(through)
+    if settings.participants == "paper":
+        if whole - passes:
+            # the paper counts rows, not questions
+            text = (
+                "participants who answered every question of a set but gave more rows than it has questions, which "
+                "participants=paper leaves out and participants=complete keeps"
+            )
+            kept.notes.append(Note(text, len(whole - passes)))
+        # as in the paper's code: whoever passes in one set keeps the answers given in the others too
+        what = "by participants whose number of answers in a set is in no set the number of its questions"
+        kept.keep(people.isin(passes), what, "participants=paper")
+    elif settings.participants == "complete":
+        kept.keep(completed, "in a set of which the participant left out a question", "participants=complete")
+    text = f"participants kept (participants={settings.participants}; {', '.join(counts)})"
+    kept.notes.append(Note(text, len(passes)))
+
+
+def _keep_repeats(kept: Kept, settings: LmGameSettings) -> None:
+    repeated = len(kept.rows[kept.rows.duplicated(_COMPARISON, keep=False)].drop_duplicates(_COMPARISON))
+    how: str = settings.repeats
+    if how == "auto":
+        # one answer a question is the point of "complete", and the first was given before the truth was shown
+        how = "first" if settings.participants == "complete" else "keep"
+    kept.keep_repeats(
+        _COMPARISON,
+        how,
+        said="participant {participant} answered question {question} with candidate {sample_index}",
+        kept=f"answers that repeat one of {repeated} pairs of a participant and a comparison answered before, kept",
+        left_out="further answers of a participant to the same comparison",
     )
 
 
-def _models(parsed: xr.Dataset) -> list[str]:
-    stripped = [name.strip("/") for name in json.loads(parsed.attrs["generator_names"])]
-    return [_MODEL_NAMES.get(name, name) for name in stripped]
-
-
-def _unknown_models(parsed: xr.Dataset) -> list[Note]:
-    unknown = [name for name in _models(parsed) if name not in _MODEL_NAMES.values()]
-    text = f"models that this loader does not know and calls by the names in the files: {', '.join(unknown)}"
-    return [Note(text, len(unknown), "warning")] if unknown else []
+def _keep_automatic(kept: Kept, settings: LmGameSettings, study: xr.Dataset) -> None:
+    automatic = kept.rows["automatic"].to_numpy()
+    positions = np.searchsorted(study["item"].to_numpy(), kept.rows["question"])
+    same = same_token(study)[positions, kept.rows["sample_index"].to_numpy()]
+    different = automatic & ~same
+    odd = automatic & (kept.rows["guess"].to_numpy() != 50)
+    if odd.any():
+        text = "answers on two equal strings are not the 50% that the site gives there"
+        kept.notes.append(Note(text, int(odd.sum()), "warning"))
+    verb = {"keep": "kept", "drop": "left out", "drop_different_token": "kept where the token is the same"}
+    text = f"automatic answers: both strings were equal and the site answered 50% ({verb[settings.automatic]})"
+    kept.notes.append(Note(text, int(automatic.sum())))
+    text = "automatic answers on different tokens that share a string (the generator's probabilities differ)"
+    kept.notes.append(Note(text, int(different.sum())))
+    if settings.automatic == "drop_different_token":
+        kept.keep(~different, "automatic, on different tokens that share a string", "automatic=drop_different_token")
+    elif settings.automatic == "drop":
+        kept.keep(~automatic, "automatic", "automatic=drop")
+        text = "automatic answers are left out: candidates equal to the target are part of the mean, so a gap is biased"
+        kept.notes.append(Note(text, None, "warning"))

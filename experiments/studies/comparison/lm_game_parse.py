@@ -7,12 +7,12 @@ under each model); ``results_raw/res_loss_anonym.json`` holds every answer as
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Annotated
 
 import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 from pydantic import BaseModel, Field, TypeAdapter
 
 from shannon_game.estimators.errors import InputError
@@ -25,6 +25,7 @@ from shannon_game.experiments.studies.parsing import (
     Whole,
     add_notes,
     checked,
+    counting,
     objects,
     parse_json,
     shown,
@@ -36,6 +37,11 @@ RESPONSE_FILE = f"{RESULT_FOLDER}/res_loss_anonym.json"
 _ROW_FIELDS = ("row_id", "user", "guess", "question_id", "sample_index")
 # the stored probabilities are float32 of the same numbers (1.8e-7 apart); this tells another model from rounding
 _PROBABILITY_TOLERANCE = 1e-4
+_MODEL_NAMES = {
+    "gelu_two_layers": "14M",
+    "gelu_twelve_layers": "gpt2-small",
+    "gelu_twenty_four_layers": "gpt2-medium",
+}
 # a float32 softmax can round to a hair above one
 _LOGPROB_SLACK = 1e-6
 
@@ -73,12 +79,8 @@ def question_file(item: int) -> str:
 
 
 def parse(game: GameFiles, items: Sequence[int], *, answers: bool = True) -> xr.Dataset:
-    """Read and check the questions (along ``item``) and all answers (along ``row``), as they are in the files.
-
-    Strings of tokens are kept once, in ``vocabulary``; the codes are their positions.
-    """
+    """Read and check the questions (along ``item``) and all answers (along ``row``), as they are in the files."""
     questions: list[_Question] = []
-    vocabulary: dict[str, int] = {}
     rows: list[tuple[int, int | str, float, int, int]] = []
     item_of = {question_file(item): item for item in items}
     for name, content in game.read([*item_of, *([RESPONSE_FILE] if answers else [])]):
@@ -97,42 +99,62 @@ def parse(game: GameFiles, items: Sequence[int], *, answers: bool = True) -> xr.
         questions.append(question)
     if not questions:
         raise InputError("no questions were asked for", source=game.files.root)
-    codes = [[vocabulary.setdefault(token, len(vocabulary)) for token in one.generated_token_strs] for one in questions]
-    targets = [vocabulary.setdefault(one.correct_token_str, len(vocabulary)) for one in questions]
+    candidate = [token for one in questions for token in one.generated_token_strs]
+    # strings with different halves of characters are different, and are both shown as U+FFFD
+    same = [[token == one.correct_token_str for token in one.generated_token_strs] for one in questions]
     row_id, user, guess, asked, shown_index = zip(*rows, strict=True) if rows else ((),) * 5
-    # two strings that are one thereby stay two in the codes
-    texts = [*(one.input_str for one in questions), *vocabulary]
-    whole = objects(list(map(whole_characters, texts)))
-    repaired = sum(text != new for text, new in zip(texts, whole, strict=True))
-    odd = [name for name, question in zip(item_of, questions, strict=True) if not question.probabilities_agree()]
-    first = questions[0]
+    numbers = {"row_id": row_id, "question": asked, "sample_index": shown_index}
+    names = [name.strip("/") for name in questions[0].generator_names]
+    models = [_MODEL_NAMES.get(name, name) for name in names]
+    nats = {"units": "nats"}
     parsed = xr.Dataset(
         {
-            "context": ("item", whole[: len(questions)]),
-            "vocabulary": ("word", whole[len(questions) :]),
-            "target_code": ("item", np.array(targets, dtype=np.int64)),
-            "candidate_code": (("item", "candidate"), np.array(codes, dtype=np.int32)),
-            "target_logprob": (("model", "item"), np.array([one.correct_logprobs for one in questions]).T),
+            "context": ("item", _whole([one.input_str for one in questions])),
+            "target_token": ("item", _whole([one.correct_token_str for one in questions])),
+            "candidate_token": (("item", "candidate"), _whole(candidate).reshape(len(items), -1)),
+            "same": (("item", "candidate"), np.array(same)),
+            "target_logprob": (("model", "item"), np.array([one.correct_logprobs for one in questions]).T, nats),
             "candidate_logprob": (
                 ("model", "item", "candidate"),
                 np.stack([np.array(one.generated_logprobss) for one in questions], axis=1),
+                nats,
             ),
             "participant": ("row", objects(list(map(str, user)))),
             "guess": ("row", np.array(guess, dtype=np.float64)),
-            **{
-                name: ("row", np.array(values, dtype=np.int64))
-                for name, values in (("row_id", row_id), ("question", asked), ("sample_index", shown_index))
-            },
+            **{name: ("row", np.array(values, dtype=np.int64)) for name, values in numbers.items()},
         },
-        coords={"item": np.array(items, dtype=np.int64)},
-        attrs={
-            "generator_names": json.dumps(first.generator_names),
-            "generator_index": first.generator_index,
-            "files_sha256": game.sha256,
-        },
+        coords={"item": np.array(items, dtype=np.int64), "model": models},
+        attrs={"name": "lm_game", "generator": models[questions[0].generator_index], "data_sha256": game.sha256},
     )
-    add_notes(parsed, (*game.notes(), *_notes(odd, len(row_id) - len(set(row_id)), repaired)))
+    texts = {*candidate, *(one.correct_token_str for one in questions)}
+    repaired = sum(whole_characters(text) != text for text in [*texts, *(one.input_str for one in questions)])
+    odd = [name for name, question in zip(item_of, questions, strict=True) if not question.probabilities_agree()]
+    unknown = [name for name in models if name not in _MODEL_NAMES.values()]
+    found = counting(
+        Note("strings with half of a surrogate pair, which no file can hold; shown as U+FFFD", repaired),
+        Note(
+            "questions with a generation_probs that is not exp(generated_logprobss) of the generator within "
+            f"{_PROBABILITY_TOLERANCE:g}, the first is {', '.join(odd[:1])}; the log-probabilities were used",
+            len(odd),
+            "warning",
+        ),
+        Note(
+            f"rows of {RESPONSE_FILE} with a row_id that was there before; kept",
+            len(row_id) - len(set(row_id)),
+            "warning",
+        ),
+        Note(
+            f"models that this loader does not know and calls by the names in the files: {', '.join(unknown)}",
+            len(unknown),
+            "warning",
+        ),
+    )
+    add_notes(parsed, (*game.notes(), *found))
     return parsed
+
+
+def _whole(texts: list[str]) -> NDArray[np.object_]:
+    return objects(list(map(whole_characters, texts)))
 
 
 def _check(question: _Question, item: int, first: _Question, first_source: str, source: str) -> None:
@@ -157,20 +179,3 @@ def _check(question: _Question, item: int, first: _Question, first_source: str, 
     ):
         if not right:
             raise InputError(problem, source=source, field=field)
-
-
-def _notes(disagreeing: Sequence[str], repeated: int, repaired: int) -> list[Note]:
-    found = []
-    if repaired:
-        text = "strings with half of a surrogate pair, which no file can hold; shown as U+FFFD"
-        found.append(Note(text, repaired))
-    if disagreeing:
-        text = (
-            f"questions with a generation_probs that is not exp(generated_logprobss) of the generator within "
-            f"{_PROBABILITY_TOLERANCE:g}, the first is {disagreeing[0]}; the log-probabilities were used"
-        )
-        found.append(Note(text, len(disagreeing), "warning"))
-    if repeated:
-        text = f"rows of {RESPONSE_FILE} with a row_id that was there before; kept"
-        found.append(Note(text, repeated, "warning"))
-    return found

@@ -12,34 +12,27 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from shannon_game.estimators.comparison import SOURCES, validate_comparison_study
-from shannon_game.estimators.errors import unknown_choice
-from shannon_game.estimators.layout import add_note
 from shannon_game.experiments.harness.result import loader
-from shannon_game.experiments.studies.comparison.checks import check_contradictions, string_contradictions
+from shannon_game.experiments.studies.comparison.file import check_contradictions, string_contradictions
 from shannon_game.experiments.studies.comparison.table_answers import (
-    ANSWERS,
-    FREE_ANSWERS,
     Asked,
     answers_of,
     free_answers_of,
 )
-from shannon_game.experiments.studies.comparison.table_columns import ComparisonColumns, ComparisonLayout
-from shannon_game.experiments.studies.parsing import add_notes, shown
-from shannon_game.experiments.studies.plain_table import Table, in_notebook, specification, table_of
+from shannon_game.experiments.studies.comparison.table_columns import (
+    ANSWERS,
+    CANDIDATE,
+    FREE_ANSWERS,
+    OPTIONAL,
+    PAIRS,
+    TARGET,
+    ComparisonColumns,
+    ComparisonLayout,
+)
+from shannon_game.experiments.studies.parsing import Note, add_notes, counting, shown
+from shannon_game.experiments.studies.plain_table import Table, in_notebook, table_of
 from shannon_game.experiments.studies.table_file import TableFile, read_table
 from shannon_game.inference.settings import UserPath
-
-_PAIRS = ("item", "draw", "context", "target", "candidate")
-_SPEC = specification(
-    id="item draw source",
-    # a text may begin with the target: nothing stands before it
-    text_or_empty="context",
-    text="target candidate",
-    whole="batch",
-    logprob_or_empty="proposal_logprob inclusion_logprob",
-)
-TARGET, CANDIDATE = "target_logprob_", "candidate_logprob_"
-"""What the columns of a language model begin with."""
 
 _ITEM_SET = "answered"
 _CELLS = ("item", "candidate")
@@ -75,17 +68,13 @@ def comparison_table(settings: ComparisonTableSettings) -> xr.Dataset:
     ... )
     >>> perplexity(study).table  # doctest: +SKIP
     """
-    columns = settings.columns
 
-    def read(path: UserPath, of: str, wanted: Sequence[str]) -> Table:
-        return read_table(path, of=of, how=settings, wanted=wanted)
+    def read(which: str, of: str, needed: Sequence[str]) -> Table | None:
+        path, wanted = getattr(settings, which), settings.columns.of(which, needed).values()
+        return None if path is None else read_table(path, of=of, how=settings, wanted=wanted)
 
-    pairs = read(settings.pairs, "pair", [getattr(columns, name) for name in _PAIRS])
-    answers = free = None
-    if settings.answers is not None:
-        answers = read(settings.answers, "answer", [columns.of_answers(name) for name in ANSWERS])
-    if settings.free_answers is not None:
-        free = read(settings.free_answers, "free answer", [columns.of_free_answers(name) for name in FREE_ANSWERS])
+    pairs = read_table(settings.pairs, of="pair", how=settings, wanted=settings.columns.of("pairs", PAIRS).values())
+    answers, free = read("answers", "answer", ANSWERS), read("free_answers", "free answer", FREE_ANSWERS)
     return _study(answers, pairs, free, settings, name=settings.pairs.stem)
 
 
@@ -110,12 +99,8 @@ def comparison_study(
         One row per drawn token: ``item``, ``draw`` (tells the draws of an item apart), ``context``, ``target``,
         ``candidate``; and ``target_logprob_NAME`` and ``candidate_logprob_NAME``, ln p(target | context) and
         ln p(candidate | context) in nats, for the generator and every other language model. Every item has as many
-        candidates as the others, all independent draws from the generator, repeats kept.
-
-        Candidates of other kinds say so by ``source`` ("generator", "proposal", "distinct" or "answer"), with
-        ``proposal_logprob`` and ``inclusion_logprob`` where they are known; items may then have different numbers of
-        them. ``batch`` is the batch of free answers after which a token was a candidate. In the answers, ``reference``
-        is the draw that the candidate was compared with, empty for the target.
+        candidates as the others, all independent draws from the generator, repeats kept; or ``source`` says where each
+        comes from. :class:`ComparisonColumns` has the other columns.
     generator : str
         The language model that drew the candidates.
     free_answers : pandas.DataFrame, optional
@@ -152,7 +137,7 @@ def comparison_study(
     1.96
     """
     layout = ComparisonLayout(generator=generator, **settings)
-    asked = table_of(candidates, "candidates", of="candidate", needed=_PAIRS)
+    asked = table_of(candidates, "candidates", of="candidate", needed=PAIRS)
     said = None if answers is None else table_of(answers, "answers", of="answer", needed=ANSWERS)
     free = None if free_answers is None else table_of(free_answers, "free_answers", of="answer", needed=FREE_ANSWERS)
     return _study(said, asked, free, layout, name=name)
@@ -189,9 +174,8 @@ def _study(
             "data_sha256": hashlib.sha256(digests.encode()).hexdigest(),
         },
     )
-    add_notes(study, [note for table in given for note in table.notes])
-    add_notes(study, string_contradictions(study))
-    _add_notes(study, answered)
+    of_tables = [note for table in given for note in table.notes]
+    add_notes(study, [*of_tables, *string_contradictions(study), *_notes(study, answered)])
     return check_contradictions(validate_comparison_study(study), pairs.source)
 
 
@@ -205,14 +189,8 @@ _NO_ANSWERS: Mapping[str, Any] = {
 
 def _questions(given: Table, columns: ComparisonColumns) -> tuple[Asked, dict[str, Any], list[str]]:
     """What is asked, the variables of the candidates, and the names of the language models."""
-    given.check_columns({each: getattr(columns, each) for each in _PAIRS})
+    pairs = columns.read(given, "pairs", PAIRS, OPTIONAL)
     models = _models(given)
-    of_models = [prefix + model for model in models for prefix in (TARGET, CANDIDATE)]
-    pairs = given.named(
-        {name: getattr(columns, name) for name in _SPEC} | {name: name for name in of_models},
-        _SPEC | dict.fromkeys(of_models, "logprob"),
-        optional=set(_SPEC) - set(_PAIRS),
-    )
     of = pairs.groups("item", what="item")
     names = list(map(str, pairs["item"][of.first]))
     _check_draws(pairs, of.of_row, names)
@@ -236,10 +214,9 @@ def _questions(given: Table, columns: ComparisonColumns) -> tuple[Asked, dict[st
     }
     pairs.refuse_other_lead("candidate", asked.candidate, asked.target[:, None])
     if "source" in pairs:
-        for row, value in enumerate(pairs["source"].tolist()):
-            # a row is no padding
-            if value not in SOURCES[:-1]:
-                raise unknown_choice(columns.source, value, SOURCES[:-1], source=f"{pairs.source}, {pairs.where(row)}")
+        # a row is no padding
+        unknown = ~np.isin(pairs["source"].astype(str), SOURCES[:-1])
+        pairs.refuse(unknown, "source", f"should be one of: {', '.join(SOURCES[:-1])}")
         variables["candidate_source"] = (_CELLS, cells("source", "padding"))
     elif (rows < 0).any():
         variables["candidate_source"] = (_CELLS, np.where(rows < 0, "padding", "generator").astype(object))
@@ -257,12 +234,9 @@ def _questions(given: Table, columns: ComparisonColumns) -> tuple[Asked, dict[st
 
 def _check_draws(pairs: Table, item: NDArray[np.intp], names: list[str]) -> None:
     """Refuse a draw that an item has twice, and items with other numbers of draws where no column says why."""
-    draw = pairs["draw"]
-    twice = pd.DataFrame({"item": item, "draw": draw}).duplicated().to_numpy()
-    if twice.any():
-        row = int(np.argmax(twice))
-        problem = f"is {shown(draw[row])} in {pairs.where(row)}, which item {shown(names[item[row]])} has before"
-        raise pairs.error(f"{problem}; number every draw of an item, those that gave the same token too", "draw")
+    twice = pd.DataFrame({"item": item, "draw": pairs["draw"]}).duplicated().to_numpy()
+    right = "number every draw of an item, those that gave the same token too"
+    pairs.refuse(twice, "draw", lambda row: f"which item {shown(names[item[row]])} has before; {right}")
     size = np.bincount(item)
     if (size != size[0]).any() and "source" not in pairs:
         odd = int(np.argmax(size != size[0]))
@@ -286,16 +260,10 @@ def _models(pairs: Table) -> list[str]:
     return found[TARGET]
 
 
-def _add_notes(study: xr.Dataset, answered: NDArray[np.bool_]) -> None:
-    if not answered.all():
-        add_note(study, "items that nobody answered: reference items only", count=int((~answered).sum()))
-    same = int(study["automatic"].sum())
-    if same:
-        add_note(study, "answers on two equal strings, which say nothing of a belief (automatic)", count=same)
-    pairs = pd.DataFrame(
-        {name: study[name].to_numpy() for name in ("participant", "response_item", "response_candidate")}
+def _notes(study: xr.Dataset, answered: NDArray[np.bool_]) -> list[Note]:
+    pairs = study[["participant", "response_item", "response_candidate"]].to_dataframe()
+    return counting(
+        Note("items that nobody answered: reference items only", int((~answered).sum())),
+        Note("answers on two equal strings, which say nothing of a belief (automatic)", int(study["automatic"].sum())),
+        Note("answers of a participant to a pair answered before; kept", int(pairs.duplicated().sum()), "warning"),
     )
-    again = int(pairs.duplicated().sum())
-    if again:
-        text = "answers of a participant to a pair answered before; kept"
-        add_note(study, text, count=again, level="warning")

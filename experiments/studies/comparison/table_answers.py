@@ -8,20 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shannon_game.experiments.studies.comparison.table_columns import ComparisonColumns, ComparisonLayout
-from shannon_game.experiments.studies.parsing import Note, shown
-from shannon_game.experiments.studies.plain_table import Table, specification
-from shannon_game.experiments.studies.scales import check_scale
-
-ANSWERS = ("item", "draw", "participant", "report")
-"""Columns that a table of answers needs."""
-
-FREE_ANSWERS = ("item", "participant", "answer")
-"""Columns that a table of free answers needs."""
-
-_OF_BOTH = ("item", "draw")
-_ANSWER = specification(id="item draw participant", number="report", id_or_empty="reference")
-_FREE_ANSWER = specification(id="item participant", text="answer", whole="batch")
+from shannon_game.experiments.studies.cells import check_scale
+from shannon_game.experiments.studies.comparison.table_columns import (
+    ANSWERS,
+    FREE_ANSWERS,
+    ComparisonColumns,
+    ComparisonLayout,
+)
+from shannon_game.experiments.studies.parsing import shown
+from shannon_game.experiments.studies.plain_table import Table
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,20 +31,13 @@ class Asked:
 
 def answers_of(given: Table, asked: Asked, settings: ComparisonLayout) -> dict[str, Any]:
     """Make the variables of the responses from the table of answers; what is left out or moved is in its notes."""
-    columns = {name: settings.columns.of_answers(name) for name in ANSWERS}
-    given.check_columns({f"answers.{name}" if name in _OF_BOTH else name: column for name, column in columns.items()})
-    columns["reference"] = settings.columns.reference
-    table = given.named(columns, _ANSWER, optional=["reference"])
-    table = table.without(
-        {name: table.blank(name) for name in ("report", "participant")}, settings.missing, of="answer"
-    )
+    table = settings.columns.read(given, "answers", ANSWERS, ("reference",))
+    blank = {name: table.blank(name) for name in ("report", "participant")}
+    table = table.without(blank, settings.missing, of="answer")
     place = {(name, draw): (i, j) for i, name in enumerate(asked.names) for j, draw in enumerate(asked.draws[i])}
     pairs = list(zip(table["item"].tolist(), table["draw"].tolist(), strict=True))
     where = np.array([place.get(pair, (-1, -1)) for pair in pairs], dtype=np.int64)
-    if (where < 0).any():
-        row = int(np.argmax(where[:, 0] < 0))
-        item, draw = map(shown, pairs[row])
-        raise table.error(f"{table.where(row)} answers draw {draw} of item {item}, which the pairs do not have", "draw")
+    table.refuse(where[:, 0] < 0, "draw", lambda row: f"which item {shown(pairs[row][0])} does not have in the pairs")
     variables = {
         "participant": ("response", table["participant"]),
         "response_item": ("response", where[:, 0]),
@@ -63,7 +51,7 @@ def answers_of(given: Table, asked: Asked, settings: ComparisonLayout) -> dict[s
             for (item, _), name in zip(pairs, table["reference"].tolist(), strict=True)
         ]
         variables["response_reference"] = ("response", np.array(reference, dtype=np.int64))
-        table.wrong(np.array(reference) == -2, "reference", "a draw of the item, or empty for the target")
+        table.refuse(np.array(reference) == -2, "reference", "should be a draw of the item, or empty for the target")
     return variables
 
 
@@ -78,16 +66,15 @@ def _reports(table: Table, settings: ComparisonLayout) -> NDArray[np.float64]:
     beyond = (report < 0) | (report > 1)
     if settings.extremes is not None and not beyond.any():
         low, high = (value / top for value in settings.extremes)
-        moved = int(((report < low) | (report > high)).sum())
+        ends = " and ".join(f"{value:g}" for value in settings.extremes)
+        moved = (report < low) | (report > high)
+        table.note(f"reports moved to {ends}, which stand for 0 and {top} (extremes)", moved)
         report = np.clip(report, low, high)
-        if moved:
-            ends = " and ".join(f"{value:g}" for value in settings.extremes)
-            table.notes.append(Note(f"reports moved to {ends}, which stand for 0 and {top} (extremes)", moved))
     instead = "extremes=[1,99]" if percent else "extremes=[.01,.99]"
     should = f"a {'percentage' if percent else 'probability'} strictly between 0 and {top}: 0 and {top} mean an "
     should += f"infinite ratio, so say what stands for them, such as study.{instead}"
     should += "" if percent else "; study.percent=true reads percentages"
-    table.wrong(beyond if beyond.any() else (report <= 0) | (report >= 1), "report", should)
+    table.refuse(beyond if beyond.any() else (report <= 0) | (report >= 1), "report", f"should be {should}")
     return report
 
 
@@ -95,12 +82,10 @@ def free_answers_of(
     given: Table, asked: Asked, columns: ComparisonColumns, variables: dict[str, Any]
 ) -> dict[str, Any]:
     """Make the variables along ``answer``; a token is found among the target and the candidates by its string."""
-    own = {name: columns.of_free_answers(name) for name in FREE_ANSWERS}
-    given.check_columns({name if name == "answer" else f"free_answers.{name}": column for name, column in own.items()})
-    table = given.named(own | {"batch": columns.batch}, _FREE_ANSWER, optional=["batch"])
+    table = columns.read(given, "free_answers", FREE_ANSWERS, ("batch",))
     position = {name: at for at, name in enumerate(asked.names)}
     at = np.array([position.get(name, -1) for name in table["item"].tolist()], dtype=np.int64)
-    table.wrong(at < 0, "item", "an item of the pairs")
+    table.refuse(at < 0, "item", "should be an item of the pairs")
     answer = table["answer"]
     table.refuse_other_lead("answer", answer[:, None], np.column_stack([asked.target, asked.candidate])[at])
     made: dict[str, Any] = {}
@@ -114,10 +99,8 @@ def free_answers_of(
         place.setdefault((int(i), asked.candidate[i, j]), int(j))
     found = np.array([place.get((int(i), text), -2) for i, text in zip(at, answer.tolist(), strict=True)])
     found[answer == asked.target[at]] = -1
-    outside = int((found == -2).sum())
-    if outside:
-        text = "free answers that are neither the target nor a candidate: no report can value them"
-        table.notes.append(Note(text, outside, "warning"))
+    text = "free answers that are neither the target nor a candidate: no report can value them"
+    table.note(text, found == -2, "warning")
     return made | {
         "answer_item": ("answer", at),
         "answer_participant": ("answer", table["participant"]),

@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Literal
 
 from pydantic import model_validator
 
 from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.studies.plain_table import Columns, Table
 from shannon_game.inference.settings import Settings
+
+PAIRS = ("item", "draw", "context", "target", "candidate")
+"""Columns that a table of candidates needs."""
+
+OPTIONAL = ("source", "proposal_logprob", "inclusion_logprob", "batch")
+"""Further columns of candidates."""
+
+ANSWERS = ("item", "draw", "participant", "report")
+"""Columns that a table of answers needs."""
+
+FREE_ANSWERS = ("item", "participant", "answer")
+"""Columns that a table of free answers needs."""
+
+TARGET, CANDIDATE = "target_logprob_", "candidate_logprob_"
+"""What the columns of a language model begin with."""
 
 
 class AnswerColumns(Settings):
@@ -28,49 +45,54 @@ class FreeAnswerColumns(Settings):
     """Who answered."""
 
 
-class ComparisonColumns(Settings):
+class ComparisonColumns(Columns):
     """Names of the tables' columns."""
 
-    item: str = "item"
+    item: Annotated[str, "id"] = "item"
     """Of both tables: the item."""
-    draw: str = "draw"
+    draw: Annotated[str, "id"] = "draw"
     """Of both tables: tells an item's candidates apart; any text."""
-    context: str = "context"
+    context: Annotated[str, "text_or_empty"] = "context"
     """Of the candidates: the text before the target."""
-    target: str = "target"
+    target: Annotated[str, "text"] = "target"
     """Of the candidates: the true next token."""
-    candidate: str = "candidate"
+    candidate: Annotated[str, "text"] = "candidate"
     """Of the candidates: the token that was drawn."""
-    participant: str = "participant"
+    participant: Annotated[str, "id"] = "participant"
     """Of the answers: who answered."""
-    report: str = "report"
+    report: Annotated[str, "number"] = "report"
     """Of the answers: the probability given to the target."""
-    source: str = "source"
+    source: Annotated[str, "id"] = "source"
     """Of the candidates, optional: generator, proposal, distinct or answer; generator where there is no such column."""
-    proposal_logprob: str = "proposal_logprob"
+    proposal_logprob: Annotated[str, "logprob_or_empty"] = "proposal_logprob"
     """Of the candidates, optional: ln of the probability that one draw of another proposal gives the token, nats."""
-    inclusion_logprob: str = "inclusion_logprob"
+    inclusion_logprob: Annotated[str, "logprob_or_empty"] = "inclusion_logprob"
     """Of the candidates, optional: ln of the probability that the token is among the item's distinct draws, nats."""
-    batch: str = "batch"
+    batch: Annotated[str, "whole"] = "batch"
     """Of the candidates and the free answers, optional: the batch of free answers."""
-    reference: str = "reference"
+    reference: Annotated[str, "id_or_empty"] = "reference"
     """Of the answers, optional: the draw that the candidate was compared with, empty for the target."""
-    answer: str = "answer"
+    answer: Annotated[str, "text"] = "answer"
     """Of the free answers: the token."""
     answers: AnswerColumns = AnswerColumns()
     """Names that the answers have for the columns of both tables."""
     free_answers: FreeAnswerColumns = FreeAnswerColumns()
     """Names that the free answers have for the columns of other tables."""
 
-    def of_answers(self, name: str) -> str:
-        """Name of a column in the table of answers."""
-        own: str | None = getattr(self.answers, name, None)
-        return own or getattr(self, name)
+    def of(self, table: str, names: Iterable[str]) -> dict[str, str]:
+        """Names of some columns in the table of pairs, answers or free_answers."""
+        own = getattr(self, table, None)
+        return {name: getattr(own, name, None) or getattr(self, name) for name in names}
 
-    def of_free_answers(self, name: str) -> str:
-        """Name of a column in the table of free answers."""
-        own: str | None = getattr(self.free_answers, name, None)
-        return own or getattr(self, name)
+    def read(self, given: Table, table: str, needed: Sequence[str], optional: Sequence[str] = ()) -> Table:
+        """The table of pairs, answers or free answers by the names of these columns."""
+        own = type(getattr(self, table)).model_fields if hasattr(self, table) else ()
+        columns = self.of(table, needed)
+        given.check_columns({f"{table}.{name}" if name in own else name: column for name, column in columns.items()})
+        columns |= self.of(table, optional)
+        models = {name: name for name in given.names if table == "pairs" and name.startswith((TARGET, CANDIDATE))}
+        types = self.types() | dict.fromkeys(models, "logprob")
+        return given.named(columns | models, types, optional=optional)
 
 
 class ComparisonLayout(Settings):

@@ -12,7 +12,7 @@ from shannon_game.estimators.comparison import candidate_sources, response_posit
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import item_labels, item_positions
 from shannon_game.experiments.harness.csv_tables import write_csv
-from shannon_game.experiments.studies.comparison.table import CANDIDATE, TARGET
+from shannon_game.experiments.studies.comparison.table_columns import CANDIDATE, TARGET
 
 # columns that say where candidates come from -> their variables
 _OPTIONAL = {

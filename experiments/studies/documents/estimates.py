@@ -2,37 +2,36 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import xarray as xr
 
 from shannon_game.estimators.documents import validate_estimates_study
 from shannon_game.experiments.harness.result import loader
 from shannon_game.experiments.studies.parsing import add_notes, objects
-from shannon_game.experiments.studies.plain_table import specification
-from shannon_game.experiments.studies.table_file import TableFile, read_table
-from shannon_game.inference.settings import Settings, Text, UserPath
+from shannon_game.experiments.studies.plain_table import Columns
+from shannon_game.experiments.studies.table_file import OneTable
+from shannon_game.inference.settings import Text
 
 ALL = "all"
-_SPEC = specification(id="source group", number="estimate se")
 
 
-class EstimatesColumns(Settings):
+class EstimatesColumns(Columns):
     """Names of the columns."""
 
-    source: Text = "source"
+    source: Annotated[Text, "id"] = "source"
     """The study that an estimate is from."""
-    estimate: Text = "estimate"
+    estimate: Annotated[Text, "number"] = "estimate"
     """In one unit for all studies: bits a character where tokenizers differ."""
-    se: Text = "se"
+    se: Annotated[Text, "number"] = "se"
     """Its standard error."""
-    group: Text | None = None
+    group: Annotated[Text | None, "id"] = None
     """What is pooled apart, such as the model or the language."""
 
 
-class EstimatesSettings(TableFile):
-    """Settings of a table of estimates."""
+class EstimatesSettings(OneTable):
+    """Settings of a table of estimates, with one row per estimate."""
 
-    path: UserPath
-    """Table (CSV and the like, or Parquet) with a row per estimate."""
     columns: EstimatesColumns = EstimatesColumns()
     """Names of its columns."""
     units: str = ""
@@ -56,9 +55,8 @@ def estimates(settings: EstimatesSettings) -> xr.Dataset:
     ...     estimates(path=Path(folder) / "e.csv")["estimate"].values.tolist()
     [1.3, 1.2]
     """
-    columns = {name: column for name, column in settings.columns if column}
-    table = read_table(settings.path, of="estimate", how=settings, wanted=list(columns.values()))
-    table = table.named(columns, _SPEC)
+    columns = settings.columns.given
+    table = settings.read("estimate", columns.values()).named(columns, EstimatesColumns.types())
     group = table["group"] if "group" in table else objects([ALL] * len(table))
     labels = table["source"]
     if "group" in table:

@@ -16,7 +16,7 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.harness.result import loader
 from shannon_game.experiments.studies.documents.tokens import ALL, Document, documents_study
 from shannon_game.experiments.studies.files import read_bytes
-from shannon_game.experiments.studies.parsing import parse_json, shown
+from shannon_game.experiments.studies.parsing import decoded, parse_json, shown
 from shannon_game.experiments.studies.table_file import known_encoding
 from shannon_game.inference.settings import Settings, UserPath
 
@@ -128,23 +128,14 @@ def _folder(root: Path, settings: TextsSettings) -> tuple[list[Document], dict[s
 
 def _text(content: bytes, path: Path, settings: TextsSettings, notes: Counter[str]) -> str:
     """Decode one file and repair its line ends."""
-    encoding = settings.encoding
-    is_utf8 = codecs.lookup(encoding).name == "utf-8"
+    encoding = codecs.lookup(settings.encoding).name
+    is_utf8 = encoding == "utf-8"
     mark = next((name for bom, name in _MARKS.items() if content.startswith(bom)), None)
     if is_utf8 and mark is not None:
         raise InputError(f"begins with the mark of {mark}; set study.encoding={mark}", source=path)
     if is_utf8 and content.startswith(codecs.BOM_UTF8):
-        content = content[len(codecs.BOM_UTF8) :]
         notes["files with a UTF-8 byte order mark, which is no part of the text; removed"] += 1
-    try:
-        text = content.decode(encoding)
-    except UnicodeError as error:
-        found = str(error)
-        if isinstance(error, UnicodeDecodeError):
-            line = content.count(b"\n", 0, error.start) + 1
-            found = f"byte {content[error.start]:#04x} in line {line} ({error.reason})"
-        problem = f"is not {encoding}: {found}; set study.encoding, cp1252 for one, or convert the file"
-        raise InputError(problem, source=path) from None
+    text = decoded(content, path, encoding, hint="set study.encoding, cp1252 for one, or convert the file")
     if "\0" in text:
         raise InputError(
             f"holds {text.count(chr(0))} null characters; it is no text file, or in another encoding "

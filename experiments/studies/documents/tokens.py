@@ -11,7 +11,7 @@ import xarray as xr
 
 from shannon_game.estimators.documents import validate_documents_study
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.studies.parsing import Note, add_notes, objects, some_of, whole_characters
+from shannon_game.experiments.studies.parsing import Note, add_notes, counting, objects, some_of, whole_characters
 
 ALL = "all"
 """The split of documents that have none."""
@@ -43,25 +43,26 @@ def documents_study(
     Documents with nothing but white space are dropped. Of a pair of surrogates that was cut apart each half becomes
     U+FFFD.
     """
-    found = [Note(text, count, "warning") for text, count in notes if count]
+    found = [Note(text, count, "warning") for text, count in notes]
     kept = [document for document in documents if document.text.strip()]
     empty = [document.name for document in documents if not document.text.strip()]
-    if empty:
-        found.append(Note(f"documents without text, left out: {some_of(empty, _LISTED)}", len(empty), "warning"))
     if not kept:
         raise InputError(f"holds no text ({len(documents)} read: {some_of(empty, _LISTED)})", source=source)
     whole = [_whole(document) for document in kept]
     repaired = sum(new.text != old.text for new, old in zip(whole, kept, strict=True))
-    if repaired:
-        text = "documents with half of a surrogate pair, which no file can hold; it was made U+FFFD"
-        found.append(Note(text, repaired, "warning"))
     cut = sum("\ufffd" in document.text for document in whole)
-    if cut:
-        text = "documents with U+FFFD, where characters were lost or cut apart before this study read them"
-        found.append(Note(text, cut, "warning"))
+    found += [
+        Note(f"documents without text, left out: {some_of(empty, _LISTED)}", len(empty), "warning"),
+        Note(
+            "documents with half of a surrogate pair, which no file can hold; it was made U+FFFD", repaired, "warning"
+        ),
+        Note(
+            "documents with U+FFFD, where characters were lost or cut apart before this study read them", cut, "warning"
+        ),
+    ]
     chosen = _without_duplicates(whole, duplicates, source, found)
     study = _dataset(name, chosen, digests)
-    add_notes(study, [Note("documents used", len(chosen)), *found])
+    add_notes(study, [Note("documents used", len(chosen)), *counting(*found)])
     return validate_documents_study(study)
 
 

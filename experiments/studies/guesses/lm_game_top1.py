@@ -7,7 +7,7 @@ token strings of one document, ``results_raw/res_accuracy_anonym.json`` holds ev
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -49,6 +49,7 @@ RESPONSE_FILE = f"{RESULT_FOLDER}/res_accuracy_anonym.json"
 
 _ROW_FIELDS = ("row_id", "user", "guess", "answer", "guessed_token_idx", "doc_id")
 N_DOCUMENTS = 10_000  # the site's first training rounds had other texts, with numbers from here on
+_PLACE = ["document", "position"]
 _ROWS = TypeAdapter(list[tuple[Whole, Name, Text, Any, Whole, Whole]])
 _ACCURACIES = TypeAdapter(dict[str, Annotated[Real, Field(ge=0, le=1)]])
 _SAMPLED = 1000  # guesses on which the authors' script asked each language model
@@ -111,12 +112,12 @@ def lm_game_top1(settings: LmGameTop1Settings) -> xr.Dataset:
     try:
         [(_, content)] = game.read([RESPONSE_FILE])
         rows, row_notes = _read_rows(content, game.where(RESPONSE_FILE))
-        documents = _read_documents(game, sorted(set(rows["document"][_exists(rows)])))
+        tokens = _read_documents(game, sorted(set(rows["document"][_exists(rows)])))
     except MissingFilesError as error:
         raise InputError(f"{error}; the public archive {settings.address} has them all") from None
     stored, missing = _read_stored(game)
-    kept = _filtered(rows, documents, settings)
-    study = _study(kept.rows, documents, settings).assign_attrs(data_sha256=game.sha256).assign(stored)
+    kept = _filtered(rows.merge(tokens, on=_PLACE, how="left", sort=False), settings)
+    study = _study(kept.rows, tokens, settings).assign_attrs(data_sha256=game.sha256).assign(stored)
     if settings.items == "visible":
         study.attrs["n_unseen"] = sum(note.count for note in kept.notes if _UNSEEN in note.text)
     missing_notes = [Note("files of stored accuracies that are not there: " + ", ".join(missing), len(missing))]
@@ -132,15 +133,24 @@ def document_file(number: int) -> str:
     return f"{DOCUMENT_FOLDER}/doc{number}.json"
 
 
-def _read_documents(game: GameFiles, numbers: Sequence[int]) -> dict[int, list[str]]:
-    documents = {}
+def _read_documents(game: GameFiles, numbers: Sequence[int]) -> pd.DataFrame:
+    """Tokens of the documents in their order, and the character at which each starts."""
+    found = []
     for number, (name, content) in zip(numbers, game.read([document_file(number) for number in numbers]), strict=True):
-        tokens = parse_document(content, game.where(name))
+        # half of a surrogate pair becomes U+FFFD, as any other part of a character
+        tokens = [whole_characters(token) for token in parse_document(content, game.where(name))]
         if not tokens:
             raise InputError("is empty, should be a list of the document's tokens", source=game.where(name))
-        # half of a surrogate pair becomes U+FFFD, as any other part of a character
-        documents[number] = [whole_characters(token) for token in tokens]
-    return documents
+        starts = np.cumsum([0, *map(len, tokens[:-1])])
+        columns = {"position": np.arange(len(tokens)), "target": objects(tokens), "start": starts}
+        found.append(pd.DataFrame(columns | {"following": objects([*tokens[1:], ""])}).assign(document=number))
+    return pd.concat(found) if found else pd.DataFrame(columns=[*_PLACE, "target", "start", "following"])
+
+
+def _words(rows: pd.DataFrame) -> NDArray[np.bool_]:
+    """Which targets are whole words."""
+    pairs = zip(rows["target"], rows["following"], strict=True)
+    return np.array([is_word_position(token, following) for token, following in pairs], dtype=bool)
 
 
 def _read_rows(content: bytes, source: str) -> tuple[pd.DataFrame, list[Note]]:
@@ -188,13 +198,11 @@ def _exists(rows: pd.DataFrame) -> pd.Series[bool]:
     return rows["document"].between(0, N_DOCUMENTS - 1)
 
 
-def _filtered(rows: pd.DataFrame, documents: Mapping[int, list[str]], settings: LmGameTop1Settings) -> Kept:
+def _filtered(rows: pd.DataFrame, settings: LmGameTop1Settings) -> Kept:
     kept = Kept(rows, "guesses", "study lm_game_top1")
     kept.exclude(settings.exclude_participants, rows["participant"].tolist(), known=TESTERS)
     kept.keep(_exists(kept.rows), f"on documents that do not exist (doc_id from 0 to {N_DOCUMENTS - 1})")
-    length = kept.rows["document"].map({number: len(tokens) for number, tokens in documents.items()})
-    position = kept.rows["position"]
-    kept.keep((position >= 0) & (position < length), "at positions outside their document (guessed_token_idx)")
+    kept.keep(kept.rows["target"].notna(), "at positions outside their document (guessed_token_idx)")
     anonymous = kept.rows["participant"] == settings.anonymous_name
     if settings.anonymous == "drop":
         kept.keep(~anonymous, "under the name that people shared who gave none", "anonymous=drop")
@@ -202,12 +210,11 @@ def _filtered(rows: pd.DataFrame, documents: Mapping[int, list[str]], settings: 
         text = "guesses under the name that people shared who gave none; they count as one participant (anonymous=keep)"
         kept.notes.append(Note(text, int(anonymous.sum()), "warning"))
     if settings.items != "all":
-        kept.keep(_at(kept.rows, lambda own, at: is_visible_token(own[at]), documents), _UNSEEN, "items")
+        kept.keep(kept.rows["target"].map(is_visible_token).astype(bool), _UNSEEN, "items")
     if settings.items == "word_tokens":
-        words = _at(kept.rows, lambda own, at: is_word_position(own[at], _next(own, at)), documents)
-        kept.keep(words, "of tokens that are no whole word", "items=word_tokens")
+        kept.keep(_words(kept.rows), "of tokens that are no whole word", "items=word_tokens")
     kept.keep_repeats(
-        ["participant", "document", "position"],
+        ["participant", *_PLACE],
         settings.repeats,
         said="participant {participant} guessed at token {token} of document {document}",
         kept="guesses at a place at which the participant had guessed before, and had been shown the token; kept",
@@ -216,44 +223,29 @@ def _filtered(rows: pd.DataFrame, documents: Mapping[int, list[str]], settings: 
     return kept
 
 
-def _at(
-    rows: pd.DataFrame, of: Callable[[list[str], int], bool], documents: Mapping[int, list[str]]
-) -> NDArray[np.bool_]:
-    places = zip(rows["document"], rows["position"], strict=True)
-    return np.array([of(documents[number], at) for number, at in places], dtype=bool)
-
-
-def _next(tokens: list[str], at: int) -> str | None:
-    return tokens[at + 1] if at + 1 < len(tokens) else None
-
-
-def _study(rows: pd.DataFrame, documents: Mapping[int, list[str]], settings: LmGameTop1Settings) -> xr.Dataset:
-    items, response_item = np.unique(rows[["document", "position"]].to_numpy(), axis=0, return_inverse=True)
-    places = items.tolist()
-    numbers = np.unique(items[:, 0]).tolist()
-    starts = {number: np.cumsum([0, *map(len, documents[number])]) for number in numbers}
-    target = objects([documents[number][at] for number, at in places])
+def _study(rows: pd.DataFrame, tokens: pd.DataFrame, settings: LmGameTop1Settings) -> xr.Dataset:
+    asked = rows.groupby(_PLACE)
+    items = rows.loc[asked.head(1).index].sort_values(_PLACE)
+    texts = tokens[tokens["document"].isin(items["document"])].groupby("document")["target"].agg("".join)
     names = rows["participant"].to_numpy(dtype=object)
     if settings.anonymous == "keep":
         names = np.where(names == settings.anonymous_name, "anon", names)
-    guess, of_item = rows["guess"].to_numpy(dtype=object), response_item.ravel().astype(np.int64)
-    words = [is_word_position(documents[number][at], _next(documents[number], at)) for number, at in places]
     return xr.Dataset(
         {
-            "text": ("document", objects(["".join(documents[number]) for number in numbers])),
-            "item_document": ("item", items[:, 0].astype(str).astype(object)),
-            "item_position": ("item", items[:, 1]),
-            "target_token": ("item", target),
-            "target_start": ("item", np.array([starts[number][at] for number, at in places], dtype=np.int64)),
-            "word_token": ("item", np.array(words, dtype=bool)),
+            "text": ("document", objects(texts.tolist())),
+            "item_document": ("item", items["document"].astype(str).to_numpy(dtype=object)),
+            "item_position": ("item", items["position"].to_numpy(dtype=np.int64)),
+            "target_token": ("item", items["target"].to_numpy(dtype=object)),
+            "target_start": ("item", items["start"].to_numpy(dtype=np.int64)),
+            "word_token": ("item", _words(items)),
             "participant": ("response", names),
-            "response_item": ("response", of_item),
-            "guess": ("response", guess),
-            "correct": ("response", guess == target[of_item]),
+            "response_item": ("response", asked.ngroup().to_numpy(dtype=np.int64)),
+            "guess": ("response", rows["guess"].to_numpy(dtype=object)),
+            "correct": ("response", (rows["guess"] == rows["target"]).to_numpy(dtype=bool)),
             "n_before": ("response", rows["n_before"].to_numpy()),
             "row_id": ("response", rows["row_id"].to_numpy()),
         },
-        coords={"document": objects(list(map(str, numbers))), "item": np.arange(len(items))},
+        coords={"document": objects(texts.index.astype(str).tolist()), "item": np.arange(len(items))},
         attrs={"name": "lm_game_top1", "tokens": "word" if settings.items == "word_tokens" else settings.items},
     )
 

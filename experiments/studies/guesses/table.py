@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -14,49 +14,46 @@ from pydantic import model_validator
 from shannon_game.estimators.documents.tokens import is_word_token
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.guesses.study import prior_guesses, repeated_guesses, validate_guess_study
-from shannon_game.estimators.layout import add_note
 from shannon_game.experiments.harness.result import loader
 from shannon_game.experiments.studies.cells import bare, same_words
 from shannon_game.experiments.studies.parsing import Note, add_notes, shown
-from shannon_game.experiments.studies.plain_table import Table, in_notebook, specification, table_of
-from shannon_game.experiments.studies.table_file import TableFile, read_table
-from shannon_game.inference.settings import Settings, UserPath
+from shannon_game.experiments.studies.plain_table import Columns, Table, in_notebook, table_of
+from shannon_game.experiments.studies.table_file import OneTable
+from shannon_game.inference.settings import Settings
 
 REPEATED = "guesses at a place at which the participant had guessed before; kept"
 """Note on a table with several guesses of a person at a place."""
 
-_NEEDED = ("participant", "document", "position")
-_SPEC = specification(id="participant document", whole="position", number="order", text_or_empty="target guess correct")
 _HINT = "study.columns.{}=NAME says which one it is; study.columns.correct=NAME one that says which guesses are right"
 _FLAGS = {"1": True, "true": True, "yes": True, "1.0": True, "0": False, "false": False, "no": False, "0.0": False}
 
 
-class GuessColumns(Settings):
+class GuessColumns(Columns):
     """Names of the table's columns."""
 
-    participant: str = "participant"
+    participant: Annotated[str, "id"] = "participant"
     """Who guessed."""
-    document: str = "document"
+    document: Annotated[str, "id"] = "document"
     """Which text."""
-    position: str = "position"
+    position: Annotated[str, "whole"] = "position"
     """A whole number: words or tokens before the target, 0 for the first of the document."""
-    target: str | None = "target"
+    target: Annotated[str | None, "text_or_empty"] = "target"
     """The true next word; the table may lack it where `correct` is there."""
-    guess: str | None = "guess"
+    guess: Annotated[str | None, "text_or_empty"] = "guess"
     """What was guessed; the table may lack it where `correct` is there."""
-    correct: str | None = None
+    correct: Annotated[str | None, "text_or_empty"] = None
     """1/0, true/false, yes/no; without it a guess is right where it is the target, see `match`."""
-    order: str | None = None
+    order: Annotated[str | None, "number"] = None
     """A number that says when it was guessed: time, trial; without it the rows are in the order in which each
     participant guessed."""
 
 
-class ModelColumns(Settings):
+class ModelColumns(Columns):
     """Columns of a language model that played the same items; an empty cell is an item that was not asked."""
 
-    hit: str | None = None
+    hit: Annotated[str | None, "number_or_empty"] = None
     """Whether its first guess was right."""
-    surprisal_nats: str | None = None
+    surprisal_nats: Annotated[str | None, "number_or_empty"] = None
     """-ln p(target)."""
 
     @model_validator(mode="after")
@@ -81,11 +78,8 @@ class GuessLayout(Settings):
     """What to do with empty cells in the columns that are used; drop leaves the rows out, counted."""
 
 
-class GuessTableSettings(GuessLayout, TableFile):
-    """Settings of guesses in one table (CSV and the like, or Parquet)."""
-
-    path: UserPath
-    """Table with one row per guess."""
+class GuessTableSettings(GuessLayout, OneTable):
+    """Settings of guesses in one table, with one row per guess."""
 
 
 @loader(GuessTableSettings)
@@ -99,9 +93,7 @@ def guess_table(settings: GuessTableSettings) -> xr.Dataset:
     >>> from shannon_game import guess_table
     >>> study = guess_table(path="guesses.csv", columns={"order": "trial"})  # doctest: +SKIP
     """
-    wanted = [column for _, column in settings.columns if column]
-    table = read_table(settings.path, of="guess", how=settings, wanted=wanted)
-    return _study_of(table, settings, name=settings.path.stem)
+    return _study_of(settings.read("guess", settings.columns.given.values()), settings, name=settings.path.stem)
 
 
 @in_notebook
@@ -116,8 +108,7 @@ def guess_study(guesses: pd.DataFrame, *, name: str = "guess study", **settings:
     name : str, optional
         Of the study.
     **settings
-        Fields of :class:`~shannon_game.experiments.studies.guesses.table.GuessLayout`: ``columns``, ``models``,
-        ``match``, ``words``, ``missing``. ``columns={"participant": "worker"}`` says that a column has another name.
+        Fields of :class:`GuessLayout`; ``columns={"participant": "worker"}`` says that a column has another name.
         With one of right and wrong (``correct``), ``target`` and ``guess`` may lack.
 
     Returns
@@ -136,20 +127,22 @@ def guess_study(guesses: pd.DataFrame, *, name: str = "guess study", **settings:
     >>> study["correct"].values.tolist()
     [True, False, True]
     """
-    table = table_of(guesses, "guesses", of="guess", needed=(*_NEEDED, "target", "guess"))
+    table = table_of(guesses, "guesses", of="guess", needed=GuessColumns().given)
     return _study_of(table, GuessLayout(**settings), name=name)
 
 
 def _study_of(table: Table, settings: GuessLayout, *, name: str) -> xr.Dataset:
-    table = _named(table, settings)
-    n_rows = len(table)
+    n_rows, columns = len(table), settings.columns
+    # where a column says which guesses are right, the table may lack both words, unless they were asked for by name
+    optional = {name for name in ("target", "guess") if columns.correct and getattr(columns, name) == name}
+    table = table.named(columns.given, GuessColumns.types(), optional=optional, hint=_HINT, models=settings.models)
     if "order" in table:
         table = table.take(np.argsort(table["order"], kind="stable"))
     # counted over all rows, those left out included
     before = pd.Series(prior_guesses(table.ids("participant", empty=True).astype(str)), index=table.cells.index)
     # a guess left blank is an answer, and a wrong one, where the column of right and wrong says so
     may_be_blank = {"order", *({"guess"} if "correct" in table else ())}
-    needed = [name for name in _SPEC if name in table and name not in may_be_blank]
+    needed = [name for name in columns.given if name in table and name not in may_be_blank]
     table = table.without({name: table.blank(name) for name in needed}, settings.missing)
     of = table.groups("document", "position", what="item", sort=True)
     position = table["position"].astype(np.int64)
@@ -186,32 +179,17 @@ def _study_of(table: Table, settings: GuessLayout, *, name: str) -> xr.Dataset:
         coords=coords | {"item": np.arange(len(of))},
         attrs={"tokens": "all", "name": name, "data_sha256": table.sha256},
     )
-    add_note(study, "rows in the table", count=n_rows)
-    add_notes(study, table.notes)
-    again = int(repeated_guesses(study).sum())
-    if again:
-        add_note(study, REPEATED, count=again, level="warning")
+    table.note(REPEATED, repeated_guesses(study), "warning")
+    add_notes(study, [Note("rows in the table", n_rows), *table.notes])
     return validate_guess_study(study)
-
-
-def _named(table: Table, settings: GuessLayout) -> Table:
-    """The columns that the table has, one of right and wrong or those from which it follows among them."""
-    columns = {name: column for name, column in settings.columns if column is not None}
-    default = {name: field.default for name, field in GuessColumns.model_fields.items()}
-    optional = {name for name, column in columns.items() if name not in _NEEDED and column == default[name]}
-    optional = optional if "correct" in columns else set()
-    own = table.check_models(settings.models)
-    spec = _SPEC | dict.fromkeys(own, "number_or_empty")
-    return table.named(columns | own, spec, optional=optional, hint=_HINT)
 
 
 def _correct(table: Table, settings: GuessLayout) -> NDArray[np.bool_]:
     if "correct" not in table:
-        same, notes = same_words(table["guess"], table["target"], settings.match)
-        table.notes.extend(notes)
-        return same
+        return same_words(table, table["guess"], table["target"], settings.match)
     said = [_FLAGS.get(text.strip().lower()) for text in table["correct"].tolist()]
-    table.wrong(np.array([flag is None for flag in said]), "correct", "1 or 0, true or false, yes or no")
+    unknown = np.array([flag is None for flag in said])
+    table.refuse(unknown, "correct", "should be 1 or 0, true or false, yes or no")
     correct = np.array(said, dtype=bool)
     if "guess" in table and "target" in table:
         _check_contradictions(table, correct)
@@ -229,7 +207,5 @@ def _check_contradictions(table: Table, correct: NDArray[np.bool_]) -> None:
         said = f"{shown(guess[row])} for {shown(target[row])} is {'right' if correct[row] else 'wrong'}"
         many = f"{number} of {correct.size} rows contradict guess and target"
         raise table.error(f"says that {said} in {table.where(row)} ({many}); is it inverted?", "correct")
-    taken = "guesses that are the target and are wrong by the table; taken as wrong"
-    let_pass = "guesses that are not the target and are right by the table; taken as right"
-    found = (Note(taken, int(wrong.sum()), "warning"), Note(let_pass, int(right.sum())))
-    table.notes.extend(note for note in found if note.count)
+    table.note("guesses that are the target and are wrong by the table; taken as wrong", wrong, "warning")
+    table.note("guesses that are not the target and are right by the table; taken as right", right)

@@ -14,7 +14,6 @@ from urllib.parse import quote
 
 import numpy as np
 import pandas as pd
-import pooch
 import xarray as xr
 
 from shannon_game.estimators.errors import InputError
@@ -22,7 +21,7 @@ from shannon_game.estimators.layout import add_note
 from shannon_game.estimators.rankings.study import conditioned_on_other_text, validate_ranking_study
 from shannon_game.experiments.harness.result import loader
 from shannon_game.experiments.studies.files import read_bytes
-from shannon_game.experiments.studies.public_data import Address, Commit, PublicSettings, public_folder
+from shannon_game.experiments.studies.public_data import Address, Commit, PublicSettings, downloaded, public_folder
 from shannon_game.experiments.studies.rankings.rank_perplexity_workbooks import (
     ARCHIVES,
     Archive,
@@ -68,16 +67,21 @@ def rank_perplexity(settings: RankPerplexitySettings) -> xr.Dataset:
     >>> study = rank_perplexity(part="main")  # doctest: +SKIP
     """
     archives = [archive for archive in ARCHIVES if settings.part in ("all", archive.part)]
-    paths = _paths(settings, archives)
-    contents = {archive: read_bytes(paths[archive]) for archive in archives}
+    folder = settings.root or public_folder("rank_perplexity") or _fetched(settings, archives)
+    missing = [archive.name for archive in archives if not (folder / archive.name).is_file()]
+    if missing:
+        problem = f"has no {', '.join(map(repr, missing))}; the folder needed is the one with the four published zip"
+        raise InputError(f"{problem} archives, as they are (study.part=main needs the first two only)", source=folder)
+    contents = {archive: read_bytes(folder / archive.name) for archive in archives}
     hashes = {archive: hashlib.sha256(content).hexdigest() for archive, content in contents.items()}
-    books = [
-        book
-        for archive in archives
-        for book in read_workbooks(archive, contents[archive], paths[archive])
-        if not book.is_averages
-    ]
-    study = _study(books)
+    study = _study(
+        [
+            book
+            for archive, content in contents.items()
+            for book in read_workbooks(archive, content, folder / archive.name)
+            if not book.is_averages
+        ]
+    )
     study.attrs["data_sha256"] = hashlib.sha256("\n".join(hashes.values()).encode()).hexdigest()
     changed = [archive.name for archive in archives if hashes[archive] != archive.sha256]
     if changed:
@@ -94,39 +98,20 @@ def rank_perplexity(settings: RankPerplexitySettings) -> xr.Dataset:
     return validate_ranking_study(study)
 
 
-def _paths(settings: RankPerplexitySettings, archives: list[Archive]) -> dict[Archive, Path]:
-    root = settings.root or public_folder("rank_perplexity")
-    if root is None:
-        return {archive: _fetched(settings, archive) for archive in archives}
-    missing = [archive.name for archive in archives if not (root / archive.name).is_file()]
-    if missing:
-        raise InputError(
-            f"has no {', '.join(repr(name) for name in missing)}; the folder needed is the one with the four published "
-            "zip archives, as they are (study.part=main needs the first two only)",
-            source=root,
-        )
-    return {archive: root / archive.name for archive in archives}
-
-
-def _fetched(settings: RankPerplexitySettings, archive: Archive) -> Path:
-    """One archive from the cache, or downloaded into it; a file with another hash is never used."""
+def _fetched(settings: RankPerplexitySettings, archives: list[Archive]) -> Path:
     folder = settings.cache_folder / "rank_perplexity"
-    url = settings.address.replace("{file}", quote(archive.name))
-    try:
-        return Path(pooch.retrieve(url, known_hash=f"sha256:{archive.sha256}", fname=archive.name, path=folder))
-    except (OSError, ValueError) as error:  # requests' exceptions are OSErrors; a wrong hash is a ValueError
-        raise InputError(
-            f"could not be downloaded ({type(error).__name__}: {error}); run once with a network, or set "
-            "study.root=FOLDER to a folder with the four archives",
-            source=url,
-        ) from error
+    for archive in archives:
+        url = settings.address.replace("{file}", quote(archive.name))
+        hint = "set study.root=FOLDER to a folder with the four archives"
+        downloaded(url, folder / archive.name, hint, sha256=archive.sha256)
+    return folder
 
 
 def _study(books: list[Workbook]) -> xr.Dataset:
-    for book in books:
-        check_sheet(book)
     if not books:
         raise InputError("the archives hold no scored token", source="study rank_perplexity")
+    for book in books:
+        check_sheet(book)
     rows = pd.concat(map(_rows, books), ignore_index=True)
     tokens, logprobs = ranked_tokens(books)
     shape = (len(rows), max(map(len, tokens)))

@@ -10,14 +10,12 @@ import pandas as pd
 import xarray as xr
 
 from shannon_game.estimators.errors import InputError, require_packages
-from shannon_game.estimators.layout import add_note
 from shannon_game.estimators.rankings.study import validate_ranking_study
 from shannon_game.experiments.harness.csv_tables import write_csv
 from shannon_game.experiments.harness.result import loader
-from shannon_game.experiments.studies.parsing import add_notes, shown
+from shannon_game.experiments.studies.parsing import add_notes
 from shannon_game.experiments.studies.plain_table import Groups, Table, in_notebook, specification, table_of
-from shannon_game.experiments.studies.table_file import TableFile, read_table
-from shannon_game.inference.settings import UserPath
+from shannon_game.experiments.studies.table_file import OneTable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,11 +40,8 @@ _OF_TOKEN = {
 }
 
 
-class RankingTableSettings(TableFile):
-    """Settings of ranked tokens in one table."""
-
-    path: UserPath
-    """CSV (.csv, .csv.gz) or Parquet (.parquet) file with one row per ranked token."""
+class RankingTableSettings(OneTable):
+    """Settings of ranked tokens in one table, with one row per ranked token."""
 
 
 @loader(RankingTableSettings)
@@ -58,7 +53,7 @@ def ranking_table(settings: RankingTableSettings) -> xr.Dataset:
     >>> from shannon_game import ranking_table
     >>> study = ranking_table(path="ranks.csv")  # doctest: +SKIP
     """
-    return _study(read_table(settings.path, of="ranked token", how=settings, wanted=_REQUIRED), settings.path.stem)
+    return _study(settings.read("ranked token", _REQUIRED), settings.path.stem)
 
 
 @in_notebook
@@ -114,7 +109,7 @@ def _study(given: Table, name: str) -> xr.Dataset:
         raise InputError("reference_id and token_id go together", source=given.source, field="token_id")
     for column in table.names:
         # an empty token may be one
-        table.wrong(table.cells[column].isna().to_numpy(), column, "text or a number")
+        table.refuse(table.cells[column].isna().to_numpy(), column, "should be text or a number")
     of = table.groups(*_KEY, what="reference token", sort=True)
     _check_lists(table, of)
     rank = _ranks(table, of)
@@ -135,10 +130,9 @@ def _study(given: Table, name: str) -> xr.Dataset:
         units = {"units": "nats"} if column == "logprob_nats" else {}
         variables[variable] = (("token", "rank"), values, units)
     study = xr.Dataset(variables)
-    add_notes(study, table.notes)
     extra = [column for column in given.names if column not in _SPEC]
-    if extra:
-        add_note(study, f"columns that are not used: {', '.join(extra)}", count=len(extra))
+    table.note(f"columns that are not used: {', '.join(extra)}", len(extra))
+    add_notes(study, table.notes)
     return validate_ranking_study(study).assign_attrs(name=name, data_sha256=given.sha256)
 
 
@@ -147,16 +141,14 @@ _NEEDS = f"it needs {', '.join(_REQUIRED)}"
 
 def _ranks(table: Table, of: Groups) -> NDArray[np.int64]:
     """Ranks, which are 1, 2, 3, ... for every reference token."""
-    rank = table["rank"].astype(np.int64)
-    order = np.lexsort((rank, of.of_row))
-    expected = np.arange(len(table)) - np.unique(of.of_row[order], return_index=True)[1][of.of_row[order]] + 1
-    odd = rank[order] != expected
-    if odd.any():
-        row, should = int(order[np.argmax(odd)]), int(expected[np.argmax(odd)])
-        right = "ranks are 1, 2, 3, ... for every reference token"
-        problem = f"is {rank[row]} in {table.where(row)} where {should} should follow ({_place(table, row)}); {right}"
-        raise table.error(problem, "rank")
-    return rank
+    rank = pd.Series(table["rank"].astype(np.int64))
+    expected = rank.groupby(of.of_row).rank(method="first").to_numpy().astype(np.int64)
+
+    def problem(row: int) -> str:
+        return f"where {expected[row]} should follow ({_place(table, row)}); ranks are 1, 2, 3, ... everywhere"
+
+    table.refuse((rank != expected).to_numpy(), "rank", problem)
+    return expected
 
 
 def _check_lists(table: Table, of: Groups) -> None:
@@ -172,11 +164,8 @@ def _check_lists(table: Table, of: Groups) -> None:
     if token == "token":
         # half of a character: many tokens are this string
         twice = twice & np.array(["\ufffd" not in text for text in table["token"].tolist()])
-    if twice.any():
-        row = int(np.argmax(twice))
-        hint = "" if token == "token_id" else "; where different tokens are one string, give token_id and reference_id"
-        problem = f"is {shown(table.texts(token)[row])} again in {table.where(row)} for one reference token"
-        raise table.error(f"{problem} ({_place(table, row)}){hint}", token)
+    hint = "" if token == "token_id" else "; where different tokens are one string, give token_id and reference_id"
+    table.refuse(twice, token, lambda row: f"again for one reference token ({_place(table, row)}){hint}")
 
 
 def _place(table: Table, row: int) -> str:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import unicodedata
-from typing import Any
 
 import pandas as pd
 import pytest
-import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -36,52 +34,29 @@ CANDIDATES = pd.DataFrame(
 )
 
 
-def compared(answers: pd.DataFrame) -> xr.Dataset:
-    return comparison_study(answers, CANDIDATES, generator="lm")
-
-
-def asked(candidates: pd.DataFrame) -> xr.Dataset:
-    return comparison_study(None, candidates, generator="lm")
-
-
-def with_counts(rows: pd.DataFrame) -> xr.Dataset:
-    return cloze_study(rows, columns={name: name for name in rows.columns})
-
-
-READERS: dict[str, tuple[Any, pd.DataFrame]] = {
-    "bets": (
-        bet_study,
-        pd.DataFrame(
-            [["Jürg", "Ü1", "x", "x", 40], ["bo", "Ü1", "x", "y", 30]],
-            columns=["participant", "item", "target", "word", "stake"],
-        ),
-    ),
-    "guesses": (
-        guess_study,
-        pd.DataFrame(
-            [["Jürg", "Ü1", 1, "x", "x"], ["Jürg", "Ü1", 2, "y", "x"], ["bo", "Ü1", 1, "x", "z"]],
-            columns=["participant", "document", "position", "target", "guess"],
-        ),
-    ),
-    "rankings": (
-        ranking_study,
-        pd.DataFrame(
-            [["Jürg", "Ü1", 8, "w", 0, " a", 1, " a", -1.0], ["Jürg", "Ü1", 8, "w", 0, " a", 2, " b", -1.5]],
-            columns=[
-                *("model", "text", "context_length", "window", "position"),
-                *("reference_token", "rank", "token", "logprob_nats"),
-            ],
-        ),
-    ),
-}
+BETS = pd.DataFrame(
+    [["Jürg", "Ü1", "x", "x", 40], ["bo", "Ü1", "x", "y", 30]],
+    columns=["participant", "item", "target", "word", "stake"],
+)
+GUESSES = pd.DataFrame(
+    [["Jürg", "Ü1", 1, "x", "x"], ["Jürg", "Ü1", 2, "y", "x"], ["bo", "Ü1", 1, "x", "z"]],
+    columns=["participant", "document", "position", "target", "guess"],
+)
+RANKS = pd.DataFrame(
+    [["Jürg", "Ü1", 8, "w", 0, " a", 1, " a", -1.0], ["Jürg", "Ü1", 8, "w", 0, " a", 2, " b", -1.5]],
+    columns=[
+        *("model", "text", "context_length", "window", "position"),
+        *("reference_token", "rank", "token", "logprob_nats"),
+    ],
+)
 
 
 def test_counts_and_answers_that_are_there_again() -> None:
     rows = pd.DataFrame({"context": ["A"] * 3, "response": ["x", "y", "x"], "count": [3, 1, 2]})
     with pytest.raises(InputError, match="response: row 3: 'x' has a count or share already in row 1"):
-        with_counts(rows)
+        cloze_study(rows)
     # one row per answer, though all say that they count one
-    assert with_counts(rows.assign(count=1)).sizes["response"] == 3
+    assert cloze_study(rows.assign(count=1)).sizes["response"] == 3
     alike = cloze_study(pd.DataFrame({"context": ["A", "A"], "response": ["x", "x"]}))
     assert any("people may answer alike" in note["text"] for note in notes(alike))
 
@@ -133,16 +108,13 @@ def test_folding_twice_is_folding_once(text: str) -> None:
 
 
 def test_a_space_before_the_words_of_one_side() -> None:
-    _, guesses = READERS["guesses"]
-    spaced = guess_study(guesses.assign(target=" " + guesses["target"]))
-    assert spaced["correct"].to_numpy().tolist() == guess_study(guesses)["correct"].to_numpy().tolist()
+    spaced = guess_study(GUESSES.assign(target=" " + GUESSES["target"]))
+    assert spaced["correct"].to_numpy().tolist() == guess_study(GUESSES)["correct"].to_numpy().tolist()
     assert any(note["level"] == "warning" and "compared without it" in note["text"] for note in notes(spaced))
-    _, bets = READERS["bets"]
-    assert bet_study(bets.assign(target="\u0120x"))["bet_hit"].to_numpy().tolist() == [True, False]
+    assert bet_study(BETS.assign(target="\u0120x"))["bet_hit"].to_numpy().tolist() == [True, False]
     bare = CANDIDATES.assign(candidate=["s", "u", "s", "v"])
     with pytest.raises(InputError, match=r"candidate: is 's' where the same token is ' s' \(2 such"):
-        asked(bare)
-    _, ranks = READERS["rankings"]
-    two = pd.concat([ranks, ranks.assign(position=1)]).assign(token=["a", "b", "a", "b"])
+        comparison_study(None, bare, generator="lm")
+    two = pd.concat([RANKS, RANKS.assign(position=1)]).assign(token=["a", "b", "a", "b"])
     with pytest.raises(InputError, match=r"token: is 'a' where the same token is ' a' \(2 such"):
         ranking_study(two)

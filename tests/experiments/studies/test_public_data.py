@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,11 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.harness.resume import job_identity
 from shannon_game.experiments.papers.reproduce.run import data_root
 from shannon_game.experiments.studies.comparison.lm_game import lm_game
-from shannon_game.experiments.studies.public_data import VARIABLE, with_public_folders
+from shannon_game.experiments.studies.public_data import VARIABLE, downloaded, with_public_folders
 from shannon_game.experiments.studies.rankings.rank_perplexity import rank_perplexity
 from tests.experiments.command import config
 from tests.experiments.studies.comparison.tiny_lm_game import CONFIG, RESPONSES, contents, write_folder
+from tests.experiments.studies.conftest import address
 
 NOWHERE = "http://127.0.0.1:9/{commit}/{file}"
 
@@ -46,6 +48,13 @@ def test_a_folder_without_the_study_is_said_and_one_that_is_not_there_refused(
         with pytest.raises(InputError, match=f"environment, {VARIABLE}: is .*gone', and there is no such folder"):
             read()
     assert with_public_folders(config("study=simulated")) == config("study=simulated")
+
+
+def test_a_download_with_another_hash_is_not_kept(tmp_path: Path, server: ThreadingHTTPServer) -> None:
+    server.pages["/a.zip"] = (200, b"other", 5)  # type: ignore[attr-defined]
+    with pytest.raises(InputError, match=r"could not be downloaded \(ValueError.*unpack it yourself"):
+        downloaded(f"{address(server)}/a.zip", tmp_path / "kept/a.zip", "unpack it yourself", sha256="0" * 64)
+    assert list((tmp_path / "kept").iterdir()) == []
 
 
 @pytest.mark.parametrize(("of", "setting"), [("study=lm_game", "study.root"), ("+exp=reproduce", "data.lm_game")])

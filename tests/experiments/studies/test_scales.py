@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import notes
 from shannon_game.experiments.studies.bets.table import bet_study
+from shannon_game.experiments.studies.cells import check_scale
 from shannon_game.experiments.studies.cloze.table import cloze_study
 from shannon_game.experiments.studies.plain_table import table_of
-from shannon_game.experiments.studies.scales import check_scale
 
 LARGE = st.one_of(st.integers(2, 100).map(float), st.floats(1.01, 100))
 WHOLE = st.integers(0, 100).map(float)

@@ -90,7 +90,7 @@ def test_rounded_proportions_without_counts(tmp_path: Path) -> None:
         (
             "id,text,resp,n\n1,Hi,a,1\n1,Ho,a,1\n",
             {},
-            "text: line 3: is 'Ho', but an earlier row of the same context has 'Hi'",
+            "text: is 'Ho' in line 3, but 'Hi' in another row of the same context",
         ),
         ("id,text,resp,n\n1,Hi,a,0\n", {}, "has no answer"),
         ("id,resp,p\n1,a,30\n", {"columns": SHARES}, "study.percent=true reads percentages"),
@@ -142,8 +142,8 @@ def test_people_are_rows_and_models_have_probabilities(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("there,,0.25", "there,4,0.25", "p: line 4: has a count and a proportion"),
-        ("there,3,,", "there,,0.5,", "p: line 2: has a proportion, but people have counts"),
+        ("there,,0.25", "there,4,0.25", "p: is '0.25' in line 4, beside a count"),
+        ("there,3,,", "there,,0.5,", "p: is '0.5' in line 2, but people have counts"),
         ("0.7,", "0.9,", "p: gpt in '1' has probabilities that sum to more than 1 .sum 1.15"),
         ("there,,0.25", "there,5,", "p: gpt in '1' has counts and probabilities"),
         ("you,,0.7", "there,,0.7", "line 5: 'there' has a count or share already in line 4"),
@@ -170,6 +170,8 @@ def test_one_row_a_context(tmp_path: Path) -> None:
     assert study["response_proportion"].to_numpy().tolist() == [0.75, 0.25, 1]
     assert study["context"].to_numpy().tolist() == ["The cat", "A dog"]
     assert texts(study)["empty cells of the wide table, taken for questions not asked"] == 1
+    with pytest.raises(InputError, match="line 3: has no proportion"):
+        cloze_table(path=written(tmp_path, WIDE.replace("barked;1", "barked;")), **settings)
     counts = WIDE.replace("Proportion", "N").replace("0,75", "3").replace("0,25", "x")
     settings["wide"] = {"answers": "Answer_*", "counts": "N_*"}
     with pytest.raises(InputError, match=r"is 'x' in line 2, should be a number"):

@@ -13,9 +13,7 @@ from shannon_game.estimators.comparison.simulation.settings import ParticipantPo
 from shannon_game.estimators.comparison.simulation.study import simulate_comparison_study, simulate_items
 from shannon_game.estimators.layout import notes
 from shannon_game.experiments.harness.job import load_study
-from shannon_game.experiments.studies.comparison import simulated_items
-from shannon_game.experiments.studies.comparison.simulated import simulated
-from shannon_game.experiments.studies.comparison.simulated_items import kept_items, write_items
+from shannon_game.experiments.studies.comparison.simulated import kept_items, simulated, write_items
 from tests.experiments.command import config
 from tests.same import assert_same_study
 
@@ -51,7 +49,7 @@ def test_other_items_are_never_taken_from_the_package(changes: dict[str, Any]) -
 
 def test_the_file_holds_what_was_simulated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tiny = SimulationSettings(**TINY)
-    monkeypatch.setattr(simulated_items, "SimulationSettings", lambda: tiny)
+    monkeypatch.setattr("shannon_game.experiments.studies.comparison.simulated.SimulationSettings", lambda: tiny)
     kept, made = kept_items(tiny, write_items(tmp_path / "items.npz")), simulate_items(tiny)
     assert kept is not None
     assert_same_study(simulate_comparison_study(tiny, kept), simulate_comparison_study(tiny, made))

@@ -114,7 +114,7 @@ def changed(table: pd.DataFrame, column: str, row: int, value: Any) -> pd.DataFr
         (lambda p, a: (p.drop(columns="target_logprob_lm-weak"), a), r"b_lm-weak: is missing; did you mean .*; model"),
         (lambda p, a: (p.filter(regex="^(?!.*logprob)"), a), r"names no language model"),
         (lambda p, a: (p, changed(a, "report", 0, 1)), r"report: is '1' in line 2, should be a prob"),
-        (lambda p, a: (p, changed(a, "draw", 0, 77)), r"draw: line 2 answers draw '77' of item '\w+', which the pairs"),
+        (lambda p, a: (p, changed(a, "draw", 0, 77)), r"draw: is '77' in line 2, which item '\w+' does not have in"),
     ],
 )  # fmt: skip
 def test_bad_tables_are_named(study: xr.Dataset, tmp_path: Path, change: Any, message: str) -> None:

@@ -104,9 +104,9 @@ def changed(table: str, column: str, value: object) -> Change:
     [
         (
             changed("pairs", "source", "people"),
-            "candidates, row 2: unknown source 'people'; .*choose one of: generator",
+            "candidates, source: is 'people' in row 2, should be one of: generator",
         ),
-        (changed("pairs", "source", "padding"), "unknown source 'padding'"),
+        (changed("pairs", "source", "padding"), "source: is 'padding' in row 2, should be one of"),
         (changed("pairs", "proposal_logprob", 0.5), r"candidates, proposal_logprob: is .*0\.5.* should be ln p"),
         (changed("pairs", "batch", 0.5), "candidates, batch: is .*0.5"),
         (changed("answers", "reference", "x9"), "answers, reference: is 'x9' in row 2, should be a draw of the item"),

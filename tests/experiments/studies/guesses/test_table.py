@@ -63,7 +63,7 @@ def test_right_and_wrong_may_be_said_in_words_and_a_guess_may_be_blank(tmp_path:
 @pytest.mark.parametrize(
     ("settings", "text", "part"),
     [
-        ({}, TABLE, "guess: is empty in line 6 .1 such rows"),
+        ({}, TABLE, "guess: is empty in line 6, should be filled"),
         ({"columns": {"correct": "lm_nats"}, "missing": "drop"}, TABLE, "lm_nats: is '0.2' in line 2 .*should be 1"),
         ({"missing": "drop"}, TABLE.replace("bo,a,1,cat", "bo,a,1,cut"), "target: is 'cut' in line 3, but 'cat'"),
         ({"missing": "drop", "models": {"lm": {"hit": "hits"}}}, TABLE, "hits: is missing; .*model 'lm' needs it"),
