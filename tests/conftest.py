@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-import gc
 import os
+
+# before NumPy is loaded. Threads of linear algebra wait for each other by spinning: small matrices took up to ten times
+# the processor time where other tests run beside them
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import gc
 import signal
 import sys
 from collections.abc import Iterator
