@@ -49,7 +49,7 @@ SIZES = (1, 4, 8, 16)
 TOLERANCE_NATS = 1e-4
 """Of a token; a sum over tokens may be off by as much for each."""
 ENDINGS = (" and", " the old clock", " nobody", " rain fell on a roof")
-PEERS = ("minicons", "lm_eval", "vllm")
+PEERS = ("minicons", "lm_eval")
 
 
 @dataclass(frozen=True)
@@ -90,8 +90,6 @@ def main() -> None:
     for name in PEERS:
         if find_spec(name) is None:
             print(f"{name}: not installed, not run")
-        elif name == "vllm":
-            print("vllm: installed, not run; this script has no side for it, as none could be tried")
     compare("texts", text_sides(model, texts, ranks=False), given.rounds)
     compare("ranks", text_sides(model, texts, ranks=True), given.rounds)
     halves = [text[: len(text) // 2].rstrip() for text in texts]
