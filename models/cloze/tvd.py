@@ -94,7 +94,7 @@ class WordPairPriors:
             if set(values) != set(PARAMETERS):
                 raise InputError(f"names {sorted(values)}, should name {sorted(PARAMETERS)}", field=name)
         check_priors(self, "word pair priors")
-        check_priors(SimpleNamespace(**self.sd), "word pair priors, sd")
+        check_priors(SimpleNamespace(**self.sd), "sd of word pair priors")
 
     def vectors(self) -> tuple[FloatArray, FloatArray]:
         """Means and sds in the order of :data:`PARAMETERS`."""

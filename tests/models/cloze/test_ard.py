@@ -197,6 +197,15 @@ def test_what_is_left_out_is_counted(study: xr.Dataset) -> None:
         )
 
 
+def test_errors_are_in_units_of_the_standardised_predictors_in_their_order() -> None:
+    predictors = {"a": [1.0, 2.0, 4.0], "b": [3.0, 1.0, 2.0]}
+    covariance = np.array([[[0.4, 0.1], [0.1, 0.3]]]) * np.arange(1, 4)[:, None, None]
+    data = ard_data([0.1, 0.5, 0.9], predictors, text=["s", "t", "t"], measured=Measured(("b", "a"), covariance))
+    assert data.noisy == ("a", "b")
+    sd = np.std(list(predictors.values()), axis=1)
+    np.testing.assert_allclose(data.error_covariance, covariance[:, ::-1, ::-1] / np.outer(sd, sd))
+
+
 def test_errors_and_groups_can_be_left_out() -> None:
     data = some_data(np.random.default_rng(0))
     plain = data.without_error().without_groups()
