@@ -1,79 +1,49 @@
 # What the package offers: read by type checkers and editors, and by lazy_loader, which imports a name when it is used.
 
-from . import bets, cloze, comparison, guesses, rankings
-from .bets.recalibration import recalibration_model
-from .bets.recalibration_data import RecalibrationData, recalibration_data
-from .bets.recalibration_priors import RecalibrationPriors
-from .cloze.ard import ard_model
-from .cloze.ard_columns import ArdColumns, clean_columns, measured_error
-from .cloze.ard_data import ArdData, Measured, ard_data
-from .cloze.ard_priors import ArdPriors, FixedScales
-from .cloze.tvd import WordPairData, WordPairPriors, set_word_pairs, word_pair_data, word_pair_model
-from .comparison.calibration import CalibrationPriors, calibration_model, set_weights
-from .comparison.calibration_data import (
-    OutcomeData,
-    ReportData,
-    binary_outcomes,
-    binary_reports,
-    favoured_outcomes,
-    reports_on_truth,
-)
-from .comparison.participant_data import ParticipantData, participant_data, without_participants
-from .comparison.participants import ParticipantPriors, participant_model
-from .comparison.report_process import ReportPriors, report_model
-from .guesses.accuracy import accuracy_model
-from .guesses.accuracy_data import AccuracyData, accuracy_data
-from .guesses.accuracy_priors import AccuracyPriors
-from .rankings.slope_priors import RankPriors
-from .rankings.slopes import RankData, rank_data, rank_slope_model, set_counts
-
-__all__ = [
-    "AccuracyData",
-    "AccuracyPriors",
-    "ArdColumns",
-    "ArdData",
-    "ArdPriors",
-    "CalibrationPriors",
-    "FixedScales",
-    "Measured",
-    "OutcomeData",
-    "ParticipantData",
-    "ParticipantPriors",
-    "RankData",
-    "RankPriors",
-    "RecalibrationData",
-    "RecalibrationPriors",
-    "ReportData",
-    "ReportPriors",
-    "WordPairData",
-    "WordPairPriors",
-    "accuracy_data",
-    "accuracy_model",
-    "ard_data",
-    "ard_model",
-    "bets",
-    "binary_outcomes",
-    "binary_reports",
-    "calibration_model",
-    "clean_columns",
-    "cloze",
-    "comparison",
-    "favoured_outcomes",
-    "guesses",
-    "measured_error",
-    "participant_data",
-    "participant_model",
-    "rank_data",
-    "rank_slope_model",
-    "rankings",
-    "recalibration_data",
-    "recalibration_model",
-    "report_model",
-    "reports_on_truth",
-    "set_counts",
-    "set_weights",
-    "set_word_pairs",
-    "without_participants",
-    "word_pair_data",
-    "word_pair_model",
-]
+from . import bets as bets
+from . import cloze as cloze
+from . import comparison as comparison
+from . import guesses as guesses
+from . import rankings as rankings
+from .bets.recalibration import recalibration_model as recalibration_model
+from .bets.recalibration_data import RecalibrationData as RecalibrationData
+from .bets.recalibration_data import recalibration_data as recalibration_data
+from .bets.recalibration_priors import RecalibrationPriors as RecalibrationPriors
+from .cloze.ard import ard_model as ard_model
+from .cloze.ard_columns import ArdColumns as ArdColumns
+from .cloze.ard_columns import clean_columns as clean_columns
+from .cloze.ard_columns import measured_error as measured_error
+from .cloze.ard_data import ArdData as ArdData
+from .cloze.ard_data import Measured as Measured
+from .cloze.ard_data import ard_data as ard_data
+from .cloze.ard_priors import ArdPriors as ArdPriors
+from .cloze.tvd import WordPairData as WordPairData
+from .cloze.tvd import WordPairPriors as WordPairPriors
+from .cloze.tvd import set_word_pairs as set_word_pairs
+from .cloze.tvd import word_pair_data as word_pair_data
+from .cloze.tvd import word_pair_model as word_pair_model
+from .comparison.calibration import CalibrationPriors as CalibrationPriors
+from .comparison.calibration import calibration_model as calibration_model
+from .comparison.calibration import set_weights as set_weights
+from .comparison.calibration_data import OutcomeData as OutcomeData
+from .comparison.calibration_data import ReportData as ReportData
+from .comparison.calibration_data import binary_outcomes as binary_outcomes
+from .comparison.calibration_data import binary_reports as binary_reports
+from .comparison.calibration_data import favoured_outcomes as favoured_outcomes
+from .comparison.calibration_data import reports_on_truth as reports_on_truth
+from .comparison.participant_data import ParticipantData as ParticipantData
+from .comparison.participant_data import participant_data as participant_data
+from .comparison.participant_data import without_participants as without_participants
+from .comparison.participants import ParticipantPriors as ParticipantPriors
+from .comparison.participants import participant_model as participant_model
+from .comparison.report_process import ReportPriors as ReportPriors
+from .comparison.report_process import report_model as report_model
+from .guesses.accuracy import accuracy_model as accuracy_model
+from .guesses.accuracy_data import AccuracyData as AccuracyData
+from .guesses.accuracy_data import accuracy_data as accuracy_data
+from .guesses.accuracy_priors import AccuracyPriors as AccuracyPriors
+from .rankings.slope_priors import RankPriors as RankPriors
+from .rankings.slopes import RankData as RankData
+from .rankings.slopes import rank_data as rank_data
+from .rankings.slopes import rank_slope_model as rank_slope_model
+from .rankings.slopes import set_counts as set_counts

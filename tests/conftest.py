@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-import gc
 import os
+
+# before NumPy is loaded. Threads of linear algebra wait for each other by spinning: small matrices took up to ten times
+# the processor time where other tests run beside them
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import gc
 import signal
 import sys
 from collections.abc import Iterator
@@ -76,28 +82,26 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     _missing.clear()
 
 
+def public_folder(name: str, inside: str) -> Path:
+    """Folder with public files, found by something inside; the test is skipped where it is absent."""
+    if not (DATA / name / inside).exists():
+        pytest.skip(f"there is no {inside} in {DATA / name}; set SHANNON_DATA to the folder with the public data")
+    return DATA / name
+
+
 @pytest.fixture(scope="session")
 def lm_game_root() -> Path:
-    """Folder with the next-token game's public files; the test is skipped where it is absent."""
-    root = DATA / "lm_game"
-    if not (root / "multi_comparisons").is_dir():
-        pytest.skip(f"the next-token game's data are not at {root}; set SHANNON_DATA to the folder above them")
-    return root
+    """Folder with the next-token game's public files."""
+    return public_folder("lm_game", "multi_comparisons")
 
 
 @pytest.fixture(scope="session")
 def rank_perplexity_root() -> Path:
-    """Folder with the four archives of the rank-based perplexity data; the test is skipped where it is absent."""
-    root = DATA / "rank_perplexity"
-    if not (root / "n = 30 reftext1.zip").is_file():
-        pytest.skip(f"the rank-based perplexity data are not at {root}; set SHANNON_DATA to the folder above them")
-    return root
+    """Folder with the four archives of the rank-based perplexity data."""
+    return public_folder("rank_perplexity", "n = 30 reftext1.zip")
 
 
 @pytest.fixture(scope="session")
 def provo_root() -> Path:
-    """Folder with the public repository of the next-word answers; the test is skipped where it is absent."""
-    root = DATA / "provo"
-    if not (root / "TVD").is_dir():
-        pytest.skip(f"the next-word answers are not at {root}; set SHANNON_DATA to the folder above them")
-    return root
+    """Folder with the public repository of the next-word answers."""
+    return public_folder("provo", "TVD")

@@ -13,7 +13,6 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 FLOORS = ("estimators", "models", "inference", "experiments")
-HEAVY = ("torch", "pymc", "hydra", "omegaconf", "matplotlib", "pandas", "xarray", "scipy.stats")
 
 
 def imported(tree: ast.AST) -> Iterator[str]:
@@ -76,25 +75,34 @@ def test_torch_is_imported_nowhere_outside_functions():
     assert [path for path, needed in needed_by(*FLOORS).items() if {"torch", "transformers"} & needed] == []
 
 
-def loaded(imports: str, heavy: tuple[str, ...]) -> str:
-    """Which of some modules a fresh interpreter has after an import."""
-    code = f"import sys; {imports}; print([name for name in {heavy} if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    return done.stdout.strip()
+def loaded_by(code: str) -> set[str]:
+    """Packages that a fresh interpreter has after ``code``, above those of NumPy."""
+    code = f"import sys, numpy; before = set(sys.modules); {code}; print(*set(sys.modules) - before)"
+    # the variable makes lazy_loader import every name at once, to find errors early
+    environment = {name: value for name, value in os.environ.items() if name != "EAGER_IMPORT"}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+    return {name.partition(".")[0] for name in done.stdout.split()}
 
 
 @pytest.mark.subprocess
-def test_importing_estimators_loads_nothing_heavy():
-    assert loaded("from shannon_game import estimators", HEAVY) == "[]"
+def test_importing_loads_nothing_heavy():
+    own = sys.stdlib_module_names | {"shannon_game"}
+    assert loaded_by("import shannon_game") <= own
+    assert loaded_by("from shannon_game import estimators") <= own | {"numpy"}
+    others = loaded_by(
+        "from shannon_game import inference, models; import shannon_game.inference.lm, shannon_game.inference.api"
+    )
+    assert not others & {"pymc", "arviz", "torch", "xarray", "pandas", "scipy", "httpx"}
 
 
 @pytest.mark.subprocess
 def test_importing_the_language_model_engine_loads_no_torch():
     modules = sorted(path.stem for path in (ROOT / "inference/lm").glob("*.py") if path.stem != "__init__")
     assert {"loading", "forward", "next_token", "words", "scoring", "stored"} <= set(modules)
-    imports = ", ".join(f"shannon_game.inference.lm.{module}" for module in modules)
-    heavy = ("transformers", "tokenizers", "safetensors", "huggingface_hub", "gguf")
-    assert loaded(f"import {imports}", ("torch", "pymc", "xarray", "pandas", *heavy)) == "[]"
+    found = loaded_by("import " + ", ".join(f"shannon_game.inference.lm.{module}" for module in modules))
+    heavy = {"transformers", "tokenizers", "safetensors", "huggingface_hub", "gguf"}
+    assert not found & {"torch", "pymc", "xarray", "pandas", *heavy}
 
 
 @pytest.mark.subprocess

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.models.cloze.ard_data import LINK_SCALE, ArdData, check_likelihood
 from shannon_game.models.cloze.ard_likelihood import add_likelihood
-from shannon_game.models.cloze.ard_priors import ArdPriors, FixedScales
+from shannon_game.models.cloze.ard_priors import ArdPriors
 
-CoefficientPrior = Literal["ard", "horseshoe", "normal", "fixed"]
+CoefficientPrior = Literal["ard", "horseshoe", "normal"]
 COEFFICIENT_PRIORS: tuple[str, ...] = get_args(CoefficientPrior)
 
 
@@ -24,7 +24,6 @@ def ard_model(
     prior: CoefficientPrior | str = "ard",
     likelihood: str = "beta",
     priors: ArdPriors | None = None,
-    fixed: FixedScales | None = None,
 ) -> pm.Model:
     r"""Build the regression.
 
@@ -48,7 +47,7 @@ def ard_model(
     :math:`\tau \sim C^+(0, \tau_0)`, :math:`\tau_0 = \frac{p_0}{D - p_0} \frac{\tilde\sigma}{\sqrt n}`,
     :math:`c^2 \sim \mathrm{InvGamma}(\nu / 2, \nu s^2 / 2)`. ``scale`` is :math:`\tau \tilde\lambda_k`; the pseudo
     noise :math:`\tilde\sigma` is the standard deviation of the target on the scale of :math:`\eta`. "normal" gives all
-    the same wide prior. "fixed" takes :class:`FixedScales`.
+    the same wide prior.
 
     **Measurement error.** Predictors of ``data.noisy`` are estimates: :math:`x_i \sim \mathrm N(\xi_i, S_i)` with
     known :math:`S_i`. Their true values depend on the predictors :math:`z_i` without error,
@@ -59,10 +58,8 @@ def ard_model(
 
     Parameters
     ----------
-    prior : {"ard", "horseshoe", "normal", "fixed"}
+    prior : {"ard", "horseshoe", "normal"}
     likelihood : {"beta", "logit_normal", "gaussian"}
-    fixed : FixedScales, optional
-        For the prior "fixed", whose likelihood is Gaussian.
 
     Returns
     -------
@@ -82,10 +79,6 @@ def ard_model(
     if prior not in COEFFICIENT_PRIORS:
         raise unknown_choice("prior", prior, COEFFICIENT_PRIORS, source="ard model")
     check_likelihood(likelihood)
-    if (prior == "fixed") != (fixed is not None) or (fixed is not None and likelihood != "gaussian"):
-        raise InputError("prior='fixed' goes with fixed=FixedScales(...) and likelihood='gaussian'", source="ard model")
-    if fixed is not None and len(fixed.coefficient) != len(data.predictor):
-        raise InputError(f"has {len(fixed.coefficient)} scales for {len(data.predictor)} predictors", field="fixed")
     p = priors or ArdPriors()
     unit = LINK_SCALE[likelihood]
     exact = [name for name in data.predictor if name not in data.noisy]
@@ -102,11 +95,8 @@ def ard_model(
         # kept with the posterior; the program has the values as constants
         pm.Data("x", data.x, dims=("row", "predictor"))
         middle = 0.5 if likelihood == "gaussian" else 0.0
-        intercept = pm.Normal("intercept", middle, p.intercept * unit if fixed is None else 10.0)
-        if fixed is not None:
-            coefficient = pm.Normal("coefficient", 0, np.array(fixed.coefficient), dims="predictor")
-        else:
-            coefficient = _coefficients(data, prior, likelihood, p, unit)
+        intercept = pm.Normal("intercept", middle, p.intercept * unit)
+        coefficient = _coefficients(data, prior, likelihood, p, unit)
         eta: Any = intercept
         truth = _true_predictors(data, p) if data.noisy else {}
         for at, name in enumerate(data.predictor):
@@ -122,7 +112,7 @@ def ard_model(
                 deviate = pm.Normal(f"{group}_unit", 0, 1, dims=group)
                 eta = eta + pm.Deterministic(f"{group}_effect", sd * deviate, dims=group)[of_row]
         eta = pm.Deterministic("eta", eta, dims="row")
-        add_likelihood(data, eta, likelihood, p, noise=None if fixed is None else fixed.noise)
+        add_likelihood(data, eta, likelihood, p)
     return model
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
@@ -29,20 +28,13 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
-PREDICTORS: Mapping[str, str] = MappingProxyType(
-    {
-        "human_entropy": "entropy of people's answers, nats",
-        "model_entropy": "entropy of the model's cpd, nats",
-        "oracle_tvd": "TVD between two groups of people",
-        "context_length": "context length, words",
-    }
-)
+PREDICTORS = ("human_entropy", "model_entropy", "oracle_tvd", "context_length")
 """Predictors of the paper; every other name is a numeric variable of the study with the dim ``item``."""
 
 Design = Literal["disjoint", "resplit", "shared"]
 DESIGNS: tuple[str, ...] = get_args(Design)
 
-_STATISTIC = {"human_entropy": "entropy", "oracle_tvd": "oracle_tvd"}
+_MEASURED = ("human_entropy", "oracle_tvd")
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,14 +190,14 @@ def measured_error(columns: ArdColumns, names: Sequence[str]) -> Measured | None
     (12, 1, 1)
     """
     for name in names:
-        if name not in _STATISTIC:
-            raise unknown_choice("measured predictor", name, _STATISTIC)
-    kept = [name for name in _STATISTIC if name in names and name in columns.predictors]
+        if name not in _MEASURED:
+            raise unknown_choice("measured predictor", name, _MEASURED)
+    kept = [name for name in _MEASURED if name in names and name in columns.predictors]
     if not kept:
         return None
     if columns.covariance is None:
         raise InputError("are not known for these columns", field="errors of measurement")
-    at = [list(_STATISTIC).index(name) for name in kept]
+    at = [_MEASURED.index(name) for name in kept]
     return Measured(tuple(kept), columns.covariance[:, at][:, :, at])
 
 

@@ -43,7 +43,7 @@ class ArdData:
     Parameters
     ----------
     x : ndarray, shape (row, predictor)
-        (value - centre) / scale, of all rows; the scale is 1 where predictors keep their units.
+        (value - centre) / scale; the scale is the standard deviation over the rows (ddof = 0).
     noisy : tuple of str
         Predictors with measurement error, in the order of `predictor`.
     error_covariance : ndarray, shape (item, noisy, noisy)
@@ -98,7 +98,6 @@ def ard_data(
     item: Sequence[str] | NDArray[np.str_] | None = None,
     player: Sequence[str] | NDArray[np.str_] | None = None,
     measured: Measured | None = None,
-    standardise: bool = True,
 ) -> ArdData:
     """Prepare the rows of :func:`shannon_game.models.cloze.ard.ard_model`.
 
@@ -114,8 +113,6 @@ def ard_data(
         Whose distance to people it is; by default one for all.
     measured : Measured, optional
         Which predictors have errors of measurement.
-    standardise : bool, optional
-        Divide by the standard deviation over the rows (ddof = 0); otherwise predictors are only centred.
 
     Returns
     -------
@@ -148,7 +145,7 @@ def ard_data(
     if (spread <= 1e-12 * np.maximum(np.abs(raw).max(axis=0), 1)).any():
         flat = names[int(np.argmin(spread))]
         raise InputError("is the same in every row; leave it out", source="predictors", field=flat)
-    centre, scale = raw.mean(axis=0), spread if standardise else np.ones(len(names))
+    centre = raw.mean(axis=0)
     rows = [str(number) for number in range(y.size)] if item is None else item
     items, first, item_of_row = np.unique(_strings(rows, y, "item"), return_index=True, return_inverse=True)
     texts, text_of_row = np.unique(_strings(text, y, "text"), return_inverse=True)
@@ -158,7 +155,7 @@ def ard_data(
     if (text_of_item[item_of_row] != text_of_row).any():
         bad = items[item_of_row[np.flatnonzero(text_of_item[item_of_row] != text_of_row)[0]]]
         raise InputError(f"{str(bad)!r} is in two texts", field="item")
-    noisy, covariance = _errors(measured, names, columns, scale, items, item_of_row, first)
+    noisy, covariance = _errors(measured, names, columns, spread, items, item_of_row, first)
     repeated = float((np.bincount(item_of_row) > 1).mean())
     groups = [
         *(["text"] if texts.size > 1 and texts.size < items.size else []),
@@ -168,9 +165,9 @@ def ard_data(
     return ArdData(
         target=y,
         predictor=names,
-        x=(raw - centre) / scale,
+        x=(raw - centre) / spread,
         centre=centre,
-        scale=scale,
+        scale=spread,
         noisy=noisy,
         error_covariance=covariance,
         item=items,

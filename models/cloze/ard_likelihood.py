@@ -21,13 +21,12 @@ import pymc as pm
 import pytensor.tensor as pt
 
 from shannon_game.estimators.arrays import FloatArray
-from shannon_game.models.cloze.ard_data import LINK_SCALE, ArdData, check_likelihood, recording_limits
+from shannon_game.models.cloze.ard_data import LINK_SCALE, ArdData, recording_limits
 from shannon_game.models.cloze.ard_priors import ArdPriors
 
 
-def add_likelihood(data: ArdData, eta: Any, name: str, p: ArdPriors, *, noise: float | None = None) -> None:
+def add_likelihood(data: ArdData, eta: Any, name: str, p: ArdPriors) -> None:
     """Add the observed variable ``target`` to the model in context."""
-    check_likelihood(name)
     if name == "beta":
         concentration = pm.LogNormal("concentration", p.log_concentration_mean, p.log_concentration)
         low = pm.LogNormal("edge_low", p.edge_mean, p.edge)
@@ -44,7 +43,7 @@ def add_likelihood(data: ArdData, eta: Any, name: str, p: ArdPriors, *, noise: f
             dims="row",
         )
         return
-    spread = noise if noise is not None else pm.HalfNormal("noise", p.noise * LINK_SCALE[name])
+    spread = pm.HalfNormal("noise", p.noise * LINK_SCALE[name])
     if name == "gaussian":
         pm.Normal("target", eta, spread, observed=data.target, dims="row")
         return

@@ -61,19 +61,3 @@ class ArdPriors:
 
     def __post_init__(self) -> None:
         check_priors(self, "ard priors", any_sign=("log_concentration_mean", "edge_mean"))
-
-
-@dataclass(frozen=True)
-class FixedScales:
-    """Known scales, for a Gaussian regression whose posterior is known in closed form.
-
-    Attributes
-    ----------
-    coefficient : tuple of float
-        Standard deviation of each coefficient's prior, in units of the target per unit of `x`.
-    noise : float
-        Standard deviation of the target given the predictors.
-    """
-
-    coefficient: tuple[float, ...]
-    noise: float

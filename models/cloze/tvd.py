@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from types import MappingProxyType
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from shannon_game.estimators.cloze.distances import align
 from shannon_game.estimators.cloze.distributions import WordCounts, relative_frequencies
 from shannon_game.estimators.errors import InputError
 from shannon_game.models.outside import OutsideLikelihood
+from shannon_game.models.priors import check_priors
 
 Ints = NDArray[np.int64]
 
@@ -37,9 +38,6 @@ PARAMETERS = (
 )
 """Parameters of each context, in the order of the dimension ``parameter``."""
 
-KINDS_OF_WORDS = ("both", "first", "second")
-"""Which samples have a word, in the order of the dimension ``kind``."""
-
 NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(11)
 """Nodes of the Gauss-Hermite quadrature over x, the log-ratio of a shared word's two weights in units of sigma."""
 
@@ -52,7 +50,6 @@ WORD_NODES, _WORD_WEIGHTS = np.polynomial.hermite_e.hermegauss(9)
 WORD_LOG_WEIGHTS = np.log(_WORD_WEIGHTS / _WORD_WEIGHTS.sum()) + WORD_NODES**2 / 2
 """Logarithms of their weights, over the density at them."""
 
-_POSITIVE = ("population_df", "population_scale", "equal_alpha", "equal_beta", "unseen")
 _MOST_POINTS = 20_000  # of a process that a simulation draws one by one
 _LARGEST_LOG = 300.0  # of a ratio of weights: beyond it one side has all answers, and floats overflow
 _LEAST_DISCOUNT = 1e-9  # and 1 minus it the largest
@@ -96,11 +93,8 @@ class WordPairPriors:
             values = getattr(self, name)
             if set(values) != set(PARAMETERS):
                 raise InputError(f"names {sorted(values)}, should name {sorted(PARAMETERS)}", field=name)
-        positive = {**{f"sd of {name}": value for name, value in self.sd.items()}}
-        positive |= {name: getattr(self, name) for name in _POSITIVE}
-        for name, value in positive.items():
-            if not (np.isfinite(value) and value > 0):
-                raise InputError(f"is {value}, should be a positive number", source="word pair priors", field=name)
+        check_priors(self, "word pair priors")
+        check_priors(SimpleNamespace(**self.sd), "sd of word pair priors")
 
     def vectors(self) -> tuple[FloatArray, FloatArray]:
         """Means and sds in the order of :data:`PARAMETERS`."""
@@ -237,7 +231,8 @@ def word_pair_model(  # noqa: PLR0915 - one density, line by line as in the docs
         "parameter": list(PARAMETERS),
         "context": np.arange(data.n_contexts),
         "side": ["first", "second"],
-        "kind": list(KINDS_OF_WORDS),
+        # which samples have a word
+        "kind": ["both", "first", "second"],
     }
     with pm.Model(coords=coords) as model:
         given = {name: pm.Data(name, values) for name, values in _values(data).items()}

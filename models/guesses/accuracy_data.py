@@ -21,7 +21,7 @@ PRACTICE_UNIT = 1000
 PRACTICE_SCALE = 100.0
 """Guesses after which practice slows down."""
 
-_N_BLOCKS = 50  # steps of practice between the first guess and the 1,000th
+_N_BLOCKS = 50
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,12 +92,12 @@ def accuracy_data(
     *,
     surprisal_model: str | None = None,
     responses: ArrayLike | None = None,
-    n_blocks: int | None = _N_BLOCKS,
 ) -> AccuracyData:
     """Take what the accuracy model needs from a guess study.
 
     A participant's further guesses at a place are left out: after the first the token was shown. Guesses of one
-    participant in one document and band of context, with the same practice (and surprisal), are one row.
+    participant in one document and band of context, with the same practice (and surprisal), are one row. Within blocks
+    of equal width, 50 from the first guess to the 1,000th, practice is taken as equal.
 
     Parameters
     ----------
@@ -106,9 +106,6 @@ def accuracy_data(
         score are left out.
     responses : array_like of bool, shape (response,), optional
         Which guesses to take; by default all.
-    n_blocks : int, optional
-        Blocks of equal width from the first guess to the 1,000th (they go on after it), within which practice is taken
-        as equal; None keeps every guess's own.
 
     Examples
     --------
@@ -121,8 +118,6 @@ def accuracy_data(
     if wanted.shape != (study.sizes["response"],):
         raise InputError(f"has shape {wanted.shape}, should be one value a response", source=source, field="responses")
     again = wanted & repeated_guesses(study)
-    if n_blocks is not None and n_blocks < 1:
-        raise InputError(f"is {n_blocks}, should be at least 1, or None", source=source, field="n_blocks")
     taken = np.flatnonzero(wanted & ~again)
     item = response_positions(study)
     surprisal, centre, n_unscored = None, 0.0, 0
@@ -141,9 +136,7 @@ def accuracy_data(
     participant, person = np.unique(study["participant"].values[taken].astype(str), return_inverse=True)
     document, place = np.unique(study["item_document"].values[item[taken]].astype(str), return_inverse=True)
     lowest, n_bands = int(band.min()), int(band.max()) + 1
-    practice = practice_amount(study["n_before"].values[taken])
-    if n_blocks is not None:
-        practice = (np.floor(practice * n_blocks) + 0.5) / n_blocks
+    practice = (np.floor(practice_amount(study["n_before"].values[taken]) * _N_BLOCKS) + 0.5) / _N_BLOCKS
     practice_centre = float(practice.mean())
     columns = [person, place, band - lowest, practice]
     keys = np.stack([column.astype(float) for column in columns] + ([] if surprisal is None else [surprisal]), axis=1)

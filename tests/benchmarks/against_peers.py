@@ -21,14 +21,11 @@ from __future__ import annotations
 
 import argparse
 import copy
-import json
 import logging
-import random
 import signal
 import subprocess
 import sys
 import tempfile
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -38,22 +35,21 @@ from typing import Any
 
 import numpy as np
 import torch
+from lm_engine import smollm2, some_texts
 from numpy.typing import NDArray
+from turns import take_turns
 
 from shannon_game.inference.lm.continuations import continuation_log_probs
 from shannon_game.inference.lm.language_model import LanguageModel, encode
-from shannon_game.inference.lm.loading import load_language_model
 from shannon_game.inference.lm.scoring import score_documents
-from shannon_game.inference.lm.settings import ModelSettings
 
 FloatArray = NDArray[np.float64]
 BOS = "<|endoftext|>"
 SIZES = (1, 4, 8, 16)
 TOLERANCE_NATS = 1e-4
 """Of a token; a sum over tokens may be off by as much for each."""
-WORDS = ("the", "old", "clock", "struck", "nine", "and", "nobody", "moved", "rain", "fell", "on", "a", "roof", "baker")
 ENDINGS = (" and", " the old clock", " nobody", " rain fell on a roof")
-PEERS = ("minicons", "lm_eval", "vllm")
+PEERS = ("minicons", "lm_eval")
 
 
 @dataclass(frozen=True)
@@ -67,6 +63,8 @@ class Answer:
 
 Side = Callable[[], Answer]
 Logits = Callable[[torch.Tensor], torch.Tensor]
+Row = tuple[Sequence[int], Sequence[int]]
+"""Tokens before, and those that are scored."""
 
 
 def main() -> None:
@@ -84,40 +82,23 @@ def main() -> None:
     torch.set_num_threads(1)
     logging.disable(logging.WARNING)
     warnings.filterwarnings("ignore")
-    model = load_language_model(ModelSettings(name="smollm2", source="smollm2", bos=BOS, device="cpu"))
-    texts = some_texts(given.folder, given.texts)
+    model = smollm2(bos=BOS)
+    texts = some_texts(given.texts, given.folder)
     if given.backend:
         compare("backend", backend_sides(model, texts, given.backend), given.rounds, exact=False)
         return
     for name in PEERS:
         if find_spec(name) is None:
             print(f"{name}: not installed, not run")
-        elif name == "vllm":
-            print("vllm: installed, not run; this script has no side for it, as none could be tried")
     compare("texts", text_sides(model, texts, ranks=False), given.rounds)
     compare("ranks", text_sides(model, texts, ranks=True), given.rounds)
     halves = [text[: len(text) // 2].rstrip() for text in texts]
     compare("continuations", continuation_sides(model, halves), given.rounds)
 
 
-def some_texts(folder: Path | None, n: int) -> list[str]:
-    """Give texts of the game, or made-up ones."""
-    if folder is not None:
-        files = sorted((folder / "multi_comparisons").glob("doc*.json"))
-        return [json.loads(file.read_text(encoding="utf-8"))["input_str"] for file in files[:n]]
-    rng = random.Random(0)
-    return [" ".join(rng.choices(WORDS, k=rng.randint(20, 110))) for _ in range(n)]
-
-
 def compare(part: str, sides: dict[str, Side], rounds: int, *, exact: bool = True) -> None:
     """Print every side's speed, and how far its numbers are from those of the first one."""
-    seconds: dict[str, list[float]] = {name: [] for name in sides}
-    answers: dict[str, Answer] = {}
-    for _ in range(rounds):
-        for name, side in sides.items():
-            begin = time.process_time()
-            answers[name] = side()
-            seconds[name].append(time.process_time() - begin)
+    seconds, answers = take_turns(sides, rounds)
     ours = answers[next(iter(sides))]
     n_tokens, fastest = int(ours.n_tokens.sum()), min(seconds[next(iter(sides))])
     print(f"\n{part}: {n_tokens} tokens scored")
@@ -196,37 +177,38 @@ def harness(model: LanguageModel) -> Any:
     )
 
 
-def padded(sequences: Sequence[Sequence[int]]) -> torch.Tensor:
-    """One row per sequence, zeros after it."""
-    rows = [torch.tensor(its) for its in sequences]
-    return torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
+def static_batches(
+    model: LanguageModel, rows: Sequence[Row], size: int, *, ranks: bool = False, logits_of: Logits | None = None
+) -> tuple[list[FloatArray], list[NDArray[np.int64]]]:
+    """What one writes by hand: rows sorted by length, cut into batches, padded; a log-softmax of the logits.
 
-
-def static_texts(
-    model: LanguageModel,
-    tokens: Sequence[Sequence[int]],
-    size: int,
-    *,
-    ranks: bool = False,
-    logits_of: Logits | None = None,
-) -> Answer:
-    """What one writes by hand: texts sorted by length, cut into batches, padded; a log-softmax of the logits."""
+    Log-probability, and rank where it is asked for, of every scored token of each row.
+    """
     run = logits_of or (lambda ids: model.module(input_ids=ids, use_cache=False).logits)
-    order = sorted(range(len(tokens)), key=lambda i: len(tokens[i]))
-    found: list[Any] = [None] * len(tokens)
-    rank: list[Any] = [None] * len(tokens)
+    tokens = [[*before, *scored] for before, scored in rows]
+    order = sorted(range(len(rows)), key=lambda i: len(tokens[i]))
+    found: list[Any] = [None] * len(rows)
+    rank: list[Any] = [None] * len(rows)
     with torch.inference_mode():
         for start in range(0, len(order), size):
             part = order[start : start + size]
-            logits = run(padded([[model.bos_id, *tokens[i][:-1]] for i in part])).float()  # type: ignore[list-item]
+            ids = [torch.tensor(tokens[i][:-1]) for i in part]
+            logits = run(torch.nn.utils.rnn.pad_sequence(ids, batch_first=True)).float()
             for row, i in enumerate(part):
-                log_probs = torch.log_softmax(logits[row, : len(tokens[i])], dim=-1)
-                own = log_probs.gather(1, torch.tensor(tokens[i])[:, None])
+                first, scored = len(rows[i][0]) - 1, rows[i][1]
+                log_probs = torch.log_softmax(logits[row, first : first + len(scored)], dim=-1)
+                own = log_probs.gather(1, torch.tensor(scored)[:, None])
                 found[i] = own[:, 0].double().numpy()
                 if ranks:
                     rank[i] = 1 + (log_probs > own).sum(dim=-1).numpy()
+    return found, rank
+
+
+def static_texts(model: LanguageModel, tokens: Sequence[Sequence[int]], size: int, **how: Any) -> Answer:
+    """Every token of texts by hand."""
+    found, rank = static_batches(model, [([model.bos_id], its) for its in tokens], size, **how)  # type: ignore[list-item]
     logprob = np.concatenate(found)
-    return Answer(logprob, np.ones(len(logprob), dtype=np.int64), np.concatenate(rank) if ranks else None)
+    return Answer(logprob, np.ones(len(logprob), dtype=np.int64), np.concatenate(rank) if how.get("ranks") else None)
 
 
 def continuation_sides(model: LanguageModel, contexts: Sequence[str]) -> dict[str, Side]:
@@ -239,20 +221,10 @@ def continuation_sides(model: LanguageModel, contexts: Sequence[str]) -> dict[st
         found = continuation_log_probs(model, tokens, [ENDINGS] * len(contexts))
         return Answer(np.concatenate(found), n_tokens)
 
+    rows = [([model.bos_id, *its], ending) for its in tokens for ending in endings]
+
     def static(size: int) -> Answer:
-        rows = [([model.bos_id, *its], ending) for its in tokens for ending in endings]
-        order = sorted(range(len(rows)), key=lambda i: len(rows[i][0]) + len(rows[i][1]))
-        found = np.zeros(len(rows))
-        with torch.inference_mode():
-            for start in range(0, len(order), size):
-                part = order[start : start + size]
-                ids = padded([[*rows[i][0], *rows[i][1]][:-1] for i in part])  # type: ignore[list-item]
-                logits = model.module(input_ids=ids, use_cache=False).logits
-                for row, i in enumerate(part):
-                    first, ending = len(rows[i][0]) - 1, rows[i][1]
-                    log_probs = torch.log_softmax(logits[row, first : first + len(ending)], dim=-1)
-                    found[i] = float(log_probs.gather(1, torch.tensor(ending)[:, None]).sum())
-        return Answer(found, n_tokens)
+        return Answer(np.array([its.sum() for its in static_batches(model, rows, size)[0]]), n_tokens)  # type: ignore[arg-type]
 
     sides: dict[str, Side] = {"engine": engine}
     for size in (4, 16):

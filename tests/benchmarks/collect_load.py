@@ -47,47 +47,31 @@ _CHECK = re.compile(r"choose (\d+)%")
 
 @dataclass
 class Load:
-    """What was measured.
-
-    Attributes
-    ----------
-    database : str
-    n_players : int
-    seconds : float
-        Of the measurement, the outages included.
-    n_answers : int
-        Acknowledged while it was measured.
-    answers_per_second : float
-    p50_ms, p95_ms, p99_ms : float
-        Of all pages that came at the first try.
-    n_pages : int
-    n_retries : int
-        Requests whose connection broke and that were sent again.
-    server_cpu_seconds : float
-        That the server's process took while it was measured, its starts left out.
-    outage_seconds : float
-        From the kills until the server answered again, in sum.
-    n_lost, n_doubled, n_changed : int
-        Answers that players were told were stored, and were not, or were twice, or are others.
-    load_before, load_after : float
-        Load of the machine (1 minute), the measurement's own at the end.
-    """
+    """What was measured."""
 
     database: str
     n_players: int
+    # outages included
     seconds: float = 0.0
+    # acknowledged while it was measured
     n_answers: int = 0
     answers_per_second: float = 0.0
+    # of all pages that came at the first try
     p50_ms: float = 0.0
     p95_ms: float = 0.0
     p99_ms: float = 0.0
     n_pages: int = 0
+    # requests whose connection broke and that were sent again
     n_retries: int = 0
+    # without the server's starts
     server_cpu_seconds: float = 0.0
+    # from the kills until the server answered again, in sum
     outage_seconds: float = 0.0
+    # answers that players were told were stored, and were not, or were twice, or are others
     n_lost: int = 0
     n_doubled: int = 0
     n_changed: int = 0
+    # of the machine, 1 minute
     load_before: float = 0.0
     load_after: float = 0.0
 
@@ -299,23 +283,7 @@ def _compare(url: str, run: _Run, found: Load) -> None:
 
 
 def measure(url: str, *, n_players: int, seconds: float, kills: int, think_seconds: float = 7.0) -> Load:
-    """Run one measurement.
-
-    Parameters
-    ----------
-    url : str
-        Of an empty database.
-    n_players : int
-    seconds : float
-    kills : int
-        Times that the server is killed with SIGKILL.
-    think_seconds : float, optional
-        Mean time between a question's display and its answer.
-
-    Returns
-    -------
-    Load
-    """
+    """Run one measurement on an empty database; the server is killed with SIGKILL, people think so long on average."""
     found = Load(url.split(":", 1)[0], n_players, load_before=os.getloadavg()[0])
     run = asyncio.run(_measured(url, found, seconds=seconds, kills=kills, think_seconds=think_seconds))
     _compare(url, run, found)

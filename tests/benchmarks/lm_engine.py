@@ -1,4 +1,4 @@
-"""Time the language-model engine against the obvious loops and against minicons, in one process.
+"""Time the language-model engine against the obvious loops, in one process.
 
 Usage: python tests/benchmarks/lm_engine.py PART [FOLDER_OF_LM_GAME]
 
@@ -6,7 +6,6 @@ PART is one of
 
 contexts   48 contexts of up to 120 tokens: one forward pass for each, with all logits and with the last ones only
 prefixes   every prefix of passages of 50 words: one forward pass for each
-minicons   log-probability and rank of every token of 16 passages (needs pip install minicons)
 memory     highest resident memory as the input grows tenfold
 gpu        tokens per second and share of the card's measured bf16 matrix product, random weights of 1.2 billion
            parameters
@@ -29,6 +28,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from turns import take_turns
 
 from shannon_game.inference.lm.language_model import LanguageModel, encode
 from shannon_game.inference.lm.loading import load_language_model
@@ -48,10 +48,10 @@ def smollm2(**settings: object) -> LanguageModel:
     return load_language_model(ModelSettings(name="smollm2", source="smollm2", device="cpu", **settings))  # type: ignore[arg-type]
 
 
-def texts(n: int) -> list[str]:
+def some_texts(n: int, folder: Path | None = None) -> list[str]:
     """Give texts of the game, or made-up ones."""
-    if len(sys.argv) > 2:
-        files = sorted((Path(sys.argv[2]) / "multi_comparisons").glob("doc*.json"))
+    if folder is not None:
+        files = sorted((folder / "multi_comparisons").glob("doc*.json"))
         return [json.loads(file.read_text(encoding="utf-8"))["input_str"] for file in files[:n]]
     rng = random.Random(0)
     return [" ".join(rng.choices(WORDS, k=rng.randint(20, 110))) for _ in range(n)]
@@ -82,15 +82,9 @@ def engine_rows(model: LanguageModel, contexts: Sequence[Sequence[int]]) -> NDAr
 Side = Callable[[], NDArray[np.float32]]
 
 
-def race(sides: dict[str, Side], repeats: int = 3) -> None:
-    """Print the fastest of each side's runs and its ratio to the first side's."""
-    seconds: dict[str, list[float]] = {name: [] for name in sides}
-    results: dict[str, NDArray[np.float32]] = {}
-    for _ in range(repeats):
-        for name, side in sides.items():
-            begin = time.perf_counter()
-            results[name] = side()
-            seconds[name].append(time.perf_counter() - begin)
+def race(sides: dict[str, Side], turns: int) -> None:
+    """Print the fastest of each side's turns and its ratio to the first side's."""
+    seconds, results = take_turns(sides, turns, clock=time.perf_counter)
     ours, *others = sides
     for name in others:
         difference = float(np.abs(results[name] - results[ours]).max())
@@ -99,6 +93,10 @@ def race(sides: dict[str, Side], repeats: int = 3) -> None:
         print(f"{name}: the same numbers within {difference:.1e}")
     for name, times in seconds.items():
         print(f"{name:46s} {min(times):8.2f} s  {min(times) / min(seconds[ours]):6.2f} times {ours}")
+
+
+def texts(n: int) -> list[str]:
+    return some_texts(n, Path(sys.argv[2]) if len(sys.argv) > 2 else None)
 
 
 def contexts_part() -> None:
@@ -113,7 +111,7 @@ def contexts_part() -> None:
         sides[f"engine, {size} tokens a batch"] = lambda other=other: engine_rows(other, contexts)  # type: ignore[misc]
     sides["loop, last logits"] = lambda: last_rows(model, contexts, all_logits=False)
     sides["loop, all logits"] = lambda: last_rows(model, contexts, all_logits=True)
-    race(sides, repeats=2)
+    race(sides, turns=2)
     # what a matrix product of the model's own shapes costs at best: 2 x parameters of its blocks x tokens
     blocks = sum(p.numel() for name, p in model.module.named_parameters() if "layers" in name)
     width = model.module.config.hidden_size
@@ -153,44 +151,8 @@ def prefixes_part() -> None:
             "one pass a prefix, last logits": lambda: last_rows(model, contexts, all_logits=False),
             "one pass a prefix, all logits": lambda: last_rows(model, contexts, all_logits=True),
         },
-        repeats=1,
+        turns=1,
     )
-
-
-def minicons_part() -> None:
-    """The most used library of the field: surprisal, rank and entropy of tokens."""
-    from minicons import scorer
-
-    model = smollm2(bos="none")
-    passages = texts(16)
-    theirs = scorer.IncrementalLMScorer(model.module, device="cpu", tokenizer=model.tokenizer)
-    tokens = encode(model, passages)
-    ranks: dict[str, NDArray[np.int64]] = {}
-
-    def engine() -> NDArray[np.float32]:
-        found = score_documents(model, tokens)
-        ranks["engine"] = found["rank"].values
-        return found["logprob"].values
-
-    def minicons(*, rank: bool) -> NDArray[np.float32]:
-        scored = []
-        for start in range(0, len(passages), 8):
-            scored += theirs.token_score(passages[start : start + 8], rank=rank)
-        rows = [row for text in scored for row in text[1:]]
-        if rank:
-            ranks["minicons"] = np.array([row[2] for row in rows])
-        return np.array([row[1] for row in rows], dtype=np.float32)
-
-    race(
-        {
-            "engine (log-probability, rank, entropy, best)": engine,
-            "minicons (log-probability)": lambda: minicons(rank=False),
-            "minicons (log-probability, rank)": lambda: minicons(rank=True),
-        },
-        repeats=2,
-    )
-    # of tokens that are a rounding apart either may come first
-    print(f"the same ranks: {(ranks['engine'] == ranks['minicons']).mean():.2%} of {len(ranks['engine'])} tokens")
 
 
 def memory_part() -> None:
@@ -267,7 +229,6 @@ def gpu_part() -> None:
 PARTS = {
     "contexts": contexts_part,
     "prefixes": prefixes_part,
-    "minicons": minicons_part,
     "memory": memory_part,
     "gpu": gpu_part,
 }

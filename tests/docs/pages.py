@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from markdown_it import MarkdownIt
 
-from tests.experiments.command import ROOT
+from shannon_game.experiments.harness.job import experiment_settings
+from shannon_game.experiments.harness.registry import entry_of, given_to, load_target
+from shannon_game.inference.settings import settings_from
+from tests.experiments.command import ROOT, config
 
 RUN = ("python", "bash", "r")
 DOCS = ROOT / "docs"
@@ -34,6 +39,27 @@ class Block:
 def name_of(page: Path) -> str:
     """The name of a page from the repository's root, without its suffix: three pages are a README."""
     return str(page.relative_to(ROOT).with_suffix(""))
+
+
+def script(name: str) -> ModuleType:
+    """Import a script of the folder of pages, anew."""
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    # dataclasses look their module up
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def check_settings(overrides: Sequence[str]) -> None:
+    """Raise what the command raises for settings that its experiment or its study does not take."""
+    cfg = config(*overrides)
+    entry = entry_of(cfg.experiment, what="experiment")
+    experiment_settings(load_target(entry, what="experiment"), cfg, given_to(cfg.experiment), tuple(overrides))
+    entry = entry_of(cfg.study, what="study")
+    settings_from(load_target(entry, what="study").settings_class, given_to(cfg.study))
 
 
 class PageError(AssertionError):

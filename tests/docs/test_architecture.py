@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 
 import pytest
 from PIL import Image
 
+from tests.docs.pages import script
 from tests.experiments.command import ROOT
 from tests.test_imports import FLOORS
 
@@ -46,11 +46,7 @@ def test_every_path_on_a_page_is_there() -> None:
 
 
 def test_the_picture_is_of_these_rooms() -> None:
-    spec = importlib.util.spec_from_file_location("draw_architecture", ROOT / "docs/draw_architecture.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = script("draw_architecture")
     drawn = "\n".join(text.get_text() for text in module.architecture_figure().axes[0].texts)
     assert {room for floor in FLOORS for room in rooms(floor) if room not in drawn} == set()
     with Image.open(ROOT / "docs/figures/architecture.png") as image:

@@ -8,11 +8,7 @@ import shlex
 import pytest
 from markdown_it import MarkdownIt
 
-from shannon_game.experiments.harness.job import experiment_settings
-from shannon_game.experiments.harness.registry import entry_of, given_to, load_target
-from shannon_game.inference.settings import settings_from
-from tests.docs.pages import WRITTEN, name_of
-from tests.experiments.command import config
+from tests.docs.pages import WRITTEN, check_settings, name_of
 
 RUN = "python -m experiments.run "
 
@@ -46,8 +42,4 @@ COMMANDS = [
 
 @pytest.mark.parametrize("overrides", COMMANDS)
 def test_a_command_of_a_page_has_settings_that_are_taken(overrides: tuple[str, ...]) -> None:
-    cfg = config(*overrides)
-    entry = entry_of(cfg.experiment, what="experiment")
-    experiment_settings(load_target(entry, what="experiment"), cfg, given_to(cfg.experiment), overrides)
-    entry = entry_of(cfg.study, what="study")
-    settings_from(load_target(entry, what="study").settings_class, given_to(cfg.study))
+    check_settings(overrides)

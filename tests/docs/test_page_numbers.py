@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
 from pathlib import Path
@@ -12,16 +11,13 @@ import pandas as pd
 import pytest
 
 from shannon_game import published
+from tests.docs.pages import script
 from tests.experiments.command import ROOT
 
 
 def loaded(folder: Path) -> ModuleType:
     """Import page_numbers from a folder of pages."""
-    spec = importlib.util.spec_from_file_location("page_numbers", ROOT / "docs/page_numbers.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = script("page_numbers")
     module.DOCS, module.RESULTS, module.RUNS = folder, folder / "results", folder / "results/runs.csv"
     return module
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from pathlib import Path
 
 import pytest
@@ -60,12 +59,6 @@ def test_python_blocks_of_a_page_compile_and_their_imports_work(path: Path) -> N
             exec(compile(ast.Module([*ours], []), path.name, "exec"), {})
 
 
-def page(folder: Path, text: str) -> Path:
-    path = folder / "page.md"
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
 def test_links_between_pages_lead_somewhere() -> None:
     """Relative links and figures of every page exist."""
     from markdown_it import MarkdownIt
@@ -78,12 +71,3 @@ def test_links_between_pages_lead_somewhere() -> None:
                 if target and "://" not in target and not (path.parent / target).exists():
                     missing.append(f"{name_of(path)}: {target}")
     assert not missing
-
-
-def test_every_page_stands_in_the_contents_of_the_site() -> None:
-    """Without Sphinx: the tables of contents of the start page name every page once."""
-    start = (DOCS / "index.md").read_text(encoding="utf-8")
-    tables = re.findall(r"```\{toctree\}\n(.*?)```", start, re.DOTALL)
-    named = [line for table in tables for line in table.splitlines() if line and not line.startswith(":")]
-    pages = [path for path in WRITTEN if DOCS in path.parents and path != DOCS / "index.md"]
-    assert sorted(named) == sorted(str(path.relative_to(DOCS).with_suffix("")) for path in pages)

@@ -4,28 +4,14 @@ from __future__ import annotations
 
 import ast
 import functools
-import importlib.util
 import shlex
-from types import ModuleType
 
 import pytest
 
-from shannon_game.experiments.harness.job import experiment_settings
-from shannon_game.experiments.harness.registry import entry_of, given_to, load_target
-from shannon_game.inference.settings import settings_from
-from tests.experiments.command import ROOT, config
+from tests.docs.pages import check_settings, script
+from tests.experiments.command import ROOT
 
-
-def paper_pages() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("paper_pages", ROOT / "docs/paper_pages.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-PAGE = paper_pages()
+PAGE = script("paper_pages")
 ROWS: list[dict[str, str]] = PAGE.read_rows(PAGE.COVERAGE)
 COMMANDS = sorted({row["command"] for row in ROWS if row["command"] and row["status"] == "works"})
 
@@ -51,9 +37,4 @@ def test_places_and_tests_are_there() -> None:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_of_the_table_has_settings_that_are_taken(command: str) -> None:
-    overrides = tuple(shlex.split(command))
-    cfg = config(*overrides)
-    entry = entry_of(cfg.experiment, what="experiment")
-    experiment_settings(load_target(entry, what="experiment"), cfg, given_to(cfg.experiment), overrides)
-    entry = entry_of(cfg.study, what="study")
-    settings_from(load_target(entry, what="study").settings_class, given_to(cfg.study))
+    check_settings(shlex.split(command))

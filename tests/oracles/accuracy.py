@@ -14,7 +14,8 @@ def logit_of_guess(
     point: Mapping[str, Any], person: str, document: str, position: int, n_before: int, centre: float
 ) -> float:
     """Log-odds of one guess; `point` has names for keys of its effects, and bands as powers of two."""
-    amount = math.log(1 + n_before / 100) / math.log(11) - centre
+    block = math.floor(50 * math.log(1 + n_before / 100) / math.log(11))
+    amount = (block + 0.5) / 50 - centre
     band = 0 if position == 0 else int(math.log2(position)) + 1
     return float(
         point["intercept"]

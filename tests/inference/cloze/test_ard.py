@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pymc as pm
 import pytest
 import xarray as xr
 
@@ -24,25 +25,26 @@ from shannon_game.inference.posterior.arviz_adapter import ess_bulk, group
 from shannon_game.inference.posterior.sampling import sample
 from shannon_game.models.cloze.ard import ard_model
 from shannon_game.models.cloze.ard_data import ard_data
-from shannon_game.models.cloze.ard_priors import FixedScales
+from shannon_game.models.cloze.ard_priors import ArdPriors
 from tests.models.cloze.test_ard import log_densities, some_data, values_of
 
 
 @pytest.mark.mcmc
 def test_pymc_agrees_with_scikit_learn_where_both_are_exact(seed_offset: int) -> None:
-    """Gaussian, in the predictors' own units, scales and noise as scikit-learn found them: one normal posterior.
+    """Gaussian, standardised predictors, scales and noise as scikit-learn found them: one normal posterior.
 
     All bounds are 4.5 standard errors of Monte Carlo or more, three times: a seed in 10,000 is outside.
     """
     rng = np.random.default_rng(seed_offset)
     x = rng.normal(size=(120, 3)) * [1.0, 2.0, 0.2] + [2.0, -1.0, 0.5]
     y = 0.5 + x @ [0.04, 0.02, 0.2] - 0.15 + rng.normal(0, 0.05, 120)
+    x = (x - x.mean(axis=0)) / x.std(axis=0)
     found = sklearn_ard(x, y)
     assert (found.coefficient != 0).all()  # scikit-learn prunes what it believes to be below .01
-    fixed = FixedScales(tuple(found.precision**-0.5), found.noise_precision**-0.5)
     columns = dict(zip("abc", x.T, strict=True))
-    data = ard_data(y, columns, text=["t"] * 120, standardise=False)
-    model = ard_model(data, prior="fixed", likelihood="gaussian", fixed=fixed)
+    data = ard_data(y, columns, text=["t"] * 120)
+    free = ard_model(data, likelihood="gaussian", priors=ArdPriors(intercept=40.0))
+    model = pm.do(free, {"relevance_precision": found.precision, "noise": found.noise_precision**-0.5})
     settings = {"draws": 3000, "tune": 500, "chains": 2, "cores": 1, "progress": False}
     posterior = group(sample(model, seed=1 + seed_offset, **settings), "posterior")
     draws = posterior["coefficient"].to_numpy()

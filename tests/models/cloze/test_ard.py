@@ -8,6 +8,7 @@ import numpy as np
 import pymc as pm
 import pytest
 import xarray as xr
+from scipy.stats import kstest, norm, t
 
 from shannon_game.estimators.cloze.simulation import ClozeSimulation, simulate_cloze_study
 from shannon_game.estimators.cloze.study_words import study_words
@@ -16,7 +17,7 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.models.cloze.ard import ard_model
 from shannon_game.models.cloze.ard_columns import DESIGNS, _disjoint, clean_columns, measured_error
 from shannon_game.models.cloze.ard_data import ArdData, Measured, ard_data, recording_limits
-from shannon_game.models.cloze.ard_priors import ArdPriors, FixedScales
+from shannon_game.models.cloze.ard_priors import ArdPriors
 from tests.oracles.ard import censored_logit_normal, measured_and_true, ordered_beta
 
 NONE = WORD_RULES["none"]
@@ -96,8 +97,8 @@ def test_measurements_and_true_values_are_the_joint_normal_s(noisy: int) -> None
         np.testing.assert_allclose(eta, rest + truth @ weight, rtol=1e-8)
 
 
-@pytest.mark.parametrize("likelihood", ["beta", "logit_normal"])
-def test_likelihoods_with_zeros_and_ones_are_the_reference_s(likelihood: str) -> None:
+@pytest.mark.parametrize("likelihood", ["beta", "logit_normal", "gaussian"])
+def test_likelihoods_are_the_reference_s(likelihood: str) -> None:
     data = some_data(np.random.default_rng(2), noisy=0)
     model = ard_model(data, likelihood=likelihood)
     point = values_of(model, 5)
@@ -105,6 +106,8 @@ def test_likelihoods_with_zeros_and_ones_are_the_reference_s(likelihood: str) ->
     if likelihood == "beta":
         shape = [float(point[name]) for name in ("concentration", "edge_low", "edge_high")]
         expected = [ordered_beta(y, e, *shape) for y, e in zip(data.target, eta, strict=True)]
+    elif likelihood == "gaussian":
+        expected = norm.logpdf(data.target, eta, point["noise"])
     else:
         limits = recording_limits(data.target)
         expected = [
@@ -155,8 +158,6 @@ def test_the_ard_prior_is_a_student_t() -> None:
     priors = ArdPriors(coefficient=0.3, coefficient_shape=2.0)
     model = ard_model(some_data(np.random.default_rng(4), noisy=0), priors=priors)
     drawn = pm.draw(model["coefficient"], draws=8000, random_seed=1).ravel()
-    from scipy.stats import kstest, t
-
     assert kstest(drawn, t(df=4, scale=0.3).cdf).pvalue > 0.001
 
 
@@ -165,18 +166,6 @@ def test_the_horseshoe_is_bounded_by_its_slab(likelihood: str) -> None:
     model = ard_model(some_data(np.random.default_rng(4), noisy=0), prior="horseshoe", likelihood=likelihood)
     scale, slab = pm.draw([model["scale"], model["slab_variance"]], draws=500, random_seed=1)
     assert (scale <= np.sqrt(slab)[:, None] + 1e-12).all()
-
-
-def test_fixed_scales_are_the_prior_and_the_noise() -> None:
-    """Bayesian ridge regression at given precisions: 4,000 draws, standard error of an sd 1.1%."""
-    data = some_data(np.random.default_rng(4), noisy=0, ends=False)
-    model = ard_model(data, prior="fixed", likelihood="gaussian", fixed=FixedScales((0.1, 0.5, 2.0), 0.3))
-    drawn = pm.draw(model["coefficient"], draws=4000, random_seed=1)
-    np.testing.assert_allclose(drawn.std(axis=0), [0.1, 0.5, 2.0], rtol=0.05)
-    point = values_of(model, 3)
-    eta = at(model, [model["eta"]], point)[0]
-    expected = -0.5 * ((data.target - eta) / 0.3) ** 2 - np.log(0.3 * np.sqrt(2 * np.pi))
-    np.testing.assert_allclose(log_densities(model, point)["target"], expected)
 
 
 def test_answers_may_be_shared_by_target_and_predictors(study: xr.Dataset) -> None:
@@ -206,6 +195,15 @@ def test_what_is_left_out_is_counted(study: xr.Dataset) -> None:
         assert notes[f"samples of mixture left out as {reason}"] == (
             changed["sample_count"].values[own & (said == code)].sum()
         )
+
+
+def test_errors_are_in_units_of_the_standardised_predictors_in_their_order() -> None:
+    predictors = {"a": [1.0, 2.0, 4.0], "b": [3.0, 1.0, 2.0]}
+    covariance = np.array([[[0.4, 0.1], [0.1, 0.3]]]) * np.arange(1, 4)[:, None, None]
+    data = ard_data([0.1, 0.5, 0.9], predictors, text=["s", "t", "t"], measured=Measured(("b", "a"), covariance))
+    assert data.noisy == ("a", "b")
+    sd = np.std(list(predictors.values()), axis=1)
+    np.testing.assert_allclose(data.error_covariance, covariance[:, ::-1, ::-1] / np.outer(sd, sd))
 
 
 def test_errors_and_groups_can_be_left_out() -> None:

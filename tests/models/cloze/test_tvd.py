@@ -10,6 +10,7 @@ import pytest
 from pytensor.compile.mode import Mode
 
 from shannon_game.estimators.cloze.distributions import WordCounts, count_words
+from shannon_game.estimators.errors import InputError
 from shannon_game.models.cloze.tvd import (
     WordPairPriors,
     set_word_pairs,
@@ -103,6 +104,20 @@ def test_alone_the_parameters_have_the_priors() -> None:
     (theta,) = values_of(model, "theta")(point)
     mean, sd = WordPairPriors().vectors()
     np.testing.assert_allclose(theta, np.tile((mean + sd)[:, None], 2))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"unseen": 0.0}, "word pair priors, unseen: is 0.0, should be a positive number"),
+        ({"sd": dict(WordPairPriors().sd) | {"log_sigma": -1.0}}, "log_sigma: is -1.0, should be a positive number"),
+        ({"sd": {"log_sigma": 1.0}}, "sd: names"),
+        ({"mean": {}}, "mean: names"),
+    ],
+)
+def test_wrong_priors_are_refused(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        WordPairPriors(**given)
 
 
 @pytest.mark.parametrize("logits", [(40.0, 0.0), (800.0, 800.0), (-40.0, -800.0), (18.0, -18.0)])

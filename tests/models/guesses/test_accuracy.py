@@ -44,8 +44,7 @@ def test_the_likelihood_is_that_of_single_guesses() -> None:
     from scipy.special import gammaln
 
     study, _ = reference.simulated_study(n_participants=4, n_documents=6, n_guesses=12, seed=1)
-    # guesses with all predictors alike: the same person, place and number of guesses before
-    data = accuracy_data(study, n_blocks=None)
+    data = accuracy_data(study)
     model = accuracy_model(data)
     point = point_of(data, 2)
     rows = log_likelihood(model)
@@ -85,18 +84,16 @@ def test_the_sampler_s_coordinates_do_not_change_the_model() -> None:
 
 def test_blocks_of_practice_lose_next_to_nothing() -> None:
     study, _ = reference.simulated_study(n_participants=6, n_documents=9, n_guesses=200, seed=3)
-    exact, blocks = accuracy_data(study, n_blocks=None), accuracy_data(study)
-    assert blocks.n.size < exact.n.size / 5
-    for data in (exact, blocks):
-        assert data.n.sum() == study.sizes["response"]
-        assert data.hits.sum() == int(study["correct"].sum())
-        assert np.average(data.practice, weights=data.n) == pytest.approx(0, abs=1e-12)
-    # every guess's practice is within half a block (up to the blocks' own centre)
-    shift = blocks.practice_centre - exact.practice_centre
-    assert abs(shift) < 0.01
+    data = accuracy_data(study)
+    assert data.n.size < study.sizes["response"] / 5
+    assert data.n.sum() == study.sizes["response"]
+    assert data.hits.sum() == int(study["correct"].sum())
+    assert np.average(data.practice, weights=data.n) == pytest.approx(0, abs=1e-12)
+    # every guess's practice is within half a block, a hundredth, and so is their mean
     raw = practice_amount(study["n_before"].values)
-    middle = (np.floor(raw * 50) + 0.5) / 50
-    assert np.abs(raw - middle).max() <= 0.01 + 1e-12
+    assert abs(data.practice_centre - raw.mean()) < 0.01
+    rows = np.unique(data.practice + data.practice_centre)
+    assert np.abs(raw[:, None] - rows).min(axis=1).max() <= 0.01 + 1e-12
 
 
 def test_rows_are_sums_of_equal_guesses() -> None:

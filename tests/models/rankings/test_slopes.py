@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pymc as pm
 import pytest
 import xarray as xr
 from scipy.special import expit
-from scipy.stats import multinomial
+from scipy.stats import multinomial, norm
 
+from shannon_game.models.rankings.slope_priors import RankPriors
 from shannon_game.models.rankings.slopes import log_category_probability, rank_data, rank_slope_model, set_counts
 
 
@@ -77,6 +79,25 @@ def test_log_likelihood_of_the_program_is_the_multinomial() -> None:
         constants.append(multinomial(n=5, p=probability / probability.sum(-1, keepdims=True)).logpmf(data.count) - logp)
     # up to the multinomial coefficient, which is the same everywhere
     np.testing.assert_allclose(constants[1:], [constants[0]] * 2, atol=1e-9)
+
+
+def test_log_odds_are_a_sum_of_effects_and_these_have_their_priors() -> None:
+    data = rank_data(study(models=("a", "b", "c")), np.ones(60), 3)
+    model = rank_slope_model(data, RankPriors(slope=0.7))
+    unit, window, cell = (np.random.default_rng(2).normal(size=n) for n in (3, 4, 12))
+    spreads = {"slope_spread": 0.2, "window_spread": 0.5, "model_window_spread": 0.4}
+    effects = {"model_effect": np.array([1, -0.4, -0.6]), "text_effect": np.array([0.2, -0.2]), "window_effect": window}
+    units = {"slope_mean": 0.3, "slope_unit": unit, "model_window_unit": cell}
+    found = pm.draw(pm.do(model, spreads | effects | units)["log_odds"], mode="FAST_COMPILE")
+    for at, (m, w) in enumerate(zip(data.cell_model, data.cell_window, strict=True)):
+        slope = (0.3 + 0.2 * unit[m]) * (np.log2(data.window_length[w]) - data.centre)
+        places = effects["text_effect"][data.window_text[w]] + window[w] + 0.4 * cell[at]
+        assert found[at] == pytest.approx(effects["model_effect"][m] + slope + places)
+    sd = {"slope_mean": 0.7, "slope_unit": 1, "model_window_unit": 1, "window_effect": np.exp(0.3)}
+    point = {name: np.full_like(value, 0.3) for name, value in model.initial_point().items()}
+    log_p = model.compile_logp([model[name] for name in sd], sum=False, jacobian=False, mode="FAST_COMPILE")(point)
+    for value, each in zip(log_p, sd.values(), strict=True):
+        np.testing.assert_allclose(value, norm.logpdf(0.3, 0, each))
 
 
 @pytest.mark.parametrize("models", [("a",), ("a", "b", "c")])
