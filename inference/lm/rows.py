@@ -38,7 +38,7 @@ def reduce_rows(
         at_once = max(1, _CACHE_BYTES // (4 * logits.shape[1])) if on_cpu else len(block)
         parts = np.split(block, range(at_once, len(block), at_once))
         for its, part in zip(parts, logits.split(at_once), strict=True):
-            reduce(numbers[its], _normalised(model, part))
+            reduce(numbers[its], normalised(model, part))
 
     per_block = max(1, (model.settings.logits_mib << 20) // (4 * model.vocab_size))
     for _ in run_batches([1] * len(numbers), per_block, one_block):
@@ -65,16 +65,11 @@ class TokenScores:
         return at
 
 
-def log_probs_of(model: LanguageModel, state: torch.Tensor) -> torch.Tensor:
-    """Compute distributions of the next token from last hidden states, or from logits."""
-    return _normalised(model, _logits_of(model, state))
-
-
 def _logits_of(model: LanguageModel, state: torch.Tensor) -> torch.Tensor:
     return (model.module.get_output_embeddings()(state) if model.split_head else state).float()
 
 
-def _normalised(model: LanguageModel, logits: torch.Tensor) -> torch.Tensor:
+def normalised(model: LanguageModel, logits: torch.Tensor) -> torch.Tensor:
     """Log-probabilities, in the place of the logits."""
     if model.settings.temperature != 1:
         logits /= model.settings.temperature
