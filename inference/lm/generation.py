@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.inference.lm.batching import run_batches
-from shannon_game.inference.lm.forward import LARGEST_TREE, reduce_last
+from shannon_game.inference.lm.forward import LARGEST_TREE, asked_log_probs
 from shannon_game.inference.lm.language_model import LanguageModel
 from shannon_game.inference.lm.prompting import end_tokens, option_tokens
 from shannon_game.inference.lm.rows import normalised
@@ -200,16 +200,10 @@ def option_log_probs(
     >>> lm.option_log_probs(model, lm.prompt_tokens(model, [("", "The old clock")]), ["A", "B"]).shape
     (1, 2)
     """
-    import torch  # noqa: PLC0415
-
     ids = [option_tokens(model, option) for option in options]
     _check(model, prompts, max_tokens=1, temperature=0.0, seeds=None)
-    found = np.zeros((len(prompts), len(ids)))
-
-    def reduce(at: NDArray[np.intp], log_probs: torch.Tensor) -> None:
-        for number, tokens in enumerate(ids):
-            chosen = log_probs[:, torch.tensor(tokens, dtype=torch.int64, device=log_probs.device)]
-            found[at, number] = chosen.double().logsumexp(dim=-1).cpu().numpy()
-
-    reduce_last(model, [list(tokens) for tokens in prompts], reduce, progress=progress)
-    return found
+    keys = [tuple(map(int, prompt)) for prompt in prompts]
+    wanted = [token for its in ids for token in its]
+    logprob, _ = asked_log_probs(model, dict.fromkeys(keys, wanted), progress=progress)
+    found = [[np.logaddexp.reduce([logprob[key, token] for token in its]) for its in ids] for key in keys]
+    return np.array(found).reshape(len(keys), len(ids))
