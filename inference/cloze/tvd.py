@@ -27,15 +27,7 @@ _GRID = _STEP * np.arange(-12, 13)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TvdPosterior(Result):
-    """Posterior draws of the distance.
-
-    Attributes
-    ----------
-    idata : arviz.InferenceData
-        ``posterior`` holds ``tvd`` (context), ``expected_tvd``, their mean over contexts, and the population.
-    n_first, n_second : ndarray of int, shape (context,)
-        Answers behind it.
-    """
+    """Posterior of the distance: ``tvd`` by context, ``expected_tvd``, their mean, and the population."""
 
     idata: InferenceData
     n_first: NDArray[np.int64]
@@ -84,18 +76,7 @@ class TvdPosterior(Result):
 
 
 def tvd_posterior(idata: InferenceData, data: WordPairData, *, rng: np.random.Generator) -> TvdPosterior:
-    """Draw every context's distance, once for each posterior draw of the parameters, given which it is random.
-
-    Examples
-    --------
-    >>> from shannon_game import inference, models
-    >>> import numpy as np
-    >>> from shannon_game.estimators.cloze.examples import two_samples
-    >>> data = models.word_pair_data(*two_samples())
-    >>> idata = inference.stand_in_posterior(models.word_pair_model(data))
-    >>> inference.tvd_posterior(idata, data, rng=np.random.default_rng(0)).tvd.shape
-    (2, 8, 1)
-    """
+    """Draw every context's distance, once for each posterior draw of the parameters, given which it is random."""
     posterior = group(idata, "posterior")
     theta = posterior["theta"].transpose("chain", "draw", "parameter", "context").to_numpy()
     log_u = posterior["log_u"].transpose("chain", "draw", "side", "context").to_numpy()

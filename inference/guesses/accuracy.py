@@ -55,26 +55,7 @@ class ModelGuesses(Result):
 
 
 def participant_draws(posterior: xr.Dataset, data: AccuracyData, n_before: int | None = None) -> FloatArray:
-    """Accuracy of every participant of the study on fresh texts.
-
-    Parameters
-    ----------
-    n_before : int, optional
-        Guesses of practice; by default each one's own, on average over their guesses.
-
-    Returns
-    -------
-    ndarray, shape (draw, participant)
-        At most 2,000 evenly spaced draws.
-
-    Examples
-    --------
-    >>> from shannon_game import inference
-    >>> from shannon_game.inference.guesses.examples import accuracy_posterior
-    >>> posterior, data = accuracy_posterior()
-    >>> inference.participant_draws(posterior, data, n_before=500).shape
-    (16, 4)
-    """
+    """Accuracy of every participant on fresh texts after `n_before` guesses, else at their own mean practice."""
     _check(posterior, data)
     intercept, spread = _flat(posterior, "intercept"), _flat(posterior, "document_spread")
     ability, practice = _flat(posterior, "ability"), _flat(posterior, "practice")
@@ -89,18 +70,7 @@ def participant_draws(posterior: xr.Dataset, data: AccuracyData, n_before: int |
 
 
 def population_draws(posterior: xr.Dataset, data: AccuracyData, n_before: int) -> FloatArray:
-    """Mean accuracy of the participants' population after `n_before` guesses, on fresh texts; shape (draw,).
-
-    Participants, their practice effects and documents are integrated out.
-
-    Examples
-    --------
-    >>> from shannon_game import inference
-    >>> from shannon_game.inference.guesses.examples import accuracy_posterior
-    >>> posterior, data = accuracy_posterior()
-    >>> inference.population_draws(posterior, data, 1000).shape
-    (16,)
-    """
+    """Mean accuracy of the participants' population on fresh texts, people and documents integrated out; (draw,)."""
     _check(posterior, data)
     amount = _centred(n_before, data)
     variance = (

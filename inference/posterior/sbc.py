@@ -139,7 +139,8 @@ def run_sbc(
     >>> import tempfile
     >>> from shannon_game import inference, models
     >>> from shannon_game.estimators.guesses.examples import guess_study
-    >>> model = inference.accuracy_sbc(models.accuracy_data(guess_study()))
+    >>> from shannon_game.inference.guesses.sbc import accuracy_sbc
+    >>> model = accuracy_sbc(models.accuracy_data(guess_study()))
     >>> settings = inference.SbcSettings(n_ranked=15, draws=40, tune=60, chains=1, n_longer=0)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     rows = inference.run_sbc(model, 2, path=f"{folder}/sbc.jsonl", settings=settings)
