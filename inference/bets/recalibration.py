@@ -55,7 +55,7 @@ def recalibrated_losses(posterior: xr.Dataset, data: RecalibrationData) -> Float
 
 
 def held_out_losses(idata: InferenceData, data: RecalibrationData) -> HeldOutLosses:
-    """Loss of every answer under stakes recalibrated on all others, by PSIS: the cost of a participant's next answer."""
+    """Loss of every answer under stakes recalibrated on all others, by PSIS; nats."""
     found = loo_by(idata, "answer")
     if not np.array_equal(found.label, data.response):
         raise InputError("are not those of the data", source="log-likelihood", field="answer")

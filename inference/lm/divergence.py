@@ -26,23 +26,6 @@ def kl_divergences(
 
     An importance-sampling estimate with draws from :math:`g` needs about :math:`\exp(\mathrm{KL})` of them
     (Chatterjee and Diaconis 2018).
-
-    Parameters
-    ----------
-    contexts : sequence of sequence of int
-        Tokens of each context, without BOS.
-
-    Returns
-    -------
-    ndarray of float, shape (context,)
-        Nats; infinite where the generator rules out what the model does not.
-
-    Examples
-    --------
-    >>> from shannon_game.inference import lm
-    >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
-    >>> lm.kl_divergences(model, model, lm.encode(model, ["The old clock", "Rain fell"])).round(6).tolist()
-    [0.0, 0.0]
     """
     if model.tokenizer_sha256 != generator.tokenizer_sha256 or model.vocab_size != generator.vocab_size:
         raise InputError(

@@ -14,11 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.inference.lm.batching import run_batches
 from shannon_game.inference.lm.forward import LARGEST_TREE, asked_log_probs
 from shannon_game.inference.lm.language_model import LanguageModel
 from shannon_game.inference.lm.prompting import end_tokens, option_tokens
-from shannon_game.inference.lm.rows import normalised
+from shannon_game.inference.lm.rows import normalised, run_batches
 
 if TYPE_CHECKING:
     import torch
@@ -179,27 +178,7 @@ def option_log_probs(
     *,
     progress: Callable[[int], None] | None = None,
 ) -> NDArray[np.float64]:
-    """Compute how probable it is that the first token of an answer is an option.
-
-    Parameters
-    ----------
-    prompts : sequence of sequence of int
-        With the BOS token (:func:`~shannon_game.inference.lm.prompting.prompt_tokens`).
-    options : sequence of str
-        Such as "A" and "B": each a token of the model, whose probability with a space before it is added.
-
-    Returns
-    -------
-    ndarray of float, shape (prompt, option)
-        Nats; not renormalised, so that the sum of the probabilities says how often an option is the answer.
-
-    Examples
-    --------
-    >>> from shannon_game.inference import lm
-    >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
-    >>> lm.option_log_probs(model, lm.prompt_tokens(model, [("", "The old clock")]), ["A", "B"]).shape
-    (1, 2)
-    """
+    """Log-probability that the first token of an answer is an option, with a space before it or without."""
     ids = [option_tokens(model, option) for option in options]
     _check(model, prompts, max_tokens=1, temperature=0.0, seeds=None)
     keys = [tuple(map(int, prompt)) for prompt in prompts]

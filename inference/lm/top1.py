@@ -36,19 +36,6 @@ def play_top1(
     ``n_tokens``          context  tokens in which the model writes the target
     ``surprisal_nats``    context  :math:`-\ln` of the probability of the target in those tokens
     ====================  =======  ==============================================================================
-
-    Parameters
-    ----------
-    contexts : sequence of sequence of int
-        The model's own tokens of the text before each target, without BOS. Prefixes of one text share its pass.
-
-    Examples
-    --------
-    >>> from shannon_game.inference import lm
-    >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
-    >>> found = lm.play_top1(model, lm.encode(model, ["The old clock", "Rain fell"]), [" in", " on"])
-    >>> bool(found["hit"].isin([0, 1]).all())
-    True
     """
     if len(targets) != len(contexts):
         raise InputError(f"has {len(targets)} entries for {len(contexts)} contexts", field="targets")

@@ -15,10 +15,8 @@ from shannon_game.inference.lm.language_model import LanguageModel, model_record
 from shannon_game.inference.lm.rows import TokenScores
 
 if TYPE_CHECKING:
-    import xarray as xr
-
-if TYPE_CHECKING:
     import torch
+    import xarray as xr
 
 
 def score_windows(
@@ -46,22 +44,6 @@ def score_windows(
     ``top_logprob``        window, position, rank_at       their log-probabilities, nats
     ``tempered_logprob``   window, position, temperature   ln of :math:`q^{1/T} / \sum q^{1/T}` at the reference token
     =====================  ==============================  ==========================================================
-
-    Parameters
-    ----------
-    windows : sequence of sequence of int
-        All of one length, above ``context_length``; the BOS token comes before each and is not counted.
-    temperatures : sequence of float
-        On top of the model's own.
-
-    Examples
-    --------
-    >>> from shannon_game.inference import lm
-    >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
-    >>> (tokens,) = lm.encode(model, ["The old clock in the hall struck nine"])
-    >>> found = lm.score_windows(model, [tokens[:8], tokens[4:12]], context_length=4, sliding=True, top_k=2)
-    >>> sorted(map(str, found.sizes))
-    ['position', 'rank_at', 'temperature', 'window']
     """
     import torch  # noqa: PLC0415 - importing this module does not need it
 

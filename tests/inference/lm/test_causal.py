@@ -49,9 +49,12 @@ def one_embedding(but: int) -> Callable[[Any], None]:
 
 
 @pytest.mark.parametrize(
-    ("dtype", "spread"), [("float32", 0.02), ("float32", 0.4), ("bfloat16", 0.2), ("float16", 0.2)]
+    ("config", "dtype", "spread"),
+    [
+        *((t.BertConfig, *how) for how in (("float32", 0.02), ("float32", 0.4), ("bfloat16", 0.2), ("float16", 0.2))),
+        *((config, "float32", 0.4) for config in (t.RobertaConfig, t.ElectraConfig, t.RoFormerConfig)),
+    ],
 )
-@pytest.mark.parametrize("config", [t.BertConfig, t.RobertaConfig, t.ElectraConfig, t.RoFormerConfig])
 def test_a_masked_model_is_refused(config: Any, spread: float, dtype: str, tmp_path: Path) -> None:
     save(tmp_path, config(**SIZES, initializer_range=spread, is_decoder=False))
     attention = "eager" if config is t.RoFormerConfig else "sdpa"

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.inference.lm import forward, rows
-from shannon_game.inference.lm.batching import cut_batches, run_batches
 from shannon_game.inference.lm.forward import plant_trees, reduce_last, with_bos
 from shannon_game.inference.lm.next_token import next_token_distributions
+from shannon_game.inference.lm.rows import cut_batches, run_batches
 from shannon_game.inference.lm.shared_states import SharedStates, sharing
 from tests.inference.lm import tiny_models
 from tests.oracles import language_model as reference
@@ -74,7 +74,7 @@ sequences_of_few_tokens = st.lists(st.lists(st.integers(0, 2), min_size=1, max_s
 
 
 @given(sequences=sequences_of_few_tokens, branching=st.booleans(), largest=st.sampled_from([1, 5, 1000]))
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_every_sequence_is_a_path_of_its_tree(sequences, branching, largest):
     trees, place = plant_trees(sequences, branching=branching, largest=largest)
     for index, sequence in enumerate(sequences):
@@ -136,7 +136,7 @@ def test_a_batch_that_does_not_fit_is_halved_and_those_after_it_stay_small(branc
     sequences = with_bos(model, tiny_models.contexts(60, model.vocab_size, longest=30))
     reference, _ = after(model, sequences, branching=branching)
     seen, refused = sizes_seen(model, monkeypatch, most=100)
-    with caplog.at_level(logging.WARNING, logger="shannon_game.inference.lm.batching"):
+    with caplog.at_level(logging.WARNING, logger="shannon_game.inference.lm.rows"):
         found, times = after(model, sequences, branching=branching)
     assert (times == 1).all()
     np.testing.assert_allclose(found, reference, atol=1e-4, rtol=0)
