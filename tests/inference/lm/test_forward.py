@@ -255,13 +255,3 @@ def test_a_pass_is_shared_by_the_same_batch_of_the_same_weights_alone(model_of, 
     np.testing.assert_allclose(again, hot, atol=1e-5)
     assert (n_made, states.n_found) == (0, n_plain)
     assert found("gpt2")[0] == n_plain
-
-
-@pytest.mark.parametrize("tokens_per_batch", [1, 7, 50, 512, 10_000])
-def test_batches_of_any_size_and_any_order(tokens_per_batch, model_of):
-    model = model_of("llama", tokens_per_batch=tokens_per_batch)
-    sequences = with_bos(model, tiny_models.contexts(30, model.vocab_size))
-    reference, _ = after(model_of("llama"), sequences)
-    order = np.random.default_rng(tokens_per_batch).permutation(len(sequences))
-    found, _ = after(model, [sequences[i] for i in order])
-    np.testing.assert_allclose(found, reference[order], atol=1e-4, rtol=0)
