@@ -8,8 +8,7 @@ import torch
 from scipy import stats
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.inference.lm.divergence import kl_divergences
-from shannon_game.inference.lm.next_token import context_rng, next_token_distributions
+from shannon_game.inference.lm.next_token import context_rng, kl_divergences, next_token_distributions
 from tests.inference.lm import tiny_models
 from tests.oracles import language_model as reference
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from shannon_game.inference.lm.continuations import play_top1
 from shannon_game.inference.lm.language_model import encode
-from shannon_game.inference.lm.top1 import play_top1
 from shannon_game.inference.lm.vocabulary import vocabulary
 from shannon_game.inference.lm.words import word_tokens
 from tests.inference.lm.tiny_models import TEXTS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shannon_game.inference.lm.windows import score_windows
+from shannon_game.inference.lm.scoring import score_windows
 from tests.oracles import language_model as reference
 
 FAMILIES = ("llama", "gemma2", "bloom")
