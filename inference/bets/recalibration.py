@@ -9,7 +9,6 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from shannon_game.estimators.arrays import FloatArray
-from shannon_game.estimators.display import Result
 from shannon_game.estimators.errors import InputError
 from shannon_game.inference.posterior.arviz_adapter import InferenceData
 from shannon_game.inference.posterior.item_draws import flat, thinned
@@ -19,8 +18,8 @@ from shannon_game.models.bets.recalibration_data import RecalibrationData
 _MAX_DRAWS = 2000
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class HeldOutLosses(Result):
+@dataclass(frozen=True, eq=False)
+class HeldOutLosses:
     """Loss of every answer, named by the study's responses, under stakes recalibrated without it; nats."""
 
     response: NDArray[np.intp]
@@ -31,11 +30,6 @@ class HeldOutLosses(Result):
     def n_bad_k(self) -> int:
         """Answers whose loss is not to be believed."""
         return int((~(self.pareto_k <= K_BAD)).sum())
-
-    def headline(self) -> str:
-        """Say the mean and how many answers to doubt."""
-        doubtful = f"{self.n_bad_k} with a Pareto k above {K_BAD:g}"
-        return f"mean {self.loss_nats.mean():.3f} nats over {self.loss_nats.size} answers, {doubtful}"
 
 
 def recalibrated_losses(posterior: xr.Dataset, data: RecalibrationData) -> FloatArray:

@@ -10,13 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
 from shannon_game.estimators.arrays import FloatArray
-from shannon_game.estimators.display import Result, interval_rows
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.estimators.guesses.accuracy import bayesian_bootstrap_accuracy
 from shannon_game.estimators.layout import response_positions
@@ -32,8 +30,8 @@ _MAX_TEXTS = 200
 _MAX_DRAWS = 2000
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class ModelGuesses(Result):
+@dataclass(frozen=True, eq=False)
+class ModelGuesses:
     """A language model on the guesses of people; `draws` are of fresh documents, by a Bayesian bootstrap."""
 
     model: str
@@ -42,16 +40,6 @@ class ModelGuesses(Result):
     accuracy: float
     human_accuracy: float
     draws: FloatArray
-
-    def headline(self) -> str:
-        """Say both accuracies."""
-        return (
-            f"{self.model} {self.accuracy:.1%}, people {self.human_accuracy:.1%} of the same {self.n_guesses} guesses"
-        )
-
-    def summary(self) -> pd.DataFrame:
-        """Median and 90% interval of the accuracy over fresh documents."""
-        return interval_rows({self.model: self.draws})
 
 
 def participant_draws(posterior: xr.Dataset, data: AccuracyData, n_before: int | None = None) -> FloatArray:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from shannon_game.estimators.arrays import FloatArray
-from shannon_game.estimators.display import Result, interval_rows
 from shannon_game.estimators.errors import InputError
 from shannon_game.inference.posterior.item_draws import flat
 from shannon_game.models.rankings.slopes import RankData, log_category_probability
@@ -20,8 +18,8 @@ from shannon_game.models.rankings.slopes import RankData, log_category_probabili
 _NODES = 9
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class RankDraws(Result):
+@dataclass(frozen=True, eq=False)
+class RankDraws:
     """Draws of a posterior, chains one after the other; ``model_window_spread`` is 0 for a single model."""
 
     # (draw, category)
@@ -34,14 +32,6 @@ class RankDraws(Result):
     model_window_spread: FloatArray
     # (draw, cell): of the windows of the study
     log_odds: FloatArray
-
-    def headline(self) -> str:
-        """Say its sizes."""
-        return f"{self.slope.shape[0]} draws of {self.slope.shape[1]} models"
-
-    def summary(self) -> pd.DataFrame:
-        """Median and 90% interval of each model's slope, log-odds per doubling of the context."""
-        return interval_rows({f"slope[{at}]": draws for at, draws in enumerate(self.slope.T)})
 
 
 def rank_draws(posterior: xr.Dataset, n_draws: int | None = None) -> RankDraws:
