@@ -10,12 +10,12 @@ import warnings
 from collections.abc import Collection, Mapping
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
 
-from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.errors import unknown_choice
 from shannon_game.inference.disk import make_room
 from shannon_game.inference.posterior.item_draws import thinned
 
@@ -155,23 +155,6 @@ def psis_loo(
         found = az.loo(idata, pointwise=True, var_name="rows", **scale)
     elpd, p_loo = (found.elpd_i, found.p) if _gives_trees() else (found.loo_i, found.p_loo)
     return np.asarray(elpd.values), np.asarray(found.pareto_k.values), float(p_loo)
-
-
-def interval(draws: NDArray[np.float64], *, probability: float, kind: Literal["eti", "hdi"]) -> tuple[float, float]:
-    """Equal-tailed or highest-density interval of draws of any shape."""
-    if not 0 < probability < 1:
-        raise InputError(f"is {probability}, should be between 0 and 1", field="probability")
-    flat = np.ravel(np.asarray(draws, dtype=float))
-    if kind == "eti":
-        tail = (1 - probability) / 2
-        lower, upper = np.quantile(flat, [tail, 1 - tail])
-    elif kind == "hdi":
-        import arviz as az  # noqa: PLC0415
-
-        lower, upper = az.hdi(flat, **{"prob" if _gives_trees() else "hdi_prob": probability})
-    else:
-        raise unknown_choice("kind", kind, ("eti", "hdi"))
-    return float(lower), float(upper)
 
 
 def thin(idata: InferenceData, n_draws: int) -> InferenceData:

@@ -242,7 +242,7 @@ def _drawing(program: pm.Model, names: Sequence[str]) -> Callable[[np.random.Gen
     simulator = prior_simulator(program, tuple(dict.fromkeys([*(rv.name for rv in program.basic_RVs), *names])))
 
     def draw(rng: np.random.Generator) -> Mapping[str, NDArray[Any]]:
-        drawn = simulator.draw(rng)
+        drawn = simulator(rng)
         for observed, data in answers.items():
             program.set_data(data, drawn[observed])
         return drawn

@@ -104,13 +104,13 @@ def test_log_likelihood_follows_the_data(fit: tuple[pm.Model, Any]) -> None:
 def test_prior_simulator_repeats_itself_and_has_the_prior_s_moments() -> None:
     model = small_model()
     simulator = prior_simulator(model)
-    first = simulator.draw(np.random.default_rng(0))
-    simulator.draw(np.random.default_rng(1))
-    again = simulator.draw(np.random.default_rng(0))
+    first = simulator(np.random.default_rng(0))
+    simulator(np.random.default_rng(1))
+    again = simulator(np.random.default_rng(0))
     for name, value in first.items():
         assert_same(value, again[name])
     rng = np.random.default_rng(2)
-    draws = [simulator.draw(rng) for _ in range(2000)]
+    draws = [simulator(rng) for _ in range(2000)]
     slope, mean = (np.array([draw[name] for draw in draws]) for name in ("slope", "mean"))
     assert abs(slope.mean()) < 0.1
     np.testing.assert_allclose(mean.std(axis=0), np.sqrt(9 + np.array([1.0, 0, 4])), rtol=0.08)
