@@ -7,7 +7,6 @@ of context lengths (and of surprisals), and over documents that the model has no
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import xarray as xr
@@ -20,10 +19,6 @@ from shannon_game.estimators.guesses.accuracy import bayesian_bootstrap_accuracy
 from shannon_game.estimators.layout import response_positions
 from shannon_game.inference.posterior.item_draws import flat
 from shannon_game.models.guesses.accuracy_data import AccuracyData, practice_amount
-
-if TYPE_CHECKING:
-    import pymc as pm
-
 
 _N_NODES = 15  # of Gauss and Hermite: the mean of a logistic curve over a normal of sd 2 is then right to 1e-6
 _MAX_TEXTS = 200
@@ -151,13 +146,6 @@ def predicted_hits(
 ) -> NDArray[np.int64]:
     """Right guesses in every row as the posterior predicts them, (n_draws, row); see :func:`fitted_probability`."""
     return rng.binomial(data.n, fitted_probability(posterior, data, n_draws=n_draws))
-
-
-def prior_hits(model: pm.Model, *, n_draws: int = 400, seed: int = 0) -> NDArray[np.int64]:
-    """Right guesses in every row as the priors expect them, shape (n_draws, row)."""
-    import pymc as pm  # noqa: PLC0415 - the rest of the module serves without it
-
-    return np.asarray(pm.draw(model["hits"], draws=n_draws, random_seed=seed)).reshape(n_draws, -1)
 
 
 def _texts(posterior: xr.Dataset, data: AccuracyData) -> tuple[FloatArray, FloatArray]:
