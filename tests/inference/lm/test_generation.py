@@ -48,7 +48,9 @@ def slow_answer(model, prompt: list[int], max_tokens: int) -> tuple[list[int], b
 @pytest.mark.parametrize("family", FAMILIES)
 def test_answers_are_those_of_whole_passes(model_of, family: str) -> None:
     model = model_of(family)
-    asked = [("Say it.", text) for text in ("The old clock", "The old clock in", "Rain fell", "The old clock")]
+    # the last is longer than the attention of mistral and gpt_neo reaches back
+    texts = ("The old clock", "The old clock in", "Rain fell", "The old clock", tiny_models.TEXTS[0])
+    asked = [("Say it.", text) for text in texts]
     prompts = prompt_tokens(model, asked)
     found = generate(model, prompts, max_tokens=6)
     for prompt, text, finished in zip(prompts, found.text, found.finished, strict=True):
