@@ -349,6 +349,9 @@ def test_identity_of_a_call() -> None:
     for other in (settings("https://other/v1"), settings("https://host/v1", temperature=1.0)):
         assert call_for(other, "text").key != call_for(first, "text").key
     assert call_for(first, "é").most_input_tokens == 3
+    # another key would pay again for every answer on disk
+    plain = call_for(ApiSettings(base_url="https://host/v1", model="m"), "text")
+    assert plain.key == "c088ffef79bb148f1655ac1b25f258a4e8f400f7d6ba3bce75a8b2be9dd3e81c"
     # 1 and 1.0 are one setting
     whole, broken = (call_for(settings("https://host/v1", temperature=value), "text") for value in (1, 1.0))
     assert whole == broken
