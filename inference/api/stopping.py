@@ -67,6 +67,7 @@ def run_calls(
     progress: Callable[[int, int], None] | None,
 ) -> tuple[list[Result | UnusableCallError], set[str]]:
     """Do work that calls an endpoint, side by side, and give its results and what else the model was called."""
+    client = ApiClient(settings, store, read)
     n_done = 0
 
     def done() -> None:
@@ -90,7 +91,7 @@ def run_calls(
         )
         client.stop()
 
-    async def every() -> list[Result | UnusableCallError]:
+    async def every(when_asked: Callable[[Callable[[], object]], None]) -> list[Result | UnusableCallError]:
         loop = asyncio.get_running_loop()
         # a signal comes while the loop sleeps
         when_asked(lambda: None if loop.is_closed() else loop.call_soon_threadsafe(stop))
@@ -105,5 +106,4 @@ def run_calls(
                 raise
 
     with first_signal_waits() as when_asked:
-        client = ApiClient(settings, store, read)
-        return asyncio.run(every()), client.other_names
+        return asyncio.run(every(when_asked)), client.other_names

@@ -73,13 +73,14 @@ def decoded_probabilities(log_probs: torch.Tensor, decoding: Decoding) -> torch.
     import torch  # noqa: PLC0415 - importing this module does not need it
     from transformers import TopKLogitsWarper, TopPLogitsWarper  # noqa: PLC0415
 
-    scores = log_probs.double() / decoding.temperature
+    scores: Any = log_probs.double() / decoding.temperature
     if decoding.greedy:
         best = scores.argmax(dim=-1, keepdim=True)
         return torch.zeros_like(scores).scatter_(-1, best, 1.0)
-    # the first argument, the tokens so far, is not looked at
+    # the first argument stands for the tokens so far, which are not looked at
     if decoding.top_k is not None:
-        scores = TopKLogitsWarper(decoding.top_k)(log_probs, scores)
+        scores = TopKLogitsWarper(decoding.top_k)(scores, scores)
     if decoding.top_p is not None:
-        scores = TopPLogitsWarper(decoding.top_p)(log_probs, scores)
-    return scores.softmax(dim=-1)
+        scores = TopPLogitsWarper(decoding.top_p)(scores, scores)
+    weights: torch.Tensor = scores.softmax(dim=-1)
+    return weights

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,7 +117,8 @@ def _written(
         return torch.tensor([_read(model, answer)[1] for answer in before[:, longest:].tolist()], device=before.device)
 
     settings = GenerationConfig(max_new_tokens=uniform.shape[1], do_sample=False, pad_token_id=padding)
-    found = model.module.generate(
+    module: Any = model.module
+    found = module.generate(
         input_ids=tokens.to(model.device),
         attention_mask=mask.to(model.device),
         generation_config=settings,

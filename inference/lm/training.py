@@ -110,7 +110,7 @@ def train_model(
             n_before = _run(trainer, folder / _CHECKPOINTS, what)
             finished = replace(_write(trainer, tokenizer, folder, what), n_steps_now=n_steps - n_before)
             remove_scratch(folder / _CHECKPOINTS)
-    return finished
+        return finished
 
 
 def _run(trainer: Any, checkpoints: Path, what: str) -> int:
