@@ -94,7 +94,8 @@ def _loaded(settings: ModelSettings, device: torch.device) -> LanguageModel:
         _keep_layers(settings, module)
     module.eval().requires_grad_(requires_grad=False)
     # a repository's penalties, bans and temperature would be on top of what a caller of generate asks for
-    module.generation_config = GenerationConfig(eos_token_id=module.generation_config.eos_token_id)
+    if module.can_generate():
+        module.generation_config = GenerationConfig(eos_token_id=module.generation_config.eos_token_id)
     module.to(device)  # type: ignore[arg-type]
     model = LanguageModel(
         settings=settings,
