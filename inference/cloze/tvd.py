@@ -39,6 +39,10 @@ class TvdPosterior:
         lower, upper = np.quantile(self.tvd, [tail, 1 - tail], axis=(0, 1))
         return lower, upper
 
+    def mean(self) -> FloatArray:
+        """Posterior mean of each context."""
+        return np.asarray(self.tvd.mean(axis=(0, 1)))
+
     def expected(self) -> FloatArray:
         """Draws of the mean over contexts: the expected TVD of these contexts. Shape (chain, draw)."""
         return np.asarray(self.tvd.mean(axis=2))

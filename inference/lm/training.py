@@ -141,7 +141,7 @@ def _finished(folder: Path) -> TrainedModel | None:
     return _made(folder, made)
 
 
-def _made(folder: Path, made: Mapping[str, Any]) -> TrainedModel:
+def _made(folder: Path, made: dict[str, Any]) -> TrainedModel:
     return TrainedModel(folder=folder / _MODEL, **made | {"curves": tuple(made["curves"])}, n_steps_now=0)
 
 
