@@ -41,7 +41,8 @@ class TvdPosterior:
 
     def mean(self) -> FloatArray:
         """Posterior mean of each context."""
-        return np.asarray(self.tvd.mean(axis=(0, 1)))
+        draws = self.tvd
+        return np.asarray(draws.reshape(-1, draws.shape[-1]).mean(axis=0))
 
     def expected(self) -> FloatArray:
         """Draws of the mean over contexts: the expected TVD of these contexts. Shape (chain, draw)."""
