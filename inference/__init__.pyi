@@ -1,18 +1,12 @@
 # What the package offers: read by type checkers and editors, and by lazy_loader, which imports a name when it is used.
 
 from . import api, bets, cloze, comparison, guesses, lm, posterior, rankings, store
-from .bets.recalibration import HeldOutLosses, held_out_losses, recalibrated_losses
-from .bets.sbc import recalibration_sbc
-from .cloze.ard_sbc import ard_sbc
-from .cloze.tvd import TvdPosterior, tvd_posterior
 from .comparison.calibration_curves import predicted_reports, reliability_curves, report_shares
 from .comparison.participant_fit import ANCHORS, Anchor, ParticipantFit, design_matrix, fit_participants, top1_weights
 from .comparison.participant_gap import SharedBelief, loss_gap, outcome_temperature, tail_share
 from .comparison.participant_sensitivity import WithoutOne, leave_one_out, scaled_priors, unusual_participants
 from .comparison.sbc import calibration_sbc, report_sbc
 from .examples import stand_in_posterior
-from .guesses.accuracy import participant_draws, population_draws
-from .guesses.sbc import accuracy_sbc
 from .posterior.convergence import Convergence, check_convergence
 from .posterior.model_comparison import LooByGroup, compare, comparison_table, loo_by
 from .posterior.predictive import complete, log_likelihood
@@ -21,7 +15,6 @@ from .posterior.sbc import SbcModel, SbcSettings, run_sbc
 from .posterior.sbc_bands import SbcVerdict, judge_ranks
 from .posterior.storage import load_posterior, save_posterior
 from .posterior.thresholds import GateThresholds
-from .rankings.slopes import RankDraws, expected_scores, power_to_tell_apart, rank_draws
 
 __all__ = [
     "ANCHORS",
@@ -30,19 +23,14 @@ __all__ = [
     "CompiledModel",
     "Convergence",
     "GateThresholds",
-    "HeldOutLosses",
     "LooByGroup",
     "ParticipantFit",
-    "RankDraws",
     "SbcModel",
     "SbcSettings",
     "SbcVerdict",
     "SharedBelief",
-    "TvdPosterior",
     "WithoutOne",
-    "accuracy_sbc",
     "api",
-    "ard_sbc",
     "bets",
     "calibration_sbc",
     "check_convergence",
@@ -53,10 +41,8 @@ __all__ = [
     "compile_model",
     "complete",
     "design_matrix",
-    "expected_scores",
     "fit_participants",
     "guesses",
-    "held_out_losses",
     "judge_ranks",
     "leave_one_out",
     "lm",
@@ -65,15 +51,9 @@ __all__ = [
     "loo_by",
     "loss_gap",
     "outcome_temperature",
-    "participant_draws",
-    "population_draws",
     "posterior",
-    "power_to_tell_apart",
     "predicted_reports",
-    "rank_draws",
     "rankings",
-    "recalibrated_losses",
-    "recalibration_sbc",
     "reliability_curves",
     "report_sbc",
     "report_shares",
@@ -85,7 +65,6 @@ __all__ = [
     "store",
     "tail_share",
     "top1_weights",
-    "tvd_posterior",
     "unusual_participants",
     "written_model",
 ]

@@ -53,39 +53,48 @@ class Position:
     logprob: tuple[float, ...]
 
 
-CHAT_OVERHEAD_TOKENS = 32
-"""Roles and separators of a chat's messages are tokens too."""
+# roles and separators of a chat's messages are tokens too
+_CHAT_OVERHEAD_TOKENS = 32
 
 
 def call_for(settings: ApiSettings, context: str) -> Call:
     """Build the call that asks how a text goes on."""
-    body: dict[str, Any] = {
-        "model": settings.model,
-        "max_tokens": settings.tokens_per_call,
-        # 1 and 1.0 are one setting
-        "temperature": float(settings.temperature),
-    }
-    n_bytes = len(context.encode("utf-8", "surrogatepass"))
+    return build_call(
+        settings,
+        prompt=context,
+        messages=[*([("system", settings.instruction)] if settings.instruction else []), ("user", context)],
+        max_tokens=settings.tokens_per_call,
+        temperature=settings.temperature,
+        ranked=True,
+    )
+
+
+def build_call(
+    settings: ApiSettings,
+    *,
+    prompt: str,
+    messages: Sequence[tuple[str, str]],
+    max_tokens: int,
+    temperature: float,
+    ranked: bool,
+    seed: int = 0,
+) -> Call:
+    """Build a call of either kind: completions take `prompt`, a chat takes `messages`, each a role and a text."""
+    # 1 and 1.0 are one setting
+    body: dict[str, Any] = {"model": settings.model, "max_tokens": max_tokens, "temperature": float(temperature)}
+    body |= {"seed": seed} if seed else {}
     if settings.kind == "completions":
-        path = "completions"
-        body |= {"prompt": context, "logprobs": settings.top_logprobs}
+        path, texts, overhead = "completions", [prompt], 0
+        body |= {"prompt": prompt} | ({"logprobs": settings.top_logprobs} if ranked else {})
     else:
-        path = "chat/completions"
-        system = [{"role": "system", "content": settings.instruction}] if settings.instruction else []
-        body |= {
-            "messages": [*system, {"role": "user", "content": context}],
-            "logprobs": True,
-            "top_logprobs": settings.top_logprobs,
-        }
-        n_bytes += len(settings.instruction.encode()) + CHAT_OVERHEAD_TOKENS
-    # one more than the bytes for a token that may stand before every text
-    return Call(path, body, call_key(settings, path, body), n_bytes + 1, settings.tokens_per_call)
-
-
-def call_key(settings: ApiSettings, path: str, body: Mapping[str, Any]) -> str:
-    """Hash what identifies a call."""
+        path, texts, overhead = "chat/completions", [text for _, text in messages], _CHAT_OVERHEAD_TOKENS
+        body["messages"] = [{"role": role, "content": text} for role, text in messages]
+        body |= {"logprobs": True, "top_logprobs": settings.top_logprobs} if ranked else {}
+    n_bytes = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
     identity = json.dumps([settings.base_url.rstrip("/"), path, body], sort_keys=True)
-    return hashlib.sha256(identity.encode()).hexdigest()
+    key = hashlib.sha256(identity.encode()).hexdigest()
+    # one more than the bytes for a token that may stand before every text
+    return Call(path, body, key, n_bytes + overhead + 1, max_tokens)
 
 
 def text_of(content: bytes, encoding: str | None, most: int) -> str:
@@ -127,13 +136,20 @@ def model_of(answer: Any, settings: ApiSettings) -> str:
     )
 
 
-def positions_of(answer: Any, top_logprobs: int) -> list[Position]:
-    """Read the ranked tokens of an answer, of completions or of a chat."""
+def choice_of(answer: Any) -> Mapping[str, Any]:
+    """The first choice of an answer."""
     try:
         choice = answer["choices"][0]
     except (KeyError, IndexError, TypeError):
         raise UnusableAnswerError("the answer has no choices") from None
-    found = choice.get("logprobs") if isinstance(choice, Mapping) else None
+    if not isinstance(choice, Mapping):
+        raise WrongAnswerError("the answer's choice is no object")
+    return choice
+
+
+def positions_of(answer: Any, top_logprobs: int) -> list[Position]:
+    """Read the ranked tokens of an answer, of completions or of a chat."""
+    found = choice_of(answer).get("logprobs")
     if not isinstance(found, Mapping):
         raise UnusableAnswerError("the answer has no logprobs; does the endpoint give them for this model?")
     try:

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.inference.api.calls import (
-    CHAT_OVERHEAD_TOKENS,
-    Call,
-    Position,
-    UnusableAnswerError,
-    WrongAnswerError,
-    call_key,
-    positions_of,
-)
+from shannon_game.inference.api.calls import Call, Position, WrongAnswerError, build_call, choice_of, positions_of
 from shannon_game.inference.api.client import ApiClient, UnusableCallError
 from shannon_game.inference.api.settings import ApiSettings
-from shannon_game.inference.api.stopping import first_signal_waits, gathered
+from shannon_game.inference.api.stopping import run_calls
 from shannon_game.inference.api.store import AnswerStore, Ledger
 
 
@@ -55,40 +47,25 @@ class ChatAnswer:
 
 def chat_call(settings: ApiSettings, question: ChatQuestion) -> Call:
     """Build the call of a question."""
-    said = {"system": question.system, "user": question.user}
-    messages = [{"role": role, "content": text} for role, text in said.items() if text]
+    messages = [(role, text) for role, text in (("system", question.system), ("user", question.user)) if text]
     if not messages:
         raise InputError("is empty", field="question")
-    body: dict[str, Any] = {
-        "model": settings.model,
-        "max_tokens": question.max_tokens,
-        "temperature": float(question.temperature),
-    }
-    if question.draw:
-        body["seed"] = question.draw
-    if settings.kind == "completions":
-        path = "completions"
-        body["prompt"] = "\n\n".join(message["content"] for message in messages) + "\n"
-        body |= {"logprobs": settings.top_logprobs} if question.ranked else {}
-    else:
-        path = "chat/completions"
-        body["messages"] = messages
-        body |= {"logprobs": True, "top_logprobs": settings.top_logprobs} if question.ranked else {}
-    n_bytes = sum(len(message["content"].encode("utf-8", "surrogatepass")) for message in messages)
-    most = n_bytes + CHAT_OVERHEAD_TOKENS
-    return Call(path, body, call_key(settings, path, body), most, question.max_tokens)
+    return build_call(
+        settings,
+        prompt="\n\n".join(text for _, text in messages) + "\n",
+        messages=messages,
+        max_tokens=question.max_tokens,
+        temperature=question.temperature,
+        ranked=question.ranked,
+        seed=question.draw,
+    )
 
 
 def answer_reader(settings: ApiSettings) -> Callable[[Any], ChatAnswer]:
     """Make what reads an answer's text, and its first token's ranking where it has one."""
 
     def read(answer: Any) -> ChatAnswer:
-        try:
-            choice = answer["choices"][0]
-        except (KeyError, IndexError, TypeError):
-            raise UnusableAnswerError("the answer has no choices") from None
-        if not isinstance(choice, Mapping):
-            raise WrongAnswerError("the answer's choice is no object")
+        choice = choice_of(answer)
         message = choice.get("message")
         text = message.get("content") if isinstance(message, Mapping) else choice.get("text")
         if text is None and isinstance(message, Mapping) and message.get("refusal") is not None:
@@ -140,21 +117,13 @@ def ask_questions(
     StoppedError
         After a signal whose handler raises nothing.
     """
-    done = 0
-
-    async def one(client: ApiClient[ChatAnswer], question: ChatQuestion) -> ChatAnswer:
-        nonlocal done
-        found = await client.answer(chat_call(settings, question))
-        done += 1
-        if progress is not None:
-            progress(done, len(questions))
-        return found
-
-    async def all_of(store: AnswerStore) -> list[ChatAnswer | UnusableCallError]:
-        async with ApiClient(settings, store, answer_reader(settings)) as client:
-            return await gathered(client, [one(client, question) for question in questions], when_asked)
-
     with AnswerStore(store) as answers:
-        with first_signal_waits() as when_asked:
-            found = asyncio.run(all_of(answers))
+        work = [partial(_asked, question=question) for question in questions]
+        found, _ = run_calls(settings, answers, answer_reader(settings), work, total=len(work), progress=progress)
         return found, answers.ledger()
+
+
+async def _asked(client: ApiClient[ChatAnswer], done: Callable[[], None], *, question: ChatQuestion) -> ChatAnswer:
+    found = await client.answer(chat_call(client.settings, question))
+    done()
+    return found

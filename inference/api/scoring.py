@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +15,7 @@ from shannon_game.estimators.layout import add_note
 from shannon_game.inference.api.calls import Position, call_for, positions_of
 from shannon_game.inference.api.client import ApiClient, UnusableCallError
 from shannon_game.inference.api.settings import ApiSettings
-from shannon_game.inference.api.stopping import first_signal_waits, gathered
+from shannon_game.inference.api.stopping import run_calls
 from shannon_game.inference.api.store import AnswerStore, Ledger
 
 
@@ -110,6 +110,10 @@ def score_windows(
         After a signal whose handler raises nothing.
     """
     _check(windows)
+
+    def read(answer: object) -> list[Position]:
+        return positions_of(answer, settings.top_logprobs)
+
     with AnswerStore(store) as answers:
         ledger = answers.ledger()
         estimate = estimate_cost(windows, settings)
@@ -122,8 +126,9 @@ def score_windows(
                 source="model=api",
                 field="budget_usd",
             )
-        with first_signal_waits() as when_asked:
-            scored, other_names = asyncio.run(_score(windows, settings, answers, progress, when_asked))
+        work = [partial(_positions, window=window) for window in windows]
+        total = sum(len(window.reference) for window in windows)
+        scored, other_names = run_calls(settings, answers, read, work, total=total, progress=progress)
         after = answers.ledger()
     found = [(window, its) for window, its in zip(windows, scored, strict=True) if not isinstance(its, InputError)]
     unusable = [its for its in scored if isinstance(its, InputError)]
@@ -166,29 +171,8 @@ def _check(windows: Sequence[TextWindow]) -> None:
             raise InputError(f"{key} is there twice", field="windows")
 
 
-async def _score(
-    windows: Sequence[TextWindow],
-    settings: ApiSettings,
-    store: AnswerStore,
-    progress: Callable[[int, int], None] | None,
-    when_asked: Callable[[Callable[[], object]], None],
-) -> tuple[list[list[Position] | UnusableCallError], set[str]]:
-    total = sum(len(window.reference) for window in windows)
-    done = 0
-
-    def scored() -> None:
-        nonlocal done
-        done += 1
-        if progress is not None:
-            progress(done, total)
-
-    async with ApiClient(settings, store, lambda answer: positions_of(answer, settings.top_logprobs)) as client:
-        tasks = [_positions(client, window, scored) for window in windows]
-        return await gathered(client, tasks, when_asked), client.other_names
-
-
 async def _positions(
-    client: ApiClient[list[Position]], window: TextWindow, scored: Callable[[], None]
+    client: ApiClient[list[Position]], done: Callable[[], None], *, window: TextWindow
 ) -> list[Position]:
     """Score a window token by token, going on with a completion only while its sampled tokens are the reference."""
     found: list[Position] = []
@@ -204,7 +188,7 @@ async def _positions(
                 )
         found.append(completion[0])
         completion = completion[1:] if client.settings.reuse else []
-        scored()
+        done()
     return found
 
 

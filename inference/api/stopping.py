@@ -12,9 +12,14 @@ import threading
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
 
 from shannon_game.inference.api.client import ApiClient, Found, UnusableCallError
+from shannon_game.inference.api.settings import ApiSettings
+from shannon_game.inference.api.store import AnswerStore
+
+Result = TypeVar("Result")
+"""What a piece of work gives, of one call or of several."""
 
 
 @contextmanager
@@ -52,39 +57,53 @@ def first_signal_waits() -> Iterator[Callable[[Callable[[], object]], None]]:
         put_back()
 
 
-async def gathered(
-    client: ApiClient[Any],
-    work: Sequence[Coroutine[Any, Any, Found]],
-    when_asked: Callable[[Callable[[], object]], None],
-) -> list[Found | UnusableCallError]:
-    """Do work that calls an endpoint, side by side; after a signal or a failure, calls in flight end first.
+def run_calls(
+    settings: ApiSettings,
+    store: AnswerStore,
+    read: Callable[[Any], Found],
+    work: Sequence[Callable[[ApiClient[Found], Callable[[], None]], Coroutine[Any, Any, Result]]],
+    *,
+    total: int,
+    progress: Callable[[int, int], None] | None,
+) -> tuple[list[Result | UnusableCallError], set[str]]:
+    """Do work that calls an endpoint, side by side, and give its results and what else the model was called."""
+    client = ApiClient(settings, store, read)
+    n_done = 0
 
-    Work whose answers cannot be used does not end the rest, once any call has had a usable answer.
-    """
-    loop = asyncio.get_running_loop()
+    def done() -> None:
+        nonlocal n_done
+        n_done += 1
+        if progress is not None:
+            progress(n_done, total)
 
-    async def one(its: Coroutine[Any, Any, Found]) -> Found | UnusableCallError:
+    async def one(each: Callable[..., Coroutine[Any, Any, Result]]) -> Result | UnusableCallError:
         try:
-            return await its
+            return await each(client, done)
         except UnusableCallError as error:
+            # the rest goes on, once any call has had a usable answer
             if not client.n_usable:
                 raise
             return error
 
     def stop() -> None:
         logging.getLogger("shannon-game").warning(
-            "stopping: the calls in flight end first (%g s at most); a second signal stops at once",
-            client.settings.timeout_s,
+            "stopping: the calls in flight end first (%g s at most); a second signal stops at once", settings.timeout_s
         )
         client.stop()
 
-    # a signal comes while the loop sleeps
-    when_asked(lambda: None if loop.is_closed() else loop.call_soon_threadsafe(stop))
-    tasks = [asyncio.ensure_future(one(each)) for each in work]
-    try:
-        return list(await asyncio.gather(*tasks))
-    except BaseException:
-        # what is in flight may be paid for: it is let to end and is stored, nothing new is begun
-        client.stop()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        raise
+    async def every(when_asked: Callable[[Callable[[], object]], None]) -> list[Result | UnusableCallError]:
+        loop = asyncio.get_running_loop()
+        # a signal comes while the loop sleeps
+        when_asked(lambda: None if loop.is_closed() else loop.call_soon_threadsafe(stop))
+        async with client:
+            tasks = [asyncio.ensure_future(one(each)) for each in work]
+            try:
+                return list(await asyncio.gather(*tasks))
+            except BaseException:
+                # what is in flight may be paid for: it is let to end and is stored, nothing new is begun
+                client.stop()
+                await asyncio.gather(*tasks, return_exceptions=True)
+                raise
+
+    with first_signal_waits() as when_asked:
+        return asyncio.run(every(when_asked)), client.other_names

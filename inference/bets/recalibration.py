@@ -9,7 +9,6 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from shannon_game.estimators.arrays import FloatArray
-from shannon_game.estimators.display import Result
 from shannon_game.estimators.errors import InputError
 from shannon_game.inference.posterior.arviz_adapter import InferenceData
 from shannon_game.inference.posterior.item_draws import flat, thinned
@@ -19,16 +18,9 @@ from shannon_game.models.bets.recalibration_data import RecalibrationData
 _MAX_DRAWS = 2000
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class HeldOutLosses(Result):
-    """Loss of every answer under stakes recalibrated without it; nats.
-
-    Attributes
-    ----------
-    response : ndarray of int, shape (answer,)
-        Responses of the study.
-    loss_nats, pareto_k : ndarray, shape (answer,)
-    """
+@dataclass(frozen=True, eq=False)
+class HeldOutLosses:
+    """Loss of every answer, named by the study's responses, under stakes recalibrated without it; nats."""
 
     response: NDArray[np.intp]
     loss_nats: FloatArray
@@ -39,29 +31,9 @@ class HeldOutLosses(Result):
         """Answers whose loss is not to be believed."""
         return int((~(self.pareto_k <= K_BAD)).sum())
 
-    def headline(self) -> str:
-        """Say the mean and how many answers to doubt."""
-        doubtful = f"{self.n_bad_k} with a Pareto k above {K_BAD:g}"
-        return f"mean {self.loss_nats.mean():.3f} nats over {self.loss_nats.size} answers, {doubtful}"
-
 
 def recalibrated_losses(posterior: xr.Dataset, data: RecalibrationData) -> FloatArray:
-    r"""Loss of every answer by draw, the answer itself being part of what the posterior has seen.
-
-    Returns
-    -------
-    ndarray, shape (draw, answer)
-        :math:`-\ln P(c)` of the cell that came, plus the cost of the back-off where the target was not named, nats; at
-        most 2,000 evenly spaced draws.
-
-    Examples
-    --------
-    >>> from shannon_game import inference
-    >>> from shannon_game.inference.bets.examples import recalibration_posterior
-    >>> idata, data = recalibration_posterior()
-    >>> inference.recalibrated_losses(idata.posterior, data).shape
-    (40, 6)
-    """
+    """Loss of every answer by draw (at most 2,000), the answer being part of what the posterior has seen; nats."""
     if not np.array_equal(posterior["participant"].to_numpy().astype(str), data.participant):
         raise InputError("are not those of the data", source="posterior", field="participant")
     draws = thinned(posterior, _MAX_DRAWS)
@@ -77,17 +49,7 @@ def recalibrated_losses(posterior: xr.Dataset, data: RecalibrationData) -> Float
 
 
 def held_out_losses(idata: InferenceData, data: RecalibrationData) -> HeldOutLosses:
-    """Loss of every answer under stakes recalibrated on all others: the cost of a participant's next answer, by PSIS.
-
-    The log-likelihood is that of :func:`shannon_game.inference.complete`.
-
-    Examples
-    --------
-    >>> from shannon_game import inference
-    >>> from shannon_game.inference.bets.examples import recalibration_posterior
-    >>> inference.held_out_losses(*recalibration_posterior()).loss_nats.shape
-    (6,)
-    """
+    """Loss of every answer under stakes recalibrated on all others, by PSIS; nats."""
     found = loo_by(idata, "answer")
     if not np.array_equal(found.label, data.response):
         raise InputError("are not those of the data", source="log-likelihood", field="answer")

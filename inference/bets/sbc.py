@@ -14,15 +14,7 @@ from shannon_game.models.bets.recalibration_priors import RecalibrationPriors
 
 
 def recalibration_sbc(data: RecalibrationData, priors: RecalibrationPriors | None = None) -> SbcModel:
-    """Recalibration of bets for SBC; the outcomes in `data` only give the shape of those simulated.
-
-    Examples
-    --------
-    >>> from shannon_game import inference, models
-    >>> from shannon_game.estimators.bets.examples import bet_study
-    >>> inference.recalibration_sbc(models.recalibration_data(bet_study())).quantities[:2]
-    ('exponent_mean', 'exponent_spread')
-    """
+    """Recalibration of bets for SBC; the outcomes in `data` only give the shape of those simulated."""
     scalars = ("exponent_mean", "exponent_spread", "mixing_mean", "mixing_spread")
     return SbcModel(
         name="recalibration",

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, gammaln, log_ndtr
 
 from shannon_game.estimators.arrays import FloatArray
-from shannon_game.estimators.display import Result
 from shannon_game.estimators.errors import require_packages
 from shannon_game.inference.posterior.arviz_adapter import from_groups
 from shannon_game.inference.posterior.item_draws import flat, thinned
@@ -26,8 +25,8 @@ _PER_ROW = ("eta", "latent_unit")
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(15)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class SklearnArd(Result):
+@dataclass(frozen=True, eq=False)
+class SklearnArd:
     """scikit-learn's ``ARDRegression``: precisions by type-II maximum likelihood; 0 where a predictor was pruned."""
 
     coefficient: FloatArray
@@ -41,10 +40,6 @@ class SklearnArd(Result):
     def two_over_precision(self) -> FloatArray:
         """Bars of the figure of "Predict the Next Word", 2 / lambda: twice a prior variance, no posterior interval."""
         return 2 / self.precision
-
-    def headline(self) -> str:
-        """Say how many predictors were kept."""
-        return f"{np.count_nonzero(self.coefficient)} of {self.coefficient.size} predictors kept"
 
 
 def sklearn_ard(x: ArrayLike, target: ArrayLike) -> SklearnArd:

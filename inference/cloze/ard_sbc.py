@@ -17,17 +17,7 @@ from shannon_game.models.cloze.ard_priors import ArdPriors
 def ard_sbc(
     data: ArdData, *, prior: str = "ard", likelihood: str = "beta", priors: ArdPriors | None = None
 ) -> SbcModel:
-    """Relevance regression for SBC; target and measured predictors of `data` only give the shape of those simulated.
-
-    Exact predictors, errors of measurement and groups stay as they are.
-
-    Examples
-    --------
-    >>> from shannon_game import inference, models
-    >>> data = models.ard_data([0.2, 0.5, 0.9], {"entropy": [1.0, 2.0, 3.0]}, text=["a", "b", "b"])
-    >>> inference.ard_sbc(data, prior="normal").quantities
-    ('intercept', 'coefficient[0]', 'text_spread', 'text_effect[0]', 'concentration')
-    """
+    """Relevance regression for SBC; target and measured predictors of `data` only give the shape of those simulated."""
     quantities = ["intercept", *(f"coefficient[{k}]" for k in range(len(data.predictor)))]
     if prior in ("ard", "horseshoe"):
         quantities += [f"scale[{k}]" for k in range(len(data.predictor))]

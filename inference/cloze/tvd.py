@@ -11,12 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
-from numpy.typing import NDArray
 from scipy.special import expit, gammaln
 
 from shannon_game.estimators.arrays import FloatArray
-from shannon_game.estimators.display import Result, interval_rows
 from shannon_game.inference.posterior.arviz_adapter import InferenceData, from_groups, group, group_names
 from shannon_game.models.cloze.tvd import NODE_LOG_WEIGHTS, NODES, WordPairData
 
@@ -25,21 +22,11 @@ _STEP = 0.4
 _GRID = _STEP * np.arange(-12, 13)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class TvdPosterior(Result):
-    """Posterior draws of the distance.
-
-    Attributes
-    ----------
-    idata : arviz.InferenceData
-        ``posterior`` holds ``tvd`` (context), ``expected_tvd``, their mean over contexts, and the population.
-    n_first, n_second : ndarray of int, shape (context,)
-        Answers behind it.
-    """
+@dataclass(frozen=True, eq=False)
+class TvdPosterior:
+    """Posterior of the distance: ``tvd`` by context, ``expected_tvd``, their mean, and the population."""
 
     idata: InferenceData
-    n_first: NDArray[np.int64]
-    n_second: NDArray[np.int64]
 
     @property
     def tvd(self) -> FloatArray:
@@ -49,12 +36,13 @@ class TvdPosterior(Result):
     def interval(self, probability: float = 0.9) -> tuple[FloatArray, FloatArray]:
         """Equal-tailed interval of each context."""
         tail = (1 - probability) / 2
-        lower, upper = np.quantile(self._flat(), [tail, 1 - tail], axis=0)
+        lower, upper = np.quantile(self.tvd, [tail, 1 - tail], axis=(0, 1))
         return lower, upper
 
     def mean(self) -> FloatArray:
         """Posterior mean of each context."""
-        return np.asarray(self._flat().mean(axis=0))
+        draws = self.tvd
+        return np.asarray(draws.reshape(-1, draws.shape[-1]).mean(axis=0))
 
     def expected(self) -> FloatArray:
         """Draws of the mean over contexts: the expected TVD of these contexts. Shape (chain, draw)."""
@@ -68,34 +56,9 @@ class TvdPosterior(Result):
         groups = {"posterior": kept if moves.any() else kept.drop_vars(["tvd", "expected_tvd"])}
         return from_groups(groups | {"sample_stats": group(self.idata, "sample_stats")})
 
-    def _flat(self) -> FloatArray:
-        draws = self.tvd
-        return draws.reshape(-1, draws.shape[-1])
-
-    def headline(self) -> str:
-        """Say the expected distance."""
-        return f"expected TVD {np.median(self.expected()):.3f} over {self.n_first.size} contexts"
-
-    def summary(self) -> pd.DataFrame:
-        """Median and 90% interval of the expected TVD and of each context's."""
-        draws = self._flat()
-        contexts = {str(at): draws[:, at] for at in range(draws.shape[1])}
-        return interval_rows({"expected": self.expected(), **contexts})
-
 
 def tvd_posterior(idata: InferenceData, data: WordPairData, *, rng: np.random.Generator) -> TvdPosterior:
-    """Draw every context's distance, once for each posterior draw of the parameters, given which it is random.
-
-    Examples
-    --------
-    >>> from shannon_game import inference, models
-    >>> import numpy as np
-    >>> from shannon_game.estimators.cloze.examples import two_samples
-    >>> data = models.word_pair_data(*two_samples())
-    >>> idata = inference.stand_in_posterior(models.word_pair_model(data))
-    >>> inference.tvd_posterior(idata, data, rng=np.random.default_rng(0)).tvd.shape
-    (2, 8, 1)
-    """
+    """Draw every context's distance, once for each posterior draw of the parameters, given which it is random."""
     posterior = group(idata, "posterior")
     theta = posterior["theta"].transpose("chain", "draw", "parameter", "context").to_numpy()
     log_u = posterior["log_u"].transpose("chain", "draw", "side", "context").to_numpy()
@@ -110,7 +73,7 @@ def tvd_posterior(idata: InferenceData, data: WordPairData, *, rng: np.random.Ge
     kept = [str(name) for name in posterior.data_vars if str(name).startswith(("population_", "share_"))]
     drawn = posterior[kept].assign(tvd=(dims, tvd), expected_tvd=(dims[:2], tvd.mean(axis=2)))
     groups = {name: group(idata, name) for name in group_names(idata)} | {"posterior": drawn}
-    return TvdPosterior(from_groups(groups), data.n_a.astype(np.int64), data.n_b.astype(np.int64))
+    return TvdPosterior(from_groups(groups))
 
 
 @dataclass(frozen=True, eq=False)

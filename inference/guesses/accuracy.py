@@ -7,33 +7,26 @@ of context lengths (and of surprisals), and over documents that the model has no
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
 from shannon_game.estimators.arrays import FloatArray
-from shannon_game.estimators.display import Result, interval_rows
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.estimators.guesses.accuracy import bayesian_bootstrap_accuracy
 from shannon_game.estimators.layout import response_positions
 from shannon_game.inference.posterior.item_draws import flat
 from shannon_game.models.guesses.accuracy_data import AccuracyData, practice_amount
 
-if TYPE_CHECKING:
-    import pymc as pm
-
-
 _N_NODES = 15  # of Gauss and Hermite: the mean of a logistic curve over a normal of sd 2 is then right to 1e-6
 _MAX_TEXTS = 200
 _MAX_DRAWS = 2000
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class ModelGuesses(Result):
+@dataclass(frozen=True, eq=False)
+class ModelGuesses:
     """A language model on the guesses of people; `draws` are of fresh documents, by a Bayesian bootstrap."""
 
     model: str
@@ -43,38 +36,9 @@ class ModelGuesses(Result):
     human_accuracy: float
     draws: FloatArray
 
-    def headline(self) -> str:
-        """Say both accuracies."""
-        return (
-            f"{self.model} {self.accuracy:.1%}, people {self.human_accuracy:.1%} of the same {self.n_guesses} guesses"
-        )
-
-    def summary(self) -> pd.DataFrame:
-        """Median and 90% interval of the accuracy over fresh documents."""
-        return interval_rows({self.model: self.draws})
-
 
 def participant_draws(posterior: xr.Dataset, data: AccuracyData, n_before: int | None = None) -> FloatArray:
-    """Accuracy of every participant of the study on fresh texts.
-
-    Parameters
-    ----------
-    n_before : int, optional
-        Guesses of practice; by default each one's own, on average over their guesses.
-
-    Returns
-    -------
-    ndarray, shape (draw, participant)
-        At most 2,000 evenly spaced draws.
-
-    Examples
-    --------
-    >>> from shannon_game import inference
-    >>> from shannon_game.inference.guesses.examples import accuracy_posterior
-    >>> posterior, data = accuracy_posterior()
-    >>> inference.participant_draws(posterior, data, n_before=500).shape
-    (16, 4)
-    """
+    """Accuracy of every participant on fresh texts after `n_before` guesses, else at their own mean practice."""
     _check(posterior, data)
     intercept, spread = _flat(posterior, "intercept"), _flat(posterior, "document_spread")
     ability, practice = _flat(posterior, "ability"), _flat(posterior, "practice")
@@ -89,18 +53,7 @@ def participant_draws(posterior: xr.Dataset, data: AccuracyData, n_before: int |
 
 
 def population_draws(posterior: xr.Dataset, data: AccuracyData, n_before: int) -> FloatArray:
-    """Mean accuracy of the participants' population after `n_before` guesses, on fresh texts; shape (draw,).
-
-    Participants, their practice effects and documents are integrated out.
-
-    Examples
-    --------
-    >>> from shannon_game import inference
-    >>> from shannon_game.inference.guesses.examples import accuracy_posterior
-    >>> posterior, data = accuracy_posterior()
-    >>> inference.population_draws(posterior, data, 1000).shape
-    (16,)
-    """
+    """Mean accuracy of the participants' population on fresh texts, people and documents integrated out; (draw,)."""
     _check(posterior, data)
     amount = _centred(n_before, data)
     variance = (
@@ -193,13 +146,6 @@ def predicted_hits(
 ) -> NDArray[np.int64]:
     """Right guesses in every row as the posterior predicts them, (n_draws, row); see :func:`fitted_probability`."""
     return rng.binomial(data.n, fitted_probability(posterior, data, n_draws=n_draws))
-
-
-def prior_hits(model: pm.Model, *, n_draws: int = 400, seed: int = 0) -> NDArray[np.int64]:
-    """Right guesses in every row as the priors expect them, shape (n_draws, row)."""
-    import pymc as pm  # noqa: PLC0415 - the rest of the module serves without it
-
-    return np.asarray(pm.draw(model["hits"], draws=n_draws, random_seed=seed)).reshape(n_draws, -1)
 
 
 def _texts(posterior: xr.Dataset, data: AccuracyData) -> tuple[FloatArray, FloatArray]:

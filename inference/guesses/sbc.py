@@ -15,15 +15,7 @@ from shannon_game.models.guesses.accuracy_priors import AccuracyPriors
 
 
 def accuracy_sbc(data: AccuracyData, priors: AccuracyPriors | None = None) -> SbcModel:
-    """Accuracy of guesses for SBC; the hits of `data` only give the shape of those simulated.
-
-    Examples
-    --------
-    >>> from shannon_game import inference, models
-    >>> from shannon_game.estimators.guesses.examples import guess_study
-    >>> inference.accuracy_sbc(models.accuracy_data(guess_study())).quantities[:3]
-    ('intercept', 'practice_mean', 'ability_spread')
-    """
+    """Accuracy of guesses for SBC; the hits of `data` only give the shape of those simulated."""
     scalars: tuple[str, ...] = ("intercept", "practice_mean", "ability_spread", "practice_spread", "document_spread")
     scalars += ("context_step", "context_effect[0]") if data.band.size > 1 else ()
     scalars += ("surprisal_slope",) if data.surprisal is not None else ()

@@ -2,16 +2,13 @@
 
 from .continuations import continuation_log_probs
 from .decoding import Decoding
-from .divergence import kl_divergences
-from .generation import Generated, generate, option_log_probs
+from .generation import Generated, generate
 from .language_model import LanguageModel, encode, model_record, token_strings
 from .loading import load_language_model
 from .next_token import next_token_distributions
 from .prompting import prompt_tokens
 from .scoring import score_documents
 from .settings import ModelSettings
-from .top1 import play_top1
-from .windows import score_windows
 from .word_samples import SampledWords, sample_words
 from .words import word_log_probs
 
@@ -24,16 +21,12 @@ __all__ = [
     "continuation_log_probs",
     "encode",
     "generate",
-    "kl_divergences",
     "load_language_model",
     "model_record",
     "next_token_distributions",
-    "option_log_probs",
-    "play_top1",
     "prompt_tokens",
     "sample_words",
     "score_documents",
-    "score_windows",
     "token_strings",
     "word_log_probs",
 ]

@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.inference.lm.batching import run_batches
 from shannon_game.inference.lm.language_model import LanguageModel
-from shannon_game.inference.lm.rows import reduce_rows
+from shannon_game.inference.lm.rows import reduce_rows, run_batches
 from shannon_game.inference.lm.shared_states import shared
 
 if TYPE_CHECKING:

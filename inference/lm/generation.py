@@ -1,30 +1,26 @@
 """Texts that a model writes after prompts, and how probable it finds the options of a question.
 
-Transformers' own ``generate`` draws from one stream for a whole batch, trusts every cache, and shares no beginning of
-prompts; here an answer depends on its own seed alone, and a cache is held to a whole pass first.
+Transformers' ``generate`` draws from one stream for a whole batch. Here every answer has a stream of its own: a logits
+processor draws its next token by inversion, and leaves ``generate`` this one token to take.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.inference.lm.forward import common_start, reduce_last
+from shannon_game.inference.lm.forward import LARGEST_TREE, asked_log_probs
 from shannon_game.inference.lm.language_model import LanguageModel
-from shannon_game.inference.lm.probes import mean_difference
 from shannon_game.inference.lm.prompting import end_tokens, option_tokens
-from shannon_game.inference.lm.rows import log_probs_of
+from shannon_game.inference.lm.rows import normalised, run_batches
 
 if TYPE_CHECKING:
     import torch
-
-# of kept states against a whole pass, on average over the vocabulary: rounding alone, of 32 bits or 16
-_MOST_NATS, _MOST_NATS_HALF = 1e-4, 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +50,8 @@ def generate(
 ) -> Generated:
     """Write the first line of an answer to every prompt.
 
-    What prompts begin with alike is computed once, where the model's cache allows it. An answer ends with a token that
-    ends a text, with a line break after something visible, or after `max_tokens` tokens.
+    An answer ends with a token that ends a text, with a line break after something visible, or after `max_tokens`
+    tokens.
 
     Parameters
     ----------
@@ -75,29 +71,62 @@ def generate(
     True
     """
     _check(model, prompts, max_tokens=max_tokens, temperature=temperature, seeds=seeds)
-    ends = end_tokens(model)
+    uniform = np.zeros((len(prompts), max_tokens))
+    if temperature > 0 and seeds is not None:
+        uniform = np.stack([np.random.default_rng(int(seed)).random(max_tokens) for seed in seeds])
     texts, finished = [""] * len(prompts), np.zeros(len(prompts), dtype=np.bool_)
-    passes = _Passes(model)
-    # in lexicographic order, neighbours have most in common
-    for index in sorted(range(len(prompts)), key=lambda i: tuple(prompts[i])):
-        tokens = [int(token) for token in prompts[index]]
-        n_prompt = len(tokens)
-        draws = np.zeros(max_tokens)
-        if temperature > 0 and seeds is not None:
-            draws = np.random.default_rng(int(seeds[index])).random(max_tokens)
-        for draw in draws.tolist():
-            token = _next(passes.after(tokens), temperature, draw)
-            if token in ends:
-                finished[index] = True
-                break
-            tokens.append(token)
-            texts[index] = _decoded(model, tokens[n_prompt:])
-            if "\n" in texts[index].lstrip():
-                finished[index] = True
-                break
+
+    def write(batch: NDArray[np.intp]) -> list[list[int]]:
+        return _written(model, [prompts[i] for i in batch], uniform[batch], temperature)
+
+    lengths = [len(prompt) + max_tokens for prompt in prompts]
+    for batch, answers in run_batches(lengths, model.settings.tokens_per_batch or LARGEST_TREE, write):
+        for index, answer in zip(batch, answers, strict=True):
+            texts[index], finished[index] = _read(model, answer)
         if progress is not None:
-            progress(1)
+            progress(len(batch))
     return Generated(tuple(texts), finished)
+
+
+def _written(
+    model: LanguageModel, prompts: Sequence[Sequence[int]], uniform: NDArray[np.float64], temperature: float
+) -> list[list[int]]:
+    """Tokens of an answer to each prompt; after its end, whatever token fills the batch."""
+    import torch  # noqa: PLC0415 - importing this module does not need it
+    from transformers import GenerationConfig  # noqa: PLC0415
+
+    longest = max(map(len, prompts))
+    padding = getattr(model.module.config.get_text_config(), "pad_token_id", None) or 0
+    tokens = torch.full((len(prompts), longest), padding, dtype=torch.int64)
+    mask = torch.zeros_like(tokens)
+    for row, prompt in enumerate(prompts):
+        tokens[row, longest - len(prompt) :] = torch.tensor([int(token) for token in prompt])
+        mask[row, longest - len(prompt) :] = 1
+
+    def draw(before: torch.Tensor, logits: torch.Tensor) -> torch.Tensor:
+        log_probs = normalised(model, logits.float())
+        chosen = log_probs.argmax(dim=-1, keepdim=True)
+        if temperature > 0:
+            weights = torch.softmax(log_probs.cpu().double() / temperature, dim=-1).cumsum(dim=-1)
+            wanted = torch.from_numpy(uniform[:, before.shape[1] - longest, None]) * weights[:, -1:]
+            drawn = torch.searchsorted(weights, wanted, right=True).clamp(max=weights.shape[1] - 1)
+            chosen = drawn.to(log_probs.device)
+        return torch.full_like(logits, -torch.inf).scatter_(1, chosen, 0.0)
+
+    def ended(before: torch.Tensor, _scores: object, **_: object) -> torch.Tensor:
+        return torch.tensor([_read(model, answer)[1] for answer in before[:, longest:].tolist()], device=before.device)
+
+    settings = GenerationConfig(max_new_tokens=uniform.shape[1], do_sample=False, pad_token_id=padding)
+    module: Any = model.module
+    found = module.generate(
+        input_ids=tokens.to(model.device),
+        attention_mask=mask.to(model.device),
+        generation_config=settings,
+        logits_processor=[draw],
+        stopping_criteria=[ended],
+    )
+    answers: list[list[int]] = found[:, longest:].tolist()
+    return answers
 
 
 def _check(
@@ -126,70 +155,21 @@ def _check(
             )
 
 
-def _next(log_probs: torch.Tensor, temperature: float, draw: float) -> int:
-    if temperature == 0:
-        return int(log_probs.argmax())
-    values = log_probs.double().cpu().numpy() / temperature
-    cumulative = np.exp(values - values.max()).cumsum()
-    return int(min(np.searchsorted(cumulative, draw * cumulative[-1], side="right"), len(cumulative) - 1))
-
-
 def _decoded(model: LanguageModel, tokens: Sequence[int]) -> str:
     known = [token for token in tokens if token < len(model.tokenizer)]
     return str(model.tokenizer.decode(known, skip_special_tokens=True, clean_up_tokenization_spaces=False))
 
 
-class _Passes:
-    """Distributions after sequences; states of a shared beginning are kept where they prove right."""
-
-    def __init__(self, model: LanguageModel) -> None:
-        from transformers import DynamicCache  # noqa: PLC0415
-
-        self._model = model
-        self._tokens: list[int] = []
-        self._new = DynamicCache
-        self._cache = self._new()
-        # models that take no tree attend in ways of their own, and some have no cache that could be cut
-        self._keeps = model.tree_attention
-        self._tried: set[bool] = set()
-
-    def after(self, tokens: list[int]) -> torch.Tensor:
-        """Log-probabilities of the next token, shape (token,)."""
-        if not self._keeps:
-            return self._whole(tokens)
-        shared = min(common_start(self._tokens, tokens), len(tokens) - 1)
-        cut = shared < len(self._tokens)
-        found = self._going_on(tokens, shared)
-        if shared and cut not in self._tried:
-            self._tried.add(cut)
-            whole = self._whole(tokens)
-            most = _MOST_NATS if self._model.settings.dtype == "float32" else _MOST_NATS_HALF
-            self._keeps = mean_difference(found.cpu().numpy(), whole.cpu().numpy()) <= most
-            return whole
-        return found
-
-    def _whole(self, tokens: list[int]) -> torch.Tensor:
-        found: list[torch.Tensor] = []
-        reduce_last(self._model, [tokens], lambda _, log_probs: found.append(log_probs[0]))
-        return found[0]
-
-    def _going_on(self, tokens: list[int], shared: int) -> torch.Tensor:
-        import torch  # noqa: PLC0415
-
-        model = self._model
-        if shared == 0:
-            self._cache = self._new()
-        elif shared < len(self._tokens):
-            self._cache.crop(shared - len(self._tokens))
-        self._tokens = []
-        run = model.module.base_model if model.split_head else model.module
-        with torch.inference_mode():
-            rest = torch.tensor([tokens[shared:]], dtype=torch.int64, device=model.device)
-            output = run(input_ids=rest, past_key_values=self._cache, use_cache=True)
-            state = (output.last_hidden_state if model.split_head else output.logits)[:, -1]
-            log_probs = log_probs_of(model, state.clone())
-        self._tokens = list(tokens)
-        return log_probs[0]
+def _read(model: LanguageModel, answer: Sequence[int]) -> tuple[str, bool]:
+    """Text of an answer up to its end, and whether it has one."""
+    ends, text = end_tokens(model), ""
+    for size, token in enumerate(answer, start=1):
+        if token in ends:
+            return text, True
+        text = _decoded(model, answer[:size])
+        if "\n" in text.lstrip():
+            return text, True
+    return text, False
 
 
 def option_log_probs(
@@ -199,37 +179,11 @@ def option_log_probs(
     *,
     progress: Callable[[int], None] | None = None,
 ) -> NDArray[np.float64]:
-    """Compute how probable it is that the first token of an answer is an option.
-
-    Parameters
-    ----------
-    prompts : sequence of sequence of int
-        With the BOS token (:func:`~shannon_game.inference.lm.prompting.prompt_tokens`).
-    options : sequence of str
-        Such as "A" and "B": each a token of the model, whose probability with a space before it is added.
-
-    Returns
-    -------
-    ndarray of float, shape (prompt, option)
-        Nats; not renormalised, so that the sum of the probabilities says how often an option is the answer.
-
-    Examples
-    --------
-    >>> from shannon_game.inference import lm
-    >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
-    >>> lm.option_log_probs(model, lm.prompt_tokens(model, [("", "The old clock")]), ["A", "B"]).shape
-    (1, 2)
-    """
-    import torch  # noqa: PLC0415
-
+    """Log-probability that the first token of an answer is an option, with a space before it or without."""
     ids = [option_tokens(model, option) for option in options]
     _check(model, prompts, max_tokens=1, temperature=0.0, seeds=None)
-    found = np.zeros((len(prompts), len(ids)))
-
-    def reduce(at: NDArray[np.intp], log_probs: torch.Tensor) -> None:
-        for number, tokens in enumerate(ids):
-            chosen = log_probs[:, torch.tensor(tokens, dtype=torch.int64, device=log_probs.device)]
-            found[at, number] = chosen.double().logsumexp(dim=-1).cpu().numpy()
-
-    reduce_last(model, [list(tokens) for tokens in prompts], reduce, progress=progress)
-    return found
+    keys = [tuple(map(int, prompt)) for prompt in prompts]
+    wanted = [token for its in ids for token in its]
+    logprob, _ = asked_log_probs(model, dict.fromkeys(keys, wanted), progress=progress)
+    found = [[np.logaddexp.reduce([logprob[key, token] for token in its]) for its in ids] for key in keys]
+    return np.array(found).reshape(len(keys), len(ids))

@@ -1,17 +1,24 @@
-"""Loading a GGUF file, and keeping what it was converted to, as the conversion takes half a minute."""
+"""Loading a GGUF file, and keeping what it was converted to, as the conversion takes half a minute.
+
+The header is checked against the file's length before anything reads it. The reader of the package gguf goes through as
+many values as a count in the file says, whether the file has them or not: eight bytes can keep it busy for years.
+"""
 
 from __future__ import annotations
 
 import logging
+import math
+import mmap
+import struct
 import tempfile
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shannon_game.estimators.code_identity import code_hash, package_version
-from shannon_game.estimators.errors import require_packages
+from shannon_game.estimators.errors import InputError, require_packages
 from shannon_game.inference.lm.checkpoints import from_pretrained
-from shannon_game.inference.lm.gguf_header import read_gguf_header
 from shannon_game.inference.lm.model_files import check_counts, hash_files, model_files
 from shannon_game.inference.lm.settings import ModelSettings
 from shannon_game.inference.manifest import SCRATCH, is_sealed, remove_scratch, seal
@@ -24,6 +31,11 @@ log = logging.getLogger(__name__)
 
 _PARTIAL = f"{SCRATCH}partial-"
 _ABANDONED_SECONDS = 3600.0
+
+_STRING, _ARRAY = 8, 9
+# format of struct by the type's number: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
+_SCALARS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
+_DEEPEST_ARRAY = 4
 
 
 def load_gguf(settings: ModelSettings, path: Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, str]:
@@ -114,3 +126,111 @@ def _is_as_it_was(folder: Path) -> bool:
     if not same:
         log.warning("the converted model in %s was changed since, and is made anew", folder)
     return same
+
+
+@dataclass(frozen=True)
+class GgufHeader:
+    """What a GGUF file says of itself."""
+
+    numbers: dict[str, int | float] = field(default_factory=dict)
+    n_tensors: int = 0
+    n_elements: int = 0
+
+
+def read_gguf_header(path: Path) -> GgufHeader:
+    """Read the header of a GGUF file."""
+    if not path.is_file() or not path.stat().st_size:
+        raise InputError("is not a file with anything in it", source=path)
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        return _Walk(path, content).header()
+
+
+class _Walk:
+    """A place in the file that only moves forward."""
+
+    def __init__(self, path: Path, content: mmap.mmap) -> None:
+        self.path = path
+        self.content = content
+        self.at = 0
+
+    def header(self) -> GgufHeader:
+        if self.content[:4] != b"GGUF":
+            raise self.wrong("is no GGUF file: it does not begin with GGUF")
+        self.at = 4
+        version = self.number("I")
+        if version not in (2, 3):
+            raise self.wrong(f"is {version}, should be 2 or 3 (little-endian)", "version")
+        n_tensors, n_fields = (self.count("Q", 8, what) for what in ("tensor_count", "kv_count"))
+        numbers = {}
+        for _ in range(n_fields):
+            name = self.string("name of a field")
+            value = self.value(self.number("I"), name)
+            if value is not None:
+                numbers[name] = value
+        n_elements = n_bytes = 0
+        for _ in range(n_tensors):
+            elements, size = self.tensor()
+            n_elements, n_bytes = n_elements + elements, n_bytes + size
+        if n_bytes > len(self.content) - self.at:
+            raise self.wrong(f"take {n_bytes:,} bytes; {len(self.content) - self.at:,} follow the header", "tensors")
+        return GgufHeader(numbers, n_tensors, n_elements)
+
+    def tensor(self) -> tuple[int, int]:
+        """Numbers and bytes of a weight."""
+        from gguf import GGML_QUANT_SIZES, GGMLQuantizationType  # noqa: PLC0415 - comes with the extra lm
+
+        name = self.string("name of a tensor")
+        shape = [int(self.number("Q")) for _ in range(self.count("I", 8, name))]
+        kind = int(self.number("I"))
+        # where it begins, which the reader checks
+        self.number("Q")
+        if kind not in set(GGMLQuantizationType):
+            raise self.wrong(f"has type {kind}, which the package gguf does not know", name)
+        per_block, block_bytes = GGML_QUANT_SIZES[GGMLQuantizationType(kind)]
+        elements = math.prod(shape)
+        return elements, -(-elements // per_block) * block_bytes
+
+    def value(self, kind: int | float, name: str, depth: int = 0) -> int | float | None:
+        """Pass over a value; a single number is given back."""
+        if kind in _SCALARS:
+            return self.number(_SCALARS[int(kind)])
+        if kind == _STRING:
+            self.string(name)
+        elif kind == _ARRAY and depth < _DEEPEST_ARRAY:
+            inner = int(self.number("I"))
+            if inner in _SCALARS:
+                size = struct.calcsize(_SCALARS[inner])
+                self.move(self.count("Q", size, name) * size, name)
+            else:
+                for _ in range(self.count("Q", 8, name)):
+                    self.value(inner, name, depth + 1)
+        else:
+            raise self.wrong(f"has type {kind}, should be one of 0 to 12", name)
+        return None
+
+    def string(self, what: str) -> str:
+        size = self.count("Q", 1, what)
+        start = self.at
+        self.move(size, what)
+        return self.content[start : start + size].decode("utf-8", "replace")[:80]
+
+    def count(self, form: str, bytes_each: int, what: str) -> int:
+        """Read a count of things that take so many bytes each at least."""
+        found = int(self.number(form))
+        if found * bytes_each > len(self.content) - self.at:
+            raise self.wrong(f"has length {found}, for which the file is too short", what)
+        return found
+
+    def number(self, form: str) -> int | float:
+        start = self.at
+        self.move(struct.calcsize(form), "header")
+        found: int | float = struct.unpack_from(f"<{form}", self.content, start)[0]
+        return found
+
+    def move(self, n_bytes: int, what: str) -> None:
+        if n_bytes > len(self.content) - self.at:
+            raise self.wrong(f"is cut off after {len(self.content):,} bytes", what)
+        self.at += n_bytes
+
+    def wrong(self, problem: str, what: str | None = None) -> InputError:
+        return InputError(problem, source=self.path, field=what)

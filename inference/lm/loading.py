@@ -81,6 +81,8 @@ def load_language_model(settings: ModelSettings) -> LanguageModel:
 
 
 def _loaded(settings: ModelSettings, device: torch.device) -> LanguageModel:
+    from transformers import GenerationConfig  # noqa: PLC0415
+
     revision = hub_commit(settings) if settings.source == "hub" else ""
     if settings.source in ("gguf", "smollm2"):
         module, tokenizer, weights = load_gguf(settings, _gguf_file(settings))
@@ -91,6 +93,9 @@ def _loaded(settings: ModelSettings, device: torch.device) -> LanguageModel:
     if settings.n_layers is not None:
         _keep_layers(settings, module)
     module.eval().requires_grad_(requires_grad=False)
+    # a repository's penalties, bans and temperature would be on top of what a caller of generate asks for
+    if module.can_generate():
+        module.generation_config = GenerationConfig(eos_token_id=module.generation_config.eos_token_id)
     module.to(device)  # type: ignore[arg-type]
     model = LanguageModel(
         settings=settings,

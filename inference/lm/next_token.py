@@ -1,4 +1,4 @@
-"""What a language model thinks comes next: target, rank, entropy, best tokens, drawn candidates."""
+"""What a language model thinks comes next: target, rank, entropy, best and drawn tokens; how far two models differ."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ from shannon_game.inference.lm.rows import entropies, ranks_above
 if TYPE_CHECKING:
     import torch
     import xarray as xr
+
+# MiB of one model's distributions that are held at a time
+_BLOCK_MIB = 256
 
 
 def next_token_distributions(
@@ -255,3 +258,34 @@ def _draw(
     uniform = uniform.to(cumulative.device) * cumulative[:, -1:]
     drawn: NDArray[np.int64] = torch.searchsorted(cumulative, uniform, right=True).cpu().numpy()
     return np.minimum(drawn, n_tokens - 1)
+
+
+def kl_divergences(
+    model: LanguageModel,
+    generator: LanguageModel,
+    contexts: Sequence[Sequence[int]],
+) -> NDArray[np.float64]:
+    r"""Exact Kullback-Leibler divergence of two models of one tokenizer, in the next token after every context.
+
+    .. math:: \mathrm{KL}(q \,\|\, g) = \sum_y q(y \mid c) \ln \frac{q(y \mid c)}{g(y \mid c)}
+
+    An importance-sampling estimate with draws from :math:`g` needs about :math:`\exp(\mathrm{KL})` of them
+    (Chatterjee and Diaconis 2018).
+    """
+    if model.tokenizer_sha256 != generator.tokenizer_sha256 or model.vocab_size != generator.vocab_size:
+        raise InputError(
+            f"{model.name} and {generator.name} have different tokenizers: their tokens cannot be compared one by one",
+            field="model",
+        )
+    per_block = max(1, (_BLOCK_MIB << 20) // (4 * model.vocab_size))
+    divergences = np.zeros(len(contexts))
+    for first in range(0, len(contexts), per_block):
+        block = contexts[first : first + per_block]
+        q, g = (
+            next_token_distributions(either, block, whole=True)["logprob"].values.astype(np.float64)
+            for either in (model, generator)
+        )
+        with np.errstate(invalid="ignore"):
+            terms = np.where(np.isneginf(q), 0.0, np.exp(q) * (q - g))
+        divergences[first : first + len(block)] = np.maximum(terms.sum(axis=1), 0)
+    return divergences

@@ -1,19 +1,26 @@
-"""Vocabulary-sized rows: made from last hidden states, normalised, and reduced while a cache holds them."""
+"""Vocabulary-sized rows: made from last hidden states, normalised, and reduced while a cache holds them.
+
+Work is cut into batches that fit in memory, with little padding; those that did not fit are halved.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.inference.lm.batching import run_batches
 from shannon_game.inference.lm.language_model import LanguageModel
 
 if TYPE_CHECKING:
     import torch
+
+log = logging.getLogger(__name__)
+
+_Result = TypeVar("_Result")
 
 # exp of it is 0, and 0 times it is 0, where 0 times minus infinity is no number
 _LEAST_LOGPROB = -1e4
@@ -38,7 +45,7 @@ def reduce_rows(
         at_once = max(1, _CACHE_BYTES // (4 * logits.shape[1])) if on_cpu else len(block)
         parts = np.split(block, range(at_once, len(block), at_once))
         for its, part in zip(parts, logits.split(at_once), strict=True):
-            reduce(numbers[its], _normalised(model, part))
+            reduce(numbers[its], normalised(model, part))
 
     per_block = max(1, (model.settings.logits_mib << 20) // (4 * model.vocab_size))
     for _ in run_batches([1] * len(numbers), per_block, one_block):
@@ -65,16 +72,11 @@ class TokenScores:
         return at
 
 
-def log_probs_of(model: LanguageModel, state: torch.Tensor) -> torch.Tensor:
-    """Compute distributions of the next token from last hidden states, or from logits."""
-    return _normalised(model, _logits_of(model, state))
-
-
 def _logits_of(model: LanguageModel, state: torch.Tensor) -> torch.Tensor:
     return (model.module.get_output_embeddings()(state) if model.split_head else state).float()
 
 
-def _normalised(model: LanguageModel, logits: torch.Tensor) -> torch.Tensor:
+def normalised(model: LanguageModel, logits: torch.Tensor) -> torch.Tensor:
     """Log-probabilities, in the place of the logits."""
     if model.settings.temperature != 1:
         logits /= model.settings.temperature
@@ -104,3 +106,78 @@ def entropies(log_probs: torch.Tensor) -> torch.Tensor:
     if bool(found.isnan().any()):
         return log_probs.exp().mul_(log_probs.clamp(min=_LEAST_LOGPROB)).sum(dim=-1).neg_()
     return found
+
+
+def run_batches(
+    lengths: Sequence[int],
+    tokens_per_batch: int,
+    compute: Callable[[NDArray[np.intp]], _Result],
+    *,
+    tokens_per_pass: int = 0,
+) -> Iterator[tuple[NDArray[np.intp], _Result]]:
+    """Compute sequences in batches of similar length; where memory does not suffice, in smaller ones."""
+    length = np.asarray(lengths, dtype=np.intp)
+    order = np.argsort(-length, kind="stable")
+    sizes = cut_batches(length[order], tokens_per_batch, tokens_per_pass)
+    start = 0
+    while start < len(order):
+        batch = order[start : start + sizes[0]]
+        try:
+            result = compute(batch)
+        except RuntimeError as error:
+            if len(batch) == 1 or not _out_of_memory(error):
+                raise
+            # the frames in the traceback hold the tensors that were too much
+            error.__traceback__ = None
+            half = (len(batch) + 1) // 2
+            budget = half * max(int(length[batch[0]]), 1)
+            sizes = cut_batches(length[order[start:]], budget, tokens_per_pass)
+            log.warning("a batch of %d sequences did not fit in memory; trying %d at a time", len(batch), half)
+        else:
+            yield batch, result
+            # the next batch may need its memory
+            del result
+            start += sizes.pop(0)
+            continue
+        _free()
+
+
+def cut_batches(lengths: NDArray[np.intp], tokens_per_batch: int, tokens_per_pass: int = 0) -> list[int]:
+    """Cut sorted sequences into batches, so that the passes cost least."""
+    length = np.maximum(lengths, 1)
+    n = len(length)
+    if tokens_per_pass == 0 or n == 0 or length[0] == length[-1]:
+        sizes, start = [], 0
+        while start < n:
+            sizes.append(min(max(1, tokens_per_batch // int(length[start])), n - start))
+            start += sizes[-1]
+        return sizes
+    # cost of the first sequences, and where the last batch of them begins: the shortest path over all cuts
+    cost = np.zeros(n + 1, dtype=np.int64)
+    begins = np.zeros(n + 1, dtype=np.intp)
+    first = 0
+    for end in range(1, n + 1):
+        while first < end - 1 and (end - first) * length[first] > tokens_per_batch:
+            first += 1
+        its = cost[first:end] + np.arange(end - first, 0, -1) * length[first:end]
+        best = int(its.argmin())
+        cost[end], begins[end] = its[best] + tokens_per_pass, first + best
+    sizes = []
+    end = n
+    while end > 0:
+        sizes.append(int(end - begins[end]))
+        end = int(begins[end])
+    return sizes[::-1]
+
+
+def _out_of_memory(error: RuntimeError) -> bool:
+    # torch.OutOfMemoryError is a RuntimeError; the allocators of mps and of the CPU raise a plain one
+    told = str(error).lower()
+    return type(error).__name__ == "OutOfMemoryError" or "out of memory" in told or "can't allocate memory" in told
+
+
+def _free() -> None:
+    import torch  # noqa: PLC0415 - whoever got here has it
+
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()

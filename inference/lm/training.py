@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -100,50 +100,32 @@ def train_model(
     # two processes that write each other's checkpoints would both go on from the wrong ones
     with own(folder, field="store"):
         # another process may have ended between our look and our lock
-        return _finished(folder) or _trained(
-            make, tokenizer, examples, settings=settings, folder=folder, seed=seed, held_out=held_out, what=what
-        )
+        finished = _finished(folder)
+        if finished is None:
+            n_steps = settings.steps(len(examples.items))
+            n_taken = n_steps * settings.batch_size * settings.n_accumulated
+            order = example_order(len(examples.items), n_taken, seed=seed).tolist()
+            arguments = _arguments(settings, folder, seed, n_steps, bool(len(held_out)))
+            trainer = _trainer(make(), examples, order, arguments, held_out)
+            n_before = _run(trainer, folder / _CHECKPOINTS, what)
+            finished = replace(_write(trainer, tokenizer, folder, what), n_steps_now=n_steps - n_before)
+            remove_scratch(folder / _CHECKPOINTS)
+        return finished
 
 
-def _trained(
-    make: Callable[[], PreTrainedModel],
-    tokenizer: PreTrainedTokenizerBase,
-    examples: Examples,
-    *,
-    settings: TrainingSettings,
-    folder: Path,
-    seed: int,
-    held_out: Sequence[Any],
-    what: str,
-) -> TrainedModel:
-    """Train, from the last checkpoint if there is one."""
-    n_steps = settings.steps(len(examples.items))
-    order = example_order(len(examples.items), n_steps * settings.batch_size * settings.n_accumulated, seed=seed)
+def _run(trainer: Any, checkpoints: Path, what: str) -> int:
+    """Train, from the last checkpoint if there is one; gives the steps that it had."""
     import torch  # noqa: PLC0415
 
-    trainer = _trainer(
-        make(), examples, order.tolist(), _arguments(settings, folder, seed, n_steps, bool(len(held_out))), held_out
-    )
-    checkpoint = last_checkpoint(folder / _CHECKPOINTS)
+    checkpoint = last_checkpoint(checkpoints)
     n_before = 0 if checkpoint is None else int(checkpoint.name.rpartition("-")[2])
     # the curve begins with the loss before any step; a run that goes on has it
-    trainer.args.eval_on_start = checkpoint is None and len(held_out) > 0
-    with torch.random.fork_rng(), stage(what, total=n_steps, announced=True) as show:
+    trainer.args.eval_on_start = checkpoint is None and trainer.eval_dataset is not None
+    with torch.random.fork_rng(), stage(what, total=trainer.args.max_steps, announced=True) as show:
         show(n_before)
         trainer.add_callback(_progress(show))
         trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
-    curves = _curves(trainer.state.log_history)
-    if any(not abs(value) < float("inf") for point in curves for value in point.values()):
-        raise InputError(f"{what}: the loss is not finite; take a lower learning rate", field="learning_rate")
-    made = {
-        "curves": curves,
-        "n_steps": n_steps,
-        "precision": "bfloat16" if trainer.args.bf16 else "float32",
-        "device": trainer.args.device.type,
-    }
-    _write(trainer.model, tokenizer, folder, made)
-    remove_scratch(folder / _CHECKPOINTS)
-    return TrainedModel(folder=folder / _MODEL, **made | {"curves": tuple(curves)}, n_steps_now=n_steps - n_before)
+    return n_before
 
 
 def _finished(folder: Path) -> TrainedModel | None:
@@ -156,18 +138,32 @@ def _finished(folder: Path) -> TrainedModel | None:
     if made is None or not is_sealed(folder / _MODEL):
         problem = "has changed since it was trained; move it away, and it is trained again"
         raise InputError(problem, source=folder / _MODEL)
+    return _made(folder, made)
+
+
+def _made(folder: Path, made: dict[str, Any]) -> TrainedModel:
     return TrainedModel(folder=folder / _MODEL, **made | {"curves": tuple(made["curves"])}, n_steps_now=0)
 
 
-def _write(module: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Path, made: Mapping[str, Any]) -> None:
+def _write(trainer: Any, tokenizer: PreTrainedTokenizerBase, folder: Path, what: str) -> TrainedModel:
     """Write the model whole or not at all: whoever finds it takes it for finished."""
+    curves = _curves(trainer.state.log_history)
+    if any(not abs(value) < float("inf") for point in curves for value in point.values()):
+        raise InputError(f"{what}: the loss is not finite; take a lower learning rate", field="learning_rate")
+    made = {
+        "curves": curves,
+        "n_steps": trainer.args.max_steps,
+        "precision": "bfloat16" if trainer.args.bf16 else "float32",
+        "device": trainer.args.device.type,
+    }
     partial = folder / f"{SCRATCH}{_MODEL}"
     remove_scratch(partial)
-    module.save_pretrained(partial)
+    trainer.model.save_pretrained(partial)
     tokenizer.save_pretrained(partial)
     (partial / _CURVES).write_text(json.dumps(made), encoding="utf-8")
     seal(partial)
     partial.rename(folder / _MODEL)
+    return _made(folder, made)
 
 
 def _trainer(

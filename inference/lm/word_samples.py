@@ -1,4 +1,7 @@
-"""Whole words drawn from a model of tokens, as a cloze study draws them."""
+"""Whole words drawn from a model of tokens, as a cloze study draws them.
+
+Draws that agree so far share a pass; transformers' ``generate`` would run each by itself.
+"""
 
 from __future__ import annotations
 

@@ -10,15 +10,14 @@ import warnings
 from collections.abc import Collection, Mapping
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
 
-from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.errors import unknown_choice
 from shannon_game.inference.disk import make_room
 from shannon_game.inference.posterior.item_draws import thinned
-from shannon_game.inference.posterior.mixing import mixing
 
 if TYPE_CHECKING:
     import pymc as pm
@@ -26,6 +25,8 @@ if TYPE_CHECKING:
 
 # nutpie's names of what every sampler reports
 _STATS = {"logp": "lp", "depth": "tree_depth", "mean_tree_accept": "acceptance_rate"}
+
+_TAIL = 0.1
 
 InferenceData = Any
 """A posterior with its groups: ``arviz.InferenceData`` under ArviZ 0.23, ``xarray.DataTree`` under ArviZ 1."""
@@ -111,24 +112,32 @@ def diagnostics(idata: InferenceData, *, fixed: Collection[str] = ()) -> dict[st
     """R-hat, bulk and tail ESS of every scalar of the posterior, and the E-BFMI of every chain."""
     import arviz as az  # noqa: PLC0415
 
-    posterior, stats = group(idata, "posterior"), group(idata, "sample_stats")
-    posterior = posterior.drop_vars([*fixed]).transpose("chain", "draw", ...)
-    shape = (posterior.sizes["chain"], posterior.sizes["draw"], -1)
-    judged = np.hstack([mixing(variable.values.reshape(shape)) for variable in posterior.data_vars.values()])
+    posterior, stats = group(idata, "posterior").drop_vars([*fixed]), group(idata, "sample_stats")
+    # a number that never moves has no R-hat, and counts with all its draws
+    with np.errstate(divide="ignore", invalid="ignore"):
+        bulk, tail = az.ess(posterior, method="bulk"), az.ess(posterior, method="tail", prob=_TAIL)
+        # one chain cannot disagree with another
+        judged = az.rhat(posterior, method="rank") if posterior.sizes["chain"] > 1 else bulk * np.nan
+    found = {"r_hat": judged, "ess_bulk": bulk, "ess_tail": tail}
     return {
-        **dict(zip(("r_hat", "ess_bulk", "ess_tail"), judged, strict=True)),
+        **{name: np.concatenate([np.ravel(one) for one in its.data_vars.values()]) for name, its in found.items()},
         "bfmi": np.ravel(az.bfmi(stats["energy"].values)) if "energy" in stats else np.empty(0),
     }
 
 
 def ess_bulk(draws: NDArray[np.float64]) -> float:
     """Bulk effective sample size of one number's draws, (chain, draw); their number if they are all alike."""
-    return float(mixing(draws[:, :, None])[1][0])
+    import arviz as az  # noqa: PLC0415
+
+    return float(az.ess(draws, method="bulk"))
 
 
 def r_hat(draws: NDArray[np.float64]) -> float:
     """Rank-normalised split R-hat of one number's draws, (chain, draw)."""
-    return float(mixing(draws[:, :, None])[0][0])
+    import arviz as az  # noqa: PLC0415
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float(az.rhat(draws, method="rank"))
 
 
 def psis_loo(
@@ -146,23 +155,6 @@ def psis_loo(
         found = az.loo(idata, pointwise=True, var_name="rows", **scale)
     elpd, p_loo = (found.elpd_i, found.p) if _gives_trees() else (found.loo_i, found.p_loo)
     return np.asarray(elpd.values), np.asarray(found.pareto_k.values), float(p_loo)
-
-
-def interval(draws: NDArray[np.float64], *, probability: float, kind: Literal["eti", "hdi"]) -> tuple[float, float]:
-    """Equal-tailed or highest-density interval of draws of any shape."""
-    if not 0 < probability < 1:
-        raise InputError(f"is {probability}, should be between 0 and 1", field="probability")
-    flat = np.ravel(np.asarray(draws, dtype=float))
-    if kind == "eti":
-        tail = (1 - probability) / 2
-        lower, upper = np.quantile(flat, [tail, 1 - tail])
-    elif kind == "hdi":
-        import arviz as az  # noqa: PLC0415
-
-        lower, upper = az.hdi(flat, **{"prob" if _gives_trees() else "hdi_prob": probability})
-    else:
-        raise unknown_choice("kind", kind, ("eti", "hdi"))
-    return float(lower), float(upper)
 
 
 def thin(idata: InferenceData, n_draws: int) -> InferenceData:

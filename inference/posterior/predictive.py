@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,27 +113,20 @@ def _rows_of_potentials(model: pm.Model) -> list[Any]:
     return [potential for potential in model.potentials if model.named_vars_to_dims.get(potential.name)]
 
 
-@dataclass(frozen=True, eq=False)
-class PriorSimulator:
-    """One joint draw of parameters and data from the prior, compiled."""
-
-    names: tuple[str, ...]
-    function: Any
-    rngs: tuple[Any, ...]
-
-    def draw(self, rng: np.random.Generator) -> dict[str, NDArray[Any]]:
-        """Values by name; they depend on `rng` alone, not on the draws before."""
-        reseed_rngs(list(self.rngs), int(rng.integers(2**31)))
-        return {name: np.asarray(value) for name, value in zip(self.names, self.function(), strict=True)}
-
-
-def prior_simulator(model: pm.Model, names: Sequence[str] | None = None) -> PriorSimulator:
-    """Compile a simulator of parameters together with the data that they give."""
+def prior_simulator(
+    model: pm.Model, names: Sequence[str] | None = None
+) -> Callable[[np.random.Generator], dict[str, NDArray[Any]]]:
+    """Compile a joint draw of parameters and data from the prior; it depends on its generator alone, not on others."""
     _check_generative(model)
     wanted = [variable.name for variable in model.basic_RVs] if names is None else list(names)
     variables = [model[name] for name in wanted]
-    function = compile_function([], variables)
-    return PriorSimulator(tuple(wanted), function, tuple(collect_default_updates(variables)))
+    function, rngs = compile_function([], variables), list(collect_default_updates(variables))
+
+    def draw(rng: np.random.Generator) -> dict[str, NDArray[Any]]:
+        reseed_rngs(rngs, int(rng.integers(2**31)))
+        return {name: np.asarray(value) for name, value in zip(wanted, function(), strict=True)}
+
+    return draw
 
 
 def _check_generative(model: pm.Model) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import threading
 import warnings
@@ -23,7 +24,6 @@ from shannon_game.inference.posterior.arviz_adapter import (
     without_unconstrained,
 )
 from shannon_game.inference.posterior.kept import kept
-from shannon_game.inference.posterior.told import Told
 from shannon_game.inference.progress import Show, stage
 from shannon_game.models.density import WrittenDensity
 
@@ -38,6 +38,8 @@ _NEEDS = {
     "blackjax": ("samplers", ("pymc", "arviz", "jax", "blackjax")),
     "hmc": ("bayes", ("pymc", "arviz", "numba")),
 }
+
+_TOLD_MS = 500
 
 
 @dataclass(frozen=True)
@@ -249,12 +251,36 @@ def _nutpie(compiled: CompiledModel, settings: dict[str, Any], *, seed: int, sho
     if values:
         program = program.with_data(**values)
     if show is not None:
-        program = Told(program, show)
+        program = _Told(program, show)
     with warnings.catch_warnings():
         # a sampler that is stopped has no draws, and says so once a variable
         warnings.filterwarnings("ignore", "More chains", UserWarning)
         drawn = nutpie.sample(program, seed=seed, progress_bar=False, save_warmup=False, **settings)
     return without_unconstrained(drawn)
+
+
+class _Told:
+    """A nutpie program whose sampler tells how many draws it has: by itself it tells terminals and notebooks alone."""
+
+    def __init__(self, program: Any, show: Show) -> None:
+        self._program, self._show = program, show
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._program, name)
+
+    def _make_sampler(self, *arguments: Any) -> Any:
+        try:
+            from nutpie._lib import ProgressType  # noqa: PLC0415 - one sampler of several
+
+            told = ProgressType.template_callback(_TOLD_MS, "{{ total_finished_draws }}", 1, self._tell)
+        except (ImportError, AttributeError, TypeError):
+            # no public part of nutpie: another version has the draws, if not their number
+            return self._program._make_sampler(*arguments)
+        return self._program._make_sampler(*(told if isinstance(value, ProgressType) else value for value in arguments))
+
+    def _tell(self, text: str) -> None:
+        if found := re.search(r"\d+", text):
+            self._show(int(found[0]))
 
 
 def _pymc(model: pm.Model, sampler: str, settings: dict[str, Any], *, seed: int, show: Show | None) -> InferenceData:

@@ -139,7 +139,8 @@ def run_sbc(
     >>> import tempfile
     >>> from shannon_game import inference, models
     >>> from shannon_game.estimators.guesses.examples import guess_study
-    >>> model = inference.accuracy_sbc(models.accuracy_data(guess_study()))
+    >>> from shannon_game.inference.guesses.sbc import accuracy_sbc
+    >>> model = accuracy_sbc(models.accuracy_data(guess_study()))
     >>> settings = inference.SbcSettings(n_ranked=15, draws=40, tune=60, chains=1, n_longer=0)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     rows = inference.run_sbc(model, 2, path=f"{folder}/sbc.jsonl", settings=settings)
@@ -241,7 +242,7 @@ def _drawing(program: pm.Model, names: Sequence[str]) -> Callable[[np.random.Gen
     simulator = prior_simulator(program, tuple(dict.fromkeys([*(rv.name for rv in program.basic_RVs), *names])))
 
     def draw(rng: np.random.Generator) -> Mapping[str, NDArray[Any]]:
-        drawn = simulator.draw(rng)
+        drawn = simulator(rng)
         for observed, data in answers.items():
             program.set_data(data, drawn[observed])
         return drawn

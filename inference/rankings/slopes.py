@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from shannon_game.estimators.arrays import FloatArray
-from shannon_game.estimators.display import Result, interval_rows
 from shannon_game.estimators.errors import InputError
 from shannon_game.inference.posterior.item_draws import flat
 from shannon_game.models.rankings.slopes import RankData, log_category_probability
@@ -20,45 +18,24 @@ from shannon_game.models.rankings.slopes import RankData, log_category_probabili
 _NODES = 9
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class RankDraws(Result):
-    """Draws of a posterior, chains one after the other; ``model_window_spread`` is 0 for a single model.
+@dataclass(frozen=True, eq=False)
+class RankDraws:
+    """Draws of a posterior, chains one after the other; ``model_window_spread`` is 0 for a single model."""
 
-    Attributes
-    ----------
-    baseline : ndarray, shape (draw, category)
-    intercept, slope : ndarray, shape (draw, model)
-    window_spread, model_window_spread : ndarray, shape (draw,)
-    log_odds : ndarray, shape (draw, cell)
-        Of the windows of the study.
-    """
-
+    # (draw, category)
     baseline: FloatArray
+    # (draw, model)
     intercept: FloatArray
     slope: FloatArray
+    # (draw,)
     window_spread: FloatArray
     model_window_spread: FloatArray
+    # (draw, cell): of the windows of the study
     log_odds: FloatArray
-
-    def headline(self) -> str:
-        """Say its sizes."""
-        return f"{self.slope.shape[0]} draws of {self.slope.shape[1]} models"
-
-    def summary(self) -> pd.DataFrame:
-        """Median and 90% interval of each model's slope, log-odds per doubling of the context."""
-        return interval_rows({f"slope[{at}]": draws for at, draws in enumerate(self.slope.T)})
 
 
 def rank_draws(posterior: xr.Dataset, n_draws: int | None = None) -> RankDraws:
-    """Take draws out of a posterior of :func:`shannon_game.models.rank_slope_model`, evenly thinned to `n_draws`.
-
-    Examples
-    --------
-    >>> from shannon_game import inference
-    >>> from shannon_game.inference.rankings.examples import rank_posterior
-    >>> inference.rank_draws(rank_posterior()[0])
-    RankDraws(16 draws of 2 models)
-    """
+    """Take draws out of a posterior of :func:`shannon_game.models.rank_slope_model`, evenly thinned to `n_draws`."""
     total = posterior.sizes["chain"] * posterior.sizes["draw"]
     n = total if n_draws is None else min(n_draws, total)
     at = np.floor((np.arange(n) + 0.5) * total / n).astype(int)
@@ -70,16 +47,7 @@ def rank_draws(posterior: xr.Dataset, n_draws: int | None = None) -> RankDraws:
 def expected_scores(draws: RankDraws, data: RankData, score: ArrayLike, length: ArrayLike) -> FloatArray:
     """Expected score of a token in a new window, at the mean of the texts; shape (draw, model, length).
 
-    Averaged over the effects that a new window may have, by Gauss-Hermite quadrature. `score` is of every category (see
-    ``data.category_rank``), `length` in tokens of context.
-
-    Examples
-    --------
-    >>> from shannon_game import inference
-    >>> from shannon_game.inference.rankings.examples import rank_posterior
-    >>> posterior, data = rank_posterior()
-    >>> inference.expected_scores(inference.rank_draws(posterior), data, [0, 1, 2, 3], [4, 16]).shape
-    (16, 2, 2)
+    `score` is of every category, `length` in tokens; windows' effects are integrated by Gauss-Hermite quadrature.
     """
     node, weight = np.polynomial.hermite_e.hermegauss(_NODES)
     spread = np.hypot(draws.window_spread, draws.model_window_spread)
@@ -194,36 +162,11 @@ def power_to_tell_apart(
     rng: np.random.Generator,
     level: float = 0.05,
 ) -> dict[str, FloatArray]:
-    """Probability that a new study tells two models apart, by its number of windows.
+    """Probability that a new study tells two models apart; (pair in the order of ``numpy.triu_indices``, `n_windows`).
 
     A study scores the same windows with both models, as many at every length of this study, fits a least-squares line
     on log2 length to the differences of window means, and tests its height at the mean log2 length, or its slope, by a
     two-sided t test. The power (noncentral t distribution) is averaged over draws of the models.
-
-    Parameters
-    ----------
-    n_windows : array_like of int, shape (number,)
-        Windows of the new study, in all.
-    n_tokens : int
-        Tokens a window.
-
-    Returns
-    -------
-    dict of str to ndarray, shape (pair, number)
-        ``mean`` and ``slope``, the pairs in the order of ``numpy.triu_indices``.
-
-    Examples
-    --------
-    >>> from shannon_game import inference
-    >>> import numpy as np
-    >>> from shannon_game.inference.rankings.examples import rank_posterior
-    >>> posterior, data = rank_posterior()
-    >>> draws = inference.rank_draws(posterior)
-    >>> power = inference.power_to_tell_apart(
-    ...     draws, data, [0, 1, 2, 3], n_windows=[30, 300], n_tokens=10, rng=np.random.default_rng(0)
-    ... )
-    >>> sorted(power), power["mean"].shape
-    (['mean', 'slope'], (1, 2))
     """
     number = np.asarray(n_windows, dtype=float)
     if data.model.size < 2:

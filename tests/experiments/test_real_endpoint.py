@@ -73,7 +73,7 @@ def test_it_plays_the_comparison_game_as_it_does_here(root: Path, endpoint: Mode
 
 def test_its_ranks_are_those_of_the_engine(root: Path, endpoint: ModelEndpoint, tmp_path: Path) -> None:
     from shannon_game.inference.lm.language_model import encode, token_strings
-    from shannon_game.inference.lm.windows import score_windows
+    from shannon_game.inference.lm.scoring import score_windows
 
     model = tiny_models.load(root / "e", bos=tiny_models.END)
     (ids,) = encode(model, [" ".join(tiny_models.TEXTS[:5])])

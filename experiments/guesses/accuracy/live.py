@@ -99,7 +99,7 @@ def _items(settings: AccuracySettings, study: xr.Dataset) -> NDArray[np.intp]:
 
 
 def _play(work: Work, model: LanguageModel, asked: Sequence[tuple[str, str]]) -> Mapping[str, NDArray[Any]]:
-    from shannon_game.inference.lm.top1 import play_top1  # noqa: PLC0415 - the extra lm
+    from shannon_game.inference.lm.continuations import play_top1  # noqa: PLC0415 - the extra lm
 
     # of a longer text a model sees the end; the guess itself may take some tokens more
     longest = model.max_tokens - _ROOM_FOR_A_GUESS

@@ -39,7 +39,7 @@ from shannon_game.experiments.rankings.context_length.figures import scores_figu
 from shannon_game.experiments.rankings.context_length.places import ModelPlaces, own_places, places_of_all
 from shannon_game.inference.lm.language_model import LanguageModel, model_record
 from shannon_game.inference.lm.loading import load_language_model
-from shannon_game.inference.lm.windows import score_windows
+from shannon_game.inference.lm.scoring import score_windows
 from shannon_game.inference.settings import Count, Counts, Positive
 from shannon_game.inference.store.keys import operation_key, result_key
 

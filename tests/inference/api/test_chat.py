@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from shannon_game.inference.api.calls import UnusableAnswerError, WrongAnswerError
-from shannon_game.inference.api.chat import ChatAnswer, ChatQuestion, answer_reader, ask_questions
+from shannon_game.inference.api.chat import ChatAnswer, ChatQuestion, answer_reader, ask_questions, chat_call
 from shannon_game.inference.api.client import UnusableCallError
+from shannon_game.inference.api.settings import ApiSettings
 from tests.inference.api.fake_server import KEY, serving, three_in_ten
 from tests.inference.api.talking_server import TalkingEndpoint
 from tests.inference.api.test_api import settings
@@ -41,6 +42,13 @@ def test_every_question_has_its_answer(tmp_path: Path, kind: str) -> None:
         assert answer.first.token == ("A", "B", " A")
     assert ledger.n_answers == 5
     assert all(body["max_tokens"] == 5 for body in endpoint.bodies)
+
+
+def test_the_key_of_a_question_stays() -> None:
+    """Another one would pay again for every answer on disk."""
+    question = ChatQuestion("Be brief.", "Hello", max_tokens=5, draw=2, ranked=True)
+    call = chat_call(ApiSettings(base_url="https://host/v1", model="m", kind="chat"), question)
+    assert call.key == "15fe93a6ab4c78f9d4916146567ff23784eb5be9c1561b6f81e6c2d68676ee6f"
 
 
 def test_nothing_is_paid_twice_whatever_fails(tmp_path: Path) -> None:

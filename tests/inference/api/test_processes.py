@@ -104,11 +104,12 @@ def test_a_second_ctrl_c_stops_at_once(tmp_path: Path) -> None:
 @pytest.mark.subprocess
 def test_two_processes_on_one_store_pay_once(tmp_path: Path) -> None:
     with serving(FakeEndpoint(never, idempotent=False, seconds=0.1)) as endpoint:
-        both = [started(endpoint, tmp_path / "s.db", WINDOWS, TOKENS, **CHOSEN) for _ in range(2)]
-        for process in both:
-            output, errors = process.communicate(timeout=600)
-            assert process.returncode == 0, errors
-            assert output.strip() == str(CALLS)
+        process = started(endpoint, tmp_path / "s.db", WINDOWS, TOKENS, **CHOSEN)
+        wait_for(endpoint, 1, process)
+        resumed(endpoint, tmp_path / "s.db")
+        output, errors = process.communicate(timeout=600)
+        assert process.returncode == 0, errors
+        assert output.strip() == str(CALLS)
         assert list(endpoint.charged.values()) == [1] * CALLS
         assert endpoint.n_requests == CALLS
         assert endpoint.most_at_once > 1
@@ -119,12 +120,12 @@ def test_two_processes_keep_one_budget(tmp_path: Path) -> None:
     """Calls are booked at their bytes while they are in flight, and cost $0.0011 each: 30 of them are too many."""
     budget = 0.03
     with serving(FakeEndpoint(never, idempotent=False, seconds=0.05)) as endpoint:
-        both = [
-            started(endpoint, tmp_path / "s.db", WINDOWS, TOKENS, **CHOSEN | {"budget_usd": budget}) for _ in range(2)
-        ]
-        for process in both:
-            _, errors = process.communicate(timeout=600)
-            assert "BudgetSpentError" in errors, errors
+        chosen = CHOSEN | {"budget_usd": budget}
+        process = started(endpoint, tmp_path / "s.db", WINDOWS, TOKENS, **chosen)
+        wait_for(endpoint, 1, process)
+        with pytest.raises(BudgetSpentError):
+            score_windows(windows(WINDOWS, TOKENS), settings(endpoint.url, **chosen), tmp_path / "s.db")
+        assert "BudgetSpentError" in process.communicate(timeout=600)[1]
         assert 0 < sum(endpoint.charged.values()) * 11e-4 <= budget
         assert set(endpoint.charged.values()) == {1}
 

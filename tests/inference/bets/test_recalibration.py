@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from shannon_game.estimators import bets
+from shannon_game.estimators.bets.examples import bet_study
 from shannon_game.estimators.errors import InputError
-from shannon_game.inference.bets.examples import recalibration_posterior
 from shannon_game.inference.bets.recalibration import held_out_losses, recalibrated_losses
 from shannon_game.inference.bets.sbc import recalibration_sbc, small_recalibration_design
+from shannon_game.inference.examples import stand_in_posterior
 from shannon_game.inference.posterior.arviz_adapter import group
 from shannon_game.inference.posterior.predictive import complete
 from shannon_game.inference.posterior.sampling import sample
@@ -22,7 +23,9 @@ from shannon_game.models.bets.recalibration_data import recalibration_data
 
 
 def test_held_out_losses_are_those_of_the_groups() -> None:
-    idata, data = recalibration_posterior()
+    data = recalibration_data(bet_study())
+    model = recalibration_model(data)
+    idata = complete(stand_in_posterior(model, n_draws=20), model, seed=1, n_prior=8, n_predictive=8)
     found = held_out_losses(idata, data)
     rows = group(idata, "log_likelihood")["came"].to_numpy().reshape(40, -1)
     # never below the loss with the answer seen: leaving it out cannot help it
@@ -42,7 +45,8 @@ def test_known_exponents_are_recovered(seed_offset: int) -> None:
     study = bets.simulate_bet_study(sizes, np.random.default_rng(seed_offset))
     data = recalibration_data(study, "uniform", vocab_size=500)
     model = recalibration_model(data)
-    idata = complete(sample(model, draws=500, tune=500, chains=2, cores=2, seed=1 + seed_offset), model, seed=1)
+    drawn = sample(model, draws=300, tune=300, chains=2, cores=2, seed=1 + seed_offset)
+    idata = complete(drawn, model, seed=1, n_prior=10, n_predictive=10)
     posterior = group(idata, "posterior")
     truth = -np.log(study["sharpness"].to_numpy())
     low, high = np.quantile(posterior["log_exponent"].to_numpy().reshape(-1, 20), [0.05, 0.95], axis=0)

@@ -53,7 +53,6 @@ def test_intervals_hold_the_truth_where_the_raw_distance_is_far_off(seed_offset:
     assert ((lower <= truth) & (truth <= upper)).sum() >= 18
     assert posterior.tvd.shape == (2, 1200, 30)
     np.testing.assert_allclose(posterior.expected(), group(posterior.idata, "posterior")["expected_tvd"])
-    assert posterior.n_first.tolist() == [20] * 30
 
 
 @pytest.mark.slow
@@ -101,7 +100,7 @@ def test_distances_that_are_always_zero_are_not_judged() -> None:
         variables = {"tvd": (dims, values), "expected_tvd": (dims[:2], values.mean(axis=2))}
         posterior = xr.Dataset({**variables, "share_equal": (dims[:2], values[:, :, 0])})
         idata = from_groups({"posterior": posterior, "sample_stats": stats})
-        return group(TvdPosterior(idata, np.ones(3, int), np.ones(3, int)).judged(), "posterior")
+        return group(TvdPosterior(idata).judged(), "posterior")
 
     np.testing.assert_array_equal(judged(draws)["tvd"], draws[:, :, [0, 2]])
     assert "expected_tvd" in judged(draws)

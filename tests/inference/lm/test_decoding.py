@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-from shannon_game.inference.lm import decoding as module
 from shannon_game.inference.lm.decoding import Decoding, decoded_probabilities
 from shannon_game.inference.lm.vocabulary import BOUNDARIES
 from shannon_game.inference.lm.word_samples import sample_words
@@ -51,15 +50,6 @@ def test_rows_are_those_of_a_slow_decoder(settings, n_tokens):
     slow = np.stack([reference.decoded(row, **settings) for row in rows.numpy()])
     np.testing.assert_allclose(normalised(rows, settings), slow, atol=1e-12)
     assert torch.equal(rows, before)
-
-
-@pytest.mark.parametrize("first", [1, 2, 7])
-def test_a_nucleus_is_found_however_few_tokens_are_looked_at_first(first, monkeypatch):
-    rows = torch.log_softmax(torch.from_numpy(np.random.default_rng(0).normal(size=(4, 50))), dim=-1)
-    wanted = normalised(rows, {"top_p": 0.95})
-    monkeypatch.setattr(module, "_FIRST_LOOK", first)
-    monkeypatch.setattr(module, "_MORE", 2)
-    np.testing.assert_allclose(normalised(rows, {"top_p": 0.95}), wanted, atol=1e-12)
 
 
 def test_what_is_kept_by_hand():

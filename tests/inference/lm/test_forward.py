@@ -11,11 +11,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shannon_game.estimators.errors import InputError
 from shannon_game.inference.lm import forward, rows
-from shannon_game.inference.lm.batching import cut_batches, run_batches
 from shannon_game.inference.lm.forward import plant_trees, reduce_last, with_bos
 from shannon_game.inference.lm.next_token import next_token_distributions
+from shannon_game.inference.lm.rows import cut_batches, run_batches
 from shannon_game.inference.lm.shared_states import SharedStates, sharing
 from tests.inference.lm import tiny_models
 from tests.oracles import language_model as reference
@@ -74,7 +73,7 @@ sequences_of_few_tokens = st.lists(st.lists(st.integers(0, 2), min_size=1, max_s
 
 
 @given(sequences=sequences_of_few_tokens, branching=st.booleans(), largest=st.sampled_from([1, 5, 1000]))
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_every_sequence_is_a_path_of_its_tree(sequences, branching, largest):
     trees, place = plant_trees(sequences, branching=branching, largest=largest)
     for index, sequence in enumerate(sequences):
@@ -136,7 +135,7 @@ def test_a_batch_that_does_not_fit_is_halved_and_those_after_it_stay_small(branc
     sequences = with_bos(model, tiny_models.contexts(60, model.vocab_size, longest=30))
     reference, _ = after(model, sequences, branching=branching)
     seen, refused = sizes_seen(model, monkeypatch, most=100)
-    with caplog.at_level(logging.WARNING, logger="shannon_game.inference.lm.batching"):
+    with caplog.at_level(logging.WARNING, logger="shannon_game.inference.lm.rows"):
         found, times = after(model, sequences, branching=branching)
     assert (times == 1).all()
     np.testing.assert_allclose(found, reference, atol=1e-4, rtol=0)
@@ -216,19 +215,6 @@ def test_no_other_cut_costs_less(lengths, budget, each):
     assert cost(cut_batches(lengths, budget, each)) == min(cost(np.diff(cut).tolist()) for cut in cuts)
 
 
-def test_numbers_that_are_none_are_an_error(model_of, monkeypatch):
-    model = model_of("gpt2")
-    head = model.module.get_output_embeddings()
-    handle = head.register_forward_hook(
-        lambda module, inputs, output: output.index_fill(0, torch.tensor([0]), torch.inf)
-    )
-    try:
-        with pytest.raises(InputError, match="NaN"):
-            after(model, [[1, 2]])
-    finally:
-        handle.remove()
-
-
 def test_a_pass_is_shared_by_the_same_batch_of_the_same_weights_alone(model_of, monkeypatch):
     made = []
     make = forward._states
@@ -255,13 +241,3 @@ def test_a_pass_is_shared_by_the_same_batch_of_the_same_weights_alone(model_of, 
     np.testing.assert_allclose(again, hot, atol=1e-5)
     assert (n_made, states.n_found) == (0, n_plain)
     assert found("gpt2")[0] == n_plain
-
-
-@pytest.mark.parametrize("tokens_per_batch", [1, 7, 50, 512, 10_000])
-def test_batches_of_any_size_and_any_order(tokens_per_batch, model_of):
-    model = model_of("llama", tokens_per_batch=tokens_per_batch)
-    sequences = with_bos(model, tiny_models.contexts(30, model.vocab_size))
-    reference, _ = after(model_of("llama"), sequences)
-    order = np.random.default_rng(tokens_per_batch).permutation(len(sequences))
-    found, _ = after(model, [sequences[i] for i in order])
-    np.testing.assert_allclose(found, reference[order], atol=1e-4, rtol=0)

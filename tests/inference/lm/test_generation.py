@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.inference.lm.continuations import continuation_log_probs
 from shannon_game.inference.lm.generation import generate, option_log_probs
-from shannon_game.inference.lm.language_model import encode
+from shannon_game.inference.lm.language_model import LanguageModel, encode
 from shannon_game.inference.lm.prompting import end_tokens, option_tokens, prompt_tokens
 from shannon_game.inference.lm.words import word_tokens
 from tests.inference.lm import tiny_models
+from tests.inference.lm.test_forward import FAMILIES
 from tests.oracles import language_model as oracle
 
 pytestmark = pytest.mark.torch
 
-FAMILIES = ("gpt2", "llama", "mistral", "mamba")
-"""With a cache that can be cut, and without one."""
+LETTERS = "abcdefg\n"
 CHAT = (
     "{% for m in messages %}<{{ m['role'] }}>{{ m['content'] }}</>{% endfor %}"
     "{% if add_generation_prompt %}<assistant>{% endif %}"
@@ -45,7 +48,9 @@ def slow_answer(model, prompt: list[int], max_tokens: int) -> tuple[list[int], b
 @pytest.mark.parametrize("family", FAMILIES)
 def test_answers_are_those_of_whole_passes(model_of, family: str) -> None:
     model = model_of(family)
-    asked = [("Say it.", text) for text in ("The old clock", "The old clock in", "Rain fell", "The old clock")]
+    # the last is longer than the attention of mistral and gpt_neo reaches back
+    texts = ("The old clock", "The old clock in", "Rain fell", "The old clock", tiny_models.TEXTS[0])
+    asked = [("Say it.", text) for text in texts]
     prompts = prompt_tokens(model, asked)
     found = generate(model, prompts, max_tokens=6)
     for prompt, text, finished in zip(prompts, found.text, found.finished, strict=True):
@@ -55,27 +60,55 @@ def test_answers_are_those_of_whole_passes(model_of, family: str) -> None:
     assert found.text[0] == found.text[3]
 
 
-@pytest.mark.slow
-def test_draws_follow_the_distribution(model_of) -> None:
-    """A chi-square statistic of 800 first tokens: at most its 99.9% quantile, at a fixed seed."""
-    from scipy import stats
+@pytest.fixture(scope="module")
+def writer(tmp_path_factory: pytest.TempPathFactory) -> LanguageModel:
+    """A model whose tokens are letters and a line break."""
+    tokenizer = tiny_models.by_hand([*LETTERS[:-1], "Ċ"])
+    folder = tiny_models.save(tmp_path_factory.mktemp("writer"), "llama", tokenizer, seed=3)
+    return tiny_models.load(folder, bos=tiny_models.END)
 
-    model = model_of("gpt2")
-    [prompt] = prompt_tokens(model, [("", "The old clock")])
-    n = 800
-    counts = dict.fromkeys(range(model.vocab_size), 0)
-    passes = generate(model, [prompt] * n, max_tokens=1, temperature=1.0, seeds=range(n))
-    [log_probs] = oracle.next_token(replace(model, bos_id=None), [prompt])
-    by_text: dict[str, float] = {}
-    for token, value in enumerate(log_probs.tolist()):
-        text = model.tokenizer.decode([token], skip_special_tokens=True) if token < len(model.tokenizer) else ""
-        by_text[text] = by_text.get(text, 0.0) + np.exp(value)
-    frequent = {text: p * n for text, p in by_text.items() if p * n >= 5}
-    observed = np.array([passes.text.count(text) for text in frequent])
-    expected = np.array(list(frequent.values()))
-    observed, expected = np.append(observed, n - observed.sum()), np.append(expected, n - expected.sum())
-    assert len(counts) > len(expected) > 5
-    assert ((observed - expected) ** 2 / expected).sum() < stats.chi2.ppf(0.999, len(expected) - 1)
+
+def test_an_answer_ends_with_a_token_or_after_a_line(writer) -> None:
+    found = generate(writer, [[0, 3, 4], [0, 5]] * 100, max_tokens=6, temperature=2.0, seeds=range(200))
+    lines = [text.lstrip("\n").find("\n") for text in found.text]
+    for text, finished, line in zip(found.text, found.finished, lines, strict=True):
+        assert line in (-1, len(text.lstrip("\n")) - 1)
+        assert finished == (line > 0 or len(text) < 6)
+    assert 0 < found.finished.sum() < 200
+    assert max(lines) > 0
+
+
+def test_draws_follow_the_distribution(writer) -> None:
+    """Answers of two tokens, of which every text is one way to write it: chi-square, at a fixed seed."""
+    model, temperature, n = writer, 1.5, 2000
+    prompts = [[0, 3, 4], [0, 5]]
+    texts = generate(model, prompts * n, max_tokens=2, temperature=temperature, seeds=range(2 * n)).text
+    for number, prompt in enumerate(prompts):
+        rows = oracle.next_token(
+            replace(model, bos_id=None), [prompt, *([*prompt, 1 + i] for i in range(len(LETTERS)))]
+        )
+        first, *second = np.exp(rows / temperature) / np.exp(rows / temperature).sum(axis=1, keepdims=True)
+        exact = {"": first[0]} | {
+            a + b: first[1 + i] * p
+            for i, a in enumerate(LETTERS)
+            for b, p in zip(("", *LETTERS), second[i], strict=True)
+        }
+        frequent = {text: p * n for text, p in exact.items() if p * n >= 5}
+        observed, expected = [texts[number::2].count(text) for text in frequent], list(frequent.values())
+        assert len(frequent) > 10
+        assert stats.chisquare([*observed, n - sum(observed)], [*expected, n - sum(expected)]).pvalue > 1e-3
+
+
+def test_what_a_repository_says_of_decoding_changes_no_answer(model_of, folder_of, tmp_path: Path) -> None:
+    folder = shutil.copytree(folder_of("llama"), tmp_path / "model")
+    said = {"repetition_penalty": 5.0, "suppress_tokens": list(range(300)), "do_sample": True, "top_k": 1}
+    (folder / "generation_config.json").write_text(json.dumps({**said, "eos_token_id": 2}))
+    changed, plain = tiny_models.load(folder), model_of("llama")
+    prompts = prompt_tokens(plain, [("", "Rain fell"), ("", "The old clock")])
+    for how in ({}, {"temperature": 1.0, "seeds": [1, 2]}):
+        assert (
+            generate(changed, prompts, max_tokens=6, **how).text == generate(plain, prompts, max_tokens=6, **how).text
+        )
 
 
 def test_a_draw_depends_on_its_seed_alone(model_of) -> None:

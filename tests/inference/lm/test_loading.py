@@ -51,9 +51,7 @@ def test_weights_and_tokenizer_are_what_was_saved(folder_of):
 BOS = [
     # family, bos, the token
     ("gpt2", "family", tiny_models.END),
-    ("gpt_neox", "family", tiny_models.END),
     ("llama", "family", "<s>"),
-    ("mistral", "family", "<s>"),
     ("xglm", "family", "</s>"),
     ("gpt2", "tokenizer", None),
     ("llama", "tokenizer", "<s>"),
@@ -230,21 +228,3 @@ def test_without_a_network(folder, folder_of, tmp_path):
     assert "someone--pickled" in refused
     assert "safetensors" in refused
     assert "names 'pytorch_model.bin', should name a .safetensors file of this folder" in hidden
-
-
-def test_identity_is_of_the_numbers_alone(folder, folder_of, tmp_path):
-    plain = tiny_models.load(folder)
-    elsewhere = tiny_models.load(folder_of("llama"), name="other", tokens_per_batch=7, logits_mib=3)
-    assert elsewhere.identity == plain.identity
-    for changed in ({"bos": "none"}, {"dtype": "bfloat16"}, {"temperature": 2.0}, {"n_layers": 1}):
-        assert tiny_models.load(folder, **changed).identity != plain.identity
-    other_weights = tiny_models.save(tmp_path / "w", "llama", plain.tokenizer, seed=1)
-    assert tiny_models.load(other_weights).identity != plain.identity
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps(config | {"rms_norm_eps": 0.1}))
-    assert tiny_models.load(folder).identity != plain.identity
-    (folder / "config.json").write_text(json.dumps(config))
-    described = json.loads((folder / "tokenizer.json").read_text())
-    described["model"]["merges"] = described["model"]["merges"][:-1]
-    (folder / "tokenizer.json").write_text(json.dumps(described))
-    assert tiny_models.load(folder).identity != plain.identity

@@ -7,7 +7,8 @@ import pytest
 import torch
 from scipy import stats
 
-from shannon_game.inference.lm.next_token import context_rng, next_token_distributions
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.lm.next_token import context_rng, kl_divergences, next_token_distributions
 from tests.inference.lm import tiny_models
 from tests.oracles import language_model as reference
 
@@ -151,6 +152,16 @@ def test_seeds_are_a_contexts_own():
         context_rng(seed, tokens).random() for seed, tokens in [(3, [1, 2]), (4, [1, 2]), (3, [2, 1]), (3, [12])]
     ]
     assert len(set(streams)) == 4
+
+
+def test_divergences_are_sums_over_the_vocabulary(model_of):
+    plain, hot = model_of("gpt2"), model_of("gpt2", temperature=2.0)
+    contexts = tiny_models.contexts(4, plain.vocab_size)
+    q, g = (next_token_distributions(model, contexts, whole=True)["logprob"].values for model in (hot, plain))
+    np.testing.assert_allclose(kl_divergences(hot, plain, contexts), (np.exp(q) * (q - g)).sum(axis=1), rtol=1e-4)
+    assert (kl_divergences(plain, plain, contexts) == 0).all()
+    with pytest.raises(InputError, match="different tokenizers"):
+        kl_divergences(plain, model_of("llama"), contexts)
 
 
 def test_temperature_divides_the_logits(model_of):

@@ -27,11 +27,8 @@ def check(found, exact):
     assert found["best_token"].values.tolist() == [score.best for score in exact]
 
 
-FAMILIES = (
-    *(("llama", "tokenizer"), ("llama", "none"), ("gpt2", "family"), ("xglm", "family"), ("gptj", "family")),
-    *(("qwen2", "family"), ("gpt_neo", "family"), ("gpt_neox", "family"), ("opt", tiny_models.END)),
-    ("bloom", tiny_models.END),
-)
+# with a BOS token and without, logits split off and not, positions in the row and not
+FAMILIES = (("llama", "tokenizer"), ("llama", "none"), ("gpt_neo", "family"), ("bloom", tiny_models.END))
 
 
 @pytest.mark.parametrize(("family", "bos"), FAMILIES)

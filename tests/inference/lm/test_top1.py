@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
+from shannon_game.inference.lm.continuations import play_top1
 from shannon_game.inference.lm.language_model import encode
-from shannon_game.inference.lm.top1 import play_top1
 from shannon_game.inference.lm.vocabulary import vocabulary
 from shannon_game.inference.lm.words import word_tokens
 from tests.inference.lm.tiny_models import TEXTS
@@ -62,17 +61,3 @@ def test_hits_and_surprisals_by_hand(model_of, family):
         assert bool(cell["begins_alike"]) == expected.startswith(target.encode())
     assert found["hit"].any()
     assert not found["hit"].all()
-
-
-def test_order_and_company_change_nothing(model_of):
-    model = model_of("llama")
-    texts = encode(model, [text[:20] for text in TEXTS])
-    targets = [" the", "x", " bread", ".", " walked", "é"]
-    together = play_top1(model, texts, targets)
-    backwards = play_top1(model, texts[::-1], targets[::-1])
-    alone = [play_top1(model, [context], [target]) for context, target in zip(texts, targets, strict=True)]
-    np.testing.assert_array_equal(together["hit"], backwards["hit"][::-1])
-    np.testing.assert_allclose(together["surprisal_nats"], backwards["surprisal_nats"][::-1], atol=1e-4)
-    np.testing.assert_allclose(
-        together["surprisal_nats"], [float(one["surprisal_nats"][0]) for one in alone], atol=1e-4
-    )

@@ -34,31 +34,6 @@ def test_the_bytes_of_a_texts_tokens_are_the_texts(family, before, text, model_o
     assert written == ((before if text else "") + text).encode()
 
 
-@pytest.mark.parametrize("family", ["gpt2", "gpt_neox", "llama"])
-@pytest.mark.parametrize("boundary", ["punctuation", "whitespace"])
-def test_tokens_are_sorted_by_what_they_do_to_words(family, boundary, model_of):
-    model = model_of(family)
-    vocab = vocabulary(model, boundary=boundary)
-    assert len(vocab.token_bytes) == model.vocab_size
-    special = {*model.tokenizer.all_special_ids, *range(len(model.tokenizer), model.vocab_size)}
-    assert {token for token, content in enumerate(vocab.token_bytes) if not content} == special
-    assert set(vocab.ends) | set(vocab.begins) == set(range(model.vocab_size))
-    assert not set(vocab.ends) & set(vocab.begins)
-    assert special <= set(vocab.ends)
-    for token in vocab.spaced_begins:
-        assert vocab.token_bytes[token][0] == ord(" ")
-        assert vocab.token_bytes[token][1] not in vocab.boundary
-    # SentencePiece has a piece and a byte
-    assert [vocab.token_bytes[token] for token in vocab.spaces] == [b" "] * (2 if family == "llama" else 1)
-    comma = encode(model, ["a,"])[0][-1]
-    assert (comma in vocab.ends) == (boundary == "punctuation")
-    for head, tokens in vocab.crossing.items():
-        for token in tokens:
-            rest = vocab.token_bytes[token].removeprefix(head)
-            assert rest != vocab.token_bytes[token]
-            assert rest[0] in vocab.boundary
-
-
 def test_added_tokens_are_written_as_they_are(tmp_path):
     tokenizer = tiny_models.byte_level(300)
     tokenizer.add_tokens(["  ", "naïve"])

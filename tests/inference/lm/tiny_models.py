@@ -10,6 +10,7 @@ import numpy as np
 
 from shannon_game.inference.lm.language_model import LanguageModel
 from shannon_game.inference.lm.loading import load_language_model
+from shannon_game.inference.lm.minimal_model import ShapeSettings, make_tokenizer
 from shannon_game.inference.lm.settings import ModelSettings
 
 TEXTS = [
@@ -26,20 +27,7 @@ MAX_TOKENS = 96
 
 def byte_level(size: int = 400, texts: list[str] = TEXTS) -> Any:
     """A byte-level BPE tokenizer in the manner of GPT-2: no BOS token of its own before a text."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-    from transformers import PreTrainedTokenizerFast
-
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=size,
-        special_tokens=[END],
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
-    tokenizer.train_from_iterator(texts, trainer)
-    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, bos_token=END, eos_token=END)
+    return make_tokenizer(ShapeSettings(vocab_size=size), texts)
 
 
 def sentencepiece(size: int = 320, texts: list[str] = TEXTS) -> Any:

@@ -20,7 +20,6 @@ from shannon_game.inference.posterior.arviz_adapter import (
     from_groups,
     group,
     group_names,
-    interval,
     psis_loo,
     read,
     thin,
@@ -108,7 +107,7 @@ def test_only_draws_of_the_sampler_are_thinned() -> None:
 
 
 def test_both_generations_give_the_same_numbers() -> None:
-    """Convergence and intervals to the digit; the two smooth Pareto tails a little differently."""
+    """Convergence to the digit; the two smooth Pareto tails a little differently."""
     rng = np.random.default_rng(1)
     noise = rng.normal(size=(4, 500, 2))
     draws = noise.cumsum(axis=1) * 0.02 + noise
@@ -120,7 +119,6 @@ def test_both_generations_give_the_same_numbers() -> None:
     np.testing.assert_allclose(found["ess_bulk"], [31.94076513, 1101.054732], rtol=1e-8)
     np.testing.assert_allclose(found["ess_tail"], [167.6491625, 1843.166623], rtol=1e-8)
     np.testing.assert_allclose(found["bfmi"], [0.03887337685, 0.006066042045, 0.03685868838, 0.007676368984], rtol=1e-8)
-    assert interval(draws, probability=0.8, kind="hdi") == pytest.approx((-1.430641317, 1.26990444), rel=1e-8)
     # 0.23.4 and 1.3.0: elpd -5.241 and -5.234, -3.541 and -3.534; k 1.567 and 1.565, 1.355 and 1.345
     elpd, pareto_k, p_loo = psis_loo(-0.5 * (draws - 1) ** 2, posterior)
     np.testing.assert_allclose(elpd, [-5.238, -3.537], atol=0.006)

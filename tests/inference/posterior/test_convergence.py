@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from shannon_game.inference.posterior.arviz_adapter import from_groups, group
+from shannon_game.inference.posterior.arviz_adapter import diagnostics, from_groups, group
 from shannon_game.inference.posterior.convergence import check_convergence, judge
 from shannon_game.inference.posterior.thresholds import GateThresholds
 
@@ -64,6 +64,13 @@ def test_what_the_model_fixes_is_not_judged_and_any_other_constant_fails():
     assert not check_convergence(stuck).passed
     assert check_convergence(stuck, fixed=("slope",)).passed
     assert check_convergence(stuck, fixed=("slope",)) == check_convergence(idata)
+    found = diagnostics(stuck)
+    assert np.isnan(found["r_hat"][-1])
+    assert found["ess_bulk"][-1] == found["ess_tail"][-1] == 4000
+    unknown = group(idata, "posterior").copy(deep=True)
+    unknown["x"][0, 0, 0] = np.nan
+    groups = {"posterior": unknown, "sample_stats": group(idata, "sample_stats")}
+    assert not check_convergence(from_groups(groups)).passed
 
 
 def test_worst_parameter_decides():

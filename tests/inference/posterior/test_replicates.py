@@ -98,7 +98,7 @@ def test_a_damaged_or_foreign_file_is_named_and_left_as_it_is(name: str, tmp_pat
 
 def test_killed_at_any_byte_it_ends_with_the_same_file(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
-    again = partial(run_replicates, partial(square, calls=tmp_path / "calls"), TASKS[:2], path=path, settings={"n": 1})
+    again = partial(run_replicates, partial(square, calls=tmp_path / "calls"), TASKS[:1], path=path, settings={"n": 1})
     again()
     whole = path.read_bytes()
     for cut in range(len(whole)):

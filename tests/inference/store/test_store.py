@@ -193,14 +193,6 @@ def test_a_changed_byte_is_found_and_the_file_named(share: float, tmp_path: Path
     assert again.n_computed == 10
 
 
-def test_a_renamed_file_does_not_fit_its_name(tmp_path: Path) -> None:
-    _, _, keys = filled(tmp_path, 4)
-    (path,) = batch_files(tmp_path)
-    path.rename(path.with_name("0" * 64 + ".arrow"))
-    with pytest.raises(InputError, match=r"0000\.arrow: .*another SHA-256"):
-        open_store(tmp_path).read(OPERATION, keys)
-
-
 def foreign_text(folder: Path) -> Path:
     path = folder / "notes.txt"
     path.write_text("mine")
