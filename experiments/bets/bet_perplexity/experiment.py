@@ -11,6 +11,7 @@ import xarray as xr
 
 from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.bets import (
+    LossBracket,
     bet_items,
     bet_participants,
     bracket_losses,
@@ -22,13 +23,13 @@ from shannon_game.estimators.perplexity import perplexity_of_loss
 from shannon_game.experiments.bets.bet_perplexity.figures import calibration_figure, loss_figure, recalibration_figure
 from shannon_game.experiments.bets.bet_perplexity.rows import (
     LEAST_VOCAB,
+    BetsSettings,
     losses_by_back_off,
     rows_of_bets,
     vocab_size_of,
 )
-from shannon_game.experiments.bets.bet_perplexity.settings import BetsSettings
-from shannon_game.experiments.bets.bet_perplexity.summary import bet_warnings, summary
 from shannon_game.experiments.harness.bayes import CONVERGENCE_COLUMNS, convergence_columns, gate_failed, unconverged
+from shannon_game.experiments.harness.questions import bullets
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.tables import table_variables
 
@@ -43,9 +44,17 @@ BET_COLUMNS = (
     *CONVERGENCE_COLUMNS,
 )
 
-_ON_SCREEN = (
-    *("kind", "player", "back_off", "n_responses", "loss_nats", "loss_lower_nats", "loss_upper_nats", "gap_nats"),
-)
+_ON_SCREEN = [
+    "kind",
+    "player",
+    "back_off",
+    "n_responses",
+    "loss_nats",
+    "loss_lower_nats",
+    "loss_upper_nats",
+    "gap_nats",
+]
+_FEW = 10
 
 
 @experiment(BetsSettings)
@@ -66,7 +75,6 @@ def bet_perplexity(study: xr.Dataset, settings: BetsSettings) -> ExperimentResul
     """
     losses = losses_by_back_off(study, settings)
     rows = rows_of_bets(study, settings, losses)
-    bracket = bracket_losses(losses)
     calibration = calibrate_stakes(**stakes_and_outcomes(study), edges=settings.edges)
     found = None
     if settings.posterior:
@@ -90,11 +98,11 @@ def bet_perplexity(study: xr.Dataset, settings: BetsSettings) -> ExperimentResul
         dataset=_dataset(table, participants, bins, found),
         tables={"items": bet_items(study, losses), "participants": participants},
         figures=figures,
-        text=summary(table, bracket, calibration, found, settings),
-        warnings=(*unconverged(verdict), *bet_warnings(table, found)),
+        text=_summary(table, bracket_losses(losses), calibration.calibration_error, found, settings),
+        warnings=(*unconverged(verdict), *_warnings(table, found)),
         gate_failed=gate_failed(settings, verdict),
         posteriors={} if found is None else found.posteriors,
-        on_screen=table[list(_ON_SCREEN)].dropna(axis="columns", how="all"),
+        on_screen=table[_ON_SCREEN].dropna(axis="columns", how="all"),
     )
 
 
@@ -134,3 +142,55 @@ def _dataset(
     coords |= {"participant": participants["participant"].to_numpy(dtype=object)}
     attrs = {} if found is None else found.numbers
     return xr.Dataset(variables, coords=coords, attrs=attrs).set_coords(["kind", "back_off"])
+
+
+def _warnings(table: pd.DataFrame, found: Recalibration | None) -> list[str]:
+    main = table[table["kind"] == "bets"].iloc[0]
+    n_bad, clusters = 0 if found is None else found.n_bad_k, int(min(main["n_participants"], main["n_items"]))
+    said = []
+    if main["n_zero"] > 0:
+        nothing = f"{main['n_zero']:.0f} answers put nothing on what came"
+        said.append(f"{nothing}: their loss is infinite, and means are without them")
+    if main["n_unasked"] > 0:
+        said.append(f"{main['n_unasked']:.0f} answers are left out: the back-off or the generator was not asked")
+    if clusters < _FEW:
+        said.append(f"only {clusters} participants or items: clustered standard errors are too small with so few")
+    if n_bad > 0:
+        said.append(f"{n_bad} answers have a Pareto k above 0.7: their held-out losses are not to be believed")
+    return said
+
+
+def _summary(
+    table: pd.DataFrame,
+    bracket: LossBracket,
+    calibration_error: float,
+    found: Recalibration | None,
+    settings: BetsSettings,
+) -> str:
+    """Losses under every back-off, what decides them, and what recalibration changes."""
+    people = table[table["kind"] == "bets"]
+    line = (
+        "unnamed words by {back_off}: **{loss_nats:.3f}** nats per word [{loss_lower_nats:.3f}, {loss_upper_nats:.3f}]"
+        ", perplexity {perplexity:.3g}"
+    )
+    if people["gap_nats"].notna().all():
+        line += "; {gap_nats:+.3f} [{gap_lower_nats:+.3f}, {gap_upper_nats:+.3f}] to the generator"
+    floor = float(table.loc[table["kind"] == "floor", "loss_nats"].iloc[0])
+    text = (
+        f"{bullets(people, line)}\n\nIntervals are {settings.interval:.0%}, clustered over people and items. Between "
+        f"{bracket.lower_nats:.3f} ({bracket.lower_back_off}) and {bracket.upper_nats:.3f} nats "
+        f"({bracket.upper_back_off}) the back-off of words not named decides, and none costs less than {floor:.3f}. "
+        f"Stakes and how often their words came differ by {calibration_error:.3f} on average."
+    )
+    if found is None:
+        return text
+    n, row = found.numbers, found.row
+    boldness = "too bold" if n["exponent_upper"] < 1 else "too timid" if n["exponent_lower"] > 1 else "about right"
+    missed = "" if found.convergence.passed else "**The posterior did NOT converge: do not use the numbers from it.** "
+    together = "" if settings.mix == "cells" else " (people and the back-off together)"
+    return (
+        f"{text}\n\n{missed}Recalibrated, stakes on answers held out cost {row['loss_nats']:.3f} nats{together}, "
+        f"{n['gain_nats']:+.3f} [{n['gain_lower_nats']:+.3f}, {n['gain_upper_nats']:+.3f}] less. The typical exponent "
+        f"is {n['exponent_median']:.2f} [{n['exponent_lower']:.2f}, {n['exponent_upper']:.2f}]: stakes are {boldness}; "
+        f"the typical share mixed in is {n['mixing_share_median']:.1%}."
+    )

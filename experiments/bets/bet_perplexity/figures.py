@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import cycle
-from statistics import NormalDist
 
 import numpy as np
 import pandas as pd
@@ -13,6 +12,7 @@ from matplotlib.figure import Figure
 from shannon_game.experiments.harness.figures import Series, forest, new_figure, player_label
 from shannon_game.experiments.harness.marks import light_grid, mark, named, percent, titled
 from shannon_game.experiments.harness.plots import diagonal, styled
+from shannon_game.experiments.harness.questions import half_width, one_panel
 from shannon_game.experiments.harness.settings import rows_of
 from shannon_game.experiments.harness.tables import short_names
 
@@ -68,23 +68,20 @@ def _named(participants: pd.DataFrame) -> pd.DataFrame:
     return participants.assign(label=participants["participant"].map(short_names(participants["participant"])))
 
 
-@styled
 def calibration_figure(bins: pd.DataFrame, study_name: str = "", *, interval: float) -> Figure:
     """How often a word came, against what was staked on it."""
-    half = NormalDist().inv_cdf((1 + interval) / 2) * bins["share_se"].fillna(0)
+    half = half_width(bins["share_se"], interval)
     low, high = (bins["share_came"] - half).clip(0, 1), (bins["share_came"] + half).clip(0, 1)
-    fig = new_figure(4.4, 4.2)
-    axes = fig.add_subplot()
-    diagonal(axes, margin=0.03)
-    axes.vlines(bins["mean_stake"], low, high, color=_HUMAN, linewidth=1.2)
-    sizes = 10 + 70 * bins["n_stakes"] / bins["n_stakes"].max()
-    axes.scatter(bins["mean_stake"], bins["share_came"], s=sizes, facecolor="white", edgecolor=_HUMAN, zorder=3)
-    for axis in (axes.xaxis, axes.yaxis):
-        percent(axis)
-    axes.set(xlabel="mean stake in a bin", ylabel="how often it came")
-    stakes = mark(f"stakes of a bin (area: number), {interval:.0%}", _HUMAN, "o", line="-", hollow=True)
-    named(fig, [stakes, mark("calibrated", "0.7", line="--")], 2)
-    titled(fig, "What stakes are worth", study_name)
+    with one_panel(4.4, 4.2, "What stakes are worth", study_name, grid=None) as (fig, axes):
+        diagonal(axes, margin=0.03)
+        axes.vlines(bins["mean_stake"], low, high, color=_HUMAN, linewidth=1.2)
+        sizes = 10 + 70 * bins["n_stakes"] / bins["n_stakes"].max()
+        axes.scatter(bins["mean_stake"], bins["share_came"], s=sizes, facecolor="white", edgecolor=_HUMAN, zorder=3)
+        for axis in (axes.xaxis, axes.yaxis):
+            percent(axis)
+        axes.set(xlabel="mean stake in a bin", ylabel="how often it came")
+        stakes = mark(f"stakes of a bin (area: number), {interval:.0%}", _HUMAN, "o", line="-", hollow=True)
+        named(fig, [stakes, mark("calibrated", "0.7", line="--")], 2)
     return fig
 
 
@@ -100,8 +97,7 @@ def recalibration_figure(participants: pd.DataFrame, study_name: str = "", *, in
         light_grid(axes, "x")
     left.axvline(1, color="0.55", linewidth=0.8)
     left.set_xlabel(f"exponent of the stakes ({interval:.0%})\nbelow 1: too bold")
-    right.set_xlabel(f"share mixed in ({interval:.0%})")
-    right.set_xlim(left=0)
+    right.set(xlabel=f"share mixed in ({interval:.0%})", xlim=(0, None))
     percent(right.xaxis)
     titled(fig, "How stakes are recalibrated", study_name)
     return fig

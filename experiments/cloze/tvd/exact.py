@@ -39,7 +39,7 @@ def exact_tvd(study: xr.Dataset, settings: TvdSettings) -> ExperimentResult:
     all_forms = spellings(study, words, items, rules, most=settings.max_forms)
     oracle = oracle_tvd(study, words, n_splits=settings.n_splits, n_bins=10, rng=rng_for(settings.seed, ORACLE))
     between = np.full(study.sizes["item"], np.nan)
-    between[oracle.items] = oracle.raw
+    between[oracle.items] = oracle.by_item["tvd"]
     texts = groups_of(study, items).astype(str)
     rows, distances, warnings = [], {}, [*answer_warnings(words)]
     for name, chosen in settings.models.items():
@@ -52,7 +52,7 @@ def exact_tvd(study: xr.Dataset, settings: TvdSettings) -> ExperimentResult:
         se = cluster_se(distances[name], texts)
         row = {"player": name, "n_contexts": len(items), "tvd": distances[name].mean(), "se_tvd": se}
         row |= {"mass_on_answers": listed.mean(), "p_word_begins": np.exp(start).mean()}
-        rows.append({**row, "tvd_between_oracles": float(oracle.raw[np.isin(oracle.items, items)].mean())})
+        rows.append({**row, "tvd_between_oracles": float(oracle.by_item["tvd"][np.isin(oracle.items, items)].mean())})
     tvd = ("player", "item"), np.stack(list(distances.values()))
     dataset = xr.Dataset(
         {"tvd": tvd, "tvd_between_oracles": ("item", between[items])},

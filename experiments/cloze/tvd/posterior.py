@@ -111,7 +111,10 @@ def bayesian_tvd(study: xr.Dataset, settings: TvdSettings, players: list[PlayerT
         fit = fits.fit(*pair, f"bayes fit {player.player}")
         posterior, found = fit.posterior, fit.convergence
         expected = posterior.expected()
-        row: dict[str, Any] = {"n_contexts_bayes": len(items), "tvd_same_contexts": float(player.raw[chosen].mean())}
+        row: dict[str, Any] = {
+            "n_contexts_bayes": len(items),
+            "tvd_same_contexts": float(player.by_item["tvd"][chosen].mean()),
+        }
         row |= {"tvd_bayes": float(expected.mean()), "tvd_bayes_lower": float(np.quantile(expected, tail))}
         lower, upper = posterior.interval(1 - 2 * tail)
         row |= {"tvd_bayes_upper": float(np.quantile(expected, 1 - tail))}

@@ -11,12 +11,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator, MultipleLocator
-from numpy.typing import NDArray
 
 from shannon_game.experiments.guesses.accuracy.players import model_label
 from shannon_game.experiments.harness.figures import Series, forest, new_figure
-from shannon_game.experiments.harness.marks import curve, mark, named, percent, titled
+from shannon_game.experiments.harness.marks import curve, mark, named, number_ticks, percent, titled
 from shannon_game.experiments.harness.plots import styled
+from shannon_game.experiments.harness.questions import one_panel
 from shannon_game.experiments.harness.settings import rows_of
 
 _HUMAN, _MODEL, _POSTERIOR, _PLAYED = "#000000", "#D55E00", "#0072B2", "#CC79A7"
@@ -151,30 +151,22 @@ def participants_figure(table: pd.DataFrame, study_name: str = "", *, interval: 
     return fig
 
 
-@styled
 def practice_figure(dataset: xr.Dataset, study_name: str = "", *, interval: float = 0.95) -> Figure:
     """Accuracy by practice: raw, and at equal contexts where there is a posterior."""
-    fig = new_figure(4.8, 3.9)
-    axes = fig.add_subplot()
     start, end = dataset["practice_n_from"].to_numpy(), dataset["practice_n_to"].to_numpy()
-    x, n = (_stretched(start) + _stretched(end + 1)) / 2, dataset["practice_n_guesses"]
-    axes.plot(x, dataset["practice_accuracy"], color="0.5", linewidth=0.8, zorder=2)
-    sizes = 12 + 60 * n / float(n.max())
-    axes.scatter(x, dataset["practice_accuracy"], s=sizes, facecolor="white", edgecolor="0.3", zorder=4)
-    handles = [mark("raw share (area: guesses)", "0.3", "o", hollow=True, line="-", markersize=6)]
-    if "population_curve" in dataset:
-        curve(axes, _stretched(dataset["guesses"].to_numpy()), dataset["population_curve"], _POSTERIOR)
-        handles.append(mark(f"posterior at equal contexts ({interval:.0%})", _POSTERIOR))
-    ticks = [n for n in (0, 10, 30, 100, 300, 1000, 3000, 10_000) if n <= end.max() * 1.3]
-    axes.set_xticks(_stretched(np.array(ticks)), [f"{n:,}" for n in ticks])
-    axes.set(xlabel="guesses given before", ylabel="top-1 accuracy")
-    percent(axes.yaxis)
-    named(fig, handles, 2)
-    titled(fig, "What changes as people go on", study_name)
+    x, n = np.sqrt((start + 10) * (end + 11.0)) - 10, dataset["practice_n_guesses"]
+    with one_panel(4.8, 3.9, "What changes as people go on", study_name, grid=None) as (fig, axes):
+        axes.plot(x, dataset["practice_accuracy"], color="0.5", linewidth=0.8, zorder=2)
+        sizes = 12 + 60 * n / float(n.max())
+        axes.scatter(x, dataset["practice_accuracy"], s=sizes, facecolor="white", edgecolor="0.3", zorder=4)
+        handles = [mark("raw share (area: guesses)", "0.3", "o", hollow=True, line="-", markersize=6)]
+        if "population_curve" in dataset:
+            curve(axes, dataset["guesses"].to_numpy(), dataset["population_curve"], _POSTERIOR)
+            handles.append(mark(f"posterior at equal contexts ({interval:.0%})", _POSTERIOR))
+        # linear at first, logarithmic later
+        axes.set_xscale("asinh", linear_width=10)
+        number_ticks(axes.xaxis, [n for n in (0, 10, 30, 100, 300, 1000, 3000, 10_000) if n <= end.max() * 1.3])
+        axes.set(xlabel="guesses given before", ylabel="top-1 accuracy")
+        percent(axes.yaxis)
+        named(fig, handles, 2)
     return fig
-
-
-def _stretched(n: NDArray[Any]) -> NDArray[np.float64]:
-    """The scale of the practice axis: linear at first, logarithmic later."""
-    stretched: NDArray[np.float64] = np.log1p(np.asarray(n, dtype=float) / 10)
-    return stretched
