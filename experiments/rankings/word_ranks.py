@@ -19,7 +19,7 @@ from shannon_game.estimators.documents.corpus import clustered_mean
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.rankings.ranks import rank_at
 from shannon_game.estimators.rankings.scores import average_score, reciprocal_score, top_k_accuracy
-from shannon_game.experiments.harness.figures import new_figure, player_colours, player_label
+from shannon_game.experiments.harness.figures import player_colours, player_label
 from shannon_game.experiments.harness.language_models import (
     SMOLLM2,
     LiveModels,
@@ -28,10 +28,10 @@ from shannon_game.experiments.harness.language_models import (
     batches_by_length,
     open_work,
 )
-from shannon_game.experiments.harness.marks import light_grid, named, number_ticks, titled
-from shannon_game.experiments.harness.plots import styled
+from shannon_game.experiments.harness.marks import named, number_ticks
+from shannon_game.experiments.harness.questions import bullets, one_panel
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
-from shannon_game.experiments.harness.settings import Seeded, rng_for, rows_of
+from shannon_game.experiments.harness.settings import Seeded, rng_for
 from shannon_game.experiments.harness.tables import table_variables
 from shannon_game.inference.lm.language_model import LanguageModel, encode, model_record
 from shannon_game.inference.lm.loading import load_language_model
@@ -189,37 +189,31 @@ def _row(name: str, split: str, rows: pd.DataFrame, top_k: int, n_candidates: in
 
 
 def _summary(table: pd.DataFrame, work: Work, n_candidates: int) -> str:
-    lines = [
-        f"- **{player_label(str(row.model))}**, {row.split}: average score {row.average:.3f} (se "
-        f"{row.average_se:.3f}), first in {row.top1_accuracy:.0%} of {row.n_places:,} places, {row.loss_nats:.2f} nats "
-        "per word"
-        for row in rows_of(table)
-    ]
+    line = (
+        "**{label}**, {split}: average score {average:.3f} (se {average_se:.3f}), first in {top1_accuracy:.0%} of "
+        "{n_places:,} places, {loss_nats:.2f} nats per word"
+    )
     return (
-        "\n".join(lines) + f"\n\n{n_candidates:,} whole words are ranked, the same for every model, whatever its "
-        f"tokenizer. Somebody who guesses is first in {1 / n_candidates:.1%} of the places. {work.said()}"
+        f"{bullets(table.assign(label=table['model'].map(player_label)), line)}\n\n{n_candidates:,} whole words are "
+        "ranked, the same for every model, whatever its tokenizer. Somebody who guesses is first in "
+        f"{1 / n_candidates:.1%} of the places. {work.said()}"
     )
 
 
-@styled
 def word_ranks_figure(rows: pd.DataFrame, n_candidates: int, study_name: str = "") -> Figure:
     """Share of the places whose word is at most at a rank, a line a model and split."""
-    names = list(dict.fromkeys(rows["model"]))
-    palette = player_colours(names)
-    fig = new_figure(6.0, 3.8)
-    axes = fig.add_subplot()
     at = np.arange(1, n_candidates + 1)
-    axes.plot(at, at / n_candidates, color="0.6", linewidth=1, linestyle=":", label="guessing")
-    for name in names:
-        parts = list(rows[rows["model"] == name].groupby("split", sort=False))
-        for (split, its), line in zip(parts, ["-", "--", "-.", ":"] * len(parts), strict=False):
-            shown = player_label(name) + (f", {split}" if len(parts) > 1 else "")
-            axes.ecdf(its["rank"], color=palette[name], linestyle=line, label=shown)
-    axes.set_xscale("log")
-    number_ticks(axes.xaxis, np.unique(np.geomspace(1, n_candidates, 5).round()))
-    axes.set(xlim=(1, n_candidates), ylim=(0, 1.02), ylabel="share of the places")
-    axes.set_xlabel(f"rank among {n_candidates:,} whole words (log scale)")
-    named(fig, axes.get_legend_handles_labels()[0], 2)
-    light_grid(axes, "both")
-    titled(fig, "How early in the list is the word that comes?", study_name)
+    title = "How early in the list is the word that comes?"
+    with one_panel(6.0, 3.8, title, study_name, grid="both") as (fig, axes):
+        axes.plot(at, at / n_candidates, color="0.6", linewidth=1, linestyle=":", label="guessing")
+        for name, colour in player_colours(list(dict.fromkeys(rows["model"]))).items():
+            parts = list(rows[rows["model"] == name].groupby("split", sort=False))
+            for (split, its), line in zip(parts, ["-", "--", "-.", ":"] * len(parts), strict=False):
+                shown = player_label(name) + (f", {split}" if len(parts) > 1 else "")
+                axes.ecdf(its["rank"], color=colour, linestyle=line, label=shown)
+        axes.set_xscale("log")
+        number_ticks(axes.xaxis, np.unique(np.geomspace(1, n_candidates, 5).round()))
+        axes.set(xlim=(1, n_candidates), ylim=(0, 1.02), ylabel="share of the places")
+        axes.set_xlabel(f"rank among {n_candidates:,} whole words (log scale)")
+        named(fig, axes.get_legend_handles_labels()[0], 2)
     return fig

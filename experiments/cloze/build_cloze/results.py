@@ -16,9 +16,7 @@ from shannon_game.estimators.cloze.words import FAILED
 from shannon_game.experiments.cloze.build_cloze.players import Player
 from shannon_game.experiments.cloze.figures import colours, label
 from shannon_game.experiments.cloze.settings import known_mean
-from shannon_game.experiments.harness.figures import new_figure
-from shannon_game.experiments.harness.marks import light_grid
-from shannon_game.experiments.harness.plots import styled
+from shannon_game.experiments.harness.questions import one_panel
 from shannon_game.experiments.harness.settings import rows_of
 
 _PEOPLE = "human"
@@ -55,28 +53,21 @@ def players_table(
     return pd.DataFrame(rows), by_item
 
 
-@styled
 def players_figure(by_item: xr.Dataset, title: str) -> Figure:
     """Cumulative share of contexts by the entropy of their next word, one line a player and one of people."""
-    names = [str(name) for name in by_item["player"].to_numpy()]
-    palette = colours(names)
-    fig = new_figure(6.0, 3.6)
-    axes = fig.add_subplot()
-    highest = 1.05 * max(float(np.nanmax(by_item["entropy_nats"].to_numpy(), initial=0.0)), 0.1)
-    for name in names:
-        values = by_item["entropy_nats"].sel(player=name).to_numpy()
-        values = values[~np.isnan(values)]
-        if len(values):
-            style = "--" if name == _PEOPLE else "-"
-            shown = f"{label(name)}, mean {values.mean():.2f}"
-            axes.ecdf(values, color=palette[name], linestyle=style, label=shown)
-    # beside the axis, so that a player without any entropy is seen
-    axes.set(xlim=(-0.03 * highest, highest), ylim=(0, 1.02))
-    axes.set_xlabel("entropy of a context's next words (nats, of the samples)")
-    axes.set_ylabel("share of contexts with this or less")
-    axes.set_title(f"Next words in {by_item.sizes['item']:,} contexts of {title}")
-    light_grid(axes, "both")
-    axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0)
+    highest = 1.05 * max(float(by_item["entropy_nats"].max().fillna(0)), 0.1)
+    title = f"Next words in {by_item.sizes['item']:,} contexts of {title}"
+    with one_panel(6.0, 3.6, title, grid="both") as (fig, axes):
+        for name, colour in colours([str(name) for name in by_item["player"].to_numpy()]).items():
+            values = by_item["entropy_nats"].sel(player=name).dropna("item").to_numpy()
+            if len(values):
+                shown, style = f"{label(name)}, mean {values.mean():.2f}", "--" if name == _PEOPLE else "-"
+                axes.ecdf(values, color=colour, linestyle=style, label=shown)
+        # beside the axis, so that a player without any entropy is seen
+        axes.set(xlim=(-0.03 * highest, highest), ylim=(0, 1.02))
+        axes.set_xlabel("entropy of a context's next words (nats, of the samples)")
+        axes.set_ylabel("share of contexts with this or less")
+        axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0)
     return fig
 
 

@@ -32,9 +32,7 @@ from shannon_game.experiments.cloze.settings import (
     words_of,
 )
 from shannon_game.experiments.cloze.tvd.settings import TvdSettings
-from shannon_game.experiments.harness.figures import new_figure
-from shannon_game.experiments.harness.marks import light_grid
-from shannon_game.experiments.harness.plots import styled
+from shannon_game.experiments.harness.questions import one_panel
 from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.experiments.harness.settings import rng_for, rows_of
 
@@ -138,28 +136,23 @@ def _summary(table: pd.DataFrame) -> str:
     return "\n".join(lines) + "\n\nThe change is that of the mean TVD when fewer samples of the model are used."
 
 
-@styled
 def size_figure(dataset: xr.Dataset) -> Figure:
     """Draw the change of the TVD over contexts, a box a size (figure 8)."""
     models, sizes = [str(name) for name in dataset["model"].to_numpy()], dataset["n"].to_numpy().tolist()
-    palette = colours(models)
-    fig = new_figure(6.2, 3.6)
-    axes = fig.add_subplot()
-    axes.axhline(0, color="0.5", linewidth=0.8, linestyle="--")
     width = 0.7 / len(models)
     mean = {"marker": "D", "markerfacecolor": "white", "markeredgecolor": "black", "markersize": 4}
     look: dict[str, Any] = {"widths": width * 0.85, "whis": (5, 95), "showfliers": False, "patch_artist": True}
     look |= {"showmeans": True, "meanprops": mean, "medianprops": {"color": "black"}}
-    for m, name in enumerate(models):
-        errors = [own[~np.isnan(own)] for own in dataset["tvd_error"].sel(model=name).to_numpy()]
-        places = np.arange(len(sizes)) + (m - (len(models) - 1) / 2) * width
-        boxes = axes.boxplot(errors, positions=places, **look)["boxes"]
-        for box in boxes:
-            box.set(facecolor=palette[name], alpha=0.6)
-        boxes[0].set_label(label(name))
-    axes.set_xticks(np.arange(len(sizes)), [str(n) for n in sizes])
-    axes.set(xlabel="samples of the model per context", ylabel="TVD with n samples \N{MINUS SIGN} with all")
-    axes.set_title("A small sample of a model looks farther from people")
-    light_grid(axes, "y")
-    axes.legend(title="box: quartiles; whiskers: 5 to 95%; diamond: mean")
+    with one_panel(6.2, 3.6, "A small sample of a model looks farther from people") as (fig, axes):
+        axes.axhline(0, color="0.5", linewidth=0.8, linestyle="--")
+        for m, (name, colour) in enumerate(colours(models).items()):
+            errors = [own[~np.isnan(own)] for own in dataset["tvd_error"].sel(model=name).to_numpy()]
+            places = np.arange(len(sizes)) + (m - (len(models) - 1) / 2) * width
+            boxes = axes.boxplot(errors, positions=places, boxprops={"facecolor": colour, "alpha": 0.6}, **look)[
+                "boxes"
+            ]
+            boxes[0].set_label(label(name))
+        axes.set_xticks(np.arange(len(sizes)), [str(n) for n in sizes])
+        axes.set(xlabel="samples of the model per context", ylabel="TVD with n samples \N{MINUS SIGN} with all")
+        axes.legend(title="box: quartiles; whiskers: 5 to 95%; diamond: mean")
     return fig

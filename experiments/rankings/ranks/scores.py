@@ -25,6 +25,7 @@ from shannon_game.estimators.rankings import (
 from shannon_game.experiments.harness.figures import Series, new_figure, player_colours, player_label
 from shannon_game.experiments.harness.marks import light_grid, mark, named, titled
 from shannon_game.experiments.harness.plots import bars, forest_figure, styled
+from shannon_game.experiments.harness.questions import one_panel
 from shannon_game.experiments.rankings.ranks.settings import RanksSettings
 
 _CHARACTERS = (1, 2, 3, 4, 5, 7, 9)
@@ -115,19 +116,15 @@ def _score_label(name: str) -> str:
     return f"exponential, rate 0.{exponential[1]}" if exponential else name.replace("top_1", "first guess right")
 
 
-@styled
 def curves_figure(curves: pd.DataFrame) -> Figure:
     """Draw every score of every rank."""
     names = sorted(str(name) for name in curves.columns if name != "rank")
-    fig = new_figure(5.0, 3.4)
-    axes = fig.add_subplot()
-    for name, colour in player_colours(names).items():
-        axes.plot(curves["rank"], curves[name], color=colour, marker="o", markersize=2.5, label=_score_label(name))
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.set(xlabel="rank of the token of the text", ylabel="score", ylim=(-0.03, 1.05))
-    light_grid(axes, "y")
-    named(fig, axes.get_legend_handles_labels()[0])
-    titled(fig, "What a rank is worth")
+    with one_panel(5.0, 3.4, "What a rank is worth") as (fig, axes):
+        for name, colour in player_colours(names).items():
+            axes.plot(curves["rank"], curves[name], color=colour, marker="o", markersize=2.5, label=_score_label(name))
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.set(xlabel="rank of the token of the text", ylabel="score", ylim=(-0.03, 1.05))
+        named(fig, axes.get_legend_handles_labels()[0])
     return fig
 
 
