@@ -193,7 +193,7 @@ def _mixed(key: tuple[str, str], one: Distances, share: float, seed: int) -> Flo
 
 
 def _summary(table: pd.DataFrame) -> str:
-    line = "**{label}** ({estimator}), margin {margin:g}: {share_needed:.0%} needed ({share_lower:.0%} to {share_upper:.0%})"
+    line = "**{label}** ({estimator}), for {margin:g}: {share_needed:.0%} [{share_lower:.0%}, {share_upper:.0%}] needed"
     return (
         f"{bullets(table.assign(label=table['model'].map(label)), line)}\n\nWith a random share k of a model's TVDs "
         "replaced by those between two oracles, (1 - k) of the gap is left; the share needed leaves no more than the "

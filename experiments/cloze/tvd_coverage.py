@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from typing import Annotated, Any
 
 import numpy as np
@@ -69,7 +70,7 @@ def tvd_coverage(study: xr.Dataset, settings: TvdCoverageSettings) -> Experiment
     fits, verdicts = WordPairFits(settings), {}
     rows: list[dict[str, Any]] = []
     points: list[xr.Dataset] = []
-    cases = [(n, family) for n in settings.n for family in base.families]
+    cases = list(product(settings.n, base.families))
     kinds = (True, False) if settings.unpooled else (True,)
     with several_fits(len(cases) * len(kinds), settings.sampler):
         for n, family in cases:
@@ -83,17 +84,15 @@ def tvd_coverage(study: xr.Dataset, settings: TvdCoverageSettings) -> Experiment
             corrected = tvd_with_baseline(human, model).corrected
             for pooled in kinds:
                 fit = fits.fit(human, model, f"coverage fit {n} {family} {pooled}", pooled=pooled)
-                posterior, found = fit.posterior, fit.convergence
-                verdicts[f"{n} answers, {_FAMILY[family]}{'' if pooled else ', not pooled'}"] = found
-                lower, upper = posterior.interval(settings.interval)
-                inside = (lower <= truth) & (truth <= upper)
-                share, middle = float(inside.mean()), posterior.mean()
+                verdicts[f"{n} answers, {_FAMILY[family]}{'' if pooled else ', not pooled'}"] = fit.convergence
+                lower, upper = fit.posterior.interval(settings.interval)
+                middle, share = fit.posterior.mean(), float(((lower <= truth) & (truth <= upper)).mean())
                 row = {"n": n, "family": family, "pooled": pooled, "n_contexts": len(truth)}
                 row |= {"true_tvd": truth.mean(), "tvd": raw.mean(), "tvd_corrected": np.nanmean(corrected)}
                 row |= {"tvd_bayes": middle.mean(), "coverage": share}
                 row |= {"se_coverage": np.sqrt(share * (1 - share) / len(truth)) if len(truth) > 1 else np.nan}
                 row |= {"share_truth_below": (truth < lower).mean(), "width": (upper - lower).mean()}
-                rows.append(row | convergence_columns(found))
+                rows.append(row | convergence_columns(fit.convergence))
                 if pooled:
                     point = {"truth": truth, "raw": raw, "mean": middle, "lower": lower, "upper": upper}
                     points.append(xr.Dataset({name: ("item", values) for name, values in point.items()}))
@@ -109,22 +108,21 @@ def tvd_coverage(study: xr.Dataset, settings: TvdCoverageSettings) -> Experiment
         table,
         dataset,
         {"tvd_coverage": tvd_coverage_figure(dataset, interval=settings.interval)},
-        summary(table, settings.interval),
+        _summary(table, settings.interval),
         warnings=unconverged(verdicts),
         gate_failed=gate_failed(settings, verdicts),
     )
 
 
-def summary(table: pd.DataFrame, interval: float) -> str:
-    """Say what covers and what does not."""
+def _summary(table: pd.DataFrame, interval: float) -> str:
     lines = []
     for n, rows in table[table["pooled"]].groupby("n", sort=False):
         each = ", ".join(f"{_FAMILY[row.family]} {row.coverage:.0%}" for row in rows_of(rows))
-        bias = {name: (rows[name] - rows["true_tvd"]).mean() for name in ("tvd", "tvd_bayes")}
+        raw, bayes = ((rows[name] - rows["true_tvd"]).mean() for name in ("tvd", "tvd_bayes"))
         lines.append(
             f"- {n} answers and {n} samples: the {interval:.0%} interval of a context holds the true TVD in "
-            f"{rows['coverage'].mean():.0%} ({each}); the raw TVD is off by {bias['tvd']:+.3f} on average, the "
-            f"posterior mean by {bias['tvd_bayes']:+.3f}"
+            f"{rows['coverage'].mean():.0%} ({each}); the raw TVD is off by {raw:+.3f} on average, the posterior mean "
+            f"by {bayes:+.3f}"
         )
     return "\n".join(lines)
 
@@ -136,19 +134,17 @@ def tvd_coverage_figure(dataset: xr.Dataset, *, interval: float = 0.9) -> Figure
     families = list(dict.fromkeys(dataset["family"].to_numpy().tolist()))
     fig = new_figure(1.9 * len(families) + 0.6, 1.95 * len(sizes) + 0.8)
     grid = fig.subplots(len(sizes), len(families), sharex=True, sharey=True, squeeze=False)
-    for case in range(dataset.sizes["case"]):
-        one = dataset.isel(case=case)
-        truth, raw, lower, upper = (one[name].to_numpy() for name in ("truth", "raw", "lower", "upper"))
-        ax = grid[sizes.index(int(one["n"])), families.index(str(one["family"].item()))]
+    # cases are in the order of the grid
+    for case, ax in enumerate(grid.flat):
+        truth, raw, lower, upper = (dataset[name][case].to_numpy() for name in ("truth", "raw", "lower", "upper"))
         ax.plot([0, 1], [0, 1], color="0.55", linewidth=0.8, linestyle="--")
         ax.scatter(truth, raw, s=5, color=_RAW, clip_on=False, zorder=3)
         held = against_truth(ax, truth, lower, upper)
         ax.text(0.97, 0.04, f"covers {held:.0%}", transform=ax.transAxes, ha="right", fontsize=8)
         ax.set(xlim=(-0.04, 1), ylim=(0, 1))
-    for ax, family in zip(grid[0], families, strict=True):
-        ax.set_title(_FAMILY[family])
-    for ax in grid[-1]:
-        ax.set_xlabel("true TVD")
+    for column, family in zip(grid.T, families, strict=True):
+        column[0].set_title(_FAMILY[family])
+        column[-1].set_xlabel("true TVD")
     for ax, n in zip(grid[:, 0], sizes, strict=True):
         ax.set_ylabel(f"{n} answers\nestimate")
     named(fig, [mark("raw TVD", _RAW, "o"), *truth_handles(interval)])

@@ -133,10 +133,10 @@ def _summary(table: pd.DataFrame, of_people: bool) -> str:
         "**{label}**: {lower_nats:.3f} (se {lower_se_nats:.3f}) to {upper} nats per word; first guess right in "
         "{top_1:.1%} of {n_words:,} words at {n_items:,} places, {n_not_found:,} not found"
     )
+    lines = bullets(rows.assign(label=rows["player"].map(player_label), upper=upper), line)
     return (
-        f"{bullets(rows.assign(label=rows['player'].map(player_label), upper=upper), line)}\n\nNumbers of guesses bound "
-        "the entropy (Shannon 1951): the upper bound holds for any guesser, the lower one for a guesser who knows the "
-        "text's own probabilities."
+        f"{lines}\n\nNumbers of guesses bound the entropy (Shannon 1951): the upper bound holds for any guesser, the "
+        "lower one for a guesser who knows the text's own probabilities."
     )
 
 

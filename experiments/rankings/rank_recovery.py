@@ -24,6 +24,7 @@ from shannon_game.experiments.harness.bayes import BayesianSettings, SamplerSett
 from shannon_game.experiments.harness.figures import new_figure
 from shannon_game.experiments.harness.marks import mark, named, titled
 from shannon_game.experiments.harness.plots import against_truth, styled, truth_handles
+from shannon_game.experiments.harness.questions import bullets
 from shannon_game.experiments.harness.replication import ReplicationSettings, replicates_path
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.tables import table_variables
@@ -167,16 +168,12 @@ def fit_one(
 
 
 def _result(rows: pd.DataFrame, interval: float, truth: Mapping[str, float]) -> ExperimentResult:
-    rows = rows.assign(
-        covered=(rows["lower"] <= rows["true"]) & (rows["true"] <= rows["upper"]), error=rows["median"] - rows["true"]
-    )
+    rows = rows.assign(covered=rows["true"].between(rows["lower"], rows["upper"]), error=rows["median"] - rows["true"])
     table = pd.DataFrame([_cell(str(what), mine) for what, mine in rows.groupby("what", sort=False)])
-    lines = [
-        f"- {row['what']}: the {interval:.0%} intervals hold {row['coverage']:.1%} of {row['n_values']} true values in "
-        f"{row['n_studies']} studies (standard error {row['coverage_se']:.1%}, studies as clusters); "
-        f"bias {row['bias']:+.4f}, RMSE {row['rmse']:.4f} log-odds per doubling."
-        for row in table.to_dict("records")
-    ]
+    line = (
+        f"{{what}}: the {interval:.0%} intervals hold {{coverage:.1%}} of {{n_values}} true values in {{n_studies}} "
+        "studies (standard error {coverage_se:.1%}, studies as clusters); bias {bias:+.4f}, RMSE {rmse:.4f}"
+    )
     shown = rows[["seed", "true", "median", "lower", "upper", "what", "name"]]
     dataset = xr.Dataset(table_variables(shown, "row"), attrs={f"true_{name}": value for name, value in truth.items()})
     poor = int((~rows.groupby("seed")["converged"].first()).sum())
@@ -184,18 +181,24 @@ def _result(rows: pd.DataFrame, interval: float, truth: Mapping[str, float]) -> 
         table=table,
         dataset=dataset,
         figures={"recovery": recovery_figure(rows, interval)},
-        text="\n".join(lines) + "\n\nLog-odds per doubling of the context.",
+        text=f"{bullets(table, line)}\n\nLog-odds per doubling of the context.",
         warnings=(f"{poor} of the posteriors did not converge; they are in all numbers",) if poor else (),
     )
 
 
 def _cell(what: str, mine: pd.DataFrame) -> dict[str, Any]:
     by_study = mine.groupby("seed")["covered"].mean()
-    row = {"what": what, "n_studies": int(by_study.size), "n_values": len(mine)}
-    row |= {"coverage": float(mine["covered"].mean()), "coverage_se": float(np.asarray(by_study.sem()))}
-    row |= {"bias": float(mine["error"].mean()), "rmse": float(np.sqrt((mine["error"] ** 2).mean()))}
-    width = float((mine["upper"] - mine["lower"]).mean())
-    return {**row, "mean_width": width, "share_converged": float(mine["converged"].mean())}
+    return {
+        "what": what,
+        "n_studies": int(by_study.size),
+        "n_values": len(mine),
+        "coverage": float(mine["covered"].mean()),
+        "coverage_se": float(np.asarray(by_study.sem())),
+        "bias": float(mine["error"].mean()),
+        "rmse": float(np.sqrt((mine["error"] ** 2).mean())),
+        "mean_width": float((mine["upper"] - mine["lower"]).mean()),
+        "share_converged": float(mine["converged"].mean()),
+    }
 
 
 @styled

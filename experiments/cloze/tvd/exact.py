@@ -108,8 +108,8 @@ def _summary(table: pd.DataFrame, work: Work) -> str:
         "**{label}** ({n_contexts:,} contexts): TVD to people {tvd:.4f} (s.e. {se_tvd:.4f} over texts); two halves of "
         "the people differ by {tvd_between_oracles:.4f}"
     )
+    lines = bullets(table.assign(label=table["player"].map(player_label)), line)
     return (
-        f"{bullets(table.assign(label=table['player'].map(player_label)), line)}\n\nThe models' probabilities of people's "
-        "words are exact, given that a word begins; all other words add half of what is left. People's side is still a "
-        f"sample. {work.said()}"
+        f"{lines}\n\nThe models' probabilities of people's words are exact, given that a word begins; all other words "
+        f"add half of what is left. People's side is still a sample. {work.said()}"
     )
