@@ -13,19 +13,8 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field
 
+from shannon_game.estimators import cloze
 from shannon_game.estimators.arrays import FloatArray
-from shannon_game.estimators.cloze import (
-    CRITERIA,
-    StudyWords,
-    criterion_margin,
-    criterion_share,
-    needed_share,
-    random_split_halves,
-    relative_frequencies,
-    renormalised_distributions,
-    tvd_between_split_halves,
-    tvd_to_split_halves,
-)
 from shannon_game.estimators.cloze.study import entry_positions
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import item_positions
@@ -111,7 +100,7 @@ def share_result(curves: Curves, settings: ShareSettings) -> ExperimentResult:
         how: dict[str, Any] = {"n_replicates": settings.n_replicates, "probability": settings.interval}
         for margin in settings.margins:
             rng = rng_for(settings.seed, f"improve {name} {kind}")
-            found = needed_share(one.model, one.oracle, one.text, margin=margin, rng=rng, **how)
+            found = cloze.needed_share(one.model, one.oracle, one.text, margin=margin, rng=rng, **how)
             share = {"share_needed": found.share, "share_lower": found.lower, "share_upper": found.upper}
             rows.append({**row, "gap": found.gap, "margin": margin, **share})
     table = pd.DataFrame(rows)
@@ -137,18 +126,18 @@ def criteria_table(curves: Curves, margins: tuple[float, ...]) -> pd.DataFrame:
     """Share needed by every criterion and margin, of stated margins and of those of a test at 5%."""
     rows: list[dict[str, Any]] = []
     for (name, kind), one in curves.items():
-        for criterion in CRITERIA:
+        for criterion in cloze.CRITERIA:
             stated = [(margin, "stated") for margin in margins]
             if criterion in ("kolmogorov_smirnov", "mann_whitney"):
-                stated.append((criterion_margin(criterion, len(one.model)), "5% test"))
+                stated.append((cloze.criterion_margin(criterion, len(one.model)), "5% test"))
             for margin, what in stated:
-                found = criterion_share(one.model, one.oracle, criterion=criterion, margin=margin)
+                found = cloze.criterion_share(one.model, one.oracle, criterion=criterion, margin=margin)
                 row = {"model": name, "estimator": kind, "criterion": criterion, "distance": found.distance}
                 rows.append({**row, "margin": margin, "margin_is": what, "share_needed": found.share})
     return pd.DataFrame(rows)
 
 
-def _curves(study: xr.Dataset, words: StudyWords, settings: ImproveSettings) -> Curves:
+def _curves(study: xr.Dataset, words: cloze.StudyWords, settings: ImproveSettings) -> Curves:
     answers = words.answers()
     found: Curves = {}
     for name, model in words.models.items():
@@ -161,17 +150,17 @@ def _curves(study: xr.Dataset, words: StudyWords, settings: ImproveSettings) -> 
             raise InputError(problem, field="experiment.oracle_size")
         items = model.item[have]
         human = answers.take(items)
-        splits = random_split_halves(human, n_splits=settings.n_splits, rng=rng, size=settings.oracle_size)
-        oracle, text = tvd_between_split_halves(splits).mean(axis=0), groups_of(study, items)
-        drawn = relative_frequencies(model.counts.take(have))
-        found[name, "unbiased"] = Distances(tvd_to_split_halves(drawn, splits).mean(axis=0), oracle, text)
+        splits = cloze.random_split_halves(human, n_splits=settings.n_splits, rng=rng, size=settings.oracle_size)
+        oracle, text = cloze.tvd_between_split_halves(splits).mean(axis=0), groups_of(study, items)
+        drawn = cloze.relative_frequencies(model.counts.take(have))
+        found[name, "unbiased"] = Distances(cloze.tvd_to_split_halves(drawn, splits).mean(axis=0), oracle, text)
         if not settings.biased or not _has_logprobs(study, name):
             continue
-        biased = renormalised_distributions(study, name, list(words.strings), settings.words.of(study))
+        biased = cloze.renormalised_distributions(study, name, list(words.strings), settings.words.of(study))
         own = item_positions(study, "entry_item")[entry_positions(study, name)]
         # the first entry of each context
         first = np.array([int(np.flatnonzero(own == item)[0]) for item in items])
-        distance = tvd_to_split_halves(biased.take(first), splits).mean(axis=0)
+        distance = cloze.tvd_to_split_halves(biased.take(first), splits).mean(axis=0)
         found[name, "biased"] = Distances(distance, oracle, text)
     return found
 

@@ -11,14 +11,7 @@ import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 
-from shannon_game.estimators.cloze import (
-    WORD_RULES,
-    relative_frequencies,
-    simulate_cloze_study,
-    study_words,
-    total_variation,
-    tvd_with_baseline,
-)
+from shannon_game.estimators import cloze
 from shannon_game.experiments.cloze.tvd.posterior import WordPairFits
 from shannon_game.experiments.harness.bayes import (
     BayesianSettings,
@@ -75,13 +68,13 @@ def tvd_coverage(study: xr.Dataset, settings: TvdCoverageSettings) -> Experiment
     with several_fits(len(cases) * len(kinds), settings.sampler):
         for n, family in cases:
             rng = rng_for(settings.seed, f"coverage {n} {family}")
-            one = simulate_cloze_study(replace(base, n_answers=n, n_samples=n, families=(family,)), rng)
-            none = WORD_RULES["none"]
-            words = study_words(one, human=none, model=none, corpus=none)
+            one = cloze.simulate_cloze_study(replace(base, n_answers=n, n_samples=n, families=(family,)), rng)
+            none = cloze.WORD_RULES["none"]
+            words = cloze.study_words(one, human=none, model=none, corpus=none)
             human, model = words.answers(), words.models[family].counts
             truth = one["true_tvd"].to_numpy()[0]
-            raw = total_variation(relative_frequencies(human), relative_frequencies(model))
-            corrected = tvd_with_baseline(human, model).corrected
+            raw = cloze.total_variation(cloze.relative_frequencies(human), cloze.relative_frequencies(model))
+            corrected = cloze.tvd_with_baseline(human, model).corrected
             for pooled in kinds:
                 fit = fits.fit(human, model, f"coverage fit {n} {family} {pooled}", pooled=pooled)
                 verdicts[f"{n} answers, {_FAMILY[family]}{'' if pooled else ', not pooled'}"] = fit.convergence

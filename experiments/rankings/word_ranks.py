@@ -19,15 +19,8 @@ from shannon_game.estimators.documents.corpus import clustered_mean
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.rankings.ranks import rank_at
 from shannon_game.estimators.rankings.scores import average_score, reciprocal_score, top_k_accuracy
+from shannon_game.experiments.harness import language_models
 from shannon_game.experiments.harness.figures import player_colours, player_label
-from shannon_game.experiments.harness.language_models import (
-    SMOLLM2,
-    LiveModels,
-    LiveSettings,
-    Work,
-    batches_by_length,
-    open_work,
-)
 from shannon_game.experiments.harness.marks import named, number_ticks
 from shannon_game.experiments.harness.questions import bullets, one_panel
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
@@ -46,10 +39,12 @@ _WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
 _PLACE = re.compile(r"(?<=\S) ([^\W\d_]+(?:['\u2019][^\W\d_]+)*)(?=[\s.,;:!?]|$)")
 
 
-class WordRanksSettings(Seeded, LiveSettings):
+class WordRanksSettings(Seeded, language_models.LiveSettings):
     """Settings of :func:`word_ranks`."""
 
-    models: LiveModels = Field(default_factory=lambda: {SMOLLM2.name: SMOLLM2})
+    models: language_models.LiveModels = Field(
+        default_factory=lambda: {language_models.SMOLLM2.name: language_models.SMOLLM2}
+    )
     """Language models that run, by name; on the command line model=[smollm2,...]."""
     places: Literal["random", "last"] = "random"
     """random: words drawn at random from all texts; last: the last word of every text, as the answer of a question."""
@@ -77,7 +72,7 @@ def word_ranks(study: xr.Dataset, settings: WordRanksSettings) -> ExperimentResu
         raise InputError("names no model; add model=smollm2", source="settings", field="model")
     places = _places(study, settings)
     candidates = _candidates(study, settings, places["word"].tolist())
-    work = open_work(settings)
+    work = language_models.open_work(settings)
     found = []
     for name, chosen in settings.models.items():
         model = load_language_model(chosen)
@@ -137,7 +132,9 @@ def _candidates(study: xr.Dataset, settings: WordRanksSettings, targets: list[st
     return list(dict.fromkeys([*words, *targets]))
 
 
-def _scores(work: Work, model: LanguageModel, contexts: Sequence[str], candidates: Sequence[str]) -> FloatArray:
+def _scores(
+    work: language_models.Work, model: LanguageModel, contexts: Sequence[str], candidates: Sequence[str]
+) -> FloatArray:
     for word, fine in zip(candidates, can_write(model, [f" {word}" for word in candidates]), strict=True):
         if not fine:
             raise InputError(f"has no tokens for {word!r}; leave it out of candidates", source=f"model {model.name!r}")
@@ -153,7 +150,7 @@ def _scores(work: Work, model: LanguageModel, contexts: Sequence[str], candidate
         list(contexts),
         [result_key(context) for context in contexts],
         compute,
-        batches=batches_by_length(len, n_items=work.items_per_batch),
+        batches=language_models.batches_by_length(len, n_items=work.items_per_batch),
         provenance=model_record(model),
     )
     return np.stack([np.asarray(row, dtype=float) for row in found["logprob"]])
@@ -188,7 +185,7 @@ def _row(name: str, split: str, rows: pd.DataFrame, top_k: int, n_candidates: in
     return {**row, "loss_nats": loss.mean, "loss_se_nats": loss.se, "median_rank": float(np.median(rank))}
 
 
-def _summary(table: pd.DataFrame, work: Work, n_candidates: int) -> str:
+def _summary(table: pd.DataFrame, work: language_models.Work, n_candidates: int) -> str:
     line = (
         "**{label}**, {split}: average score {average:.3f} (se {average_se:.3f}), first in {top1_accuracy:.0%} of "
         "{n_places:,} places, {loss_nats:.2f} nats per word"

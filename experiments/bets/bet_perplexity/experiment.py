@@ -9,16 +9,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from shannon_game.estimators import bets
 from shannon_game.estimators.arrays import FloatArray
-from shannon_game.estimators.bets import (
-    LossBracket,
-    bet_items,
-    bet_participants,
-    bracket_losses,
-    calibrate_stakes,
-    gambling_estimate,
-    stakes_and_outcomes,
-)
 from shannon_game.estimators.perplexity import perplexity_of_loss
 from shannon_game.experiments.bets.bet_perplexity.figures import calibration_figure, loss_figure, recalibration_figure
 from shannon_game.experiments.bets.bet_perplexity.rows import (
@@ -75,7 +67,7 @@ def bet_perplexity(study: xr.Dataset, settings: BetsSettings) -> ExperimentResul
     """
     losses = losses_by_back_off(study, settings)
     rows = rows_of_bets(study, settings, losses)
-    calibration = calibrate_stakes(**stakes_and_outcomes(study), edges=settings.edges)
+    calibration = bets.calibrate_stakes(**bets.stakes_and_outcomes(study), edges=settings.edges)
     found = None
     if settings.posterior:
         from shannon_game.experiments.bets.bet_perplexity.posterior import fit_recalibration  # noqa: PLC0415 - the extra bayes
@@ -96,9 +88,9 @@ def bet_perplexity(study: xr.Dataset, settings: BetsSettings) -> ExperimentResul
     return ExperimentResult(
         table=table,
         dataset=_dataset(table, participants, bins, found),
-        tables={"items": bet_items(study, losses), "participants": participants},
+        tables={"items": bets.bet_items(study, losses), "participants": participants},
         figures=figures,
-        text=_summary(table, bracket_losses(losses), calibration.calibration_error, found, settings),
+        text=_summary(table, bets.bracket_losses(losses), calibration.calibration_error, found, settings),
         warnings=(*unconverged(verdict), *_warnings(table, found)),
         gate_failed=gate_failed(settings, verdict),
         posteriors={} if found is None else found.posteriors,
@@ -119,13 +111,13 @@ def _participants(
     study: xr.Dataset, settings: BetsSettings, losses: Mapping[str, FloatArray], found: Recalibration | None
 ) -> pd.DataFrame:
     """Everybody's losses, capital and recalibration."""
-    table = bet_participants(study, losses)
+    table = bets.bet_participants(study, losses)
     values = next(iter(losses.values()))
     known = ~np.isnan(values)
     size = vocab_size_of(study, settings)
     if size is not None:
         who, item = study["participant"].to_numpy().astype(str)[known], study["response_item"].to_numpy()[known]
-        capital = gambling_estimate(values[known], who, item, vocab_size=max(size, LEAST_VOCAB))
+        capital = bets.gambling_estimate(values[known], who, item, vocab_size=max(size, LEAST_VOCAB))
         own = pd.DataFrame({"participant": capital.participant, "log_capital": capital.log_capital})
         table = table.merge(own, on="participant", how="left")
     return table if found is None else table.merge(found.participants, on="participant", how="left")
@@ -162,7 +154,7 @@ def _warnings(table: pd.DataFrame, found: Recalibration | None) -> list[str]:
 
 def _summary(
     table: pd.DataFrame,
-    bracket: LossBracket,
+    bracket: bets.LossBracket,
     calibration_error: float,
     found: Recalibration | None,
     settings: BetsSettings,

@@ -19,28 +19,11 @@ from shannon_game.experiments.cloze.ard.figures import (
 from shannon_game.experiments.cloze.ard.settings import ArdSettings, Variant, data_of, design_columns, variants
 from shannon_game.experiments.cloze.figures import about
 from shannon_game.experiments.cloze.settings import words_of
-from shannon_game.experiments.harness.bayes import (
-    FITS,
-    convergence_columns,
-    draw_posterior,
-    gate_failed,
-    several_fits,
-    unconverged,
-    with_all_groups,
-)
+from shannon_game.experiments.harness import bayes
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rng_for
 from shannon_game.experiments.studies.cloze.answers import answer_warnings
-from shannon_game.inference.cloze.ard import (
-    average_effects,
-    comparable,
-    draw_targets,
-    expected_target,
-    largest_probability,
-    loo_of_targets,
-    predictive_checks,
-    small_posterior,
-)
+from shannon_game.inference.cloze import ard as inferred
 from shannon_game.inference.posterior.arviz_adapter import InferenceData, add_groups, from_groups, group
 from shannon_game.inference.posterior.convergence import Convergence, check_convergence
 from shannon_game.inference.posterior.item_draws import flat, thinned
@@ -90,7 +73,7 @@ def ard(study: xr.Dataset, settings: ArdSettings) -> ExperimentResult:
     columns = design_columns(study, settings)
     data = data_of(columns, settings)
     wanted = variants(settings)
-    with several_fits(len(wanted), settings.sampler):
+    with bayes.several_fits(len(wanted), settings.sampler):
         fits = [_fitted(settings, variant, data) for variant in wanted]
     return _result(study, settings, columns, fits)
 
@@ -104,8 +87,8 @@ def _fitted(settings: ArdSettings, variant: Variant, data: ArdData) -> _Fit:
         # its scales make a funnel; shorter steps get into it. Collinear predictors take turns in it, slowly
         accept, times_draws = max(0.99, settings.sampler.target_accept), 3
         settings = settings.changed(sampler=settings.sampler.changed(target_accept=accept))
-    idata = draw_posterior(settings, model, f"ard {variant.name}", times_draws=times_draws)
-    advance(FITS)
+    idata = bayes.draw_posterior(settings, model, f"ard {variant.name}", times_draws=times_draws)
+    advance(bayes.FITS)
     posterior = group(idata, "posterior")
     # the linear predictors follow from the parameters, which are all judged
     judged = add_groups(idata, {"posterior": posterior.drop_vars("eta")})
@@ -116,8 +99,8 @@ def _fitted(settings: ArdSettings, variant: Variant, data: ArdData) -> _Fit:
         idata=idata,
         posterior=posterior,
         convergence=check_convergence(judged, settings.gate),
-        effects=average_effects(posterior, variant.likelihood, n_draws=settings.n_predictive),
-        loo=loo_of_targets(posterior, own, variant.likelihood),
+        effects=inferred.average_effects(posterior, variant.likelihood, n_draws=settings.n_predictive),
+        loo=inferred.loo_of_targets(posterior, own, variant.likelihood),
     )
 
 
@@ -125,28 +108,28 @@ def _posteriors(settings: ArdSettings, fits: list[_Fit]) -> dict[str, InferenceD
     """The main fit with all groups, the others' draws; without what is there for every row."""
     if not settings.save_posterior:
         return {}
-    found = {fit.variant.name: from_groups({"posterior": small_posterior(fit.posterior)}) for fit in fits}
-    whole = with_all_groups(fits[0].idata, fits[0].model, settings.seed, "ard main")
-    return found | {fits[0].variant.name: add_groups(whole, {"posterior": small_posterior(fits[0].posterior)})}
+    found = {fit.variant.name: from_groups({"posterior": inferred.small_posterior(fit.posterior)}) for fit in fits}
+    whole = bayes.with_all_groups(fits[0].idata, fits[0].model, settings.seed, "ard main")
+    return found | {fits[0].variant.name: add_groups(whole, {"posterior": inferred.small_posterior(fits[0].posterior)})}
 
 
 def _result(study: xr.Dataset, settings: ArdSettings, columns: ArdColumns, fits: list[_Fit]) -> ExperimentResult:
     tail, main = settings.tail, fits[0]
     named = {fit.variant.name: fit for fit in fits}
-    kept = comparable({name: fit.variant.likelihood for name, fit in named.items()}, main.data.target)
+    kept = inferred.comparable({name: fit.variant.likelihood for name, fit in named.items()}, main.data.target)
     compared = comparison_table({name: named[name].loo for name in kept})
     table = pd.DataFrame([row for fit in fits for row in _fit_rows(fit, compared, tail)])
-    drawn = draw_targets(
+    drawn = inferred.draw_targets(
         main.posterior,
         main.variant.likelihood,
         target=main.data.target,
         n_draws=settings.n_predictive,
         rng=rng_for(settings.seed, "ard predictive"),
     )
-    checked = predictive_checks(drawn, main.data, tail=tail)
+    checked = inferred.predictive_checks(drawn, main.data, tail=tail)
     dataset = _dataset(main, tail)
     verdicts = {name: fit.convergence for name, fit in named.items()}
-    warnings = [*answer_warnings(words_of(settings, study, [])), *unconverged(verdicts)]
+    warnings = [*answer_warnings(words_of(settings, study, [])), *bayes.unconverged(verdicts)]
     warnings += [f"{name}: {fit.loo.warning}" for name, fit in named.items() if fit.loo.warning]
     warnings += [f"left out on the way: {number:,} {text}" for text, number in columns.notes]
     if left := ", ".join(sorted(set(named) - set(kept))):
@@ -165,7 +148,7 @@ def _result(study: xr.Dataset, settings: ArdSettings, columns: ArdColumns, fits:
         tables={"fits": compared.drop(columns="warning"), "checks": checked},
         on_screen=table.loc[table["fit"] == "main", _ON_SCREEN],
         warnings=tuple(warnings),
-        gate_failed=gate_failed(settings, verdicts),
+        gate_failed=bayes.gate_failed(settings, verdicts),
         posteriors=_posteriors(settings, fits),
     )
 
@@ -183,11 +166,11 @@ def _fit_rows(fit: _Fit, compared: pd.DataFrame, tail: float) -> list[dict[str, 
         rows[name], rows[f"{name}_lower"], rows[f"{name}_upper"] = np.quantile(values, levels, axis=0)
     rows = rows.assign(
         p_positive=(draws > 0).mean(axis=0),
-        p_largest=largest_probability(draws),
+        p_largest=inferred.largest_probability(draws),
         n_rows=fit.data.target.size,
         elpd_difference_nats=float(elpd["difference_nats"]),
         elpd_difference_se_nats=float(elpd["difference_se_nats"]),
-        **convergence_columns(fit.convergence),
+        **bayes.convergence_columns(fit.convergence),
     )
     return rows.to_dict("records")
 
@@ -201,7 +184,7 @@ def _dataset(main: _Fit, tail: float) -> xr.Dataset:
     grid = np.stack([np.linspace(column.min(), column.max(), _GRID) for column in data.x.T])
     linear = intercept[:, None, None] + coefficient[:, :, None] * grid
     curves = [
-        np.quantile(expected_target(linear[:, k], taken, main.variant.likelihood), levels, axis=0)
+        np.quantile(inferred.expected_target(linear[:, k], taken, main.variant.likelihood), levels, axis=0)
         for k in range(len(data.predictor))
     ]
     return xr.Dataset(

@@ -18,6 +18,7 @@ from pydantic import Field
 from shannon_game.estimators.cloze import study_words, validate_cloze_study
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import add_note, notes
+from shannon_game.experiments.cloze import live_words
 from shannon_game.experiments.cloze.build_cloze.assemble import add_players, take_contexts, without_models
 from shannon_game.experiments.cloze.build_cloze.players import (
     Contexts,
@@ -27,16 +28,6 @@ from shannon_game.experiments.cloze.build_cloze.players import (
     exact_player,
 )
 from shannon_game.experiments.cloze.build_cloze.results import players_figure, players_table, summary
-from shannon_game.experiments.cloze.live_words import (
-    LiveWordSettings,
-    contexts_asked,
-    draw_words,
-    is_word,
-    lost_spellings,
-    score_words,
-    spellings,
-    writable,
-)
 from shannon_game.experiments.harness.language_models import Work, open_work
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.studies.cloze.file import save_cloze_study
@@ -49,7 +40,7 @@ Share = Annotated[float, Field(gt=0, lt=1)]
 _EDGES = " \t\n.,;:!?\"'()[]\u2018\u2019\u201c\u201d\u2026"
 
 
-class BuildClozeSettings(LiveWordSettings):
+class BuildClozeSettings(live_words.LiveWordSettings):
     """Settings of :func:`build_cloze`."""
 
     n_texts: Count | None = None
@@ -103,8 +94,8 @@ def build_cloze(study: xr.Dataset, settings: BuildClozeSettings) -> ExperimentRe
     rules = settings.words.of(study)
     words = study_words(study, human=rules, model=rules, corpus=rules, models=[])
     work = open_work(settings)
-    items = contexts_asked(study, words, settings, work, n_texts=settings.n_texts)
-    forms = spellings(study, words, items, rules, most=settings.max_forms)
+    items = live_words.contexts_asked(study, words, settings, work, n_texts=settings.n_texts)
+    forms = live_words.spellings(study, words, items, rules, most=settings.max_forms)
     people = words.human_distributions.take(items)
     answers: list[list[str]] = [[] for _ in items]
     for context, code in zip(people.context, people.word, strict=True):
@@ -124,7 +115,7 @@ def build_cloze(study: xr.Dataset, settings: BuildClozeSettings) -> ExperimentRe
         its, mass, lost = _players(settings, work, model, contexts)
         players += its
         listed |= mass
-        warnings += lost_spellings(name, lost)
+        warnings += live_words.lost_spellings(name, lost)
     chosen_part = take_contexts(study if settings.keep_models else without_models(study), items)
     built = validate_cloze_study(_described(add_players(chosen_part, players), study, settings, records))
     table, by_item = players_table(built, players, listed, rules)
@@ -147,7 +138,7 @@ def build_cloze(study: xr.Dataset, settings: BuildClozeSettings) -> ExperimentRe
 def _bare(target: str) -> str:
     """The word of the text without the punctuation around it; "" where it is none to a model."""
     word = target.strip(_EDGES)
-    return word if is_word(word) else ""
+    return word if live_words.is_word(word) else ""
 
 
 def _players(
@@ -156,7 +147,7 @@ def _players(
     """Players of one model; what the exact one lists of its probability; spellings that the model cannot write."""
     n_samples, name = settings.n_samples, model.name
     draws = {
-        how: draw_words(work, model, contexts.texts, decoding=how, n_samples=n_samples, seed=settings.seed)
+        how: live_words.draw_words(work, model, contexts.texts, decoding=how, n_samples=n_samples, seed=settings.seed)
         for how in settings.decodings()
     }
     players = [
@@ -169,12 +160,12 @@ def _players(
         return players, {}, []
     drawn = draws[Decoding()]
     wanted = [
-        list(dict.fromkeys(word for word in (*said, target, *map(str, some)) if is_word(word)))
+        list(dict.fromkeys(word for word in (*said, target, *map(str, some)) if live_words.is_word(word)))
         for said, target, some in zip(contexts.answers, contexts.targets, drawn["word"], strict=True)
     ]
-    fine, lost = writable(model, {word: [word] for some in wanted for word in some})
+    fine, lost = live_words.writable(model, {word: [word] for some in wanted for word in some})
     wanted = [[word for word in some if fine[word]] for some in wanted]
-    found = score_words(
+    found = live_words.score_words(
         work, model, contexts.texts, wanted, other_tokenisations_nats=settings.other_tokenisations_nats, alone=True
     )
     scored = [

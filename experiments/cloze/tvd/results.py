@@ -9,25 +9,8 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from shannon_game.estimators import cloze
 from shannon_game.estimators.arrays import FloatArray
-from shannon_game.estimators.cloze import (
-    CalibrationError,
-    Distributions,
-    SplitHalves,
-    StudyWords,
-    WordCounts,
-    classwise_calibration_error,
-    entropy_nats,
-    expected_calibration_error,
-    jensen_shannon_nats,
-    random_split_halves,
-    relative_frequencies,
-    share_correct,
-    top_words,
-    tvd_between_split_halves,
-    tvd_to_split_halves,
-    tvd_with_baseline,
-)
 from shannon_game.experiments.cloze.settings import ORACLE, cluster_se, groups_of, known_mean, shared_contexts
 
 GOLD = ("corpus", "human", "oracle1")
@@ -46,19 +29,19 @@ class PlayerTvd:
     by_item: dict[str, FloatArray]
     split_means: FloatArray
     """Mean over contexts of the TVD between oracles, shape (split,)."""
-    calibration: dict[str, CalibrationError]
+    calibration: dict[str, cloze.CalibrationError]
     """By gold label, in bins of fixed width."""
 
 
 def model_tvd(
-    study: xr.Dataset, words: StudyWords, name: str, *, n_splits: int, n_bins: int, rng: np.random.Generator
+    study: xr.Dataset, words: cloze.StudyWords, name: str, *, n_splits: int, n_bins: int, rng: np.random.Generator
 ) -> PlayerTvd:
     """Distances of a model to people, over the contexts where both have words."""
     model = words.models[name]
     have = shared_contexts(words, name)
     items = model.item[have]
     counts, human = model.counts.take(have), words.answers().take(items)
-    splits = random_split_halves(human, n_splits=n_splits, rng=rng)
+    splits = cloze.random_split_halves(human, n_splits=n_splits, rng=rng)
     n_missing, n = model.missing, model.n_samples
     samples = {
         "n_samples": float(counts.totals.mean()),
@@ -69,12 +52,12 @@ def model_tvd(
 
 
 def oracle_tvd(
-    study: xr.Dataset, words: StudyWords, *, n_splits: int, n_bins: int, rng: np.random.Generator
+    study: xr.Dataset, words: cloze.StudyWords, *, n_splits: int, n_bins: int, rng: np.random.Generator
 ) -> PlayerTvd:
     """Half of the people (oracle 2) as a player, against the other half (oracle 1)."""
     answers = words.answers()
     items = np.flatnonzero(answers.totals > 1)
-    splits = random_split_halves(answers.take(items), n_splits=n_splits, rng=rng)
+    splits = cloze.random_split_halves(answers.take(items), n_splits=n_splits, rng=rng)
     # of every split: where the number of answers is odd, each leaves out another one
     pairs = [(part_counts(splits, at, "second"), part_counts(splits, at, "first")) for at in range(n_splits)]
     samples = {"n_samples": float(pairs[0][0].totals.mean()), "share_failed": 0.0, "share_dropped": 0.0}
@@ -83,28 +66,28 @@ def oracle_tvd(
 
 def _player(
     study: xr.Dataset,
-    words: StudyWords,
+    words: cloze.StudyWords,
     name: str,
     items: NDArray[np.intp],
-    pairs: list[tuple[WordCounts, WordCounts]],
+    pairs: list[tuple[cloze.WordCounts, cloze.WordCounts]],
     *,
-    splits: SplitHalves,
+    splits: cloze.SplitHalves,
     n_bins: int,
     samples: dict[str, float],
 ) -> PlayerTvd:
     """Means over pairs of samples, the player's and other people's; a model has one pair, oracle 2 one a split."""
     human, is_oracle = splits.counts, name == ORACLE
-    between, against = tvd_between_split_halves(splits), [tvd_with_baseline(*pair) for pair in pairs]
-    cpds = [(relative_frequencies(one), relative_frequencies(other)) for one, other in pairs]
-    to_oracle = between if is_oracle else tvd_to_split_halves(cpds[0][0], splits)
+    between, against = cloze.tvd_between_split_halves(splits), [cloze.tvd_with_baseline(*pair) for pair in pairs]
+    cpds = [(cloze.relative_frequencies(one), cloze.relative_frequencies(other)) for one, other in pairs]
+    to_oracle = between if is_oracle else cloze.tvd_to_split_halves(cpds[0][0], splits)
     by_item: dict[str, FloatArray] = {
         "tvd": between.mean(axis=0) if is_oracle else against[0].raw,
         "tvd_baseline": np.mean([one.baseline for one in against], axis=0),
         "tvd_corrected": np.mean([one.corrected for one in against], axis=0),
         "tvd_to_oracle": to_oracle.mean(axis=0),
         "between_oracles": between.mean(axis=0),
-        "entropy": np.mean([entropy_nats(one) for one, _ in cpds], axis=0),
-        "divergence": np.mean([jensen_shannon_nats(one, other) for one, other in cpds], axis=0),
+        "entropy": np.mean([cloze.entropy_nats(one) for one, _ in cpds], axis=0),
+        "divergence": np.mean([cloze.jensen_shannon_nats(one, other) for one, other in cpds], axis=0),
     }
     split_means = np.asarray(between.mean(axis=1))
     row = {
@@ -120,7 +103,7 @@ def _player(
         "tvd_between_oracles": float(between.mean()),
         "sd_between_oracles": float(split_means.std(ddof=1)) if len(between) > 1 else np.nan,
         "entropy_nats": float(by_item["entropy"].mean()),
-        "human_entropy_nats": float(entropy_nats(relative_frequencies(human)).mean()),
+        "human_entropy_nats": float(cloze.entropy_nats(cloze.relative_frequencies(human)).mean()),
         "jensen_shannon_nats": float(by_item["divergence"].mean()),
     }
     target = words.target[items]
@@ -134,42 +117,42 @@ def _player(
     return PlayerTvd(name, items, row, by_item, split_means, calibration)
 
 
-def part_counts(splits: SplitHalves, split: int, which: str) -> WordCounts:
+def part_counts(splits: cloze.SplitHalves, split: int, which: str) -> cloze.WordCounts:
     """Counts of one part of one split."""
     part = getattr(splits, which)[split]
     kept = part > 0
     counts = splits.counts
-    return WordCounts(counts.context[kept], counts.word[kept], part[kept], counts.n_contexts)
+    return cloze.WordCounts(counts.context[kept], counts.word[kept], part[kept], counts.n_contexts)
 
 
 def _judged(
-    said: list[WordCounts], target: NDArray[np.int64], splits: SplitHalves
+    said: list[cloze.WordCounts], target: NDArray[np.int64], splits: cloze.SplitHalves
 ) -> dict[str, list[tuple[FloatArray, FloatArray]]]:
     """Confidence of the player's top word and whether it is right, by gold label; for one half of people, by split."""
 
-    def against(own: WordCounts, gold: WordCounts) -> tuple[FloatArray, FloatArray]:
-        top = top_words(own)
-        right = share_correct(own, top, gold, top_words(gold), ties="average")
+    def against(own: cloze.WordCounts, gold: cloze.WordCounts) -> tuple[FloatArray, FloatArray]:
+        top = cloze.top_words(own)
+        right = cloze.share_correct(own, top, gold, cloze.top_words(gold), ties="average")
         return np.where(np.isnan(right), np.nan, top.confidence), right
 
     known = np.flatnonzero(target >= 0)
-    corpus = WordCounts(known, target[known], np.ones(len(known), dtype=np.int64), len(target))
+    corpus = cloze.WordCounts(known, target[known], np.ones(len(known), dtype=np.int64), len(target))
     halves = [against(own, part_counts(splits, at, "first")) for at, own in enumerate(said)]
     return {"corpus": [against(said[0], corpus)], "human": [against(said[0], splits.counts)], "oracle1": halves}
 
 
 def _errors(
     judged: dict[str, list[tuple[FloatArray, FloatArray]]], bins: Literal["fixed", "adaptive"], n_bins: int
-) -> dict[str, list[CalibrationError]]:
+) -> dict[str, list[cloze.CalibrationError]]:
     """Calibration errors by the gold labels that are known somewhere."""
     return {
-        gold: [expected_calibration_error(sure, right, bins=bins, n_bins=n_bins) for sure, right in some]
+        gold: [cloze.expected_calibration_error(sure, right, bins=bins, n_bins=n_bins) for sure, right in some]
         for gold, some in judged.items()
         if not np.isnan(some[0][0]).all()
     }
 
 
-def _classwise(cpd: Distributions, target: NDArray[np.int64], n_bins: int) -> float:
+def _classwise(cpd: cloze.Distributions, target: NDArray[np.int64], n_bins: int) -> float:
     """NaN where the study has no word of the text."""
     known = (target >= 0).any()
-    return classwise_calibration_error(cpd, target, n_bins=n_bins).total if known else float("nan")
+    return cloze.classwise_calibration_error(cpd, target, n_bins=n_bins).total if known else float("nan")

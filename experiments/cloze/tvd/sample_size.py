@@ -12,15 +12,8 @@ import xarray as xr
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from shannon_game.estimators import cloze
 from shannon_game.estimators.arrays import FloatArray
-from shannon_game.estimators.cloze import (
-    WordCounts,
-    count_words,
-    random_split_halves,
-    relative_frequencies,
-    tvd_to_split_halves,
-    tvd_with_baseline,
-)
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.cloze.figures import colours, label
 from shannon_game.experiments.cloze.settings import (
@@ -80,7 +73,7 @@ def size_result(study: xr.Dataset, found: dict[str, SizeDistances], tail: float)
     return ExperimentResult(table, dataset, figures, _summary(table), on_screen=table[[*_ON_SCREEN]])
 
 
-def subsample(counts: WordCounts, size: int, rng: np.random.Generator) -> WordCounts:
+def subsample(counts: cloze.WordCounts, size: int, rng: np.random.Generator) -> cloze.WordCounts:
     """Draw `size` of each context's answers without replacement; all of them where there are no more."""
     answers = np.repeat(np.arange(len(counts.count)), counts.count)
     context = counts.context[answers]
@@ -88,7 +81,9 @@ def subsample(counts: WordCounts, size: int, rng: np.random.Generator) -> WordCo
     totals = counts.totals
     rank = np.arange(len(answers)) - (np.cumsum(totals) - totals)[context]
     chosen = shuffled[rank < size]
-    return count_words(counts.context[chosen], counts.word[chosen], np.ones(len(chosen)), n_contexts=counts.n_contexts)
+    return cloze.count_words(
+        counts.context[chosen], counts.word[chosen], np.ones(len(chosen)), n_contexts=counts.n_contexts
+    )
 
 
 def large_enough(study: xr.Dataset, settings: TvdSettings, sizes: Sequence[int]) -> list[str]:
@@ -114,13 +109,15 @@ def _distances(study: xr.Dataset, settings: TvdSettings, name: str, sizes: Seque
     items = model.item[have]
     counts, human = model.counts.take(have), answers.take(items)
     rng = rng_for(settings.seed, f"tvd_sample_size {name}")
-    splits = random_split_halves(human, n_splits=1, rng=rng)
-    everything = tvd_to_split_halves(relative_frequencies(counts), splits)[0]
-    by_size, corrected = {}, {0: known_mean(tvd_with_baseline(counts, human).corrected)}
+    splits = cloze.random_split_halves(human, n_splits=1, rng=rng)
+    everything = cloze.tvd_to_split_halves(cloze.relative_frequencies(counts), splits)[0]
+    by_size, corrected = {}, {0: known_mean(cloze.tvd_with_baseline(counts, human).corrected)}
     for n in sorted(sizes):
         drawn = [subsample(counts, n, rng) for _ in range(settings.n_repeats)]
-        by_size[n] = np.mean([tvd_to_split_halves(relative_frequencies(one), splits)[0] for one in drawn], axis=0)
-        corrected[n] = known_mean([known_mean(tvd_with_baseline(one, human).corrected) for one in drawn])
+        by_size[n] = np.mean(
+            [cloze.tvd_to_split_halves(cloze.relative_frequencies(one), splits)[0] for one in drawn], axis=0
+        )
+        corrected[n] = known_mean([known_mean(cloze.tvd_with_baseline(one, human).corrected) for one in drawn])
     return SizeDistances(items, everything, by_size, counts.totals, corrected)
 
 

@@ -11,28 +11,14 @@ import xarray as xr
 from numpy.typing import NDArray
 from pydantic import Field
 
+from shannon_game.estimators import rankings
 from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.documents.corpus import ClusteredMean, clustered_mean, unit_loss
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.perplexity import perplexity_of_loss
 from shannon_game.estimators.rankings.perplexity import approximate_perplexity
 from shannon_game.estimators.rankings.ranks import rank_at
-from shannon_game.estimators.rankings.scores import (
-    DECAYS,
-    average_score,
-    exponential_score,
-    linear_score,
-    reciprocal_score,
-    top_k_accuracy,
-)
-from shannon_game.experiments.harness.language_models import (
-    SMOLLM2,
-    LiveModels,
-    LiveSettings,
-    Work,
-    batches_by_length,
-    open_work,
-)
+from shannon_game.experiments.harness import language_models
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import Seeded, rng_for
 from shannon_game.experiments.rankings.context_length.figures import scores_figure, temperatures_figure
@@ -46,10 +32,12 @@ from shannon_game.inference.store.keys import operation_key, result_key
 _COUNTS, _CHARACTERS = "counts", "n_characters"
 
 
-class ContextLengthSettings(Seeded, LiveSettings):
+class ContextLengthSettings(Seeded, language_models.LiveSettings):
     """Settings of :func:`context_length`."""
 
-    models: LiveModels = Field(default_factory=lambda: {SMOLLM2.name: SMOLLM2})
+    models: language_models.LiveModels = Field(
+        default_factory=lambda: {language_models.SMOLLM2.name: language_models.SMOLLM2}
+    )
     """Language models that run, by name; on the command line model=[smollm2,...]."""
     lengths: Counts = (8, 16, 32, 64, 128, 256)
     """Tokens of context before a reference token, the model's BOS token not counted."""
@@ -81,7 +69,7 @@ def context_length(study: xr.Dataset, settings: ContextLengthSettings) -> Experi
     kinds = ("growing", "sliding") if settings.window == "both" else (settings.window,)
     if not settings.models:
         raise InputError("names no model; add model=smollm2", source="settings", field="model")
-    work = open_work(settings)
+    work = language_models.open_work(settings)
     texts: list[str] = study["text"].to_numpy().tolist()
     sizes = {"longest": lengths[-1], "n_tokens": settings.n_tokens}
     scored: dict[tuple[str, str, int], Mapping[str, NDArray[Any]]] = {}
@@ -132,7 +120,7 @@ def _drawn(settings: ContextLengthSettings, possible: ModelPlaces) -> ModelPlace
     return possible.take(sorted(drawn.tolist()))
 
 
-def _mine(work: Work, places: ModelPlaces) -> ModelPlaces:
+def _mine(work: language_models.Work, places: ModelPlaces) -> ModelPlaces:
     """Places of this run's shard: the same numbers for every length and model, whatever its tokens."""
     mine = work.mine([result_key("place", number) for number in range(len(places.document))]).tolist()
     if not mine:
@@ -150,7 +138,7 @@ def _counted(found: Mapping[str, NDArray[Any]], places: ModelPlaces) -> dict[str
 
 
 def _score(  # noqa: PLR0917
-    work: Work,
+    work: language_models.Work,
     model: LanguageModel,
     windows: Sequence[tuple[int, ...]],
     length: int,
@@ -170,17 +158,17 @@ def _score(  # noqa: PLR0917
         windows,
         [result_key(list(window)) for window in windows],
         compute,
-        batches=batches_by_length(len, n_items=work.items_per_batch),
+        batches=language_models.batches_by_length(len, n_items=work.items_per_batch),
         provenance=model_record(model),
     )
 
 
 def _scores(rank: FloatArray, k: int) -> dict[str, FloatArray]:
     return {
-        "linear": linear_score(rank, k),
-        "reciprocal": reciprocal_score(rank),
-        **{f"exponential_{decay:g}": exponential_score(rank, decay) for decay in DECAYS},
-        "average": average_score(rank, k),
+        "linear": rankings.linear_score(rank, k),
+        "reciprocal": rankings.reciprocal_score(rank),
+        **{f"exponential_{decay:g}": rankings.exponential_score(rank, decay) for decay in rankings.DECAYS},
+        "average": rankings.average_score(rank, k),
     }
 
 
@@ -195,7 +183,7 @@ def _row(arrays: Mapping[str, NDArray[Any]], top_k: int, vocab_size: int) -> dic
         row |= {"n_characters": int(character.n_units), "loss_nats_per_character": character.nats.mean}
         row |= {"bits_per_character": character.bits.mean, "bits_per_character_se": character.bits.se}
     # over a whole vocabulary a linear score says next to nothing: nearly every rank is near the first
-    of_all = {f"top{k}_accuracy": top_k_accuracy(rank, k) for k in (1, top_k)} | _scores(rank, vocab_size)
+    of_all = {f"top{k}_accuracy": rankings.top_k_accuracy(rank, k) for k in (1, top_k)} | _scores(rank, vocab_size)
     of_all.pop("average")
     limited = {f"{score}_top{top_k}": values for score, values in _scores(rank_at(rank, top_k), top_k).items()}
     for score, values in (limited | of_all).items():
@@ -223,7 +211,7 @@ def _by_temperature(
     rank = arrays["rank"][counts].astype(float)
     window = np.nonzero(counts)[0]
     # dividing all logits by one number changes no rank: the score is the same by construction, and is not recomputed
-    score = clustered_mean(average_score(rank, top_k), window)
+    score = clustered_mean(rankings.average_score(rank, top_k), window)
     rows = []
     for column, temperature in enumerate(temperatures):
         loss = clustered_mean(-arrays["tempered_logprob"][counts][:, column].astype(float), window)
@@ -244,7 +232,7 @@ def _difference(
         counts = arrays[_COUNTS]
         window = np.nonzero(counts)[0]
         ranks = (its["rank"][counts].astype(float) for its in (arrays, other))
-        score = np.subtract(*(average_score(rank, top_k) for rank in ranks))
+        score = np.subtract(*(rankings.average_score(rank, top_k) for rank in ranks))
         loss = (other["logprob"].astype(float) - arrays["logprob"].astype(float))[counts]
         found.append((name, length, clustered_mean(score, window), clustered_mean(loss, window)))
     return found
@@ -275,7 +263,9 @@ def _dataset(
 
 
 def _summary(
-    table: pd.DataFrame, differences: Sequence[tuple[str, int, ClusteredMean, ClusteredMean]], work: Work
+    table: pd.DataFrame,
+    differences: Sequence[tuple[str, int, ClusteredMean, ClusteredMean]],
+    work: language_models.Work,
 ) -> str:
     score = next(str(name) for name in table.columns if str(name).startswith("average_"))
     lines = []

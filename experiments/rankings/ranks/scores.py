@@ -12,16 +12,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
+from shannon_game.estimators import rankings
 from shannon_game.estimators.documents.corpus import clustered_mean
 from shannon_game.estimators.documents.tokens import TOKEN_CLASSES, token_class
 from shannon_game.estimators.errors import InputError
-from shannon_game.estimators.rankings import (
-    exponential_score,
-    linear_score,
-    paired_separation,
-    reciprocal_score,
-    top_k_accuracy,
-)
 from shannon_game.experiments.harness.figures import Series, new_figure, player_colours, player_label
 from shannon_game.experiments.harness.marks import light_grid, mark, named, titled
 from shannon_game.experiments.harness.plots import bars, forest_figure, styled
@@ -34,9 +28,9 @@ _WINDOW = ["text", "context_length", "window"]
 
 def token_scores_by_name(rank: NDArray[np.float64], k: int, settings: RanksSettings) -> dict[str, NDArray[np.float64]]:
     """Every score of every token, the weighted average last."""
-    single = {"linear": linear_score(rank, k), "reciprocal": reciprocal_score(rank)}
+    single = {"linear": rankings.linear_score(rank, k), "reciprocal": rankings.reciprocal_score(rank)}
     for decay in settings.decays:
-        single[f"exponential_{f'{decay:g}'.replace('.', '')}"] = exponential_score(rank, decay)
+        single[f"exponential_{f'{decay:g}'.replace('.', '')}"] = rankings.exponential_score(rank, decay)
     weights: Mapping[str, float] = settings.weights or dict.fromkeys(single, 1.0)
     known = [*single, "top_1"]
     for name in weights:
@@ -44,7 +38,7 @@ def token_scores_by_name(rank: NDArray[np.float64], k: int, settings: RanksSetti
             raise InputError(f"names {name!r}; scores are {', '.join(known)}", field="weights")
     if not sum(weights.values()) > 0:
         raise InputError("are all 0, at least one should be above 0", field="weights")
-    scores = {**single, "top_1": top_k_accuracy(rank, 1)}
+    scores = {**single, "top_1": rankings.top_k_accuracy(rank, 1)}
     scores["average"] = np.average([scores[name] for name in weights], axis=0, weights=list(weights.values()))
     return scores
 
@@ -66,7 +60,7 @@ def separations(tokens: pd.DataFrame, scores: list[str], *, level: float, power:
             continue
         rows = []
         for score in scores:
-            its = paired_separation(both[f"{score}|1"], both[f"{score}|2"], level=level, power=power)
+            its = rankings.paired_separation(both[f"{score}|1"], both[f"{score}|2"], level=level, power=power)
             rows.append({"first": first, "second": second, "score": score, **vars(its)})
         own = pd.DataFrame(rows).drop(columns="sd")
         size = own["effect"].abs().where(np.isfinite(own["effect"]), 0)
