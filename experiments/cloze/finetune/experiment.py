@@ -16,7 +16,7 @@ from pydantic import BeforeValidator, Field
 from shannon_game.estimators.cloze import paired_difference, study_words
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import item_labels
-from shannon_game.experiments.cloze.build_cloze.assemble import take_contexts
+from shannon_game.experiments.cloze.build_cloze.players import take_contexts
 from shannon_game.experiments.cloze.finetune.examples import Fold, answer_counts, answer_examples, text_folds
 from shannon_game.experiments.cloze.live_words import usable_contexts
 from shannon_game.experiments.cloze.settings import ComparableSettings, groups_of

@@ -18,7 +18,7 @@ from shannon_game.estimators.rankings.study import TokenScores, match_in_study
 from shannon_game.experiments.harness import bayes
 from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.experiments.harness.settings import rng_for, rows_of
-from shannon_game.experiments.rankings.ranks.figures import scores_figure, slopes_figure
+from shannon_game.experiments.rankings.ranks.scores import scores_figure, slopes_figure
 from shannon_game.experiments.rankings.ranks.settings import RanksSettings
 from shannon_game.inference.rankings import slopes
 from shannon_game.models.rankings.slopes import RankData, rank_data, rank_slope_model

@@ -15,8 +15,13 @@ from shannon_game.estimators.cloze.words import FAILED
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.cloze.ard.settings import ArdSettings, design_columns
 from shannon_game.experiments.cloze.build_cloze import experiment as module
-from shannon_game.experiments.cloze.build_cloze.assemble import take_contexts, without_models
-from shannon_game.experiments.cloze.build_cloze.players import Contexts, Row, exact_player
+from shannon_game.experiments.cloze.build_cloze.players import (
+    Contexts,
+    Row,
+    exact_player,
+    take_contexts,
+    without_models,
+)
 from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.experiments.studies.cloze.simulated import cloze_simulated
 from shannon_game.inference.lm.language_model import encode
