@@ -260,7 +260,9 @@ def _dataset(
 
 
 def _summary(
-    table: pd.DataFrame, differences: Sequence[tuple[str, int, ClusteredMean, ClusteredMean]], work: language_models.Work
+    table: pd.DataFrame,
+    differences: Sequence[tuple[str, int, ClusteredMean, ClusteredMean]],
+    work: language_models.Work,
 ) -> str:
     score = next(str(name) for name in table.columns if str(name).startswith("average_"))
     lines = []
