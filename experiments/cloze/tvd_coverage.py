@@ -13,14 +13,7 @@ from matplotlib.figure import Figure
 
 from shannon_game.estimators import cloze
 from shannon_game.experiments.cloze.tvd.posterior import WordPairFits
-from shannon_game.experiments.harness.bayes import (
-    BayesianSettings,
-    SamplerSettings,
-    convergence_columns,
-    gate_failed,
-    several_fits,
-    unconverged,
-)
+from shannon_game.experiments.harness import bayes
 from shannon_game.experiments.harness.figures import new_figure
 from shannon_game.experiments.harness.marks import mark, named, titled
 from shannon_game.experiments.harness.plots import against_truth, styled, truth_handles
@@ -41,14 +34,14 @@ _FAMILY = {
 }
 
 
-class TvdCoverageSettings(BayesianSettings):
+class TvdCoverageSettings(bayes.BayesianSettings):
     """Settings of :func:`tvd_coverage`."""
 
     n: Counts = (20, 40, 1000)
     """Answers of people, and samples of the model, in each context."""
     unpooled: bool = False
     """Also without pooling: every context by itself."""
-    sampler: SamplerSettings = SamplerSettings(name="hmc", draws=500, tune=500, chains=2)
+    sampler: bayes.SamplerSettings = bayes.SamplerSettings(name="hmc", draws=500, tune=500, chains=2)
     """What draws from the posterior; intervals of one context settle long before the population does."""
     gate: Annotated[GateThresholds, numbers_of(GateThresholds)] = GateThresholds(
         r_hat=1.1, ess_bulk=50.0, ess_tail=50.0
@@ -65,7 +58,7 @@ def tvd_coverage(study: xr.Dataset, settings: TvdCoverageSettings) -> Experiment
     points: list[xr.Dataset] = []
     cases = list(product(settings.n, base.families))
     kinds = (True, False) if settings.unpooled else (True,)
-    with several_fits(len(cases) * len(kinds), settings.sampler):
+    with bayes.several_fits(len(cases) * len(kinds), settings.sampler):
         for n, family in cases:
             rng = rng_for(settings.seed, f"coverage {n} {family}")
             one = cloze.simulate_cloze_study(replace(base, n_answers=n, n_samples=n, families=(family,)), rng)
@@ -85,7 +78,7 @@ def tvd_coverage(study: xr.Dataset, settings: TvdCoverageSettings) -> Experiment
                 row |= {"tvd_bayes": middle.mean(), "coverage": share}
                 row |= {"se_coverage": np.sqrt(share * (1 - share) / len(truth)) if len(truth) > 1 else np.nan}
                 row |= {"share_truth_below": (truth < lower).mean(), "width": (upper - lower).mean()}
-                rows.append(row | convergence_columns(fit.convergence))
+                rows.append(row | bayes.convergence_columns(fit.convergence))
                 if pooled:
                     point = {"truth": truth, "raw": raw, "mean": middle, "lower": lower, "upper": upper}
                     points.append(xr.Dataset({name: ("item", values) for name, values in point.items()}))
@@ -102,8 +95,8 @@ def tvd_coverage(study: xr.Dataset, settings: TvdCoverageSettings) -> Experiment
         dataset,
         {"tvd_coverage": tvd_coverage_figure(dataset, interval=settings.interval)},
         _summary(table, settings.interval),
-        warnings=unconverged(verdicts),
-        gate_failed=gate_failed(settings, verdicts),
+        warnings=bayes.unconverged(verdicts),
+        gate_failed=bayes.gate_failed(settings, verdicts),
     )
 
 
@@ -111,11 +104,11 @@ def _summary(table: pd.DataFrame, interval: float) -> str:
     lines = []
     for n, rows in table[table["pooled"]].groupby("n", sort=False):
         each = ", ".join(f"{_FAMILY[row.family]} {row.coverage:.0%}" for row in rows_of(rows))
-        raw, bayes = ((rows[name] - rows["true_tvd"]).mean() for name in ("tvd", "tvd_bayes"))
+        raw, mean = ((rows[name] - rows["true_tvd"]).mean() for name in ("tvd", "tvd_bayes"))
         lines.append(
             f"- {n} answers and {n} samples: the {interval:.0%} interval of a context holds the true TVD in "
             f"{rows['coverage'].mean():.0%} ({each}); the raw TVD is off by {raw:+.3f} on average, the posterior mean "
-            f"by {bayes:+.3f}"
+            f"by {mean:+.3f}"
         )
     return "\n".join(lines)
 
