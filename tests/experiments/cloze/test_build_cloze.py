@@ -182,7 +182,7 @@ def _rows(study: xr.Dataset, name: str) -> list[tuple[int, str, int, float]]:
 
 def test_a_killed_run_goes_on_and_shards_add_up(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     few = overrides(root, tmp_path, "experiment.n_samples=50", "experiment.items_per_batch=2")
-    draw, calls = module.draw_words, []
+    draw, calls = module.live_words.draw_words, []
 
     def killed(*given, **named):
         draw(*given, **named)
@@ -190,7 +190,7 @@ def test_a_killed_run_goes_on_and_shards_add_up(root: Path, tmp_path: Path, monk
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(module, "draw_words", killed)
+        patch.setattr(module.live_words, "draw_words", killed)
         with pytest.raises(KeyboardInterrupt):
             run_experiment(*few)
     whole = run_experiment(*few)
