@@ -127,7 +127,8 @@ def _warnings(table: pd.DataFrame) -> tuple[str, ...]:
 def _summary(table: pd.DataFrame, of_people: bool) -> str:
     rows = table[:1] if of_people else table[~table["player"].duplicated()]
     upper = [
-        f"{row.upper_nats:.3f} (se {row.upper_se_nats:.3f})".replace("nan (se nan)", "unknown") for row in rows_of(rows)
+        f"{row.upper_nats:.3f} (se {row.upper_se_nats:.3f})" if np.isfinite(row.upper_nats) else "unknown"
+        for row in rows_of(rows)
     ]
     line = (
         "**{label}**: {lower_nats:.3f} (se {lower_se_nats:.3f}) to {upper} nats per word; first guess right in "
