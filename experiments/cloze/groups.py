@@ -132,7 +132,7 @@ def _pairs(answers: pd.DataFrame, settings: GroupsSettings) -> tuple[pd.DataFram
 
 def _people(answers: pd.DataFrame) -> pd.DataFrame:
     """Shares of the others, of the same group and of other groups, who gave an answer."""
-    places = [answers["item"], answers["code"]]
+    places = ["item", "code"]
     said = answers.assign(
         same=answers.groupby([*places, "group"])["word"].transform("size") - 1,
         n_same=answers.groupby(["item", "group"])["word"].transform("size") - 1,

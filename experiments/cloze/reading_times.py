@@ -203,8 +203,9 @@ def _row(
         "beside_people": nothing if both is None else both.of(f"{_OWN}, {name}"),
         "people_beside": nothing if both is None else both.of(f"{_OWN}, {PEOPLE}"),
     }
-    counts = {"n_words": item, "n_texts": text, "n_readers": [] if reader is None else reader}
-    row = {"player": name, "n_times": int(known.sum())} | {each: len(np.unique(of)) for each, of in counts.items()}
+    counts: dict[str, Any] = {"n_words": item, "n_texts": text, "n_readers": [] if reader is None else reader}
+    row: dict[str, Any] = {"player": name, "n_times": int(known.sum())}
+    row |= {each: len(np.unique(of)) for each, of in counts.items()}
     row |= {"slope": slope["coefficient"], **{f"slope_{end}": slope[end] for end in ("se", "lower", "upper")}}
     row |= {"spillover": spill["coefficient"], "spillover_se": spill["se"]}
     row |= {"loglik_gain_nats": (alone.loglik_nats - base.loglik_nats) / alone.n}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from statistics import NormalDist
-from typing import Literal
+from typing import Any, Literal
 
 import matplotlib as mpl
 import pandas as pd
@@ -16,9 +16,14 @@ from shannon_game.experiments.harness.figures import STYLE, new_figure
 from shannon_game.experiments.harness.marks import light_grid, titled
 
 
+def records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows by the names of their columns."""
+    return [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
+
+
 def bullets(table: pd.DataFrame, line: str) -> str:
     """Fill in a line for every row, as in ``bullets(table, "**{player}**: {tvd:.3f}")``."""
-    return "\n".join(f"- {line.format(**row)}" for row in table.to_dict("records"))
+    return "\n".join(f"- {line.format(**row)}" for row in records(table))
 
 
 def half_width(se: pd.Series[float], interval: float) -> pd.Series[float]:

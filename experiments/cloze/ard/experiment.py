@@ -20,6 +20,7 @@ from shannon_game.experiments.cloze.ard.settings import ArdSettings, Variant, da
 from shannon_game.experiments.cloze.figures import about
 from shannon_game.experiments.cloze.settings import words_of
 from shannon_game.experiments.harness import bayes
+from shannon_game.experiments.harness.questions import records
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rng_for
 from shannon_game.experiments.studies.cloze.answers import answer_warnings
@@ -172,7 +173,7 @@ def _fit_rows(fit: _Fit, compared: pd.DataFrame, tail: float) -> list[dict[str, 
         elpd_difference_se_nats=float(elpd["difference_se_nats"]),
         **bayes.convergence_columns(fit.convergence),
     )
-    return rows.to_dict("records")
+    return records(rows)
 
 
 def _dataset(main: _Fit, tail: float) -> xr.Dataset:

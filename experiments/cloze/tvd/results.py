@@ -90,7 +90,7 @@ def _player(
         "divergence": np.mean([cloze.jensen_shannon_nats(one, other) for one, other in cpds], axis=0),
     }
     split_means = np.asarray(between.mean(axis=1))
-    row = {
+    row: dict[str, Any] = {
         "player": name,
         "n_contexts": len(items),
         "n_answers": float(human.totals.mean()) / (2 if is_oracle else 1),
@@ -107,7 +107,7 @@ def _player(
         "jensen_shannon_nats": float(by_item["divergence"].mean()),
     }
     target = words.target[items]
-    said = [one for one, _ in pairs] if is_oracle else pairs[0][:1] * len(between)
+    said = [one for one, _ in pairs] if is_oracle else [pairs[0][0]] * len(between)
     judged = _judged(said, target, splits)
     bins = {binning: _errors(judged, binning, n_bins) for binning in _BINNINGS}
     for binning, errors in bins.items():

@@ -28,6 +28,7 @@ from shannon_game.experiments.guesses.accuracy.players import LanguageModel, cho
 from shannon_game.experiments.guesses.accuracy.settings import AccuracySettings
 from shannon_game.experiments.guesses.accuracy.summary import summary
 from shannon_game.experiments.harness.bayes import CONVERGENCE_COLUMNS, convergence_columns, gate_failed, unconverged
+from shannon_game.experiments.harness.questions import records
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rng_for
 from shannon_game.experiments.harness.tables import short_names, table_variables
@@ -218,7 +219,7 @@ def _participants(
         wilson_lower=found.lower,
         wilson_upper=found.upper,
     )
-    return [row | own.get(row["name"], {}) for row in rows.to_dict("records")]
+    return [row | own.get(row["name"], {}) for row in records(rows)]
 
 
 def _dataset(table: pd.DataFrame, curve: PracticeCurve, fit: Posterior | None) -> xr.Dataset:

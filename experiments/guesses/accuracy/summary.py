@@ -54,7 +54,7 @@ def _published(table: pd.DataFrame) -> str:
 def _models(table: pd.DataFrame) -> str:
     models = table[table["kind"] == "model"]
     named = [
-        f"{_KINDS[kind]}: " + ", ".join(f"{model_label(row.name)} {row.accuracy:.1%}" for row in rows_of(own))
+        f"{_KINDS[str(kind)]}: " + ", ".join(f"{model_label(row.name)} {row.accuracy:.1%}" for row in rows_of(own))
         for kind, own in models.groupby("tokens")
     ]
     return f"Language models, {'; '.join(named)}." if named else "The study has no language model's accuracy."
