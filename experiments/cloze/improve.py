@@ -199,7 +199,7 @@ def improve_figure(table: pd.DataFrame, dataset: xr.Dataset, *, half: str = "one
         for row in rows_of(table[table["margin"] == margin]):
             own = ((dataset["model"] == row.model) & (dataset["estimator"] == row.estimator)).to_numpy()
             style, name = "-" if row.estimator == "unbiased" else ":", f"{label(row.model)}, {row.estimator}"
-            look = {"color": palette[row.model]}
+            look: dict[str, Any] = {"color": palette[row.model]}
             axes.plot(dataset["share"], dataset["tvd"].to_numpy()[own][0], linestyle=style, label=name, **look)
             height = row.tvd_oracle + (1 - row.share_needed) * row.gap
             reach = arms([row.share_lower], [row.share_needed], [row.share_upper])
