@@ -215,7 +215,7 @@ def _participants(
         label=[labels[name] for name in found.participant],
         tokens=kind,
         n_participants=1,
-        n_documents=n_documents[found.participant].to_numpy(),
+        n_documents=n_documents.reindex(found.participant).to_numpy(),
         wilson_lower=found.lower,
         wilson_upper=found.upper,
     )

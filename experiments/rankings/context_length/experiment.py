@@ -239,7 +239,8 @@ def _differences(
 def _dataset(
     scored: Mapping[tuple[str, str, int], Mapping[str, NDArray[Any]]], tempered: pd.DataFrame, lengths: Sequence[int]
 ) -> xr.Dataset:
-    names, kinds = (list(dict.fromkeys(key[at] for key in scored)) for at in (0, 1))
+    names = list(dict.fromkeys(name for name, _, _ in scored))
+    kinds = list(dict.fromkeys(kind for _, kind, _ in scored))
     dims = ("model", "window_kind", "context_length", "window", "position")
 
     def stack(variable: str) -> NDArray[Any]:
