@@ -9,15 +9,7 @@ import xarray as xr
 from shannon_game.estimators.bets import bet_items, bet_losses, outcome_stakes
 from shannon_game.estimators.bets.losses import FLOOR
 from shannon_game.estimators.layout import HUMAN, item_labels, item_positions
-from shannon_game.experiments.harness.exploration import (
-    BETTER,
-    Exploration,
-    ItemTable,
-    best_of,
-    fill_labels,
-    item_table,
-    items_of,
-)
+from shannon_game.experiments.harness import exploration
 from shannon_game.experiments.harness.figures import player_label
 from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.experiments.harness.tables import short_names
@@ -31,14 +23,16 @@ _LABELS = {
     "mean_stake": "mean stake on what came",
     "loss_nats_": "people: mean loss, back-off {} (nats)",
     "surprisal_nats_": "{}: surprisal of the target (nats)",
-    BETTER: "lowest loss here",
+    exploration.BETTER: "lowest loss here",
 }
 
 
-def bet_exploration(study: xr.Dataset, result: ExperimentResult | None = None) -> Exploration:
+def bet_exploration(study: xr.Dataset, result: ExperimentResult | None = None) -> exploration.Exploration:
     """Describe every place of a bet study, with its stakes."""
     n_answered = np.unique(study["response_item"].to_numpy()).size
-    items = items_of(result, n_answered, "mean_stake", lambda: bet_items(study, {FLOOR: bet_losses(study, FLOOR)}))
+    items = exploration.items_of(
+        result, n_answered, "mean_stake", lambda: bet_items(study, {FLOOR: bet_losses(study, FLOOR)})
+    )
     labels = item_labels(study)
     position = pd.Index(labels.astype(str)).get_indexer(items["item"].astype(str).to_numpy())
     if "context" in study:
@@ -46,14 +40,14 @@ def bet_exploration(study: xr.Dataset, result: ExperimentResult | None = None) -
     losses = [column for column in items.columns if column.startswith("loss_nats_")]
     models = [column for column in items.columns if column.startswith("surprisal_nats_")]
     players = {column.removeprefix("surprisal_nats_"): items[column].to_numpy() for column in models}
-    items[BETTER] = best_of({HUMAN: items[losses[0]].to_numpy(), **players})
+    items[exploration.BETTER] = exploration.best_of({HUMAN: items[losses[0]].to_numpy(), **players})
     texts = [name for name in ("context", "target") if name in items]
-    return Exploration(
+    return exploration.Exploration(
         kind="bet",
         items=items,
         tables=_tables(study, position.tolist()),
-        labels=fill_labels([str(name) for name in items.columns], _LABELS),
-        shown=("item", *texts, "n_responses", "share_named", "mean_stake", losses[0], *models[:1], BETTER),
+        labels=exploration.fill_labels([str(name) for name in items.columns], _LABELS),
+        shown=("item", *texts, "n_responses", "share_named", "mean_stake", losses[0], *models[:1], exploration.BETTER),
         axes=(models[0] if models else "share_named", losses[0]),
         first=(losses[0], True),
         about=(
@@ -64,7 +58,7 @@ def bet_exploration(study: xr.Dataset, result: ExperimentResult | None = None) -
     )
 
 
-def _tables(study: xr.Dataset, positions: list[int]) -> list[list[ItemTable]]:
+def _tables(study: xr.Dataset, positions: list[int]) -> list[list[exploration.ItemTable]]:
     people = study["participant"].to_numpy().astype(str)
     names = short_names(people.tolist())
     who = np.array([names[name] for name in people], dtype=object)
@@ -78,4 +72,4 @@ def _tables(study: xr.Dataset, positions: list[int]) -> list[list[ItemTable]]:
     found = {int(str(at)): part for at, part in stakes.groupby("item")}
     shown = ["participant", "word", "stake", "is the target"]
     parts = (found[position] for position in positions)
-    return [[item_table("Stakes", {name: part[name] for name in shown})] for part in parts]
+    return [[exploration.item_table("Stakes", {name: part[name] for name in shown})] for part in parts]

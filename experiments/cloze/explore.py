@@ -11,16 +11,7 @@ from shannon_game.estimators.cloze.study_words import StudyWords, study_words
 from shannon_game.estimators.cloze.tables import cloze_items
 from shannon_game.estimators.cloze.words import word_rules
 from shannon_game.estimators.layout import HUMAN, item_labels
-from shannon_game.experiments.harness.exploration import (
-    BETTER,
-    Cell,
-    Exploration,
-    ItemTable,
-    best_of,
-    fill_labels,
-    items_of,
-    posterior_tables,
-)
+from shannon_game.experiments.harness import exploration
 from shannon_game.experiments.harness.figures import player_label
 from shannon_game.experiments.harness.result import ExperimentResult
 
@@ -47,34 +38,34 @@ _LABELS = {
     "tvd_corrected_": "{}: distance to people (TVD), baseline taken out",
     "tvd_": "{}: distance to people (TVD)",
     "nearest": "model nearest to people",
-    BETTER: "gave the target the most",
+    exploration.BETTER: "gave the target the most",
 }
 
 
-def cloze_exploration(study: xr.Dataset, result: ExperimentResult | None = None) -> Exploration:
+def cloze_exploration(study: xr.Dataset, result: ExperimentResult | None = None) -> exploration.Exploration:
     """Describe every context of a cloze study, with people's answers and models' words."""
     rules = word_rules(str(study.attrs.get("word_rules", "clean")), {})
     words = study_words(study, human=rules, model=rules, corpus=rules)
-    items = items_of(
+    items = exploration.items_of(
         result, study.sizes["item"], "cloze_probability", lambda: cloze_items(study, rules=rules, words=words)
     )
     models = [name for name in words.models if f"tvd_{name}" in items]
     distances = {name: items[f"tvd_{name}"].to_numpy() for name in models}
     given = {HUMAN: items["cloze_probability"].to_numpy()}
     given |= {name: items[f"target_probability_{name}"].to_numpy() for name in models}
-    items[BETTER] = best_of(given, highest=True)
+    items[exploration.BETTER] = exploration.best_of(given, highest=True)
     if len(models) > 1:
-        items["nearest"] = best_of(distances)
+        items["nearest"] = exploration.best_of(distances)
     answers = _answers(study, words)
-    posterior = posterior_tables(result, item_labels(study))
+    posterior = exploration.posterior_tables(result, item_labels(study))
     shown = ("item", "context", "target", "n_answers", "modal_answer", "cloze_probability", "entropy_nats")
     first = [f"tvd_{name}" for name in models[:1]]
-    return Exploration(
+    return exploration.Exploration(
         kind="cloze",
         items=items,
         tables=[[answer, *more] for answer, more in zip(answers, posterior, strict=True)],
-        labels=fill_labels([str(name) for name in items.columns], _LABELS),
-        shown=(*shown, *first, BETTER),
+        labels=exploration.fill_labels([str(name) for name in items.columns], _LABELS),
+        shown=(*shown, *first, exploration.BETTER),
         axes=("cloze_probability" if not first else first[0], "entropy_nats"),
         first=(first[0] if first else "entropy_nats", True),
         about=(
@@ -85,7 +76,7 @@ def cloze_exploration(study: xr.Dataset, result: ExperimentResult | None = None)
     )
 
 
-def _answers(study: xr.Dataset, words: StudyWords) -> list[ItemTable]:
+def _answers(study: xr.Dataset, words: StudyWords) -> list[exploration.ItemTable]:
     """Words of every context: people's counts and shares, and every model's shares."""
     people = words.human_distributions
     shares = {name: relative_frequencies(said.counts) for name, said in words.models.items()}
@@ -101,14 +92,14 @@ def _answers(study: xr.Dataset, words: StudyWords) -> list[ItemTable]:
         listed = [*sorted(said, key=lambda word: -said[word])]
         for model in models:
             listed += sorted(model, key=lambda word: -model[word])[:_TOP] if model else []
-        rows: list[list[Cell]] = []
+        rows: list[list[exploration.Cell]] = []
         for word in dict.fromkeys(listed):
             number = counts.get((item, word), 0) if words.human is not None else None
             of_models = [None if model is None else model.get(word, 0.0) for model in models]
             text = str(words.strings[word])
             text = f"{text} (target)" if word == words.target[item] else text
             rows.append([text, number, said.get(word, 0.0), *of_models])
-        found.append(ItemTable("Answers of people and models", columns, rows))
+        found.append(exploration.ItemTable("Answers of people and models", columns, rows))
     return found
 
 

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from shannon_game.estimators.cloze import agreement_spread, group_distance, normalise_words
 from shannon_game.estimators.cloze.study import context_labels
@@ -18,8 +17,9 @@ from shannon_game.estimators.layout import item_positions
 from shannon_game.experiments.cloze.settings import ComparableSettings
 from shannon_game.experiments.harness.figures import Series
 from shannon_game.experiments.harness.plots import forest_figure
+from shannon_game.experiments.harness.questions import bullets
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
-from shannon_game.experiments.harness.settings import Seeded, rng_for, rows_of
+from shannon_game.experiments.harness.settings import Seeded, rng_for
 from shannon_game.experiments.harness.tables import table_variables
 from shannon_game.inference.settings import Count
 
@@ -113,48 +113,46 @@ def _pairs(answers: pd.DataFrame, settings: GroupsSettings) -> tuple[pd.DataFram
     warnings = []
     for first, second in combinations(sorted(answers["group"].unique()), 2):
         own = answers[answers["group"].isin([first, second])]
+        who, rng = (own["group"] == second).to_numpy(), rng_for(settings.seed, f"{first} and {second}")
         try:
-            is_second, rng = (own["group"] == second).to_numpy(), rng_for(settings.seed, f"{first} and {second}")
-            how = {"n_permutations": settings.n_permutations}
-            found = group_distance(own["item"], own["code"], own["participant"], is_second, rng, **how)
+            found = group_distance(
+                own["item"], own["code"], own["participant"], who, rng, n_permutations=settings.n_permutations
+            )
         except InputError as error:
             warnings.append(f"{first} and {second} are not compared: {error}")
             continue
-        n_people = {"n_people_first": found.n_first, "n_people_second": found.n_second}
-        rows.append({"first": first, "second": second, "excess": found.tvd - found.baseline, **vars(found), **n_people})
-        if min(n_people.values()) < _FEW:
-            warnings.append(f"{first} and {second}: a group of {min(n_people.values())} people says little")
+        names = {"first": first, "second": second, "excess": found.tvd - found.baseline}
+        rows.append({**names, **vars(found), "n_people_first": found.n_first, "n_people_second": found.n_second})
+        if (fewest := min(found.n_first, found.n_second)) < _FEW:
+            warnings.append(f"{first} and {second}: a group of {fewest} people says little")
     if len(rows) > 1:
         warnings.append(f"{len(rows)} pairs are compared: the smallest p value of several is small by chance")
     return pd.DataFrame(rows, columns=list(GROUP_COLUMNS)), warnings
 
 
 def _people(answers: pd.DataFrame) -> pd.DataFrame:
-    counts = answers.groupby(["item", "code", "group"]).size().unstack(fill_value=0)  # noqa: PD010
-    totals = counts.groupby("item").sum()
-    rows = []
-    for column, group in enumerate(counts.columns):
-        own = answers[answers["group"] == group]
-        known = own["target"] != ""
-        at = counts.loc[pd.MultiIndex.from_frame(own[["item", "code"]])].to_numpy()
-        n = totals.loc[own["item"]].to_numpy()
-        same, of = at[:, column] - 1, n[:, column] - 1
-        other, of_other = at.sum(axis=1) - at[:, column], n.sum(axis=1) - n[:, column]
-        rows.append(
-            {
-                "group": group,
-                "n_people": own["participant"].nunique(),
-                "n_answers": len(own),
-                "share_target": float((own["word"] == own["target"])[known].mean()),
-                "agreement": _mean_share(same, of),
-                "agreement_others": _mean_share(other, of_other),
-            }
-        )
-    return pd.DataFrame(rows)
-
-
-def _mean_share(part: NDArray[np.int64], whole: NDArray[np.int64]) -> float:
-    return float((part[whole > 0] / whole[whole > 0]).mean()) if (whole > 0).any() else float("nan")
+    """Shares of the others, of the same group and of other groups, who gave an answer."""
+    places = ["item", "code"]
+    said = answers.assign(
+        same=answers.groupby([*places, "group"])["word"].transform("size") - 1,
+        n_same=answers.groupby(["item", "group"])["word"].transform("size") - 1,
+        all=answers.groupby(places)["word"].transform("size") - 1,
+        n_all=answers.groupby("item")["word"].transform("size") - 1,
+        hit=(answers["word"] == answers["target"]).where(answers["target"] != "").astype(float),
+    )
+    said["agreement"] = said["same"] / said["n_same"].where(said["n_same"] > 0)
+    n_others = said["n_all"] - said["n_same"]
+    said["agreement_others"] = (said["all"] - said["same"]) / n_others.where(n_others > 0)
+    by_group = said.groupby("group", sort=True)
+    return pd.DataFrame(
+        {
+            "n_people": by_group["participant"].nunique(),
+            "n_answers": by_group.size(),
+            "share_target": by_group["hit"].mean(),
+            "agreement": by_group["agreement"].mean(),
+            "agreement_others": by_group["agreement_others"].mean(),
+        }
+    ).reset_index()
 
 
 def _spread_said(answers: pd.DataFrame, settings: GroupsSettings) -> str:
@@ -168,13 +166,11 @@ def _spread_said(answers: pd.DataFrame, settings: GroupsSettings) -> str:
 
 
 def _pairs_said(table: pd.DataFrame) -> str:
-    lines = [
-        f"- **{row.first}** and **{row.second}**: TVD {row.tvd:.3f}, of one population {row.baseline:.3f} (excess "
-        f"{row.excess:+.3f}, p {row.p_value:.3f}); {row.n_contexts} contexts, {row.n_people_first} and "
-        f"{row.n_people_second} people"
-        for row in rows_of(table)
-    ]
-    return "\n".join(lines) + "\n\nOne population is people dealt to the groups at random, in the same contexts."
+    line = (
+        "**{first}** and **{second}**: TVD {tvd:.3f}, of one population {baseline:.3f} (excess {excess:+.3f}, "
+        "p {p_value:.3f}); {n_contexts} contexts, {n_people_first} and {n_people_second} people"
+    )
+    return f"{bullets(table, line)}\n\nOne population is people dealt to the groups at random, in the same contexts."
 
 
 def groups_figure(table: pd.DataFrame, study_name: str = "") -> Figure:

@@ -13,27 +13,17 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field
 
+from shannon_game.estimators import cloze
 from shannon_game.estimators.arrays import FloatArray
-from shannon_game.estimators.cloze import (
-    CRITERIA,
-    StudyWords,
-    criterion_margin,
-    criterion_share,
-    needed_share,
-    random_split_halves,
-    relative_frequencies,
-    renormalised_distributions,
-    tvd_between_split_halves,
-    tvd_to_split_halves,
-)
 from shannon_game.estimators.cloze.study import entry_positions
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import item_positions
 from shannon_game.experiments.cloze.figures import colours, kernel_density, label
 from shannon_game.experiments.cloze.settings import ClozeSettings, chosen_models, groups_of, shared_contexts, words_of
 from shannon_game.experiments.harness.figures import new_figure
-from shannon_game.experiments.harness.marks import arms, label_below, light_grid, mark, titled
+from shannon_game.experiments.harness.marks import arms, label_below, mark, titled
 from shannon_game.experiments.harness.plots import styled, without_y
+from shannon_game.experiments.harness.questions import bullets, one_panel
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import Seeded, rng_for, rows_of
 from shannon_game.experiments.studies.cloze.answers import answer_warnings
@@ -105,22 +95,21 @@ def share_result(curves: Curves, settings: ShareSettings) -> ExperimentResult:
     """Table, curves and figures of the share needed, from distances."""
     rows: list[dict[str, Any]] = []
     for (name, kind), one in curves.items():
+        row = {"model": name, "estimator": kind, "n_contexts": len(one.model)}
+        row |= {"tvd_model": float(one.model.mean()), "tvd_oracle": float(one.oracle.mean())}
+        how: dict[str, Any] = {"n_replicates": settings.n_replicates, "probability": settings.interval}
         for margin in settings.margins:
-            found = needed_share(
-                one.model, one.oracle, one.text, margin=margin, rng=rng_for(settings.seed, f"improve {name} {kind}"),
-                n_replicates=settings.n_replicates, probability=settings.interval,
-            )  # fmt: skip
-            row = {"model": name, "estimator": kind, "n_contexts": len(one.model)}
-            row |= {"tvd_model": float(one.model.mean()), "tvd_oracle": float(one.oracle.mean()), "gap": found.gap}
+            rng = rng_for(settings.seed, f"improve {name} {kind}")
+            found = cloze.needed_share(one.model, one.oracle, one.text, margin=margin, rng=rng, **how)
             share = {"share_needed": found.share, "share_lower": found.lower, "share_upper": found.upper}
-            rows.append({**row, "margin": margin, **share})
+            rows.append({**row, "gap": found.gap, "margin": margin, **share})
     table = pd.DataFrame(rows)
     shares = np.round(np.linspace(0, 1, 11), 1)
-    means = {key: [_mixed(key, one, share, settings.seed).mean() for share in shares] for key, one in curves.items()}
-    names, kinds = ("curve", [name for name, _ in means]), ("curve", [kind for _, kind in means])
+    means = [[_mixed(key, one, share, settings.seed).mean() for share in shares] for key, one in curves.items()]
+    names, kinds = zip(*curves, strict=True)
     dataset = xr.Dataset(
-        {"tvd": (("curve", "share"), np.array(list(means.values())))},
-        coords={"share": shares, "model": names, "estimator": kinds},
+        {"tvd": (("curve", "share"), np.array(means))},
+        coords={"share": shares, "model": ("curve", list(names)), "estimator": ("curve", list(kinds))},
     )
     size = getattr(settings, "oracle_size", None)
     half = "one half of the people" if size is None else f"{size} of the people"
@@ -128,32 +117,27 @@ def share_result(curves: Curves, settings: ShareSettings) -> ExperimentResult:
         "improve": improve_figure(table, dataset, half=half),
         "improve_densities": improve_densities_figure(curves, seed=settings.seed, half=half),
     }
-    return ExperimentResult(
-        table,
-        dataset,
-        figures,
-        _summary(table),
-        tables={"criteria": criteria_table(curves, settings.criterion_margins)},
-        on_screen=table.drop(columns=["n_contexts", "gap"]),
-    )
+    criteria = {"criteria": criteria_table(curves, settings.criterion_margins)}
+    shown = table.drop(columns=["n_contexts", "gap"])
+    return ExperimentResult(table, dataset, figures, _summary(table), tables=criteria, on_screen=shown)
 
 
 def criteria_table(curves: Curves, margins: tuple[float, ...]) -> pd.DataFrame:
     """Share needed by every criterion and margin, of stated margins and of those of a test at 5%."""
     rows: list[dict[str, Any]] = []
     for (name, kind), one in curves.items():
-        for criterion in CRITERIA:
+        for criterion in cloze.CRITERIA:
             stated = [(margin, "stated") for margin in margins]
             if criterion in ("kolmogorov_smirnov", "mann_whitney"):
-                stated.append((criterion_margin(criterion, len(one.model)), "5% test"))
+                stated.append((cloze.criterion_margin(criterion, len(one.model)), "5% test"))
             for margin, what in stated:
-                found = criterion_share(one.model, one.oracle, criterion=criterion, margin=margin)
+                found = cloze.criterion_share(one.model, one.oracle, criterion=criterion, margin=margin)
                 row = {"model": name, "estimator": kind, "criterion": criterion, "distance": found.distance}
                 rows.append({**row, "margin": margin, "margin_is": what, "share_needed": found.share})
     return pd.DataFrame(rows)
 
 
-def _curves(study: xr.Dataset, words: StudyWords, settings: ImproveSettings) -> Curves:
+def _curves(study: xr.Dataset, words: cloze.StudyWords, settings: ImproveSettings) -> Curves:
     answers = words.answers()
     found: Curves = {}
     for name, model in words.models.items():
@@ -166,17 +150,17 @@ def _curves(study: xr.Dataset, words: StudyWords, settings: ImproveSettings) -> 
             raise InputError(problem, field="experiment.oracle_size")
         items = model.item[have]
         human = answers.take(items)
-        splits = random_split_halves(human, n_splits=settings.n_splits, rng=rng, size=settings.oracle_size)
-        oracle, text = tvd_between_split_halves(splits).mean(axis=0), groups_of(study, items)
-        drawn = relative_frequencies(model.counts.take(have))
-        found[name, "unbiased"] = Distances(tvd_to_split_halves(drawn, splits).mean(axis=0), oracle, text)
+        splits = cloze.random_split_halves(human, n_splits=settings.n_splits, rng=rng, size=settings.oracle_size)
+        oracle, text = cloze.tvd_between_split_halves(splits).mean(axis=0), groups_of(study, items)
+        drawn = cloze.relative_frequencies(model.counts.take(have))
+        found[name, "unbiased"] = Distances(cloze.tvd_to_split_halves(drawn, splits).mean(axis=0), oracle, text)
         if not settings.biased or not _has_logprobs(study, name):
             continue
-        biased = renormalised_distributions(study, name, list(words.strings), settings.words.of(study))
+        biased = cloze.renormalised_distributions(study, name, list(words.strings), settings.words.of(study))
         own = item_positions(study, "entry_item")[entry_positions(study, name)]
         # the first entry of each context
         first = np.array([int(np.flatnonzero(own == item)[0]) for item in items])
-        distance = tvd_to_split_halves(biased.take(first), splits).mean(axis=0)
+        distance = cloze.tvd_to_split_halves(biased.take(first), splits).mean(axis=0)
         found[name, "biased"] = Distances(distance, oracle, text)
     return found
 
@@ -198,39 +182,32 @@ def _mixed(key: tuple[str, str], one: Distances, share: float, seed: int) -> Flo
 
 
 def _summary(table: pd.DataFrame) -> str:
-    lines = [
-        f"- **{label(row.model)}** ({row.estimator}), margin {row.margin:g}: {row.share_needed:.0%} needed "
-        f"({row.share_lower:.0%} to {row.share_upper:.0%})"
-        for row in rows_of(table)
-    ]
+    line = "**{label}** ({estimator}), for {margin:g}: {share_needed:.0%} [{share_lower:.0%}, {share_upper:.0%}] needed"
     return (
-        "\n".join(lines) + "\n\nWith a random share k of a model's TVDs replaced by those between two oracles, (1 - k) "
-        "of the gap is left; the share needed leaves no more than the margin. Intervals are from resampling texts; "
-        "`criteria.csv` has other criteria."
+        f"{bullets(table.assign(label=table['model'].map(label)), line)}\n\nWith a random share k of a model's TVDs "
+        "replaced by those between two oracles, (1 - k) of the gap is left; the share needed leaves no more than the "
+        "margin. Intervals are from resampling texts; `criteria.csv` has other criteria."
     )
 
 
-@styled
 def improve_figure(table: pd.DataFrame, dataset: xr.Dataset, *, half: str = "one half of the people") -> Figure:
     """Draw mean TVD against the share replaced, with the share needed for the largest margin."""
     palette = colours(list(dict.fromkeys(table["model"])))
     margin = max(table["margin"])
-    fig = new_figure(6.6, 4.0)
-    axes = fig.add_subplot()
-    for row in rows_of(table[table["margin"] == margin]):
-        own = ((dataset["model"] == row.model) & (dataset["estimator"] == row.estimator)).to_numpy()
-        style, name = "-" if row.estimator == "unbiased" else ":", f"{label(row.model)}, {row.estimator}"
-        curve = dataset["tvd"].to_numpy()[own][0]
-        axes.plot(dataset["share"], curve, linestyle=style, color=palette[row.model], label=name)
-        height = row.tvd_oracle + (1 - row.share_needed) * row.gap
-        reach = arms([row.share_lower], [row.share_needed], [row.share_upper])
-        axes.errorbar(row.share_needed, height, xerr=reach, color=palette[row.model], fmt="o", markersize=4, capsize=2)
-    axes.set(xlim=(0, 1.02), xlabel="share of contexts answered as other people do", ylabel=f"mean TVD to {half}")
-    axes.set_title("How many contexts a model has to answer as people do")
-    light_grid(axes, "both")
-    handles, _ = axes.get_legend_handles_labels()
-    point = mark(f"share needed to come within\n{margin:g} of other people, with interval", marker="o", line="-")
-    axes.legend(handles=[*handles, point], loc="center left", bbox_to_anchor=(1.0, 0.5))
+    title = "How many contexts a model has to answer as people do"
+    with one_panel(6.6, 4.0, title, grid="both") as (fig, axes):
+        for row in rows_of(table[table["margin"] == margin]):
+            own = ((dataset["model"] == row.model) & (dataset["estimator"] == row.estimator)).to_numpy()
+            style, name = "-" if row.estimator == "unbiased" else ":", f"{label(row.model)}, {row.estimator}"
+            look: dict[str, Any] = {"color": palette[row.model]}
+            axes.plot(dataset["share"], dataset["tvd"].to_numpy()[own][0], linestyle=style, label=name, **look)
+            height = row.tvd_oracle + (1 - row.share_needed) * row.gap
+            reach = arms([row.share_lower], [row.share_needed], [row.share_upper])
+            axes.errorbar(row.share_needed, height, xerr=reach, fmt="o", markersize=4, capsize=2, **look)
+        axes.set(xlim=(0, 1.02), xlabel="share of contexts answered as other people do", ylabel=f"mean TVD to {half}")
+        handles, _ = axes.get_legend_handles_labels()
+        point = mark(f"share needed to come within\n{margin:g} of other people, with interval", marker="o", line="-")
+        axes.legend(handles=[*handles, point], loc="center left", bbox_to_anchor=(1.0, 0.5))
     return fig
 
 

@@ -19,8 +19,8 @@ from shannon_game.experiments.cloze.figures import colours, label
 from shannon_game.experiments.cloze.settings import ClozeSettings, chosen_models, cluster_se, groups_of, words_of
 from shannon_game.experiments.harness.figures import Series
 from shannon_game.experiments.harness.plots import forest_figure
+from shannon_game.experiments.harness.questions import bullets
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
-from shannon_game.experiments.harness.settings import rows_of
 from shannon_game.experiments.harness.tables import table_variables
 from shannon_game.experiments.studies.cloze.answers import answer_warnings
 from shannon_game.inference.settings import Count, Probability
@@ -72,13 +72,15 @@ def mixture(study: xr.Dataset, settings: MixtureSettings) -> ExperimentResult:
             rows.append({"model": name, "probability": kind, **_row(losses, weights, n_drawn, settings)})
             items.append(losses.assign(model=name, probability=kind))
     table = pd.DataFrame(rows)
+    least = int(table["n_texts"].min())
+    rough = [f"{least} texts: weights and standard errors over texts are rough"] if least < _FEW_TEXTS else []
     contexts = pd.concat(items, ignore_index=True)
     return ExperimentResult(
         table=table,
         dataset=xr.Dataset(table_variables(table, "row") | table_variables(contexts.add_prefix("context_"), "context")),
         figures={"mixture": mixture_figure(table, str(study.attrs.get("name", "")), settings.interval)},
         text=_summary(table, settings.interval, n_words),
-        warnings=(*answer_warnings(words), *_warnings(table)),
+        warnings=(*answer_warnings(words), *rough),
         tables={"items": contexts},
     )
 
@@ -132,47 +134,34 @@ def _losses(
 
 
 def _row(losses: pd.DataFrame, weights: FloatArray, n_drawn: float, settings: MixtureSettings) -> dict[str, Any]:
-    means: dict[str, Any] = {"n_contexts": len(losses), "n_texts": len(weights), "words_of_model": n_drawn}
-    means |= {f"loss_{who}_nats": float(losses[f"loss_{who}_nats"].mean()) for who in ("people", "model", "both")}
-    gain, se = _gain(losses, "model")
+    row: dict[str, Any] = {"n_contexts": len(losses), "n_texts": len(weights), "words_of_model": n_drawn}
+    row |= {f"loss_{who}_nats": float(losses[f"loss_{who}_nats"].mean()) for who in ("people", "model", "both")}
+    gains = {who: (losses[f"loss_{who}_nats"] - losses["loss_both_nats"]).to_numpy() for who in ("model", "people")}
+    (gain, se), over_people = ((float(its.mean()), cluster_se(its, losses["text_id"])) for its in gains.values())
     reach = NormalDist().inv_cdf((1 + settings.interval) / 2) * se
-    means |= {"gain_nats": gain, "gain_se_nats": se, "gain_lower_nats": gain - reach, "gain_upper_nats": gain + reach}
-    of = dict(zip(("people", "model", "rest"), weights.mean(axis=0).tolist(), strict=True))
-    means |= {f"weight_{who}": weight for who, weight in of.items()}
-    return means | dict(
-        zip(("gain_over_people_nats", "gain_over_people_se_nats"), _gain(losses, "people"), strict=True)
-    )
-
-
-def _gain(losses: pd.DataFrame, over: str) -> tuple[float, float]:
-    """Mean loss of one minus that of both, and its standard error over texts."""
-    gain = (losses[f"loss_{over}_nats"] - losses["loss_both_nats"]).to_numpy()
-    return float(gain.mean()), cluster_se(gain, losses["text_id"].to_numpy())
-
-
-def _warnings(table: pd.DataFrame) -> tuple[str, ...]:
-    least = int(table["n_texts"].min())
-    return (f"{least} texts: weights and standard errors over texts are rough",) if least < _FEW_TEXTS else ()
+    row |= {"gain_nats": gain, "gain_se_nats": se, "gain_lower_nats": gain - reach, "gain_upper_nats": gain + reach}
+    shares = zip(("people", "model", "rest"), weights.mean(axis=0).tolist(), strict=True)
+    row |= {f"weight_{who}": weight for who, weight in shares}
+    return {**row, "gain_over_people_nats": over_people[0], "gain_over_people_se_nats": over_people[1]}
 
 
 def _summary(table: pd.DataFrame, interval: float, n_words: int) -> str:
-    lines = [
-        f"- **{label(row.model)}** ({row.probability}): {row.loss_model_nats:.3f} nats per word alone, "
-        f"{row.loss_both_nats:.3f} with people (gain {row.gain_nats:.3f} [{row.gain_lower_nats:.3f}, "
-        f"{row.gain_upper_nats:.3f}]); people alone {row.loss_people_nats:.3f}; people's weight "
-        f"{row.weight_people:.2f}; {row.n_contexts:,} contexts of {row.n_texts} texts."
-        for row in rows_of(table)
-    ]
+    line = (
+        "**{label}** ({probability}): {loss_model_nats:.3f} nats per word alone, {loss_both_nats:.3f} with people "
+        "(gain {gain_nats:.3f} [{gain_lower_nats:.3f}, {gain_upper_nats:.3f}]); people alone {loss_people_nats:.3f}; "
+        "people's weight {weight_people:.2f}; {n_contexts:,} contexts of {n_texts} texts."
+    )
     return (
-        "\n".join(lines) + f"\n\nWeights are fitted to the other texts; {interval:.0%} intervals are over texts. A "
-        f"word that a player never gave has its share of a uniform distribution over {n_words:,} words."
+        f"{bullets(table.assign(label=table['model'].map(label)), line)}\n\nWeights are fitted to the other texts; "
+        f"{interval:.0%} intervals are over texts. A word that a player never gave has its share of a uniform "
+        f"distribution over {n_words:,} words."
     )
 
 
 def mixture_figure(table: pd.DataFrame, study_name: str = "", interval: float = 0.9) -> Figure:
     """Gain of every model by people's answers, with its interval."""
     rows = table.assign(
-        label=[f"{label(row.model)}, {row.probability}" for row in rows_of(table)],
+        label=table["model"].map(label) + ", " + table["probability"],
         colour=table["model"].map(colours(table["model"].tolist())),
     )
     xlabel = f"gain by people's answers, nats per word ({interval:.0%})"

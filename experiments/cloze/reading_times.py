@@ -22,16 +22,14 @@ from shannon_game.experiments.cloze.figures import colours, label
 from shannon_game.experiments.cloze.settings import ClozeSettings, chosen_models, words_of
 from shannon_game.experiments.harness.figures import Series
 from shannon_game.experiments.harness.plots import forest_figure
+from shannon_game.experiments.harness.questions import bullets
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
-from shannon_game.experiments.harness.settings import rows_of
 from shannon_game.experiments.harness.tables import table_variables
 from shannon_game.experiments.studies.cloze.answers import answer_warnings
 from shannon_game.experiments.studies.table_file import read_table
 from shannon_game.inference.settings import Names, Probability, Settings, Text, UserPath
 
 PEOPLE = "people"
-
-
 _UNITS = {"ms": "ms per nat", "log": "ln ms per nat"}
 _LENGTH, _PLACE, _OWN, _BEFORE = "letters", "place in the text", "surprisal", "surprisal of the word before"
 
@@ -123,12 +121,12 @@ def _of_model(study: xr.Dataset, words: StudyWords, name: str) -> FloatArray:
 
 def _read(study: xr.Dataset, settings: ReadingTimesSettings, path: Path) -> _Times:
     columns = settings.columns
-    wanted = [columns.text_id, columns.word_num, columns.time, *settings.controls]
-    wanted += [columns.participant] if columns.participant else []
-    table = read_table(path, of="reading time", wanted=wanted)
-    for what, name in (("text_id", columns.text_id), ("word_num", columns.word_num), ("time", columns.time)):
+    named = {name: getattr(columns, name) for name in ("text_id", "word_num", "time")}
+    others = [*settings.controls, *([columns.participant] if columns.participant else [])]
+    table = read_table(path, of="reading time", wanted=[*named.values(), *others])
+    for what, name in named.items():
         table.check_columns({what: name}, f"experiment.columns.{what}=NAME says which one it is")
-    for name in (*settings.controls, *([columns.participant] if columns.participant else [])):
+    for name in others:
         table.check_columns({name: name}, "experiment.controls=[...] and experiment.columns.participant name columns")
     time = table.numbers(columns.time, empty=True)
     # a skipped word has no time, or zero
@@ -199,25 +197,21 @@ def _row(
     base, alone = fit(), fit(name)
     nothing = {"coefficient": np.nan, "se": np.nan}
     slope = alone.of(f"{_OWN}, {name}")
-    spill = alone.of(f"{_BEFORE}, {name}") if settings.spillover else nothing
     both = fit(name, PEOPLE) if name != PEOPLE else None
-    mine, theirs = (nothing if both is None else both.of(f"{_OWN}, {player}") for player in (name, PEOPLE))
-    return {
-        "player": name,
-        "n_times": int(known.sum()),
-        "n_words": len(set(item.tolist())),
-        "n_texts": len(set(text.tolist())),
-        "n_readers": 0 if reader is None else len(set(reader.tolist())),
-        "slope": slope["coefficient"],
-        **{f"slope_{end}": slope[end] for end in ("se", "lower", "upper")},
-        "spillover": spill["coefficient"],
-        "spillover_se": spill["se"],
-        "loglik_gain_nats": (alone.loglik_nats - base.loglik_nats) / alone.n,
-        "beside_people": mine["coefficient"],
-        "beside_people_se": mine["se"],
-        "people_beside": theirs["coefficient"],
-        "people_beside_se": theirs["se"],
+    spill = alone.of(f"{_BEFORE}, {name}") if settings.spillover else nothing
+    others = {
+        "beside_people": nothing if both is None else both.of(f"{_OWN}, {name}"),
+        "people_beside": nothing if both is None else both.of(f"{_OWN}, {PEOPLE}"),
     }
+    counts: dict[str, Any] = {"n_words": item, "n_texts": text, "n_readers": [] if reader is None else reader}
+    row: dict[str, Any] = {"player": name, "n_times": int(known.sum())}
+    row |= {each: len(np.unique(of)) for each, of in counts.items()}
+    row |= {"slope": slope["coefficient"], **{f"slope_{end}": slope[end] for end in ("se", "lower", "upper")}}
+    row |= {"spillover": spill["coefficient"], "spillover_se": spill["se"]}
+    row |= {"loglik_gain_nats": (alone.loglik_nats - base.loglik_nats) / alone.n}
+    for each, found in others.items():
+        row |= {each: found["coefficient"], f"{each}_se": found["se"]}
+    return row
 
 
 def _items(study: xr.Dataset, surprisal: dict[str, FloatArray], times: _Times) -> pd.DataFrame:
@@ -239,17 +233,17 @@ def _warnings(times: _Times) -> tuple[str, ...]:
 
 
 def _summary(table: pd.DataFrame, settings: ReadingTimesSettings) -> str:
-    digits = 1 if settings.scale == "ms" else 4
-    lines = [
-        f"- **{label(row.player)}**: {row.slope:.{digits}f} {_UNITS[settings.scale]} [{row.slope_lower:.{digits}f}, "
-        f"{row.slope_upper:.{digits}f}] of the word's own surprisal; {row.n_times:,} times of {row.n_words:,} words"
-        for row in rows_of(table)
-    ]
+    number = ".1f" if settings.scale == "ms" else ".4f"
+    line = (
+        f"**{{label}}**: {{slope:{number}}} {_UNITS[settings.scale]} [{{slope_lower:{number}}}, "
+        f"{{slope_upper:{number}}}] of the word's own surprisal; {{n_times:,}} times of {{n_words:,}} words"
+    )
     controls = ", ".join(["the word's length", "its place in the text", *settings.controls])
     clustered = "texts and readers" if settings.columns.participant else "texts"
     return (
-        "\n".join(lines) + f"\n\nThe regression has {controls} beside surprisal; {settings.interval:.0%} intervals, "
-        f"errors clustered by {clustered}. Gains of two players compare where both have the same words."
+        f"{bullets(table.assign(label=table['player'].map(label)), line)}\n\nThe regression has {controls} beside "
+        f"surprisal; {settings.interval:.0%} intervals, errors clustered by {clustered}. Gains of two players compare "
+        "where both have the same words."
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from typing import Annotated, Any
 
 import numpy as np
@@ -10,23 +11,9 @@ import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 
-from shannon_game.estimators.cloze import (
-    WORD_RULES,
-    relative_frequencies,
-    simulate_cloze_study,
-    study_words,
-    total_variation,
-    tvd_with_baseline,
-)
+from shannon_game.estimators import cloze
 from shannon_game.experiments.cloze.tvd.posterior import WordPairFits
-from shannon_game.experiments.harness.bayes import (
-    BayesianSettings,
-    SamplerSettings,
-    convergence_columns,
-    gate_failed,
-    several_fits,
-    unconverged,
-)
+from shannon_game.experiments.harness import bayes
 from shannon_game.experiments.harness.figures import new_figure
 from shannon_game.experiments.harness.marks import mark, named, titled
 from shannon_game.experiments.harness.plots import against_truth, styled, truth_handles
@@ -47,14 +34,14 @@ _FAMILY = {
 }
 
 
-class TvdCoverageSettings(BayesianSettings):
+class TvdCoverageSettings(bayes.BayesianSettings):
     """Settings of :func:`tvd_coverage`."""
 
     n: Counts = (20, 40, 1000)
     """Answers of people, and samples of the model, in each context."""
     unpooled: bool = False
     """Also without pooling: every context by itself."""
-    sampler: SamplerSettings = SamplerSettings(name="hmc", draws=500, tune=500, chains=2)
+    sampler: bayes.SamplerSettings = bayes.SamplerSettings(name="hmc", draws=500, tune=500, chains=2)
     """What draws from the posterior; intervals of one context settle long before the population does."""
     gate: Annotated[GateThresholds, numbers_of(GateThresholds)] = GateThresholds(
         r_hat=1.1, ess_bulk=50.0, ess_tail=50.0
@@ -69,31 +56,29 @@ def tvd_coverage(study: xr.Dataset, settings: TvdCoverageSettings) -> Experiment
     fits, verdicts = WordPairFits(settings), {}
     rows: list[dict[str, Any]] = []
     points: list[xr.Dataset] = []
-    cases = [(n, family) for n in settings.n for family in base.families]
+    cases = list(product(settings.n, base.families))
     kinds = (True, False) if settings.unpooled else (True,)
-    with several_fits(len(cases) * len(kinds), settings.sampler):
+    with bayes.several_fits(len(cases) * len(kinds), settings.sampler):
         for n, family in cases:
             rng = rng_for(settings.seed, f"coverage {n} {family}")
-            one = simulate_cloze_study(replace(base, n_answers=n, n_samples=n, families=(family,)), rng)
-            none = WORD_RULES["none"]
-            words = study_words(one, human=none, model=none, corpus=none)
+            one = cloze.simulate_cloze_study(replace(base, n_answers=n, n_samples=n, families=(family,)), rng)
+            none = cloze.WORD_RULES["none"]
+            words = cloze.study_words(one, human=none, model=none, corpus=none)
             human, model = words.answers(), words.models[family].counts
             truth = one["true_tvd"].to_numpy()[0]
-            raw = total_variation(relative_frequencies(human), relative_frequencies(model))
-            corrected = tvd_with_baseline(human, model).corrected
+            raw = cloze.total_variation(cloze.relative_frequencies(human), cloze.relative_frequencies(model))
+            corrected = cloze.tvd_with_baseline(human, model).corrected
             for pooled in kinds:
                 fit = fits.fit(human, model, f"coverage fit {n} {family} {pooled}", pooled=pooled)
-                posterior, found = fit.posterior, fit.convergence
-                verdicts[f"{n} answers, {_FAMILY[family]}{'' if pooled else ', not pooled'}"] = found
-                lower, upper = posterior.interval(settings.interval)
-                inside = (lower <= truth) & (truth <= upper)
-                share, middle = float(inside.mean()), posterior.mean()
+                verdicts[f"{n} answers, {_FAMILY[family]}{'' if pooled else ', not pooled'}"] = fit.convergence
+                lower, upper = fit.posterior.interval(settings.interval)
+                middle, share = fit.posterior.mean(), float(((lower <= truth) & (truth <= upper)).mean())
                 row = {"n": n, "family": family, "pooled": pooled, "n_contexts": len(truth)}
                 row |= {"true_tvd": truth.mean(), "tvd": raw.mean(), "tvd_corrected": np.nanmean(corrected)}
                 row |= {"tvd_bayes": middle.mean(), "coverage": share}
                 row |= {"se_coverage": np.sqrt(share * (1 - share) / len(truth)) if len(truth) > 1 else np.nan}
                 row |= {"share_truth_below": (truth < lower).mean(), "width": (upper - lower).mean()}
-                rows.append(row | convergence_columns(found))
+                rows.append(row | bayes.convergence_columns(fit.convergence))
                 if pooled:
                     point = {"truth": truth, "raw": raw, "mean": middle, "lower": lower, "upper": upper}
                     points.append(xr.Dataset({name: ("item", values) for name, values in point.items()}))
@@ -109,22 +94,21 @@ def tvd_coverage(study: xr.Dataset, settings: TvdCoverageSettings) -> Experiment
         table,
         dataset,
         {"tvd_coverage": tvd_coverage_figure(dataset, interval=settings.interval)},
-        summary(table, settings.interval),
-        warnings=unconverged(verdicts),
-        gate_failed=gate_failed(settings, verdicts),
+        _summary(table, settings.interval),
+        warnings=bayes.unconverged(verdicts),
+        gate_failed=bayes.gate_failed(settings, verdicts),
     )
 
 
-def summary(table: pd.DataFrame, interval: float) -> str:
-    """Say what covers and what does not."""
+def _summary(table: pd.DataFrame, interval: float) -> str:
     lines = []
     for n, rows in table[table["pooled"]].groupby("n", sort=False):
         each = ", ".join(f"{_FAMILY[row.family]} {row.coverage:.0%}" for row in rows_of(rows))
-        bias = {name: (rows[name] - rows["true_tvd"]).mean() for name in ("tvd", "tvd_bayes")}
+        raw, mean = ((rows[name] - rows["true_tvd"]).mean() for name in ("tvd", "tvd_bayes"))
         lines.append(
             f"- {n} answers and {n} samples: the {interval:.0%} interval of a context holds the true TVD in "
-            f"{rows['coverage'].mean():.0%} ({each}); the raw TVD is off by {bias['tvd']:+.3f} on average, the "
-            f"posterior mean by {bias['tvd_bayes']:+.3f}"
+            f"{rows['coverage'].mean():.0%} ({each}); the raw TVD is off by {raw:+.3f} on average, the posterior mean "
+            f"by {mean:+.3f}"
         )
     return "\n".join(lines)
 
@@ -136,19 +120,17 @@ def tvd_coverage_figure(dataset: xr.Dataset, *, interval: float = 0.9) -> Figure
     families = list(dict.fromkeys(dataset["family"].to_numpy().tolist()))
     fig = new_figure(1.9 * len(families) + 0.6, 1.95 * len(sizes) + 0.8)
     grid = fig.subplots(len(sizes), len(families), sharex=True, sharey=True, squeeze=False)
-    for case in range(dataset.sizes["case"]):
-        one = dataset.isel(case=case)
-        truth, raw, lower, upper = (one[name].to_numpy() for name in ("truth", "raw", "lower", "upper"))
-        ax = grid[sizes.index(int(one["n"])), families.index(str(one["family"].item()))]
+    # cases are in the order of the grid
+    for case, ax in enumerate(grid.flat):
+        truth, raw, lower, upper = (dataset[name][case].to_numpy() for name in ("truth", "raw", "lower", "upper"))
         ax.plot([0, 1], [0, 1], color="0.55", linewidth=0.8, linestyle="--")
         ax.scatter(truth, raw, s=5, color=_RAW, clip_on=False, zorder=3)
         held = against_truth(ax, truth, lower, upper)
         ax.text(0.97, 0.04, f"covers {held:.0%}", transform=ax.transAxes, ha="right", fontsize=8)
         ax.set(xlim=(-0.04, 1), ylim=(0, 1))
-    for ax, family in zip(grid[0], families, strict=True):
-        ax.set_title(_FAMILY[family])
-    for ax in grid[-1]:
-        ax.set_xlabel("true TVD")
+    for column, family in zip(grid.T, families, strict=True):
+        column[0].set_title(_FAMILY[family])
+        column[-1].set_xlabel("true TVD")
     for ax, n in zip(grid[:, 0], sizes, strict=True):
         ax.set_ylabel(f"{n} answers\nestimate")
     named(fig, [mark("raw TVD", _RAW, "o"), *truth_handles(interval)])

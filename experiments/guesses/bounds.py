@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from statistics import NormalDist
 from typing import Any, Literal
 
 import numpy as np
@@ -15,13 +14,13 @@ from matplotlib.figure import Figure
 from shannon_game.estimators.documents.guess_bounds import guess_bounds
 from shannon_game.estimators.guesses import guess_ranks
 from shannon_game.estimators.layout import HUMAN
-from shannon_game.experiments.harness.figures import Series, new_figure, player_colours, player_label
-from shannon_game.experiments.harness.marks import light_grid, mark, named, titled
-from shannon_game.experiments.harness.plots import bars, forest_figure, length_axis, styled
+from shannon_game.experiments.harness.figures import Series, player_colours, player_label
+from shannon_game.experiments.harness.marks import mark, named
+from shannon_game.experiments.harness.plots import bars, forest_figure, length_axis
+from shannon_game.experiments.harness.questions import bullets, half_width, one_panel
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rows_of
 from shannon_game.experiments.harness.tables import short_names, table_variables
-from shannon_game.inference.progress import counted
 from shannon_game.inference.settings import Count, Probability, Settings
 
 BOUND_COLUMNS = (
@@ -126,63 +125,65 @@ def _warnings(table: pd.DataFrame) -> tuple[str, ...]:
 
 
 def _summary(table: pd.DataFrame, of_people: bool) -> str:
-    rows = rows_of(table[:1] if of_people else table[~table["player"].duplicated()])
-    lines = []
-    for row in rows:
-        upper = f"{row.upper_nats:.3f} (se {row.upper_se_nats:.3f})" if np.isfinite(row.upper_nats) else "unknown"
-        lines.append(
-            f"- **{player_label(row.player)}**: {row.lower_nats:.3f} (se {row.lower_se_nats:.3f}) to {upper} nats per "
-            f"word; first guess right in {row.top_1:.1%} of {counted(row.n_words, 'word')} at "
-            f"{counted(row.n_items, 'place')}, {row.n_not_found:,} not found"
-        )
+    rows = table[:1] if of_people else table[~table["player"].duplicated()]
+    upper = [
+        f"{row.upper_nats:.3f} (se {row.upper_se_nats:.3f})" if np.isfinite(row.upper_nats) else "unknown"
+        for row in rows_of(rows)
+    ]
+    line = (
+        "**{label}**: {lower_nats:.3f} (se {lower_se_nats:.3f}) to {upper} nats per word; first guess right in "
+        "{top_1:.1%} of {n_words:,} words at {n_items:,} places, {n_not_found:,} not found"
+    )
+    lines = bullets(rows.assign(label=rows["player"].map(player_label), upper=upper), line)
     return (
-        "\n".join(lines) + "\n\nNumbers of guesses bound the entropy (Shannon 1951): the upper bound holds for any "
-        "guesser, the lower one for a guesser who knows the text's own probabilities."
+        f"{lines}\n\nNumbers of guesses bound the entropy (Shannon 1951): the upper bound holds for any guesser, the "
+        "lower one for a guesser who knows the text's own probabilities."
     )
 
 
 def people_figure(table: pd.DataFrame, study_name: str = "", *, interval: float) -> Figure:
     """Draw both bounds of all people together and of each."""
-    z = NormalDist().inv_cdf((1 + interval) / 2)
     # people's long ids become short names, the row of all of them keeps its own
     names = {HUMAN: HUMAN} | short_names(name for name in table["player"] if name != HUMAN)
-    rows = table.assign(
+    rows = _with_ends(table, interval).assign(
         label=[player_label(names[name]) for name in table["player"]],
         group=np.where(table["player"] == HUMAN, "all", "each"),
     )
-    series = []
-    for end, colour, offset in (("lower", "#0072B2", 0.12), ("upper", "#D55E00", -0.12)):
-        reach = z * rows[f"{end}_se_nats"].fillna(0)
-        rows[f"{end}_from"], rows[f"{end}_to"] = rows[f"{end}_nats"] - reach, rows[f"{end}_nats"] + reach
-        label = f"{end} bound, {interval:.0%}"
-        series.append(Series(f"{end}_nats", f"{end}_from", f"{end}_to", label=label, colour=colour, offset=offset))
+    series = [
+        Series(
+            f"{end}_nats", f"{end}_from", f"{end}_to", label=f"{end} bound, {interval:.0%}", colour=colour, offset=at
+        )
+        for end, colour, at in (("lower", "#0072B2", 0.12), ("upper", "#D55E00", -0.12))
+    ]
     title = "What numbers of guesses say of the entropy"
     return forest_figure(rows, series, "entropy, nats per word", title, study_name, row_height=0.24, start=0)
 
 
-@styled
+def _with_ends(table: pd.DataFrame, interval: float) -> pd.DataFrame:
+    """Add the ends of the intervals of both bounds."""
+    for end in ("lower", "upper"):
+        middle, reach = table[f"{end}_nats"], half_width(table[f"{end}_se_nats"], interval)
+        table = table.assign(**{f"{end}_from": middle - reach, f"{end}_to": middle + reach})
+    return table
+
+
 def lengths_figure(table: pd.DataFrame, study_name: str = "", *, interval: float) -> Figure:
     """Draw both bounds of every model, by the length of the context."""
-    shown = table[table["context_length"] > 0]
+    shown = _with_ends(table[table["context_length"] > 0], interval)
     models = list(dict.fromkeys(shown["player"]))
-    colours = player_colours(models)
-    z = NormalDist().inv_cdf((1 + interval) / 2)
-    styles = {"upper": "-", "lower": "--"}
-    fig = new_figure(5.6, 3.9)
-    axes = fig.add_subplot()
-    for at, model in enumerate(models):
-        own = shown[shown["player"] == model]
-        # models of one length stand side by side
-        x = own["context_length"] * 2 ** (0.06 * (at - (len(models) - 1) / 2))
-        for end, style in styles.items():
-            middle, reach = own[f"{end}_nats"], z * own[f"{end}_se_nats"].fillna(0)
-            bars(axes, x, middle - reach, middle, middle + reach, color=colours[model], linestyle=style, capsize=0)
-    length_axis(axes, shown["context_length"])
-    axes.tick_params(axis="x", labelrotation=60)
-    axes.set_ylim(bottom=0)
-    axes.set_ylabel("entropy, nats per token")
-    light_grid(axes, "y")
-    handles = [mark(player_label(model), colours[model], "o", line="-") for model in models]
-    named(fig, [*handles, *(mark(f"{end} bound, {interval:.0%}", line=style) for end, style in styles.items())])
-    titled(fig, "What ranks say of the entropy of a text", study_name)
+    colours, styles = player_colours(models), {"upper": "-", "lower": "--"}
+    with one_panel(5.6, 3.9, "What ranks say of the entropy of a text", study_name) as (fig, axes):
+        for at, model in enumerate(models):
+            own = shown[shown["player"] == model]
+            # models of one length stand side by side
+            x = own["context_length"] * 2 ** (0.06 * (at - (len(models) - 1) / 2))
+            for end, style in styles.items():
+                ends = (own[f"{end}_from"], own[f"{end}_nats"], own[f"{end}_to"])
+                bars(axes, x, *ends, color=colours[model], linestyle=style, capsize=0)
+        length_axis(axes, shown["context_length"])
+        axes.tick_params(axis="x", labelrotation=60)
+        axes.set_ylim(bottom=0)
+        axes.set_ylabel("entropy, nats per token")
+        handles = [mark(player_label(model), colours[model], "o", line="-") for model in models]
+        named(fig, [*handles, *(mark(f"{end} bound, {interval:.0%}", line=style) for end, style in styles.items())])
     return fig

@@ -24,6 +24,7 @@ from shannon_game.experiments.harness.bayes import BayesianSettings, SamplerSett
 from shannon_game.experiments.harness.figures import new_figure
 from shannon_game.experiments.harness.marks import mark, named, titled
 from shannon_game.experiments.harness.plots import against_truth, styled, truth_handles
+from shannon_game.experiments.harness.questions import bullets
 from shannon_game.experiments.harness.replication import ReplicationSettings, replicates_path
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.tables import table_variables
@@ -35,13 +36,7 @@ from shannon_game.inference.posterior.sampling import compile_model, sample
 from shannon_game.inference.posterior.thresholds import GateThresholds
 from shannon_game.inference.progress import stage
 from shannon_game.inference.settings import Settings
-from shannon_game.models.rankings.slopes import (
-    RankData,
-    log_category_probability,
-    rank_data,
-    rank_slope_model,
-    set_counts,
-)
+from shannon_game.models.rankings import slopes
 
 NotNegative = Annotated[float, Field(ge=0)]
 
@@ -79,8 +74,8 @@ _programs: dict[tuple[object, ...], Any] = {}
 
 
 def simulate_ranks(
-    design: RankData, baseline: NDArray[np.float64], truth: Mapping[str, float], rng: np.random.Generator
-) -> tuple[RankData, NDArray[np.float64]]:
+    design: slopes.RankData, baseline: NDArray[np.float64], truth: Mapping[str, float], rng: np.random.Generator
+) -> tuple[slopes.RankData, NDArray[np.float64]]:
     """Simulate counts in a design."""
     slope = rng.normal(truth["slope_mean"], truth["slope_spread"], design.model.size)
     level = rng.normal(0, truth["model_spread"], design.model.size)
@@ -93,7 +88,7 @@ def simulate_ranks(
         + window[design.cell_window]
         + rng.normal(0, truth["model_window_spread"], design.cell_model.size)
     )
-    probability = np.exp(log_category_probability(log_odds, baseline))
+    probability = np.exp(slopes.log_category_probability(log_odds, baseline))
     count = rng.multinomial(design.count.sum(axis=1), probability / probability.sum(axis=-1, keepdims=True))
     return design.with_counts(count), slope
 
@@ -102,7 +97,7 @@ def simulate_ranks(
 def rank_recovery(study: xr.Dataset, settings: RankRecoverySettings) -> ExperimentResult:
     """Simulate studies, fit them, and count the intervals that hold the truth: of slopes, and differences of two."""
     scores = score_study(study)
-    design = rank_data(study, scores.rank, scores.k)
+    design = slopes.rank_data(study, scores.rank, scores.k)
     total = design.count.sum(axis=0) + 0.5
     sampler = settings.sampler.arguments
     truth = settings.truth.model_dump()
@@ -126,13 +121,13 @@ def rank_recovery(study: xr.Dataset, settings: RankRecoverySettings) -> Experime
     return _result(pd.DataFrame(rows), settings.interval, truth)
 
 
-def _program(design: RankData, *, compiled: bool) -> Any:
+def _program(design: slopes.RankData, *, compiled: bool) -> Any:
     """Model of a design, for nutpie compiled; one process may fit several."""
     arrays = (design.window_text, design.window_length, design.cell_model, design.cell_window)
     names = (design.model, design.text, design.window)
     key = (*(array.tobytes() for array in arrays), *(tuple(name.tolist()) for name in names), design.k, compiled)
     if key not in _programs:
-        model = rank_slope_model(design)
+        model = slopes.rank_slope_model(design)
         _programs[key] = compile_model(model) if compiled else model
     return _programs[key]
 
@@ -140,7 +135,7 @@ def _program(design: RankData, *, compiled: bool) -> Any:
 def fit_one(
     task: Task,
     *,
-    design: RankData,
+    design: slopes.RankData,
     baseline: NDArray[np.float64],
     settings: Mapping[str, Any],
     sampler: Mapping[str, Any],
@@ -149,7 +144,7 @@ def fit_one(
     rng = np.random.default_rng(np.random.SeedSequence(int(settings["seed"]), spawn_key=(int(task["seed"]),)))
     data, true = simulate_ranks(design, baseline, settings["truth"], rng)
     program = _program(data, compiled=sampler["sampler"] == "nutpie")
-    set_counts(getattr(program, "model", program), data)
+    slopes.set_counts(getattr(program, "model", program), data)
     idata = sample(program, seed=int(rng.integers(2**31)), progress=False, **sampler)
     found = check_convergence(idata, GateThresholds(r_hat=1.05, ess_bulk=0, ess_tail=0, divergent=1_000_000, bfmi=0))
     slope = flat(group(idata, "posterior"), "slope")
@@ -167,16 +162,12 @@ def fit_one(
 
 
 def _result(rows: pd.DataFrame, interval: float, truth: Mapping[str, float]) -> ExperimentResult:
-    rows = rows.assign(
-        covered=(rows["lower"] <= rows["true"]) & (rows["true"] <= rows["upper"]), error=rows["median"] - rows["true"]
-    )
+    rows = rows.assign(covered=rows["true"].between(rows["lower"], rows["upper"]), error=rows["median"] - rows["true"])
     table = pd.DataFrame([_cell(str(what), mine) for what, mine in rows.groupby("what", sort=False)])
-    lines = [
-        f"- {row['what']}: the {interval:.0%} intervals hold {row['coverage']:.1%} of {row['n_values']} true values in "
-        f"{row['n_studies']} studies (standard error {row['coverage_se']:.1%}, studies as clusters); "
-        f"bias {row['bias']:+.4f}, RMSE {row['rmse']:.4f} log-odds per doubling."
-        for row in table.to_dict("records")
-    ]
+    line = (
+        f"{{what}}: the {interval:.0%} intervals hold {{coverage:.1%}} of {{n_values}} true values in {{n_studies}} "
+        "studies (standard error {coverage_se:.1%}, studies as clusters); bias {bias:+.4f}, RMSE {rmse:.4f}"
+    )
     shown = rows[["seed", "true", "median", "lower", "upper", "what", "name"]]
     dataset = xr.Dataset(table_variables(shown, "row"), attrs={f"true_{name}": value for name, value in truth.items()})
     poor = int((~rows.groupby("seed")["converged"].first()).sum())
@@ -184,18 +175,24 @@ def _result(rows: pd.DataFrame, interval: float, truth: Mapping[str, float]) -> 
         table=table,
         dataset=dataset,
         figures={"recovery": recovery_figure(rows, interval)},
-        text="\n".join(lines) + "\n\nLog-odds per doubling of the context.",
+        text=f"{bullets(table, line)}\n\nLog-odds per doubling of the context.",
         warnings=(f"{poor} of the posteriors did not converge; they are in all numbers",) if poor else (),
     )
 
 
 def _cell(what: str, mine: pd.DataFrame) -> dict[str, Any]:
     by_study = mine.groupby("seed")["covered"].mean()
-    row = {"what": what, "n_studies": int(by_study.size), "n_values": len(mine)}
-    row |= {"coverage": float(mine["covered"].mean()), "coverage_se": float(np.asarray(by_study.sem()))}
-    row |= {"bias": float(mine["error"].mean()), "rmse": float(np.sqrt((mine["error"] ** 2).mean()))}
-    width = float((mine["upper"] - mine["lower"]).mean())
-    return {**row, "mean_width": width, "share_converged": float(mine["converged"].mean())}
+    return {
+        "what": what,
+        "n_studies": int(by_study.size),
+        "n_values": len(mine),
+        "coverage": float(mine["covered"].mean()),
+        "coverage_se": float(np.asarray(by_study.sem())),
+        "bias": float(mine["error"].mean()),
+        "rmse": float(np.sqrt((mine["error"] ** 2).mean())),
+        "mean_width": float((mine["upper"] - mine["lower"]).mean()),
+        "share_converged": float(mine["converged"].mean()),
+    }
 
 
 @styled

@@ -19,19 +19,12 @@ from shannon_game.estimators.documents.corpus import clustered_mean
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.rankings.ranks import rank_at
 from shannon_game.estimators.rankings.scores import average_score, reciprocal_score, top_k_accuracy
-from shannon_game.experiments.harness.figures import new_figure, player_colours, player_label
-from shannon_game.experiments.harness.language_models import (
-    SMOLLM2,
-    LiveModels,
-    LiveSettings,
-    Work,
-    batches_by_length,
-    open_work,
-)
-from shannon_game.experiments.harness.marks import light_grid, named, number_ticks, titled
-from shannon_game.experiments.harness.plots import styled
+from shannon_game.experiments.harness import language_models
+from shannon_game.experiments.harness.figures import player_colours, player_label
+from shannon_game.experiments.harness.marks import named, number_ticks
+from shannon_game.experiments.harness.questions import bullets, one_panel
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
-from shannon_game.experiments.harness.settings import Seeded, rng_for, rows_of
+from shannon_game.experiments.harness.settings import Seeded, rng_for
 from shannon_game.experiments.harness.tables import table_variables
 from shannon_game.inference.lm.language_model import LanguageModel, encode, model_record
 from shannon_game.inference.lm.loading import load_language_model
@@ -46,10 +39,12 @@ _WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
 _PLACE = re.compile(r"(?<=\S) ([^\W\d_]+(?:['\u2019][^\W\d_]+)*)(?=[\s.,;:!?]|$)")
 
 
-class WordRanksSettings(Seeded, LiveSettings):
+class WordRanksSettings(Seeded, language_models.LiveSettings):
     """Settings of :func:`word_ranks`."""
 
-    models: LiveModels = Field(default_factory=lambda: {SMOLLM2.name: SMOLLM2})
+    models: language_models.LiveModels = Field(
+        default_factory=lambda: {language_models.SMOLLM2.name: language_models.SMOLLM2}
+    )
     """Language models that run, by name; on the command line model=[smollm2,...]."""
     places: Literal["random", "last"] = "random"
     """random: words drawn at random from all texts; last: the last word of every text, as the answer of a question."""
@@ -77,7 +72,7 @@ def word_ranks(study: xr.Dataset, settings: WordRanksSettings) -> ExperimentResu
         raise InputError("names no model; add model=smollm2", source="settings", field="model")
     places = _places(study, settings)
     candidates = _candidates(study, settings, places["word"].tolist())
-    work = open_work(settings)
+    work = language_models.open_work(settings)
     found = []
     for name, chosen in settings.models.items():
         model = load_language_model(chosen)
@@ -137,7 +132,9 @@ def _candidates(study: xr.Dataset, settings: WordRanksSettings, targets: list[st
     return list(dict.fromkeys([*words, *targets]))
 
 
-def _scores(work: Work, model: LanguageModel, contexts: Sequence[str], candidates: Sequence[str]) -> FloatArray:
+def _scores(
+    work: language_models.Work, model: LanguageModel, contexts: Sequence[str], candidates: Sequence[str]
+) -> FloatArray:
     for word, fine in zip(candidates, can_write(model, [f" {word}" for word in candidates]), strict=True):
         if not fine:
             raise InputError(f"has no tokens for {word!r}; leave it out of candidates", source=f"model {model.name!r}")
@@ -153,7 +150,7 @@ def _scores(work: Work, model: LanguageModel, contexts: Sequence[str], candidate
         list(contexts),
         [result_key(context) for context in contexts],
         compute,
-        batches=batches_by_length(len, n_items=work.items_per_batch),
+        batches=language_models.batches_by_length(len, n_items=work.items_per_batch),
         provenance=model_record(model),
     )
     return np.stack([np.asarray(row, dtype=float) for row in found["logprob"]])
@@ -188,38 +185,32 @@ def _row(name: str, split: str, rows: pd.DataFrame, top_k: int, n_candidates: in
     return {**row, "loss_nats": loss.mean, "loss_se_nats": loss.se, "median_rank": float(np.median(rank))}
 
 
-def _summary(table: pd.DataFrame, work: Work, n_candidates: int) -> str:
-    lines = [
-        f"- **{player_label(str(row.model))}**, {row.split}: average score {row.average:.3f} (se "
-        f"{row.average_se:.3f}), first in {row.top1_accuracy:.0%} of {row.n_places:,} places, {row.loss_nats:.2f} nats "
-        "per word"
-        for row in rows_of(table)
-    ]
+def _summary(table: pd.DataFrame, work: language_models.Work, n_candidates: int) -> str:
+    line = (
+        "**{label}**, {split}: average score {average:.3f} (se {average_se:.3f}), first in {top1_accuracy:.0%} of "
+        "{n_places:,} places, {loss_nats:.2f} nats per word"
+    )
     return (
-        "\n".join(lines) + f"\n\n{n_candidates:,} whole words are ranked, the same for every model, whatever its "
-        f"tokenizer. Somebody who guesses is first in {1 / n_candidates:.1%} of the places. {work.said()}"
+        f"{bullets(table.assign(label=table['model'].map(player_label)), line)}\n\n{n_candidates:,} whole words are "
+        "ranked, the same for every model, whatever its tokenizer. Somebody who guesses is first in "
+        f"{1 / n_candidates:.1%} of the places. {work.said()}"
     )
 
 
-@styled
 def word_ranks_figure(rows: pd.DataFrame, n_candidates: int, study_name: str = "") -> Figure:
     """Share of the places whose word is at most at a rank, a line a model and split."""
-    names = list(dict.fromkeys(rows["model"]))
-    palette = player_colours(names)
-    fig = new_figure(6.0, 3.8)
-    axes = fig.add_subplot()
     at = np.arange(1, n_candidates + 1)
-    axes.plot(at, at / n_candidates, color="0.6", linewidth=1, linestyle=":", label="guessing")
-    for name in names:
-        parts = list(rows[rows["model"] == name].groupby("split", sort=False))
-        for (split, its), line in zip(parts, ["-", "--", "-.", ":"] * len(parts), strict=False):
-            shown = player_label(name) + (f", {split}" if len(parts) > 1 else "")
-            axes.ecdf(its["rank"], color=palette[name], linestyle=line, label=shown)
-    axes.set_xscale("log")
-    number_ticks(axes.xaxis, np.unique(np.geomspace(1, n_candidates, 5).round()))
-    axes.set(xlim=(1, n_candidates), ylim=(0, 1.02), ylabel="share of the places")
-    axes.set_xlabel(f"rank among {n_candidates:,} whole words (log scale)")
-    named(fig, axes.get_legend_handles_labels()[0], 2)
-    light_grid(axes, "both")
-    titled(fig, "How early in the list is the word that comes?", study_name)
+    title = "How early in the list is the word that comes?"
+    with one_panel(6.0, 3.8, title, study_name, grid="both") as (fig, axes):
+        axes.plot(at, at / n_candidates, color="0.6", linewidth=1, linestyle=":", label="guessing")
+        for name, colour in player_colours(list(dict.fromkeys(rows["model"]))).items():
+            parts = list(rows[rows["model"] == name].groupby("split", sort=False))
+            for (split, its), line in zip(parts, ["-", "--", "-.", ":"] * len(parts), strict=False):
+                shown = player_label(name) + (f", {split}" if len(parts) > 1 else "")
+                axes.ecdf(its["rank"], color=colour, linestyle=line, label=shown)
+        axes.set_xscale("log")
+        number_ticks(axes.xaxis, np.unique(np.geomspace(1, n_candidates, 5).round()))
+        axes.set(xlim=(1, n_candidates), ylim=(0, 1.02), ylabel="share of the places")
+        axes.set_xlabel(f"rank among {n_candidates:,} whole words (log scale)")
+        named(fig, axes.get_legend_handles_labels()[0], 2)
     return fig

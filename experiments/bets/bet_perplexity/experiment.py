@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
+from matplotlib.figure import Figure
 
+from shannon_game.estimators import bets
 from shannon_game.estimators.arrays import FloatArray
-from shannon_game.estimators.bets import (
-    bet_items,
-    bet_participants,
-    bracket_losses,
-    calibrate_stakes,
-    gambling_estimate,
-    stakes_and_outcomes,
-)
 from shannon_game.estimators.perplexity import perplexity_of_loss
-from shannon_game.experiments.bets.bet_perplexity.figures import calibration_figure, loss_figure, recalibration_figure
 from shannon_game.experiments.bets.bet_perplexity.rows import (
     LEAST_VOCAB,
+    BetsSettings,
     losses_by_back_off,
     rows_of_bets,
     vocab_size_of,
 )
-from shannon_game.experiments.bets.bet_perplexity.settings import BetsSettings
-from shannon_game.experiments.bets.bet_perplexity.summary import bet_warnings, summary
 from shannon_game.experiments.harness.bayes import CONVERGENCE_COLUMNS, convergence_columns, gate_failed, unconverged
+from shannon_game.experiments.harness.figures import Series, forest, new_figure, player_label
+from shannon_game.experiments.harness.marks import light_grid, mark, named, percent, titled
+from shannon_game.experiments.harness.plots import diagonal, styled
+from shannon_game.experiments.harness.questions import bullets, half_width, one_panel
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
-from shannon_game.experiments.harness.tables import table_variables
+from shannon_game.experiments.harness.settings import rows_of
+from shannon_game.experiments.harness.tables import short_names, table_variables
 
 if TYPE_CHECKING:
     from shannon_game.experiments.bets.bet_perplexity.posterior import Recalibration
@@ -43,9 +41,17 @@ BET_COLUMNS = (
     *CONVERGENCE_COLUMNS,
 )
 
-_ON_SCREEN = (
-    *("kind", "player", "back_off", "n_responses", "loss_nats", "loss_lower_nats", "loss_upper_nats", "gap_nats"),
-)
+_ON_SCREEN = [
+    "kind",
+    "player",
+    "back_off",
+    "n_responses",
+    "loss_nats",
+    "loss_lower_nats",
+    "loss_upper_nats",
+    "gap_nats",
+]
+_FEW = 10
 
 
 @experiment(BetsSettings)
@@ -66,8 +72,7 @@ def bet_perplexity(study: xr.Dataset, settings: BetsSettings) -> ExperimentResul
     """
     losses = losses_by_back_off(study, settings)
     rows = rows_of_bets(study, settings, losses)
-    bracket = bracket_losses(losses)
-    calibration = calibrate_stakes(**stakes_and_outcomes(study), edges=settings.edges)
+    calibration = bets.calibrate_stakes(**bets.stakes_and_outcomes(study), edges=settings.edges)
     found = None
     if settings.posterior:
         from shannon_game.experiments.bets.bet_perplexity.posterior import fit_recalibration  # noqa: PLC0415 - the extra bayes
@@ -88,13 +93,13 @@ def bet_perplexity(study: xr.Dataset, settings: BetsSettings) -> ExperimentResul
     return ExperimentResult(
         table=table,
         dataset=_dataset(table, participants, bins, found),
-        tables={"items": bet_items(study, losses), "participants": participants},
+        tables={"items": bets.bet_items(study, losses), "participants": participants},
         figures=figures,
-        text=summary(table, bracket, calibration, found, settings),
-        warnings=(*unconverged(verdict), *bet_warnings(table, found)),
+        text=_summary(table, bets.bracket_losses(losses), calibration.calibration_error, found, settings),
+        warnings=(*unconverged(verdict), *_warnings(table, found)),
         gate_failed=gate_failed(settings, verdict),
         posteriors={} if found is None else found.posteriors,
-        on_screen=table[list(_ON_SCREEN)].dropna(axis="columns", how="all"),
+        on_screen=table[_ON_SCREEN].dropna(axis="columns", how="all"),
     )
 
 
@@ -111,13 +116,13 @@ def _participants(
     study: xr.Dataset, settings: BetsSettings, losses: Mapping[str, FloatArray], found: Recalibration | None
 ) -> pd.DataFrame:
     """Everybody's losses, capital and recalibration."""
-    table = bet_participants(study, losses)
+    table = bets.bet_participants(study, losses)
     values = next(iter(losses.values()))
     known = ~np.isnan(values)
     size = vocab_size_of(study, settings)
     if size is not None:
         who, item = study["participant"].to_numpy().astype(str)[known], study["response_item"].to_numpy()[known]
-        capital = gambling_estimate(values[known], who, item, vocab_size=max(size, LEAST_VOCAB))
+        capital = bets.gambling_estimate(values[known], who, item, vocab_size=max(size, LEAST_VOCAB))
         own = pd.DataFrame({"participant": capital.participant, "log_capital": capital.log_capital})
         table = table.merge(own, on="participant", how="left")
     return table if found is None else table.merge(found.participants, on="participant", how="left")
@@ -134,3 +139,142 @@ def _dataset(
     coords |= {"participant": participants["participant"].to_numpy(dtype=object)}
     attrs = {} if found is None else found.numbers
     return xr.Dataset(variables, coords=coords, attrs=attrs).set_coords(["kind", "back_off"])
+
+
+def _warnings(table: pd.DataFrame, found: Recalibration | None) -> list[str]:
+    main = table[table["kind"] == "bets"].iloc[0]
+    n_bad, clusters = 0 if found is None else found.n_bad_k, int(min(main["n_participants"], main["n_items"]))
+    said = []
+    if main["n_zero"] > 0:
+        nothing = f"{main['n_zero']:.0f} answers put nothing on what came"
+        said.append(f"{nothing}: their loss is infinite, and means are without them")
+    if main["n_unasked"] > 0:
+        said.append(f"{main['n_unasked']:.0f} answers are left out: the back-off or the generator was not asked")
+    if clusters < _FEW:
+        said.append(f"only {clusters} participants or items: clustered standard errors are too small with so few")
+    if n_bad > 0:
+        said.append(f"{n_bad} answers have a Pareto k above 0.7: their held-out losses are not to be believed")
+    return said
+
+
+def _summary(
+    table: pd.DataFrame,
+    bracket: bets.LossBracket,
+    calibration_error: float,
+    found: Recalibration | None,
+    settings: BetsSettings,
+) -> str:
+    """Losses under every back-off, what decides them, and what recalibration changes."""
+    people = table[table["kind"] == "bets"]
+    line = (
+        "unnamed words by {back_off}: **{loss_nats:.3f}** nats per word [{loss_lower_nats:.3f}, {loss_upper_nats:.3f}]"
+        ", perplexity {perplexity:.3g}"
+    )
+    if people["gap_nats"].notna().all():
+        line += "; {gap_nats:+.3f} [{gap_lower_nats:+.3f}, {gap_upper_nats:+.3f}] to the generator"
+    floor = float(table.loc[table["kind"] == "floor", "loss_nats"].iloc[0])
+    text = (
+        f"{bullets(people, line)}\n\nIntervals are {settings.interval:.0%}, clustered over people and items. Between "
+        f"{bracket.lower_nats:.3f} ({bracket.lower_back_off}) and {bracket.upper_nats:.3f} nats "
+        f"({bracket.upper_back_off}) the back-off of words not named decides, and none costs less than {floor:.3f}. "
+        f"Stakes and how often their words came differ by {calibration_error:.3f} on average."
+    )
+    if found is None:
+        return text
+    n, row = found.numbers, found.row
+    boldness = "too bold" if n["exponent_upper"] < 1 else "too timid" if n["exponent_lower"] > 1 else "about right"
+    missed = "" if found.convergence.passed else "**The posterior did NOT converge: do not use the numbers from it.** "
+    together = "" if settings.mix == "cells" else " (people and the back-off together)"
+    return (
+        f"{text}\n\n{missed}Recalibrated, stakes on answers held out cost {row['loss_nats']:.3f} nats{together}, "
+        f"{n['gain_nats']:+.3f} [{n['gain_lower_nats']:+.3f}, {n['gain_upper_nats']:+.3f}] less. The typical exponent "
+        f"is {n['exponent_median']:.2f} [{n['exponent_lower']:.2f}, {n['exponent_upper']:.2f}]: stakes are {boldness}; "
+        f"the typical share mixed in is {n['mixing_share_median']:.1%}."
+    )
+
+
+_HUMAN, _MODEL, _RECALIBRATED, _BRACKET = "#000000", "#D55E00", "#0072B2", "0.6"
+_MARKERS = "osD^vP"
+_LABELS = {
+    "recalibrated": "humans, recalibrated,\nheld out",
+    "floor": "humans, the least\nthat a back-off can give",
+    "committee": "mean of all stakes",
+}
+_COLOURS = {"model": _MODEL, "recalibrated": _RECALIBRATED}
+
+
+@styled
+def loss_figure(
+    table: pd.DataFrame, participants: pd.DataFrame, back_offs: Sequence[str], study_name: str = "", *, interval: float
+) -> Figure:
+    """Losses of people under every back-off, of recalibrated stakes and of models; and everybody's own bracket."""
+    shown = table[table["kind"].isin(["bets", "recalibrated", "floor", "committee", "model"])]
+    labels = {"bets": "humans, unnamed words\nby {}", **_LABELS}
+    shown = shown.assign(
+        label=[labels.get(row.kind, player_label(row.player)).format(row.back_off) for row in rows_of(shown)],
+        colour=[_COLOURS.get(kind, _HUMAN) for kind in shown["kind"]],
+        group=np.where(shown["kind"] == "model", "model", "people"),
+    )
+    fig = new_figure(7.6, max(3.4, 1.5 + 0.19 * len(participants), 1.5 + 0.45 * len(shown)))
+    left, right = fig.subplots(1, 2, width_ratios=[1, 1])
+    forest(left, shown, [Series("loss_nats", "loss_lower_nats", "loss_upper_nats")])
+    left.set_xlabel(f"loss, nats per word ({interval:.0%})")
+    left.set_title("a  All answers")
+    columns = [f"loss_nats_{name}" for name in back_offs]
+    own = _named(participants.sort_values(columns[0], ignore_index=True))
+    own[columns] = own[columns].replace([np.inf, -np.inf], np.nan)
+    low, high = own[columns].min(axis=1), own[columns].max(axis=1)
+    series = [
+        Series(column, label=f"b: unnamed words by {name}", marker=marker, colour=_HUMAN, hollow=True, size=3.6)
+        for column, name, marker in zip(columns, back_offs, cycle(_MARKERS), strict=False)
+    ]
+    forest(right, own, series)
+    known = own[columns].notna().all(axis=1)
+    right.hlines(-np.flatnonzero(known), low[known], high[known], color=_BRACKET, linewidth=1.4)
+    right.tick_params(axis="y", labelsize=7.5)
+    right.set_xlabel("loss, nats per word")
+    right.set_title("b  Everybody's own")
+    for axes in (left, right):
+        light_grid(axes, "x")
+    named(fig, [*(each.handle() for each in series), mark("b: between them", _BRACKET)])
+    titled(fig, "What bets on the next word cost", study_name)
+    return fig
+
+
+def _named(participants: pd.DataFrame) -> pd.DataFrame:
+    return participants.assign(label=participants["participant"].map(short_names(participants["participant"])))
+
+
+def calibration_figure(bins: pd.DataFrame, study_name: str = "", *, interval: float) -> Figure:
+    """How often a word came, against what was staked on it."""
+    half = half_width(bins["share_se"], interval)
+    low, high = (bins["share_came"] - half).clip(0, 1), (bins["share_came"] + half).clip(0, 1)
+    with one_panel(4.4, 4.2, "What stakes are worth", study_name, grid=None) as (fig, axes):
+        diagonal(axes, margin=0.03)
+        axes.vlines(bins["mean_stake"], low, high, color=_HUMAN, linewidth=1.2)
+        sizes = 10 + 70 * bins["n_stakes"] / bins["n_stakes"].max()
+        axes.scatter(bins["mean_stake"], bins["share_came"], s=sizes, facecolor="white", edgecolor=_HUMAN, zorder=3)
+        for axis in (axes.xaxis, axes.yaxis):
+            percent(axis)
+        axes.set(xlabel="mean stake in a bin", ylabel="how often it came")
+        stakes = mark(f"stakes of a bin (area: number), {interval:.0%}", _HUMAN, "o", line="-", hollow=True)
+        named(fig, [stakes, mark("calibrated", "0.7", line="--")], 2)
+    return fig
+
+
+@styled
+def recalibration_figure(participants: pd.DataFrame, study_name: str = "", *, interval: float) -> Figure:
+    """Exponent of the stakes of every participant, and share of what is mixed in."""
+    own = _named(participants).dropna(subset=["exponent_median"]).sort_values("exponent_median", ascending=False)
+    fig = new_figure(6.6, max(2.6, 1.1 + 0.2 * len(own)))
+    left, right = fig.subplots(1, 2, sharey=True)
+    for axes, name in ((left, "exponent"), (right, "mixing_share")):
+        columns = (f"{name}_median", f"{name}_lower", f"{name}_upper")
+        forest(axes, own, [Series(*columns, colour=_RECALIBRATED, size=4, capsize=0)])
+        light_grid(axes, "x")
+    left.axvline(1, color="0.55", linewidth=0.8)
+    left.set_xlabel(f"exponent of the stakes ({interval:.0%})\nbelow 1: too bold")
+    right.set(xlabel=f"share mixed in ({interval:.0%})", xlim=(0, None))
+    percent(right.xaxis)
+    titled(fig, "How stakes are recalibrated", study_name)
+    return fig

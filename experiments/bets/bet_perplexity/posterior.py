@@ -14,8 +14,7 @@ from shannon_game.estimators.bets import bet_losses, model_losses
 from shannon_game.estimators.bets.study import GENERATOR
 from shannon_game.estimators.documents import crossed_mean
 from shannon_game.estimators.layout import HUMAN
-from shannon_game.experiments.bets.bet_perplexity.rows import loss_columns, vocab_size_of
-from shannon_game.experiments.bets.bet_perplexity.settings import BetsSettings
+from shannon_game.experiments.bets.bet_perplexity.rows import BetsSettings, loss_columns, vocab_size_of
 from shannon_game.experiments.harness.bayes import KEPT, fit_model, interval_columns, several_fits, with_all_groups
 from shannon_game.inference.bets.recalibration import held_out_losses, recalibrated_losses
 from shannon_game.inference.posterior.arviz_adapter import InferenceData

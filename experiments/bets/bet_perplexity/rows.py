@@ -1,25 +1,54 @@
-"""Rows of the table of ``+exp=bet_perplexity`` that need no posterior."""
+"""Settings of ``+exp=bet_perplexity``, and the rows of its table that need no posterior."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
+from pydantic import Field
 
 from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.bets import bet_losses, estimate_bet_loss, gambling_estimate, model_losses, stake_ranks
+from shannon_game.estimators.bets.calibration import STAKE_EDGES
 from shannon_game.estimators.bets.losses import FLOOR, UNIFORM
 from shannon_game.estimators.bets.study import GENERATOR
 from shannon_game.estimators.documents import CrossedMean, crossed_mean
 from shannon_game.estimators.documents.guess_bounds import guess_bounds
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import HUMAN
-from shannon_game.experiments.bets.bet_perplexity.settings import BetsSettings
+from shannon_game.experiments.harness.bayes import PosteriorSettings, SamplerSettings
+from shannon_game.inference.settings import Count, OneOrMoreNames, numbers_of
+from shannon_game.models.bets.recalibration_priors import RecalibrationPriors
 
 LEAST_VOCAB = 2
+_COUNTS = ("n_responses", "n_participants", "n_items")
+
+
+class BetsSettings(PosteriorSettings):
+    """Settings of :func:`~shannon_game.experiments.bets.bet_perplexity.experiment.bet_perplexity`."""
+
+    back_offs: OneOrMoreNames | None = None
+    """What spreads the stake on anything else over words not named, the main one first: generator, any model of the
+    study, uniform. null takes all models, the generator first, and uniform where the vocabulary's size is known."""
+    vocab_size: Count | None = None
+    """Words of the vocabulary, for uniform and for Shannon's upper bound; null takes that of a simulated study."""
+    zero: Literal["refuse", "count"] = "refuse"
+    """Answers that put nothing on what came, whose loss is infinite: refuse them, or leave them out of means and count
+    them. The recalibration takes them either way."""
+    edges: tuple[Annotated[float, Field(ge=0, le=1)], ...] = STAKE_EDGES
+    """Edges of the bins of stakes, rising from 0 to 1."""
+    posterior: bool = True
+    """Recalibrate the stakes of every participant (extra bayes); false: means and standard errors only, in seconds."""
+    mix: Literal["cells", "back_off"] = "cells"
+    """What recalibration mixes with stakes: cells, the same for every word named and anything else; or what the main
+    back-off gives them, so that the loss is of people and the model together."""
+    priors: Annotated[RecalibrationPriors, numbers_of(RecalibrationPriors)] = RecalibrationPriors()
+    """Scales of the priors; only those to change."""
+    sampler: SamplerSettings = SamplerSettings(draws=1000, tune=1000)
+    """What draws from the posterior."""
 
 
 def vocab_size_of(study: xr.Dataset, settings: BetsSettings) -> int | None:
@@ -76,8 +105,7 @@ def _shannon(
     rank, n_named = stake_ranks(study)
     size = vocab_size_of(study, settings)
     found = guess_bounds(rank, item=item, participant=participant, n_tried=n_named, vocab_size=size)
-    counts = {"n_responses": found.n_responses, "n_participants": found.n_participants, "n_items": found.n_items}
-    row = {"kind": "shannon", **counts}
+    row = {"kind": "shannon", **{key: getattr(found, key) for key in _COUNTS}}
     ends = {"lower": (found.lower_nats, found.lower_se_nats), "upper": (found.upper_nats, found.upper_se_nats)}
     return [
         {**row, "player": f"Shannon's {end} bound", "loss_nats": loss, "loss_se_nats": se}
@@ -90,18 +118,16 @@ def _models(
 ) -> list[dict[str, Any]]:
     """Language models on the targets of the same answers."""
     rows = []
-    for name in study["model"].to_numpy().tolist() if "model" in study.coords else []:
-        values = model_losses(study, str(name))
+    for name in study["model"].to_numpy().astype(str).tolist() if "model" in study.coords else []:
+        values = model_losses(study, name)
         asked = np.isfinite(values)
-        if not asked.any():
-            continue
-        found = crossed_mean(values[asked], participant[asked], item[asked], probability=settings.interval)
-        rows.append({"kind": "model", "player": str(name), **loss_columns(found)})
+        if asked.any():
+            found = crossed_mean(values[asked], participant[asked], item[asked], probability=settings.interval)
+            rows.append({"kind": "model", "player": name, **loss_columns(found)})
     return rows
 
 
 def loss_columns(found: CrossedMean) -> dict[str, Any]:
     """Columns of the table for a mean loss."""
     named = {"": found.mean, "_se": found.se, "_lower": found.lower, "_upper": found.upper}
-    counts = {key: getattr(found, key) for key in ("n_responses", "n_participants", "n_items")}
-    return {**counts, **{f"loss{end}_nats": value for end, value in named.items()}}
+    return {key: getattr(found, key) for key in _COUNTS} | {f"loss{end}_nats": its for end, its in named.items()}

@@ -19,29 +19,12 @@ from shannon_game.experiments.cloze.ard.figures import (
 from shannon_game.experiments.cloze.ard.settings import ArdSettings, Variant, data_of, design_columns, variants
 from shannon_game.experiments.cloze.figures import about
 from shannon_game.experiments.cloze.settings import words_of
-from shannon_game.experiments.harness.bayes import (
-    CONVERGENCE_COLUMNS,
-    FITS,
-    convergence_columns,
-    draw_posterior,
-    gate_failed,
-    several_fits,
-    unconverged,
-    with_all_groups,
-)
+from shannon_game.experiments.harness import bayes
+from shannon_game.experiments.harness.questions import records
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rng_for
 from shannon_game.experiments.studies.cloze.answers import answer_warnings
-from shannon_game.inference.cloze.ard import (
-    average_effects,
-    comparable,
-    draw_targets,
-    expected_target,
-    largest_probability,
-    loo_of_targets,
-    predictive_checks,
-    small_posterior,
-)
+from shannon_game.inference.cloze import ard as inferred
 from shannon_game.inference.posterior.arviz_adapter import InferenceData, add_groups, from_groups, group
 from shannon_game.inference.posterior.convergence import Convergence, check_convergence
 from shannon_game.inference.posterior.item_draws import flat, thinned
@@ -54,18 +37,11 @@ from shannon_game.models.cloze.ard_data import ArdData
 if TYPE_CHECKING:
     import pymc as pm
 
-ARD_COLUMNS = (
-    *("fit", "predictor", "unit", "coefficient", "sd", "lower", "upper", "scale", "scale_lower", "scale_upper"),
-    *("effect_tvd", "effect_tvd_lower", "effect_tvd_upper", "p_positive", "p_largest", "n_rows"),
-    *("elpd_difference_nats", "elpd_difference_se_nats"),
-    *CONVERGENCE_COLUMNS,
-)
-
 _GRID = 61
-_ON_SCREEN = (
+_ON_SCREEN = [
     *("predictor", "effect_tvd", "effect_tvd_lower", "effect_tvd_upper", "coefficient", "lower", "upper"),
     *("p_positive", "p_largest", "n_rows", "converged"),
-)
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +74,7 @@ def ard(study: xr.Dataset, settings: ArdSettings) -> ExperimentResult:
     columns = design_columns(study, settings)
     data = data_of(columns, settings)
     wanted = variants(settings)
-    with several_fits(len(wanted), settings.sampler):
+    with bayes.several_fits(len(wanted), settings.sampler):
         fits = [_fitted(settings, variant, data) for variant in wanted]
     return _result(study, settings, columns, fits)
 
@@ -112,8 +88,8 @@ def _fitted(settings: ArdSettings, variant: Variant, data: ArdData) -> _Fit:
         # its scales make a funnel; shorter steps get into it. Collinear predictors take turns in it, slowly
         accept, times_draws = max(0.99, settings.sampler.target_accept), 3
         settings = settings.changed(sampler=settings.sampler.changed(target_accept=accept))
-    idata = draw_posterior(settings, model, f"ard {variant.name}", times_draws=times_draws)
-    advance(FITS)
+    idata = bayes.draw_posterior(settings, model, f"ard {variant.name}", times_draws=times_draws)
+    advance(bayes.FITS)
     posterior = group(idata, "posterior")
     # the linear predictors follow from the parameters, which are all judged
     judged = add_groups(idata, {"posterior": posterior.drop_vars("eta")})
@@ -124,8 +100,8 @@ def _fitted(settings: ArdSettings, variant: Variant, data: ArdData) -> _Fit:
         idata=idata,
         posterior=posterior,
         convergence=check_convergence(judged, settings.gate),
-        effects=average_effects(posterior, variant.likelihood, n_draws=settings.n_predictive),
-        loo=loo_of_targets(posterior, own, variant.likelihood),
+        effects=inferred.average_effects(posterior, variant.likelihood, n_draws=settings.n_predictive),
+        loo=inferred.loo_of_targets(posterior, own, variant.likelihood),
     )
 
 
@@ -133,37 +109,33 @@ def _posteriors(settings: ArdSettings, fits: list[_Fit]) -> dict[str, InferenceD
     """The main fit with all groups, the others' draws; without what is there for every row."""
     if not settings.save_posterior:
         return {}
-    main = fits[0]
-    whole = with_all_groups(main.idata, main.model, settings.seed, "ard main")
-    found = {main.variant.name: add_groups(whole, {"posterior": small_posterior(main.posterior)})}
-    return found | {fit.variant.name: from_groups({"posterior": small_posterior(fit.posterior)}) for fit in fits[1:]}
+    found = {fit.variant.name: from_groups({"posterior": inferred.small_posterior(fit.posterior)}) for fit in fits}
+    whole = bayes.with_all_groups(fits[0].idata, fits[0].model, settings.seed, "ard main")
+    return found | {fits[0].variant.name: add_groups(whole, {"posterior": inferred.small_posterior(fits[0].posterior)})}
 
 
 def _result(study: xr.Dataset, settings: ArdSettings, columns: ArdColumns, fits: list[_Fit]) -> ExperimentResult:
-    tail = settings.tail
-    main = fits[0]
+    tail, main = settings.tail, fits[0]
     named = {fit.variant.name: fit for fit in fits}
-    kept = comparable({name: fit.variant.likelihood for name, fit in named.items()}, main.data.target)
+    kept = inferred.comparable({name: fit.variant.likelihood for name, fit in named.items()}, main.data.target)
     compared = comparison_table({name: named[name].loo for name in kept})
-    table = pd.DataFrame([row for fit in fits for row in _fit_rows(fit, compared, tail)], columns=list(ARD_COLUMNS))
-    drawn = draw_targets(
+    table = pd.DataFrame([row for fit in fits for row in _fit_rows(fit, compared, tail)])
+    drawn = inferred.draw_targets(
         main.posterior,
         main.variant.likelihood,
         target=main.data.target,
         n_draws=settings.n_predictive,
         rng=rng_for(settings.seed, "ard predictive"),
     )
-    checked = predictive_checks(drawn, main.data, tail=tail)
+    checked = inferred.predictive_checks(drawn, main.data, tail=tail)
     dataset = _dataset(main, tail)
     verdicts = {name: fit.convergence for name, fit in named.items()}
-    warnings = [*answer_warnings(words_of(settings, study, [])), *unconverged(verdicts)]
+    warnings = [*answer_warnings(words_of(settings, study, [])), *bayes.unconverged(verdicts)]
     warnings += [f"{name}: {fit.loo.warning}" for name, fit in named.items() if fit.loo.warning]
     warnings += [f"left out on the way: {number:,} {text}" for text, number in columns.notes]
-    if len(kept) < len(named):
-        left = ", ".join(sorted(set(named) - set(kept)))
-        warnings.append(
-            f"{left}: a Gaussian density cannot be compared where targets are exactly 0 or 1; left out of LOO"
-        )
+    if left := ", ".join(sorted(set(named) - set(kept))):
+        problem = "a Gaussian density cannot be compared where targets are exactly 0 or 1; left out of LOO"
+        warnings.append(f"{left}: {problem}")
     shown: dict[str, Any] = {"interval": settings.interval, "about": about(study, settings.players)}
     main_label = f"main: {FIT_LABELS[settings.prior]}, {FIT_LABELS[settings.likelihood]}"
     return ExperimentResult(
@@ -175,9 +147,9 @@ def _result(study: xr.Dataset, settings: ArdSettings, columns: ArdColumns, fits:
         },
         text=_summary(table, dataset, compared, checked, settings),
         tables={"fits": compared.drop(columns="warning"), "checks": checked},
-        on_screen=table[table["fit"] == "main"][list(_ON_SCREEN)],
+        on_screen=table.loc[table["fit"] == "main", _ON_SCREEN],
         warnings=tuple(warnings),
-        gate_failed=gate_failed(settings, verdicts),
+        gate_failed=bayes.gate_failed(settings, verdicts),
         posteriors=_posteriors(settings, fits),
     )
 
@@ -185,30 +157,23 @@ def _result(study: xr.Dataset, settings: ArdSettings, columns: ArdColumns, fits:
 def _fit_rows(fit: _Fit, compared: pd.DataFrame, tail: float) -> list[dict[str, Any]]:
     draws = flat(fit.posterior, "coefficient")
     scale = flat(fit.posterior, "scale") if "scale" in fit.posterior else np.full_like(draws, np.nan)
-    largest = largest_probability(draws)
-    found = compared[compared["model"] == fit.variant.name]
     unit = "TVD per sd" if fit.variant.likelihood == "gaussian" else "log-odds per sd"
-    elpd = {
-        name: float(found[name].iloc[0]) if len(found) else np.nan for name in ("difference_nats", "difference_se_nats")
-    }
-    of_fit = {"n_rows": fit.data.target.size, **{f"elpd_{name}": value for name, value in elpd.items()}}
-    return [
-        {"fit": fit.variant.name, "predictor": name, "unit": unit, "sd": float(draws[:, k].std())}
-        | _quantiles("coefficient", ("lower", "upper"), draws[:, k], tail)
-        | _quantiles("scale", ("scale_lower", "scale_upper"), scale[:, k], tail)
-        | _quantiles("effect_tvd", ("effect_tvd_lower", "effect_tvd_upper"), fit.effects[:, k], tail)
-        | {"p_positive": float((draws[:, k] > 0).mean()), "p_largest": float(largest[k])}
-        | of_fit
-        | convergence_columns(fit.convergence)
-        for k, name in enumerate(fit.data.predictor)
-    ]
-
-
-def _quantiles(name: str, ends: tuple[str, str], draws: FloatArray, tail: float) -> dict[str, float]:
-    if np.isnan(draws).all():
-        return dict.fromkeys((name, *ends), np.nan)
-    middle, low, high = np.quantile(draws, [0.5, tail, 1 - tail])
-    return {name: float(middle), ends[0]: float(low), ends[1]: float(high)}
+    elpd = compared.set_index("model").reindex([fit.variant.name]).iloc[0]
+    levels = [0.5, tail, 1 - tail]
+    rows = pd.DataFrame({"fit": fit.variant.name, "predictor": fit.data.predictor, "unit": unit})
+    rows["coefficient"], rows["lower"], rows["upper"] = np.quantile(draws, levels, axis=0)
+    rows.insert(4, "sd", draws.std(axis=0))
+    for name, values in (("scale", scale), ("effect_tvd", fit.effects)):
+        rows[name], rows[f"{name}_lower"], rows[f"{name}_upper"] = np.quantile(values, levels, axis=0)
+    rows = rows.assign(
+        p_positive=(draws > 0).mean(axis=0),
+        p_largest=inferred.largest_probability(draws),
+        n_rows=fit.data.target.size,
+        elpd_difference_nats=float(elpd["difference_nats"]),
+        elpd_difference_se_nats=float(elpd["difference_se_nats"]),
+        **bayes.convergence_columns(fit.convergence),
+    )
+    return records(rows)
 
 
 def _dataset(main: _Fit, tail: float) -> xr.Dataset:
@@ -218,10 +183,11 @@ def _dataset(main: _Fit, tail: float) -> xr.Dataset:
     coefficient, intercept = flat(taken, "coefficient"), flat(taken, "intercept")
     levels = [tail, 0.5, 1 - tail]
     grid = np.stack([np.linspace(column.min(), column.max(), _GRID) for column in data.x.T])
-    curves = []
-    for k in range(len(data.predictor)):
-        linear = intercept[:, None] + coefficient[:, k, None] * grid[k]
-        curves.append(np.quantile(expected_target(linear, taken, main.variant.likelihood), levels, axis=0))
+    linear = intercept[:, None, None] + coefficient[:, :, None] * grid
+    curves = [
+        np.quantile(inferred.expected_target(linear[:, k], taken, main.variant.likelihood), levels, axis=0)
+        for k in range(len(data.predictor))
+    ]
     return xr.Dataset(
         {
             "target": ("row", data.target),
@@ -243,23 +209,22 @@ def _summary(
     table: pd.DataFrame, dataset: xr.Dataset, compared: pd.DataFrame, checked: pd.DataFrame, settings: ArdSettings
 ) -> str:
     main = table[table["fit"] == "main"].set_index("predictor")
-    first = str(main["p_largest"].astype(float).idxmax())
+    first = str(main["p_largest"].idxmax())
     row = main.loc[first]
     said = (
         f"**{predictor_label(first)} has the largest coefficient with probability {row['p_largest']:.3f}**: "
         f"{row['effect_tvd']:+.3f} [{row['effect_tvd_lower']:+.3f}, {row['effect_tvd_upper']:+.3f}] of TVD for one "
-        f"standard deviation."
+        "standard deviation."
     )
     if "oracle_tvd" in main.index and len(main) > 1:
-        probability = float(main["p_largest"].astype(float)["oracle_tvd"])
+        probability = float(main["p_largest"]["oracle_tvd"])
         word = "does not hold" if probability < 0.05 else "holds" if probability > 0.95 else "is open"
         said += f' The paper\'s conclusion "TVD between oracles matters most" {word} ({probability:.3f}).'
     best = str(compared["model"].iloc[0])
-    outside = ", ".join(str(name) for name in checked.loc[~checked["inside"], "property"]) or "none"
+    outside = ", ".join(checked.loc[~checked["inside"], "property"].astype(str)) or "none"
     return (
-        f"{said} The TVD is that between the model and {settings.target_answers} people on "
-        f"{int(main['n_rows'].iloc[0])} contexts; predictors are of {2 * settings.oracle_answers} other people, the "
-        f"model and the context. Partially pooled groups: {dataset.attrs['groups'] or 'none'}; the fit "
-        f"{FIT_LABELS.get(best, best)} predicts best by leave-one-out (`fits.csv`); outside the predictive checks "
-        f"(`checks.csv`): {outside}."
+        f"{said} The TVD is that between the model and {settings.target_answers} people on {row['n_rows']} contexts; "
+        f"predictors are of {2 * settings.oracle_answers} other people, the model and the context. Partially pooled "
+        f"groups: {dataset.attrs['groups'] or 'none'}; the fit {FIT_LABELS.get(best, best)} predicts best by "
+        f"leave-one-out (`fits.csv`); outside the predictive checks (`checks.csv`): {outside}."
     )

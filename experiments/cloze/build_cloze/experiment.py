@@ -7,38 +7,45 @@ cloze study like any other: ``study=cloze_file`` reads it. All of it goes throug
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
+from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from pydantic import Field
 
-from shannon_game.estimators.cloze import study_words, validate_cloze_study
+from shannon_game.estimators.cloze import (
+    WordRules,
+    entropy_nats,
+    relative_frequencies,
+    study_words,
+    total_variation,
+    validate_cloze_study,
+)
+from shannon_game.estimators.cloze.words import FAILED
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import add_note, notes
-from shannon_game.experiments.cloze.build_cloze.assemble import add_players, take_contexts, without_models
+from shannon_game.experiments.cloze import live_words
 from shannon_game.experiments.cloze.build_cloze.players import (
     Contexts,
     Player,
+    add_players,
     ancestral_player,
     drawn_player,
     exact_player,
+    take_contexts,
+    without_models,
 )
-from shannon_game.experiments.cloze.build_cloze.results import players_figure, players_table, summary
-from shannon_game.experiments.cloze.live_words import (
-    LiveWordSettings,
-    contexts_asked,
-    draw_words,
-    is_word,
-    lost_spellings,
-    score_words,
-    spellings,
-    writable,
-)
+from shannon_game.experiments.cloze.figures import colours, label
+from shannon_game.experiments.cloze.settings import known_mean
 from shannon_game.experiments.harness.language_models import Work, open_work
+from shannon_game.experiments.harness.questions import one_panel
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.settings import rows_of
 from shannon_game.experiments.studies.cloze.file import save_cloze_study
 from shannon_game.inference.lm.decoding import Decoding
 from shannon_game.inference.lm.language_model import LanguageModel, model_record
@@ -49,7 +56,7 @@ Share = Annotated[float, Field(gt=0, lt=1)]
 _EDGES = " \t\n.,;:!?\"'()[]\u2018\u2019\u201c\u201d\u2026"
 
 
-class BuildClozeSettings(LiveWordSettings):
+class BuildClozeSettings(live_words.LiveWordSettings):
     """Settings of :func:`build_cloze`."""
 
     n_texts: Count | None = None
@@ -103,8 +110,8 @@ def build_cloze(study: xr.Dataset, settings: BuildClozeSettings) -> ExperimentRe
     rules = settings.words.of(study)
     words = study_words(study, human=rules, model=rules, corpus=rules, models=[])
     work = open_work(settings)
-    items = contexts_asked(study, words, settings, work, n_texts=settings.n_texts)
-    forms = spellings(study, words, items, rules, most=settings.max_forms)
+    items = live_words.contexts_asked(study, words, settings, work, n_texts=settings.n_texts)
+    forms = live_words.spellings(study, words, items, rules, most=settings.max_forms)
     people = words.human_distributions.take(items)
     answers: list[list[str]] = [[] for _ in items]
     for context, code in zip(people.context, people.word, strict=True):
@@ -124,7 +131,7 @@ def build_cloze(study: xr.Dataset, settings: BuildClozeSettings) -> ExperimentRe
         its, mass, lost = _players(settings, work, model, contexts)
         players += its
         listed |= mass
-        warnings += lost_spellings(name, lost)
+        warnings += live_words.lost_spellings(name, lost)
     chosen_part = take_contexts(study if settings.keep_models else without_models(study), items)
     built = validate_cloze_study(_described(add_players(chosen_part, players), study, settings, records))
     table, by_item = players_table(built, players, listed, rules)
@@ -147,7 +154,7 @@ def build_cloze(study: xr.Dataset, settings: BuildClozeSettings) -> ExperimentRe
 def _bare(target: str) -> str:
     """The word of the text without the punctuation around it; "" where it is none to a model."""
     word = target.strip(_EDGES)
-    return word if is_word(word) else ""
+    return word if live_words.is_word(word) else ""
 
 
 def _players(
@@ -156,7 +163,7 @@ def _players(
     """Players of one model; what the exact one lists of its probability; spellings that the model cannot write."""
     n_samples, name = settings.n_samples, model.name
     draws = {
-        how: draw_words(work, model, contexts.texts, decoding=how, n_samples=n_samples, seed=settings.seed)
+        how: live_words.draw_words(work, model, contexts.texts, decoding=how, n_samples=n_samples, seed=settings.seed)
         for how in settings.decodings()
     }
     players = [
@@ -169,12 +176,12 @@ def _players(
         return players, {}, []
     drawn = draws[Decoding()]
     wanted = [
-        list(dict.fromkeys(word for word in (*said, target, *map(str, some)) if is_word(word)))
+        list(dict.fromkeys(word for word in (*said, target, *map(str, some)) if live_words.is_word(word)))
         for said, target, some in zip(contexts.answers, contexts.targets, drawn["word"], strict=True)
     ]
-    fine, lost = writable(model, {word: [word] for some in wanted for word in some})
+    fine, lost = live_words.writable(model, {word: [word] for some in wanted for word in some})
     wanted = [[word for word in some if fine[word]] for some in wanted]
-    found = score_words(
+    found = live_words.score_words(
         work, model, contexts.texts, wanted, other_tokenisations_nats=settings.other_tokenisations_nats, alone=True
     )
     scored = [
@@ -206,3 +213,75 @@ def _doubts(table: Any) -> list[str]:
         for row in table.itertuples(index=False)
         if row.n_contexts_without_word
     ]
+
+
+_PEOPLE = "human"
+
+
+def players_table(
+    built: xr.Dataset, players: Sequence[Player], listed: Mapping[str, NDArray[np.float64]], rules: WordRules
+) -> tuple[pd.DataFrame, xr.Dataset]:
+    """Describe what each player said, over contexts and by context."""
+    names = [player.name for player in players]
+    words = study_words(built, human=rules, model=rules, corpus=rules, models=names)
+    said = {name: relative_frequencies(words.models[name].counts) for name in names}
+    n_items = built.sizes["item"]
+    rows = []
+    entropy = [entropy_nats(words.human_distributions)]
+    for player in players:
+        name = player.name
+        totals = words.models[name].counts.totals
+        failed = [sum(row.count for row in some if row.word == FAILED) for some in player.rows]
+        different = np.bincount(words.models[name].counts.context, minlength=n_items)
+        entropy.append(entropy_nats(said[name]))
+        exact = said.get(f"{player.model}-exact")
+        row: dict[str, Any] = {"player": name, "model": player.model, "decoding": player.decoding}
+        row |= {"n_contexts": n_items, "n_contexts_without_word": int((totals == 0).sum()), "n_draws": player.n_draws}
+        row |= {"share_failed": float(np.mean(failed)) / player.n_draws}
+        row |= {"n_different": float(different[totals > 0].mean()) if (totals > 0).any() else np.nan}
+        row |= {"entropy_nats": known_mean(entropy[-1])}
+        row |= {"tvd_to_exact": np.nan if exact is None else known_mean(total_variation(said[name], exact))}
+        rows.append(row | {"probability_listed": float(listed[name].mean()) if name in listed else np.nan})
+    by_item = xr.Dataset(
+        {"entropy_nats": (("player", "item"), np.stack(entropy), {"units": "nats"})},
+        coords={"player": [_PEOPLE, *names], "item": built["item"].to_numpy()},
+    )
+    return pd.DataFrame(rows), by_item
+
+
+def players_figure(by_item: xr.Dataset, title: str) -> Figure:
+    """Cumulative share of contexts by the entropy of their next word, one line a player and one of people."""
+    highest = 1.05 * max(float(by_item["entropy_nats"].max().fillna(0)), 0.1)
+    title = f"Next words in {by_item.sizes['item']:,} contexts of {title}"
+    with one_panel(6.0, 3.6, title, grid="both") as (fig, axes):
+        for name, colour in colours([str(name) for name in by_item["player"].to_numpy()]).items():
+            values = by_item["entropy_nats"].sel(player=name).dropna("item").to_numpy()
+            if len(values):
+                shown, style = f"{label(name)}, mean {values.mean():.2f}", "--" if name == _PEOPLE else "-"
+                axes.ecdf(values, color=colour, linestyle=style, label=shown)
+        # beside the axis, so that a player without any entropy is seen
+        axes.set(xlim=(-0.03 * highest, highest), ylim=(0, 1.02))
+        axes.set_xlabel("entropy of a context's next words (nats, of the samples)")
+        axes.set_ylabel("share of contexts with this or less")
+        axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0)
+    return fig
+
+
+def summary(table: pd.DataFrame, computed: str) -> str:
+    """Say what each player is, and how far its samples are from the exact distribution."""
+    lines = []
+    for row in rows_of(table):
+        line = f"- **{label(row.player)}** ({row.decoding}): {row.n_different:.0f} different words per context, "
+        line += f"entropy {row.entropy_nats:.3f} nats"
+        if row.decoding == "exact":
+            line += f"; the words that are listed hold {row.probability_listed:.1%} of the probability"
+        else:
+            line += f"; {row.share_failed:.1%} of {row.n_draws:,} draws per context gave no word"
+            if not np.isnan(row.tvd_to_exact):
+                line += f"; TVD to the exact distribution {row.tvd_to_exact:.4f}"
+        lines.append(f"{line}.")
+    return (
+        "\n".join(lines) + "\n\n`study=cloze_file study.path=.../study.nc` reads the study of people's answers and the "
+        "models' words. Draws that give no word are failed samples in it, which the word rules leave out: players are "
+        f"compared given that a word begins. {computed}"
+    )

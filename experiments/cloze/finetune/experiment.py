@@ -16,7 +16,7 @@ from pydantic import BeforeValidator, Field
 from shannon_game.estimators.cloze import paired_difference, study_words
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import item_labels
-from shannon_game.experiments.cloze.build_cloze.assemble import take_contexts
+from shannon_game.experiments.cloze.build_cloze.players import take_contexts
 from shannon_game.experiments.cloze.finetune.examples import Fold, answer_counts, answer_examples, text_folds
 from shannon_game.experiments.cloze.live_words import usable_contexts
 from shannon_game.experiments.cloze.settings import ComparableSettings, groups_of
@@ -26,8 +26,9 @@ from shannon_game.experiments.harness.figures import Series, player_colours, pla
 from shannon_game.experiments.harness.language_models import SMOLLM2, LiveModels, StoreFolder, training_folder
 from shannon_game.experiments.harness.loss_curves import curve_table, loss_curves_figure
 from shannon_game.experiments.harness.plots import forest_figure
+from shannon_game.experiments.harness.questions import bullets
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
-from shannon_game.experiments.harness.settings import Seeded, rng_for, rows_of
+from shannon_game.experiments.harness.settings import Seeded, rng_for
 from shannon_game.inference.lm.answer_labels import answer_loss, collate_answers, set_trainable
 from shannon_game.inference.lm.loading import load_language_model
 from shannon_game.inference.lm.settings import ModelSettings
@@ -222,18 +223,14 @@ def _row(
 
 
 def _warnings(settings: FineTuneSettings, folds: list[Fold]) -> tuple[str, ...]:
-    if len(folds) == settings.n_folds:
-        return ()
-    return (
-        f"this is part {folds[0].number} of {settings.n_folds} alone: other texts held out give other changes; without "
-        "experiment.fold every text is held out once",
-    )
+    part = f"this is part {folds[0].number} of {settings.n_folds} alone: other texts held out give other changes"
+    return () if len(folds) == settings.n_folds else (f"{part}; without experiment.fold every text is held out once",)
 
 
 def finetune_figure(table: pd.DataFrame) -> Figure:
     """Draw the change of the TVD of every model and kind of label, with its interval."""
     rows = table.assign(
-        label=[f"{player_label(row.player)}, {row.labels} labels" for row in rows_of(table)],
+        label=table["player"].map(player_label) + ", " + table["labels"] + " labels",
         colour=table["player"].map(player_colours(table["player"].tolist())),
     )
     xlabel = "change of the TVD to people on held-out texts (below 0: nearer)"
@@ -242,18 +239,16 @@ def finetune_figure(table: pd.DataFrame) -> Figure:
 
 
 def _summary(table: pd.DataFrame, settings: FineTuneSettings, runs: Mapping[str, TrainedModel]) -> str:
-    lines = [
-        f"- **{player_label(row.player)}**, {row.labels} labels: TVD to people {row.tvd_before:.4f} before and "
-        f"{row.tvd_after:.4f} after, a change of {row.tvd_difference:+.4f} [{row.tvd_difference_lower:+.4f}, "
-        f"{row.tvd_difference_upper:+.4f}], on {row.n_held_out_contexts:,} contexts of {row.n_held_out_texts} texts "
-        f"held out; {row.share_of_contexts_nearer:.0%} of the contexts are nearer."
-        for row in rows_of(table)
-    ]
+    line = (
+        "**{label}**, {labels} labels: TVD to people {tvd_before:.4f} before and {tvd_after:.4f} after, a change of "
+        "{tvd_difference:+.4f} [{tvd_difference_lower:+.4f}, {tvd_difference_upper:+.4f}], on {n_held_out_contexts:,} "
+        "contexts of {n_held_out_texts} texts held out; {share_of_contexts_nearer:.0%} of the contexts are nearer."
+    )
     first = next(iter(runs.values()))
     n_now = sum(run.n_steps_now for run in runs.values())
     return (
-        "\n".join(lines) + f"\n\nTrained on people's answers in the other texts: {settings.trainable} parameters, "
-        f"{first.n_steps:,} steps each, {n_now:,} steps in this run, in {first.precision} on {first.device}. "
-        f"{settings.level:.0%} intervals are of a bootstrap over texts held out; another order of examples or another "
-        "cut of the texts would add to them."
+        f"{bullets(table.assign(label=table['player'].map(player_label)), line)}\n\nTrained on people's answers in the "
+        f"other texts: {settings.trainable} parameters, {first.n_steps:,} steps each, {n_now:,} steps in this run, in "
+        f"{first.precision} on {first.device}. {settings.level:.0%} intervals are of a bootstrap over texts held out; "
+        "another order of examples or another cut of the texts would add to them."
     )

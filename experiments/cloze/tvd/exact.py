@@ -16,12 +16,11 @@ from shannon_game.experiments.cloze.live_words import contexts_asked, lost_spell
 from shannon_game.experiments.cloze.settings import ORACLE, cluster_se, groups_of
 from shannon_game.experiments.cloze.tvd.results import oracle_tvd
 from shannon_game.experiments.cloze.tvd.settings import TvdSettings
-from shannon_game.experiments.harness.figures import new_figure, player_colours, player_label
+from shannon_game.experiments.harness.figures import player_colours, player_label
 from shannon_game.experiments.harness.language_models import Work, open_work
-from shannon_game.experiments.harness.marks import titled
-from shannon_game.experiments.harness.plots import styled
+from shannon_game.experiments.harness.questions import bullets, one_panel
 from shannon_game.experiments.harness.result import ExperimentResult
-from shannon_game.experiments.harness.settings import rng_for, rows_of
+from shannon_game.experiments.harness.settings import rng_for
 from shannon_game.experiments.studies.cloze.answers import answer_warnings
 from shannon_game.inference.lm.language_model import LanguageModel
 from shannon_game.inference.lm.loading import load_language_model
@@ -39,7 +38,7 @@ def exact_tvd(study: xr.Dataset, settings: TvdSettings) -> ExperimentResult:
     all_forms = spellings(study, words, items, rules, most=settings.max_forms)
     oracle = oracle_tvd(study, words, n_splits=settings.n_splits, n_bins=10, rng=rng_for(settings.seed, ORACLE))
     between = np.full(study.sizes["item"], np.nan)
-    between[oracle.items] = oracle.raw
+    between[oracle.items] = oracle.by_item["tvd"]
     texts = groups_of(study, items).astype(str)
     rows, distances, warnings = [], {}, [*answer_warnings(words)]
     for name, chosen in settings.models.items():
@@ -52,7 +51,7 @@ def exact_tvd(study: xr.Dataset, settings: TvdSettings) -> ExperimentResult:
         se = cluster_se(distances[name], texts)
         row = {"player": name, "n_contexts": len(items), "tvd": distances[name].mean(), "se_tvd": se}
         row |= {"mass_on_answers": listed.mean(), "p_word_begins": np.exp(start).mean()}
-        rows.append({**row, "tvd_between_oracles": float(oracle.raw[np.isin(oracle.items, items)].mean())})
+        rows.append({**row, "tvd_between_oracles": float(oracle.by_item["tvd"][np.isin(oracle.items, items)].mean())})
     tvd = ("player", "item"), np.stack(list(distances.values()))
     dataset = xr.Dataset(
         {"tvd": tvd, "tvd_between_oracles": ("item", between[items])},
@@ -84,35 +83,33 @@ def _probabilities(
     return np.array(probability), answers["start_logprob"]
 
 
-@styled
 def exact_figure(dataset: xr.Dataset) -> Figure:
     """Draw the distribution of the distances over contexts."""
     players = [str(name) for name in dataset["player"].to_numpy()]
     colours = player_colours(players)
-    between = dataset["tvd_between_oracles"].to_numpy()
-    shown = [("half of people against the others", between[~np.isnan(between)], "0.4")]
+    between = dataset["tvd_between_oracles"].dropna("item").to_numpy()
+    shown = [("half of people against the others", between, "0.4")]
     shown += [(player_label(name), dataset["tvd"].sel(player=name).to_numpy(), colours[name]) for name in players]
     # of few contexts narrow bins are a row of single bars
     bins = np.linspace(0, 1, 41 if dataset.sizes["item"] >= 200 else 21).tolist()
-    fig = new_figure(5.2, 3.3)
-    axes = fig.add_subplot()
-    for name, values, colour in shown:
-        axes.hist(values, bins=bins, density=True, histtype="step", color=colour, label=name)
-        axes.axvline(values.mean(), color=colour, linewidth=1, linestyle=":")
-    axes.set(xlim=(0, 1), xlabel="TVD to people (dotted: means)", ylabel="density over contexts")
-    # outside: the distributions fill the axes, and the title stands above
-    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2)
-    titled(fig, "Distance of exact next-word probabilities to people")
+    title = "Distance of exact next-word probabilities to people"
+    with one_panel(5.2, 3.3, title, grid=None) as (fig, axes):
+        for name, values, colour in shown:
+            axes.hist(values, bins=bins, density=True, histtype="step", color=colour, label=name)
+            axes.axvline(values.mean(), color=colour, linewidth=1, linestyle=":")
+        axes.set(xlim=(0, 1), xlabel="TVD to people (dotted: means)", ylabel="density over contexts")
+        # outside: the distributions fill the axes, and the title stands above
+        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2)
     return fig
 
 
 def _summary(table: pd.DataFrame, work: Work) -> str:
-    lines = [
-        f"- **{player_label(row.player)}** ({row.n_contexts:,} contexts): TVD to people {row.tvd:.4f} (s.e. "
-        f"{row.se_tvd:.4f} over texts); two halves of the people differ by {row.tvd_between_oracles:.4f}"
-        for row in rows_of(table)
-    ]
+    line = (
+        "**{label}** ({n_contexts:,} contexts): TVD to people {tvd:.4f} (s.e. {se_tvd:.4f} over texts); two halves of "
+        "the people differ by {tvd_between_oracles:.4f}"
+    )
+    lines = bullets(table.assign(label=table["player"].map(player_label)), line)
     return (
-        "\n".join(lines) + "\n\nThe models' probabilities of people's words are exact, given that a word begins; all "
-        f"other words add half of what is left. People's side is still a sample. {work.said()}"
+        f"{lines}\n\nThe models' probabilities of people's words are exact, given that a word begins; all other words "
+        f"add half of what is left. People's side is still a sample. {work.said()}"
     )

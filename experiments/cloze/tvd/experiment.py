@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from itertools import product
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -36,15 +37,6 @@ from shannon_game.inference.progress import counted
 if TYPE_CHECKING:
     from shannon_game.experiments.cloze.tvd.posterior import BayesianTvd
 
-_DISTANCES = {
-    "raw": "tvd",
-    "baseline": "tvd_baseline",
-    "corrected": "tvd_corrected",
-    "to_oracle": "tvd_to_oracle",
-    "between_oracles": "between_oracles",
-    "entropy": "entropy",
-    "divergence": "divergence",
-}
 _ON_SCREEN = (
     *("player", "n_contexts", "tvd", "se_tvd", "tvd_baseline", "tvd_corrected", "tvd_to_oracle", "tvd_between_oracles"),
     *("ece_human_fixed", "ece_corpus_fixed", "energy_distance", "tvd_bayes", "tvd_bayes_lower", "tvd_bayes_upper"),
@@ -99,7 +91,7 @@ def _of_players(study: xr.Dataset, settings: TvdSettings) -> ExperimentResult:
     players, doubts = players_tvd(study, words, settings)
     bayes = _bayes(study, settings, players)
     tables = _tables(study, words, settings, players)
-    more = bayes.columns if bayes else {}
+    more: dict[str, dict[str, Any]] = bayes.columns if bayes else {}
     if settings.vectors is not None:
         by_meaning, distances, little = meaning_columns(study, words, settings.vectors, settings.seed)
         more = {one.player: {**by_meaning.get(one.player, {}), **more.get(one.player, {})} for one in players}
@@ -107,19 +99,18 @@ def _of_players(study: xr.Dataset, settings: TvdSettings) -> ExperimentResult:
         for name, values in distances.items():
             tables["items"][f"energy_distance_{name}"] = tables["items"]["item"].map(values)
     table = pd.DataFrame([{**player.row, **more.get(player.player, {})} for player in players])
-    dataset = tvd_dataset(study, players)
-    figures = {"tvd": tvd_figure(dataset, f"Distance to people, {study.attrs['name']}")}
-    differences = differences_figure(dataset)
-    if differences is not None:
-        figures["differences"] = differences
-    if full_panels(dataset):
-        figures["calibration"] = reliability_figure(dataset, study.attrs["name"])
+    dataset = tvd_dataset(study, players, settings.n_bins)
+    figures = {
+        "tvd": tvd_figure(dataset, f"Distance to people, {study.attrs['name']}"),
+        "differences": differences_figure(dataset),
+        "calibration": reliability_figure(dataset, study.attrs["name"]) if full_panels(dataset) else None,
+    }
     return ExperimentResult(
         table=table,
         dataset=dataset,
         tables=tables,
-        figures=figures,
-        text="\n\n".join([_summary(table, players), *left_out(study, players, dataset)]),
+        figures={name: figure for name, figure in figures.items() if figure is not None},
+        text="\n\n".join([_summary(table), *left_out(study, players, dataset)]),
         warnings=(*answer_warnings(words), *doubts, *(bayes.warnings if bayes else ())),
         gate_failed=bayes is not None and bayes.gate_failed,
         on_screen=table[[name for name in _ON_SCREEN if name in table and table[name].notna().any()]],
@@ -130,23 +121,23 @@ def _of_players(study: xr.Dataset, settings: TvdSettings) -> ExperimentResult:
 def left_out(study: xr.Dataset, players: list[PlayerTvd], dataset: xr.Dataset) -> list[str]:
     """Say what these data do not allow, one sentence each."""
     people, models = players[0], players[1:]
-    said = []
-    if not models:
-        said.append("The study has no model's words: people are compared with people only.")
-    missing = study.sizes["item"] - len(people.items)
-    if missing:
-        said.append(f"Left out everywhere: {counted(missing, 'context')} with fewer than two answers that are words.")
-    for player in models:
-        if len(player.items) < len(people.items):
-            fewer = len(people.items) - len(player.items)
-            said.append(f"{label(player.player)} has no words for {counted(fewer, 'context')}, left out for it.")
-    if len(set(groups_of(study, people.items))) == 1:
-        said.append("All contexts are of one text: `se_tvd` takes them for independent.")
-    if not (study["target_word"] != "").any():
-        said.append("No context has a word of the text: nothing is said about it (`ece_corpus_*`).")
-    if not full_panels(dataset):
-        said.append(f"No calibration figure: no bin of confidence holds {FULL_BIN} contexts.")
-    return said
+    n_there, missing = len(people.items), study.sizes["item"] - len(people.items)
+    fewer = {player.player: n_there - len(player.items) for player in models}
+    said = {
+        "The study has no model's words: people are compared with people only.": not models,
+        f"Left out everywhere: {counted(missing, 'context')} with fewer than two answers that are words.": missing > 0,
+        **{
+            f"{label(name)} has no words for {counted(n, 'context')}, left out for it.": n > 0
+            for name, n in fewer.items()
+        },
+        "All contexts are of one text: `se_tvd` takes them for independent.": len(set(groups_of(study, people.items)))
+        == 1,
+        "No context has a word of the text: nothing is said about it (`ece_corpus_*`).": not (
+            study["target_word"] != ""
+        ).any(),
+        f"No calibration figure: no bin of confidence holds {FULL_BIN} contexts.": not full_panels(dataset),
+    }
+    return [text for text, holds in said.items() if holds]
 
 
 def players_tvd(
@@ -174,11 +165,11 @@ def _tables(
 ) -> dict[str, pd.DataFrame]:
     """One row per context, with the distances that are known already, and one row per participant."""
     rules = settings.words.of(study)
-    models = [player for player in players if player.player != ORACLE]
-    items = cloze_items(study, rules=rules, models=[player.player for player in models], distances=False, words=words)
-    for player in models:
-        for column, values in (("tvd", player.raw), ("tvd_corrected", player.corrected)):
-            items.loc[player.items, f"{column}_{player.player}"] = values
+    models = {player.player: player for player in players if player.player != ORACLE}
+    items = cloze_items(study, rules=rules, models=list(models), distances=False, words=words)
+    for name, player in models.items():
+        for column in ("tvd", "tvd_corrected"):
+            items.loc[player.items, f"{column}_{name}"] = player.by_item[column]
     people = {"participants": cloze_participants(study, rules=rules)} if "participant" in study else {}
     return {"items": items, **people}
 
@@ -195,46 +186,42 @@ def _bayes(study: xr.Dataset, settings: TvdSettings, players: list[PlayerTvd]) -
         return bayesian_tvd(study, settings, players, settings.bayes.n_contexts)
 
 
-def tvd_dataset(study: xr.Dataset, players: list[PlayerTvd]) -> xr.Dataset:
+def tvd_dataset(study: xr.Dataset, players: list[PlayerTvd], n_bins: int) -> xr.Dataset:
     """Distances by player and context, and the bins of the calibration curves."""
-    distances = {name: np.full((len(players), study.sizes["item"]), np.nan) for name in _DISTANCES}
-    bins = {name: np.full((len(players), len(GOLD), players[0].n_bins), np.nan) for name in ("confidence", "accuracy")}
-    count = np.zeros(bins["accuracy"].shape, dtype=np.int64)
-    for row, player in enumerate(players):
-        for name, values in distances.items():
-            values[row, player.items] = getattr(player, name)
-        for column, gold in enumerate(GOLD):
-            one = player.calibration.get((gold, "fixed"))
-            if one is not None:
-                count[row, column] = one.count
-                for name, of_bins in bins.items():
-                    of_bins[row, column] = getattr(one, name)
-    units = {"entropy": "nats", "divergence": "nats"}
-    by_bin = ("player", "gold", "bin")
-    by_item = {
-        _DISTANCES[name]: (("player", "item"), values, {"units": units.get(name, "1")})
-        for name, values in distances.items()
-    }
     coords = {"player": [player.player for player in players], "gold": list(GOLD), "item": item_labels(study)}
-    found = xr.Dataset(by_item, coords | {"text_id": ("item", study["text_id"].to_numpy().astype(str))})
-    found = found.assign({name: (by_bin, values) for name, values in bins.items()})
-    return found.assign(n_in_bin=(by_bin, count), word_num=("item", study["word_num"].to_numpy()))
+    found = xr.Dataset(coords=coords | {"text_id": ("item", study["text_id"].to_numpy().astype(str))})
+    for name in players[0].by_item:
+        values = np.full((len(players), study.sizes["item"]), np.nan)
+        for row, player in zip(values, players, strict=True):
+            row[player.items] = player.by_item[name]
+        units = "nats" if name in ("entropy", "divergence") else "1"
+        found[name] = ("player", "item"), values, {"units": units}
+    shape = (len(players), len(GOLD), n_bins)
+    for name, bins in (
+        ("confidence", np.full(shape, np.nan)),
+        ("accuracy", np.full(shape, np.nan)),
+        ("count", np.zeros(shape, dtype=np.int64)),
+    ):
+        for (at, player), (column, gold) in product(enumerate(players), enumerate(GOLD)):
+            if gold in player.calibration:
+                bins[at, column] = getattr(player.calibration[gold], name)
+        found["n_in_bin" if name == "count" else name] = ("player", "gold", "bin"), bins
+    return found.assign(word_num=("item", study["word_num"].to_numpy()))
 
 
-def _summary(table: pd.DataFrame, players: list[PlayerTvd]) -> str:
+def _summary(table: pd.DataFrame) -> str:
     human = table[table["player"] == ORACLE].iloc[0]
     lines = [
         f"- **{label(row.player)}** ({counted(row.n_contexts, 'context')}): TVD to people {row.tvd:.3f} "
         f"(s.e. {row.se_tvd:.3f} over texts); samples of these sizes from one distribution would differ by "
         f"{row.tvd_baseline:.3f}; to half of the people {row.tvd_to_oracle:.3f}, where the other half is at "
         f"{row.tvd_between_oracles:.3f}."
-        for row in rows_of(table)
-        if row.player != ORACLE
+        for row in rows_of(table[table["player"] != ORACLE])
     ]
     floor = (
         f"Two halves of the people who saw a context (about {human['n_answers']:.0f} answers each) differ by "
-        f"{human['tvd']:.4f} on average (sd {human['sd_between_oracles']:.4f} over {len(players[0].split_means)} "
-        "splits): TVD between small samples is biased up, and this is its floor. `tvd_corrected` takes the same-size "
-        "baseline out: zero for one distribution, one for disjoint samples, too low in between."
+        f"{human['tvd']:.4f} on average (sd {human['sd_between_oracles']:.4f} over splits), the floor of a TVD between "
+        "small samples. `tvd_corrected` takes the same-size baseline out: zero for one distribution, one for disjoint "
+        "samples, too low in between."
     )
     return "\n\n".join(text for text in ("\n".join(lines), floor) if text)

@@ -14,16 +14,7 @@ from shannon_game.experiments.cloze.figures import label
 from shannon_game.experiments.cloze.settings import ORACLE, words_of
 from shannon_game.experiments.cloze.tvd.results import PlayerTvd, part_counts
 from shannon_game.experiments.cloze.tvd.settings import TvdSettings
-from shannon_game.experiments.harness.bayes import (
-    FITS,
-    KEPT,
-    BayesianSettings,
-    convergence_columns,
-    draw_posterior,
-    gate_failed,
-    unconverged,
-    with_all_groups,
-)
+from shannon_game.experiments.harness import bayes
 from shannon_game.experiments.harness.settings import rng_for
 from shannon_game.inference.cloze.tvd import TvdPosterior, tvd_posterior
 from shannon_game.inference.posterior.arviz_adapter import InferenceData, add_groups, group, with_labels
@@ -59,7 +50,7 @@ class WordPairFit:
 class WordPairFits:
     """Fits of the word pair model; as many contexts as before need no new compilation."""
 
-    def __init__(self, settings: BayesianSettings, *, more_draws: int = 1, with_groups: bool = False) -> None:
+    def __init__(self, settings: bayes.BayesianSettings, *, more_draws: int = 1, with_groups: bool = False) -> None:
         self._settings = settings
         self._with_groups = with_groups
         self._times_draws = sorted({1, more_draws})
@@ -75,7 +66,7 @@ class WordPairFits:
         model, program = self._models[key]
         set_word_pairs(model, data)
         for times in self._times_draws:
-            idata = draw_posterior(self._settings, program, purpose, times_draws=times)
+            idata = bayes.draw_posterior(self._settings, program, purpose, times_draws=times)
             posterior = tvd_posterior(idata, data, rng=rng_for(self._settings.seed, f"{purpose} tvd"))
             # what is judged are the distances, which follow from the parameters
             found = check_convergence(posterior.judged(), self._settings.gate)
@@ -83,10 +74,10 @@ class WordPairFits:
                 break
         whole = None
         if self._with_groups:
-            whole = with_all_groups(idata, program, self._settings.seed, purpose, keep=KEPT)
+            whole = bayes.with_all_groups(idata, program, self._settings.seed, purpose, keep=bayes.KEPT)
             kept = group(whole, "posterior")["draw"]
             whole = add_groups(whole, {"posterior": group(posterior.idata, "posterior").sel(draw=kept)})
-        advance(FITS)
+        advance(bayes.FITS)
         return WordPairFit(posterior, found, whole)
 
 
@@ -111,13 +102,16 @@ def bayesian_tvd(study: xr.Dataset, settings: TvdSettings, players: list[PlayerT
         fit = fits.fit(*pair, f"bayes fit {player.player}")
         posterior, found = fit.posterior, fit.convergence
         expected = posterior.expected()
-        row: dict[str, Any] = {"n_contexts_bayes": len(items), "tvd_same_contexts": float(player.raw[chosen].mean())}
+        row: dict[str, Any] = {
+            "n_contexts_bayes": len(items),
+            "tvd_same_contexts": float(player.by_item["tvd"][chosen].mean()),
+        }
         row |= {"tvd_bayes": float(expected.mean()), "tvd_bayes_lower": float(np.quantile(expected, tail))}
         lower, upper = posterior.interval(1 - 2 * tail)
         row |= {"tvd_bayes_upper": float(np.quantile(expected, 1 - tail))}
         row |= {"tvd_bayes_context_width": float((upper - lower).mean())}
-        columns[player.player] = row | convergence_columns(found)
+        columns[player.player] = row | bayes.convergence_columns(found)
         if fit.whole is not None:
             posteriors[player.player] = with_labels(fit.whole, "context", item_labels(study)[items])
         verdicts[f"Bayesian TVD of {label(player.player)}"] = found
-    return BayesianTvd(columns, posteriors, unconverged(verdicts), gate_failed(settings, verdicts))
+    return BayesianTvd(columns, posteriors, bayes.unconverged(verdicts), bayes.gate_failed(settings, verdicts))

@@ -12,15 +12,8 @@ import xarray as xr
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from shannon_game.estimators import cloze
 from shannon_game.estimators.arrays import FloatArray
-from shannon_game.estimators.cloze import (
-    WordCounts,
-    count_words,
-    random_split_halves,
-    relative_frequencies,
-    tvd_to_split_halves,
-    tvd_with_baseline,
-)
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.cloze.figures import colours, label
 from shannon_game.experiments.cloze.settings import (
@@ -32,9 +25,7 @@ from shannon_game.experiments.cloze.settings import (
     words_of,
 )
 from shannon_game.experiments.cloze.tvd.settings import TvdSettings
-from shannon_game.experiments.harness.figures import new_figure
-from shannon_game.experiments.harness.marks import light_grid
-from shannon_game.experiments.harness.plots import styled
+from shannon_game.experiments.harness.questions import one_panel
 from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.experiments.harness.settings import rng_for, rows_of
 
@@ -82,7 +73,7 @@ def size_result(study: xr.Dataset, found: dict[str, SizeDistances], tail: float)
     return ExperimentResult(table, dataset, figures, _summary(table), on_screen=table[[*_ON_SCREEN]])
 
 
-def subsample(counts: WordCounts, size: int, rng: np.random.Generator) -> WordCounts:
+def subsample(counts: cloze.WordCounts, size: int, rng: np.random.Generator) -> cloze.WordCounts:
     """Draw `size` of each context's answers without replacement; all of them where there are no more."""
     answers = np.repeat(np.arange(len(counts.count)), counts.count)
     context = counts.context[answers]
@@ -90,7 +81,9 @@ def subsample(counts: WordCounts, size: int, rng: np.random.Generator) -> WordCo
     totals = counts.totals
     rank = np.arange(len(answers)) - (np.cumsum(totals) - totals)[context]
     chosen = shuffled[rank < size]
-    return count_words(counts.context[chosen], counts.word[chosen], np.ones(len(chosen)), n_contexts=counts.n_contexts)
+    return cloze.count_words(
+        counts.context[chosen], counts.word[chosen], np.ones(len(chosen)), n_contexts=counts.n_contexts
+    )
 
 
 def large_enough(study: xr.Dataset, settings: TvdSettings, sizes: Sequence[int]) -> list[str]:
@@ -116,13 +109,15 @@ def _distances(study: xr.Dataset, settings: TvdSettings, name: str, sizes: Seque
     items = model.item[have]
     counts, human = model.counts.take(have), answers.take(items)
     rng = rng_for(settings.seed, f"tvd_sample_size {name}")
-    splits = random_split_halves(human, n_splits=1, rng=rng)
-    everything = tvd_to_split_halves(relative_frequencies(counts), splits)[0]
-    by_size, corrected = {}, {0: known_mean(tvd_with_baseline(counts, human).corrected)}
+    splits = cloze.random_split_halves(human, n_splits=1, rng=rng)
+    everything = cloze.tvd_to_split_halves(cloze.relative_frequencies(counts), splits)[0]
+    by_size, corrected = {}, {0: known_mean(cloze.tvd_with_baseline(counts, human).corrected)}
     for n in sorted(sizes):
         drawn = [subsample(counts, n, rng) for _ in range(settings.n_repeats)]
-        by_size[n] = np.mean([tvd_to_split_halves(relative_frequencies(one), splits)[0] for one in drawn], axis=0)
-        corrected[n] = known_mean([known_mean(tvd_with_baseline(one, human).corrected) for one in drawn])
+        by_size[n] = np.mean(
+            [cloze.tvd_to_split_halves(cloze.relative_frequencies(one), splits)[0] for one in drawn], axis=0
+        )
+        corrected[n] = known_mean([known_mean(cloze.tvd_with_baseline(one, human).corrected) for one in drawn])
     return SizeDistances(items, everything, by_size, counts.totals, corrected)
 
 
@@ -138,28 +133,23 @@ def _summary(table: pd.DataFrame) -> str:
     return "\n".join(lines) + "\n\nThe change is that of the mean TVD when fewer samples of the model are used."
 
 
-@styled
 def size_figure(dataset: xr.Dataset) -> Figure:
     """Draw the change of the TVD over contexts, a box a size (figure 8)."""
     models, sizes = [str(name) for name in dataset["model"].to_numpy()], dataset["n"].to_numpy().tolist()
-    palette = colours(models)
-    fig = new_figure(6.2, 3.6)
-    axes = fig.add_subplot()
-    axes.axhline(0, color="0.5", linewidth=0.8, linestyle="--")
     width = 0.7 / len(models)
     mean = {"marker": "D", "markerfacecolor": "white", "markeredgecolor": "black", "markersize": 4}
     look: dict[str, Any] = {"widths": width * 0.85, "whis": (5, 95), "showfliers": False, "patch_artist": True}
     look |= {"showmeans": True, "meanprops": mean, "medianprops": {"color": "black"}}
-    for m, name in enumerate(models):
-        errors = [own[~np.isnan(own)] for own in dataset["tvd_error"].sel(model=name).to_numpy()]
-        places = np.arange(len(sizes)) + (m - (len(models) - 1) / 2) * width
-        boxes = axes.boxplot(errors, positions=places, **look)["boxes"]
-        for box in boxes:
-            box.set(facecolor=palette[name], alpha=0.6)
-        boxes[0].set_label(label(name))
-    axes.set_xticks(np.arange(len(sizes)), [str(n) for n in sizes])
-    axes.set(xlabel="samples of the model per context", ylabel="TVD with n samples \N{MINUS SIGN} with all")
-    axes.set_title("A small sample of a model looks farther from people")
-    light_grid(axes, "y")
-    axes.legend(title="box: quartiles; whiskers: 5 to 95%; diamond: mean")
+    with one_panel(6.2, 3.6, "A small sample of a model looks farther from people") as (fig, axes):
+        axes.axhline(0, color="0.5", linewidth=0.8, linestyle="--")
+        for m, (name, colour) in enumerate(colours(models).items()):
+            errors = [own[~np.isnan(own)] for own in dataset["tvd_error"].sel(model=name).to_numpy()]
+            places = np.arange(len(sizes)) + (m - (len(models) - 1) / 2) * width
+            boxes = axes.boxplot(errors, positions=places, boxprops={"facecolor": colour, "alpha": 0.6}, **look)[
+                "boxes"
+            ]
+            boxes[0].set_label(label(name))
+        axes.set_xticks(np.arange(len(sizes)), [str(n) for n in sizes])
+        axes.set(xlabel="samples of the model per context", ylabel="TVD with n samples \N{MINUS SIGN} with all")
+        axes.legend(title="box: quartiles; whiskers: 5 to 95%; diamond: mean")
     return fig

@@ -28,6 +28,7 @@ from shannon_game.experiments.guesses.accuracy.players import LanguageModel, cho
 from shannon_game.experiments.guesses.accuracy.settings import AccuracySettings
 from shannon_game.experiments.guesses.accuracy.summary import summary
 from shannon_game.experiments.harness.bayes import CONVERGENCE_COLUMNS, convergence_columns, gate_failed, unconverged
+from shannon_game.experiments.harness.questions import records
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rng_for
 from shannon_game.experiments.harness.tables import short_names, table_variables
@@ -42,11 +43,10 @@ ACCURACY_COLUMNS = (
     *("posterior_median", "posterior_lower", "posterior_upper", "p_best", "p_beats_every_participant"),
     *CONVERGENCE_COLUMNS,
 )
-
-_ON_SCREEN = (
-    *("kind", "name", "tokens", "n_guesses", "n_participants", "accuracy", "lower", "upper", "published_accuracy"),
-    *("posterior_median", "posterior_lower", "posterior_upper", "p_beats_every_participant", "converged"),
-)
+_NOT_ON_SCREEN = [
+    *("label", "source", "n_documents", "wilson_lower", "wilson_upper", "published_n_guesses"),
+    *("published_n_participants", "p_best", *CONVERGENCE_COLUMNS[:-1]),
+]
 
 PUBLISHED = {
     "everybody": {"n_guesses": 18530, "n_participants": 60, "accuracy": 0.29},
@@ -114,27 +114,29 @@ def accuracy(study: xr.Dataset, settings: AccuracySettings) -> ExperimentResult:
         warnings=unconverged(verdict),
         gate_failed=gate_failed(settings, verdict),
         posteriors={} if found is None else found.posteriors,
-        on_screen=_on_screen(table),
+        on_screen=table[table["kind"] != "participant"].drop(columns=_NOT_ON_SCREEN).dropna(axis="columns", how="all"),
     )
 
 
 def _columns(study: xr.Dataset) -> _Guesses:
     item = response_positions(study)
     word = study["word_token"].to_numpy()[item]
-    everything = np.ones(item.size, dtype=bool)
-    of = {"word": word} if word.all() else {"visible": everything, **({"word": word} if word.any() else {})}
-    participant, document = study["participant"].to_numpy(), study["item_document"].to_numpy()[item]
+    visible = np.ones(item.size, dtype=bool)
+    of = (
+        {"visible": visible, "word": word}
+        if word.any() and not word.all()
+        else {"word" if word.all() else "visible": visible}
+    )
+    who, where = study["participant"].to_numpy(), study["item_document"].to_numpy()[item]
     correct, n_before = study["correct"].to_numpy(), study["n_before"].to_numpy()
-    return _Guesses(correct, participant.astype(str), document.astype(str), n_before, of)
+    return _Guesses(correct, who.astype(str), where.astype(str), n_before, of)
 
 
 def _posterior_tokens(settings: AccuracySettings, guesses: _Guesses) -> str:
     """The kind of tokens that the posterior is of; a study of words only has no other."""
-    if settings.tokens in guesses.of:
-        return settings.tokens
-    if settings.tokens == "word":
+    if settings.tokens == "word" and "word" not in guesses.of:
         raise InputError("is 'word', but no token of the study is a word", field="tokens")
-    return "word"
+    return settings.tokens if settings.tokens in guesses.of else "word"
 
 
 def _practice(settings: AccuracySettings, guesses: _Guesses) -> PracticeCurve:
@@ -158,16 +160,13 @@ def _table(
     rows: list[dict[str, Any]] = []
     for kind, mask in guesses.of.items():
         rows += _pooled(settings, study, guesses, kind, mask)
-    if fit is not None:
-        rows += fit.rows
+    rows += [] if fit is None else fit.rows
     for kind, mask in guesses.of.items():
         beats = fit.beats if fit is not None and kind == fit.tokens else {}
         for one in models[kind]:
-            row: dict[str, Any] = {"kind": "model", "name": one.model, "tokens": kind, "source": one.source}
-            row |= {"n_guesses": one.n_guesses or np.nan, "accuracy": one.accuracy}
-            row |= {"lower": one.lower, "upper": one.upper}
             beaten = np.nan if one.draws is None else beats.get(one.model, np.nan)
-            rows.append(row | {"p_beats_every_participant": beaten})
+            row = {**vars(one), "kind": "model", "name": one.model, "n_guesses": one.n_guesses or np.nan}
+            rows.append({**row, "p_beats_every_participant": beaten})
         rows += _participants(settings, guesses, kind, mask, fit)
     # nothing was sampled, nothing converged
     verdict = dict.fromkeys(CONVERGENCE_COLUMNS, np.nan) if fit is None else convergence_columns(fit.convergence)
@@ -209,22 +208,18 @@ def _participants(
     labels = short_names(guesses.participant.tolist())
     found = participant_accuracy(guesses.correct[mask], guesses.participant[mask], probability=settings.interval)
     own: dict[str, dict[str, float]] = fit.participants if fit is not None and fit.tokens == kind else {}
-    documents = pd.DataFrame({"who": guesses.participant[mask], "where": guesses.document[mask]})
-    n_documents = documents.groupby("who")["where"].nunique()
-    rows = []
-    for at, name in enumerate(found.participant.tolist()):
-        row: dict[str, Any] = {"kind": "participant", "name": name, "label": labels[name], "tokens": kind}
-        row |= {"n_guesses": int(found.n_guesses[at]), "n_participants": 1, "n_documents": int(n_documents[name])}
-        ends = {"lower": float(found.lower[at]), "upper": float(found.upper[at])}
-        row |= {"accuracy": float(found.accuracy[at]), **ends, **{f"wilson_{end}": its for end, its in ends.items()}}
-        rows.append(row | own.get(name, {}))
-    return rows
-
-
-def _on_screen(table: pd.DataFrame) -> pd.DataFrame:
-    """Everything but the single participants, and only the columns that say something."""
-    shown = table.loc[table["kind"] != "participant", list(_ON_SCREEN)]
-    return shown.dropna(axis="columns", how="all")
+    n_documents = pd.Series(guesses.document[mask]).groupby(guesses.participant[mask]).nunique()
+    rows = pd.DataFrame(vars(found)).assign(
+        kind="participant",
+        name=found.participant,
+        label=[labels[name] for name in found.participant],
+        tokens=kind,
+        n_participants=1,
+        n_documents=n_documents.reindex(found.participant).to_numpy(),
+        wilson_lower=found.lower,
+        wilson_upper=found.upper,
+    )
+    return [row | own.get(row["name"], {}) for row in records(rows)]
 
 
 def _dataset(table: pd.DataFrame, curve: PracticeCurve, fit: Posterior | None) -> xr.Dataset:

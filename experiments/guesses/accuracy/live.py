@@ -93,9 +93,8 @@ def _items(settings: AccuracySettings, study: xr.Dataset) -> NDArray[np.intp]:
     if wanted is not None and wanted < len(asked):
         asked = rng_for(settings.seed, "live guesses").choice(asked, size=wanted, replace=False)
     positions = np.flatnonzero(np.isin(study["item"].to_numpy(), asked))
-    where = zip(study["item_document"].to_numpy()[positions], study["target_start"].to_numpy()[positions], strict=True)
-    order = sorted(range(len(positions)), key=dict(enumerate(where)).__getitem__)
-    return positions[order]
+    document = study["item_document"].to_numpy()[positions].astype(str)
+    return positions[np.lexsort((study["target_start"].to_numpy()[positions], document))]
 
 
 def _play(work: Work, model: LanguageModel, asked: Sequence[tuple[str, str]]) -> Mapping[str, NDArray[Any]]:

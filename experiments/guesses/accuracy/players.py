@@ -20,18 +20,7 @@ _LABELS = {
     "curie": "GPT-3 curie",
     "babbage": "GPT-3 babbage",
     "ada": "GPT-3 ada",
-    "davinci-002": "davinci-002",
-    "babbage-002": "babbage-002",
-    "gpt-neo-125m": "GPT-Neo 125M",
-    "gpt-neo-1-3b": "GPT-Neo 1.3B",
-    "gpt-neo-2-7b": "GPT-Neo 2.7B",
-    "gpt-j-6b": "GPT-J 6B",
     "GPT-Neo-20b": "GPT-NeoX 20B",
-    "fairseq-125m": "fairseq 125M",
-    "fairseq-1-3b": "fairseq 1.3B",
-    "fairseq-2-7b": "fairseq 2.7B",
-    "fairseq-6-7b": "fairseq 6.7B",
-    "fairseq-13b": "fairseq 13B",
 }
 
 

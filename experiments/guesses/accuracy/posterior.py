@@ -17,14 +17,7 @@ from shannon_game.experiments.guesses.accuracy.players import LanguageModel
 from shannon_game.experiments.guesses.accuracy.settings import AccuracySettings
 from shannon_game.experiments.harness.bayes import KEPT, fit_model, interval_columns, several_fits, with_all_groups
 from shannon_game.experiments.harness.settings import rng_for
-from shannon_game.inference.guesses.accuracy import (
-    beats_every,
-    best_participant,
-    participant_draws,
-    population_draws,
-    practice_change,
-    predicted_hits,
-)
+from shannon_game.inference.guesses import accuracy as inferred
 from shannon_game.inference.posterior.arviz_adapter import InferenceData
 from shannon_game.inference.posterior.convergence import Convergence
 from shannon_game.models.guesses.accuracy import accuracy_model
@@ -70,8 +63,8 @@ def fit_posterior(
     with several_fits(1, settings.sampler):
         fit = fit_model(settings, model, "accuracy")
     posterior, tail = fit.posterior, settings.tail
-    own = participant_draws(posterior, data)
-    best, p_best = best_participant(own, can)
+    own = inferred.participant_draws(posterior, data)
+    best, p_best = inferred.best_participant(own, can)
     tokens = "word" if study["word_token"].sel(item=study["response_item"]).to_numpy()[responses].all() else "visible"
     kind = {"kind": "posterior", "tokens": tokens, "n_guesses": int(data.n.sum())}
     kind |= {"n_participants": data.participant.size, "n_documents": data.document.size}
@@ -90,17 +83,17 @@ def fit_posterior(
             }
             for at, name in enumerate(data.participant.tolist())
         },
-        beats={one.model: beats_every(one.draws, best) for one in models if one.draws is not None},
+        beats={one.model: inferred.beats_every(one.draws, best) for one in models if one.draws is not None},
         dataset=_dataset(settings, posterior, data, can),
     )
 
 
 def _rows(posterior: xr.Dataset, data: AccuracyData, best: FloatArray, tail: float) -> list[dict[str, Any]]:
     draws = {
-        "population mean at the first guess": population_draws(posterior, data, 0),
-        "population mean after 100 guesses": population_draws(posterior, data, 100),
-        "population mean after 1,000 guesses": population_draws(posterior, data, 1000),
-        "change by 1,000 guesses": practice_change(posterior, data),
+        "population mean at the first guess": inferred.population_draws(posterior, data, 0),
+        "population mean after 100 guesses": inferred.population_draws(posterior, data, 100),
+        "population mean after 1,000 guesses": inferred.population_draws(posterior, data, 1000),
+        "change by 1,000 guesses": inferred.practice_change(posterior, data),
         "best participant": best,
         **{f"{label} (log-odds)": posterior[name].to_numpy() for name, label in _SPREADS.items()},
     }
@@ -114,8 +107,8 @@ def _dataset(
     settings: AccuracySettings, posterior: xr.Dataset, data: AccuracyData, can: NDArray[np.bool_]
 ) -> xr.Dataset:
     quantile, rng = [settings.tail, 0.5, 1 - settings.tail], rng_for(settings.seed, "predicted hits")
-    predicted = predicted_hits(posterior, data, rng, n_draws=settings.n_predictive)
-    curve = np.stack([population_draws(posterior, data, n) for n in CURVE_GUESSES], axis=1)
+    predicted = inferred.predicted_hits(posterior, data, rng, n_draws=settings.n_predictive)
+    curve = np.stack([inferred.population_draws(posterior, data, n) for n in CURVE_GUESSES], axis=1)
     return xr.Dataset(
         {
             "population_curve": (("quantile", "guesses"), np.quantile(curve, quantile, axis=0)),

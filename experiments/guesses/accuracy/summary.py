@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import xarray as xr
 
 from shannon_game.experiments.guesses.accuracy.players import model_label
 from shannon_game.experiments.guesses.accuracy.settings import AccuracySettings
+from shannon_game.experiments.harness.questions import bullets
 from shannon_game.experiments.harness.settings import rows_of
 
 _KINDS = {"visible": "visible tokens", "word": "word tokens"}
@@ -17,7 +16,18 @@ _KINDS = {"visible": "visible tokens", "word": "word tokens"}
 
 def summary(table: pd.DataFrame, dataset: xr.Dataset, settings: AccuracySettings) -> str:
     """Say how often people are right, beside language models and the paper, and what the posterior says of them."""
-    paragraphs = [_pooled(table, settings), _published(table), _models(table)]
+    pooled = table[(table["kind"] == "pooled") & ~table["name"].str.contains("mean of")]
+    who = pooled["name"].map({"everybody": "everybody", "enough answers": f"{settings.min_answers} guesses or more"})
+    line = (
+        "{kinds}, {who}: **{accuracy:.1%}** [{lower:.1%}, {upper:.1%}] of {n_guesses:,.0f} guesses by "
+        "{n_participants:.0f} participants in {n_documents:.0f} documents"
+    )
+    paragraphs = [
+        bullets(pooled.assign(kinds=pooled["tokens"].map(_KINDS), who=who), line),
+        f"{settings.interval:.0%} intervals are from a bootstrap over participants and documents.",
+        _published(table),
+        _models(table),
+    ]
     if (table["kind"] == "posterior").any():
         paragraphs.append(_posterior(table, dataset, settings))
         if not bool(table["converged"].iloc[0]):
@@ -32,79 +42,39 @@ def summary(table: pd.DataFrame, dataset: xr.Dataset, settings: AccuracySettings
     return "\n\n".join(text for text in paragraphs if text)
 
 
-def _percent(value: float) -> str:
-    return f"{100 * value:.1f}%"
-
-
-def _pooled(table: pd.DataFrame, settings: AccuracySettings) -> str:
-    pooled = table[(table["kind"] == "pooled") & ~table["name"].str.contains("mean of")]
-    lines = [
-        f"- {_KINDS[row.tokens]}, "
-        + ("everybody" if row.name == "everybody" else f"{settings.min_answers} guesses or more")
-        + f": **{_percent(row.accuracy)}** [{_percent(row.lower)}, {_percent(row.upper)}] of {int(row.n_guesses):,} "
-        f"guesses by {int(row.n_participants)} participants in {int(row.n_documents)} documents"
-        for row in rows_of(pooled)
-    ]
-    interval = f"{settings.interval:.0%} intervals are from a bootstrap over participants and documents."
-    return "\n".join(lines) + f"\n\n{interval}"
-
-
 def _published(table: pd.DataFrame) -> str:
-    rows = rows_of(table[table["published_accuracy"].notna()])
-    if not rows:
-        return ""
-    everybody, enough = rows[0], rows[-1]
-    return (
-        f"The paper has {int(everybody.published_n_guesses):,} guesses by {int(everybody.published_n_participants)} "
-        f"participants with {everybody.published_accuracy:.0%} right, and {enough.published_accuracy:.0%} for the "
-        f"{int(enough.published_n_participants)} who gave 50 or more; the public file is not exactly the paper's."
-    )
+    lines = [
+        f"{row.published_n_guesses:,.0f} guesses by " * bool(np.isfinite(row.published_n_guesses))
+        + f"{row.published_n_participants:.0f} participants ({row.name}) with {row.published_accuracy:.0%} right"
+        for row in rows_of(table[table["published_accuracy"].notna()])
+    ]
+    return f"The paper has {'; '.join(lines)}; the public file is not exactly the paper's." if lines else ""
 
 
 def _models(table: pd.DataFrame) -> str:
     models = table[table["kind"] == "model"]
-    if models.empty:
-        return "The study has no language model's accuracy."
     named = [
-        f"{label}: " + ", ".join(f"{model_label(row.name)} {_percent(row.accuracy)}" for row in rows_of(own))
-        for kind, label in _KINDS.items()
-        if len(own := models[models["tokens"] == kind])
+        f"{_KINDS[str(kind)]}: " + ", ".join(f"{model_label(row.name)} {row.accuracy:.1%}" for row in rows_of(own))
+        for kind, own in models.groupby("tokens")
     ]
-    return f"Language models, {'; '.join(named)}."
-
-
-def _named(table: pd.DataFrame, name: str) -> Any:
-    return rows_of(table[(table["kind"] == "posterior") & (table["name"] == name)])[0]
+    return f"Language models, {'; '.join(named)}." if named else "The study has no language model's accuracy."
 
 
 def _posterior(table: pd.DataFrame, dataset: xr.Dataset, settings: AccuracySettings) -> str:
-    best, change = _named(table, "best participant"), _named(table, "change by 1,000 guesses")
+    named = table[table["kind"] == "posterior"].set_index("name")
+    ends = [f"posterior_{end}" for end in ("median", "lower", "upper")]
+    best, change = named.loc["best participant", ends], 100 * named.loc["change by 1,000 guesses", ends]
     own = table[table["p_best"].notna()].sort_values("p_best", ascending=False)
-    low, high = best.posterior_lower, best.posterior_upper
-    points = [f"{100 * getattr(change, f'posterior_{what}'):+.1f}" for what in ("median", "lower", "upper")]
-    text = (
-        f"The best of the {len(own)} participants with {settings.min_answers} guesses or more is right in "
-        f"{_percent(best.posterior_median)} [{_percent(low)}, {_percent(high)}] of fresh texts "
-        f"({_KINDS[best.tokens]}); it is {own['name'].iloc[0]} with probability {own['p_best'].iloc[0]:.2f}. At equal "
-        f"contexts and texts 1,000 guesses of practice change the accuracy by {points[0]} points [{points[1]}, "
-        f"{points[2]}]."
-    )
-    outside = [
-        name
-        for name in dataset["check"].to_numpy().tolist()
-        if not _inside(
-            float(dataset["check_observed"].sel(check=name)),
-            dataset["check_predicted"].sel(check=name).to_numpy(),
-            settings.tail,
-        )
-    ]
+    observed, predicted = dataset["check_observed"], dataset["check_predicted"]
+    low, high = predicted.quantile([settings.tail, 1 - settings.tail], "draw_predicted", skipna=False)
+    outside = [str(name) for name in dataset["check"].to_numpy()[((observed < low) | (observed > high)).to_numpy()]]
     left = [(int(dataset.attrs["n_repeats"]), "at a place already guessed")]
     left += [(int(dataset.attrs["n_unscored"]), "without a surprisal")]
-    said = "".join(f" {n} guesses {which} are left out of the fit." for n, which in left if n)
-    return f"{text} Predictive checks OUTSIDE their intervals: {', '.join(outside) or 'none'}.{said}"
-
-
-def _inside(observed: float, drawn: np.ndarray[Any, Any], tail: float) -> bool:
-    """What cannot be drawn cannot be missed."""
-    low, high = np.quantile(drawn, [tail, 1 - tail])
-    return bool(not np.isfinite(drawn).all() or low <= observed <= high)
+    return (
+        f"The best of the {len(own)} participants with {settings.min_answers} guesses or more is right in "
+        f"{best.iloc[0]:.1%} [{best.iloc[1]:.1%}, {best.iloc[2]:.1%}] of fresh texts; it is {own['name'].iloc[0]} with "
+        f"probability {own['p_best'].iloc[0]:.2f}. At equal contexts and texts 1,000 guesses of practice change the "
+        f"accuracy by {change.iloc[0]:+.1f} points [{change.iloc[1]:+.1f}, {change.iloc[2]:+.1f}]. Predictive checks "
+        f"outside their intervals: {', '.join(outside) or 'none'}."
+        + "".join(f" {n} guesses {which} are left out of the fit." for n, which in left if n)
+    )

@@ -11,28 +11,15 @@ import xarray as xr
 from numpy.typing import NDArray
 from pydantic import Field
 
+from shannon_game.estimators import rankings
 from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.documents.corpus import ClusteredMean, clustered_mean, unit_loss
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.perplexity import perplexity_of_loss
 from shannon_game.estimators.rankings.perplexity import approximate_perplexity
 from shannon_game.estimators.rankings.ranks import rank_at
-from shannon_game.estimators.rankings.scores import (
-    DECAYS,
-    average_score,
-    exponential_score,
-    linear_score,
-    reciprocal_score,
-    top_k_accuracy,
-)
-from shannon_game.experiments.harness.language_models import (
-    SMOLLM2,
-    LiveModels,
-    LiveSettings,
-    Work,
-    batches_by_length,
-    open_work,
-)
+from shannon_game.estimators.rankings.scores import DECAYS
+from shannon_game.experiments.harness import language_models
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import Seeded, rng_for
 from shannon_game.experiments.rankings.context_length.figures import scores_figure, temperatures_figure
@@ -46,10 +33,12 @@ from shannon_game.inference.store.keys import operation_key, result_key
 _COUNTS, _CHARACTERS = "counts", "n_characters"
 
 
-class ContextLengthSettings(Seeded, LiveSettings):
+class ContextLengthSettings(Seeded, language_models.LiveSettings):
     """Settings of :func:`context_length`."""
 
-    models: LiveModels = Field(default_factory=lambda: {SMOLLM2.name: SMOLLM2})
+    models: language_models.LiveModels = Field(
+        default_factory=lambda: {language_models.SMOLLM2.name: language_models.SMOLLM2}
+    )
     """Language models that run, by name; on the command line model=[smollm2,...]."""
     lengths: Counts = (8, 16, 32, 64, 128, 256)
     """Tokens of context before a reference token, the model's BOS token not counted."""
@@ -81,7 +70,7 @@ def context_length(study: xr.Dataset, settings: ContextLengthSettings) -> Experi
     kinds = ("growing", "sliding") if settings.window == "both" else (settings.window,)
     if not settings.models:
         raise InputError("names no model; add model=smollm2", source="settings", field="model")
-    work = open_work(settings)
+    work = language_models.open_work(settings)
     texts: list[str] = study["text"].to_numpy().tolist()
     sizes = {"longest": lengths[-1], "n_tokens": settings.n_tokens}
     scored: dict[tuple[str, str, int], Mapping[str, NDArray[Any]]] = {}
@@ -101,13 +90,9 @@ def context_length(study: xr.Dataset, settings: ContextLengthSettings) -> Experi
                 scored[name, kind, length] = _counted(found, places)
     keys = {key: dict(zip(("model", "window", "context_length"), key, strict=True)) for key in scored}
     table = pd.DataFrame([keys[key] | _row(its, top_k, vocab_sizes[key[0]]) for key, its in scored.items()])
+    longest = {key: its for key, its in scored.items() if key[-1] == lengths[-1]}
     tempered = pd.DataFrame(
-        [
-            keys[key] | row
-            for key, arrays in scored.items()
-            if key[-1] == lengths[-1]
-            for row in _by_temperature(arrays, temperatures, top_k)
-        ]
+        [keys[key] | row for key, its in longest.items() for row in _by_temperature(its, temperatures, top_k)]
     )
     figures = {"context_length": scores_figure(table, str(study.attrs.get("name")))}
     if temperatures:
@@ -116,7 +101,7 @@ def context_length(study: xr.Dataset, settings: ContextLengthSettings) -> Experi
         table=table,
         dataset=_dataset(scored, tempered, lengths),
         figures=figures,
-        text=_summary(table, _difference(scored, top_k), work),
+        text=_summary(table, _differences(scored, top_k), work),
     )
 
 
@@ -132,7 +117,7 @@ def _drawn(settings: ContextLengthSettings, possible: ModelPlaces) -> ModelPlace
     return possible.take(sorted(drawn.tolist()))
 
 
-def _mine(work: Work, places: ModelPlaces) -> ModelPlaces:
+def _mine(work: language_models.Work, places: ModelPlaces) -> ModelPlaces:
     """Places of this run's shard: the same numbers for every length and model, whatever its tokens."""
     mine = work.mine([result_key("place", number) for number in range(len(places.document))]).tolist()
     if not mine:
@@ -150,7 +135,7 @@ def _counted(found: Mapping[str, NDArray[Any]], places: ModelPlaces) -> dict[str
 
 
 def _score(  # noqa: PLR0917
-    work: Work,
+    work: language_models.Work,
     model: LanguageModel,
     windows: Sequence[tuple[int, ...]],
     length: int,
@@ -170,44 +155,48 @@ def _score(  # noqa: PLR0917
         windows,
         [result_key(list(window)) for window in windows],
         compute,
-        batches=batches_by_length(len, n_items=work.items_per_batch),
+        batches=language_models.batches_by_length(len, n_items=work.items_per_batch),
         provenance=model_record(model),
     )
 
 
+def _tokens(arrays: Mapping[str, NDArray[Any]]) -> tuple[FloatArray, FloatArray, NDArray[np.intp]]:
+    """Rank, loss and window of every reference token that counts."""
+    counts = arrays[_COUNTS]
+    rank, logprob = (arrays[name][counts].astype(float) for name in ("rank", "logprob"))
+    return rank, -logprob, np.nonzero(counts)[0]
+
+
 def _scores(rank: FloatArray, k: int) -> dict[str, FloatArray]:
     return {
-        "linear": linear_score(rank, k),
-        "reciprocal": reciprocal_score(rank),
-        **{f"exponential_{decay:g}": exponential_score(rank, decay) for decay in DECAYS},
-        "average": average_score(rank, k),
+        "linear": rankings.linear_score(rank, k),
+        "reciprocal": rankings.reciprocal_score(rank),
+        **{f"exponential_{decay:g}": rankings.exponential_score(rank, decay) for decay in DECAYS},
     }
 
 
 def _row(arrays: Mapping[str, NDArray[Any]], top_k: int, vocab_size: int) -> dict[str, Any]:
+    rank, nats, window = _tokens(arrays)
     counts = arrays[_COUNTS]
-    rank = arrays["rank"][counts].astype(float)
-    window = np.nonzero(counts)[0]
     row: dict[str, Any] = {"n_windows": counts.shape[0], "n_tokens": rank.size}
     if _CHARACTERS in arrays:
-        total = -np.where(counts, arrays["logprob"].astype(float), 0).sum(axis=1)
-        character = unit_loss(total, arrays[_CHARACTERS])
+        character = unit_loss(np.bincount(window, weights=nats, minlength=len(counts)), arrays[_CHARACTERS])
         row |= {"n_characters": int(character.n_units), "loss_nats_per_character": character.nats.mean}
         row |= {"bits_per_character": character.bits.mean, "bits_per_character_se": character.bits.se}
     # over a whole vocabulary a linear score says next to nothing: nearly every rank is near the first
-    of_all = {f"top{k}_accuracy": top_k_accuracy(rank, k) for k in (1, top_k)} | _scores(rank, vocab_size)
-    of_all.pop("average")
-    limited = {f"{score}_top{top_k}": values for score, values in _scores(rank_at(rank, top_k), top_k).items()}
-    for score, values in (limited | of_all).items():
-        found = clustered_mean(values, window)
+    listed = rank_at(rank, top_k)
+    limited = _scores(listed, top_k) | {"average": rankings.average_score(listed, top_k)}
+    values = {f"{score}_top{top_k}": its for score, its in limited.items()}
+    values |= {f"top{k}_accuracy": rankings.top_k_accuracy(rank, k) for k in (1, top_k)} | _scores(rank, vocab_size)
+    for score, its in values.items():
+        found = clustered_mean(its, window)
         row |= {score: found.mean, f"{score}_se": found.se}
-    loss = clustered_mean(-arrays["logprob"][counts].astype(float), window)
+    loss = clustered_mean(nats, window)
     row |= {"loss_nats": loss.mean, "loss_se_nats": loss.se, **_perplexity(loss)}
-    listed = approximate_perplexity(
-        arrays["top_logprob"][counts].astype(float), np.arange(1, top_k + 1) == rank[:, None]
-    )
-    row |= {f"perplexity_top{top_k}": listed.perplexity, f"perplexity_top{top_k}_bound": listed.perplexity_bound}
-    return row | {"share_outside": listed.n_censored / listed.n_tokens}
+    hit = np.arange(1, top_k + 1) == rank[:, None]
+    bound = approximate_perplexity(arrays["top_logprob"][counts].astype(float), hit)
+    row |= {f"perplexity_top{top_k}": bound.perplexity, f"perplexity_top{top_k}_bound": bound.perplexity_bound}
+    return row | {"share_outside": bound.n_censored / bound.n_tokens}
 
 
 def _perplexity(loss: ClusteredMean) -> dict[str, float]:
@@ -219,34 +208,31 @@ def _perplexity(loss: ClusteredMean) -> dict[str, float]:
 def _by_temperature(
     arrays: Mapping[str, NDArray[Any]], temperatures: Sequence[float], top_k: int
 ) -> list[dict[str, Any]]:
-    counts = arrays[_COUNTS]
-    rank = arrays["rank"][counts].astype(float)
-    window = np.nonzero(counts)[0]
+    rank, _, window = _tokens(arrays)
     # dividing all logits by one number changes no rank: the score is the same by construction, and is not recomputed
-    score = clustered_mean(average_score(rank, top_k), window)
-    rows = []
-    for column, temperature in enumerate(temperatures):
-        loss = clustered_mean(-arrays["tempered_logprob"][counts][:, column].astype(float), window)
-        row = {"temperature": temperature, **_perplexity(loss)}
-        rows.append({**row, "average_score": score.mean, "average_score_se": score.se})
-    return rows
+    score = clustered_mean(rankings.average_score(rank, top_k), window)
+    losses = -arrays["tempered_logprob"][arrays[_COUNTS]].astype(float).T
+    return [
+        {
+            "temperature": temperature,
+            **_perplexity(clustered_mean(loss, window)),
+            "average_score": score.mean,
+            "average_score_se": score.se,
+        }
+        for temperature, loss in zip(temperatures, losses, strict=True)
+    ]
 
 
-def _difference(
+def _differences(
     scored: Mapping[tuple[str, str, int], Mapping[str, NDArray[Any]]], top_k: int
 ) -> list[tuple[str, int, ClusteredMean, ClusteredMean]]:
-    """Growing minus sliding window on the same tokens: average score, and loss in nats."""
+    """Growing minus sliding window on the same tokens: average score, and log-probability in nats."""
     found = []
     for (name, kind, length), arrays in scored.items():
-        if kind != "growing" or (name, "sliding", length) not in scored:
-            continue
-        other = scored[name, "sliding", length]
-        counts = arrays[_COUNTS]
-        window = np.nonzero(counts)[0]
-        ranks = (its["rank"][counts].astype(float) for its in (arrays, other))
-        score = np.subtract(*(average_score(rank, top_k) for rank in ranks))
-        loss = (other["logprob"].astype(float) - arrays["logprob"].astype(float))[counts]
-        found.append((name, length, clustered_mean(score, window), clustered_mean(loss, window)))
+        if kind == "growing" and (name, "sliding", length) in scored:
+            (rank, nats, window), (other_rank, other_nats, _) = map(_tokens, (arrays, scored[name, "sliding", length]))
+            score = rankings.average_score(rank, top_k) - rankings.average_score(other_rank, top_k)
+            found.append((name, length, clustered_mean(score, window), clustered_mean(other_nats - nats, window)))
     return found
 
 
@@ -275,7 +261,9 @@ def _dataset(
 
 
 def _summary(
-    table: pd.DataFrame, differences: Sequence[tuple[str, int, ClusteredMean, ClusteredMean]], work: Work
+    table: pd.DataFrame,
+    differences: Sequence[tuple[str, int, ClusteredMean, ClusteredMean]],
+    work: language_models.Work,
 ) -> str:
     score = next(str(name) for name in table.columns if str(name).startswith("average_"))
     lines = []
@@ -290,8 +278,7 @@ def _summary(
         )
     lines += [
         f"- **{name}**, {length} tokens: the growing window scores {by_score.mean:+.4f} (2 SE {2 * by_score.se:.4f}) "
-        f"above the sliding one, and its log-probability is {by_loss.mean:+.3f} nats (2 SE {2 * by_loss.se:.3f}) "
-        "higher."
+        f"above the sliding one, its log-probability is {by_loss.mean:+.3f} nats (2 SE {2 * by_loss.se:.3f}) higher."
         for name, length, by_score, by_loss in differences
     ]
     first = table.iloc[0]

@@ -12,18 +12,9 @@ import xarray as xr
 from shannon_game.estimators.layout import notes
 from shannon_game.estimators.rankings.study import TokenScores, score_study
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.rankings.ranks import scores as compared
 from shannon_game.experiments.rankings.ranks.ask import ask
-from shannon_game.experiments.rankings.ranks.figures import scores_figure
-from shannon_game.experiments.rankings.ranks.scores import (
-    curves_figure,
-    easy_figure,
-    easy_tokens,
-    said_of_scores,
-    score_curves,
-    separation_figure,
-    separations,
-    token_scores_by_name,
-)
+from shannon_game.experiments.rankings.ranks.scores import scores_figure
 from shannon_game.experiments.rankings.ranks.settings import RanksSettings
 from shannon_game.experiments.rankings.windows import SCORE_COLUMNS, scores_by_window
 from shannon_game.experiments.studies.rankings.table import write_ranking_table
@@ -67,16 +58,16 @@ def _of_ranking(study: xr.Dataset, settings: RanksSettings) -> ExperimentResult:
         found = _means(settings, scores, windows)
     names = ["model", "text", "context_length", "window", "reference_token"]
     tokens = pd.DataFrame({name: study[name].to_numpy() for name in names})
-    tokens = tokens.join(pd.DataFrame(token_scores_by_name(scores.rank, scores.k, settings)))
-    curves, easy = score_curves(scores.k, settings), easy_tokens(tokens, ["average", "top_1"])
-    separation = separations(tokens, [*curves.columns[1:]], level=settings.level, power=settings.power)
-    figures = {"separation": separation_figure(separation)} if len(separation) else {}
-    figures["score_curves"] = curves_figure(curves)
+    tokens = tokens.join(pd.DataFrame(compared.token_scores_by_name(scores.rank, scores.k, settings)))
+    curves, easy = compared.score_curves(scores.k, settings), compared.easy_tokens(tokens, ["average", "top_1"])
+    separation = compared.separations(tokens, [*curves.columns[1:]], level=settings.level, power=settings.power)
+    figures = {"separation": compared.separation_figure(separation)} if len(separation) else {}
+    figures["score_curves"] = compared.curves_figure(curves)
     tables = {"windows": windows, "separation": separation, "easy_tokens": easy, "score_curves": curves}
     return replace(
         found,
-        text="\n\n".join(filter(None, [found.text, said_of_scores(separation)])),
-        figures={**found.figures, **figures, "easy_tokens": easy_figure(easy)},
+        text="\n\n".join(filter(None, [found.text, compared.said_of_scores(separation)])),
+        figures={**found.figures, **figures, "easy_tokens": compared.easy_figure(easy)},
         tables={**tables, **found.tables},
     )
 

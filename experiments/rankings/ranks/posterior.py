@@ -15,29 +15,12 @@ from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.rankings import average_score, linear_score, reciprocal_score, top_k_accuracy
 from shannon_game.estimators.rankings.perplexity import approximate_perplexity
 from shannon_game.estimators.rankings.study import TokenScores, match_in_study
-from shannon_game.experiments.harness.bayes import (
-    convergence_columns,
-    fit_model,
-    gate_failed,
-    interval_columns,
-    several_fits,
-    unconverged,
-    with_all_groups,
-)
+from shannon_game.experiments.harness import bayes
 from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.experiments.harness.settings import rng_for, rows_of
-from shannon_game.experiments.rankings.ranks.figures import scores_figure, slopes_figure
+from shannon_game.experiments.rankings.ranks.scores import scores_figure, slopes_figure
 from shannon_game.experiments.rankings.ranks.settings import RanksSettings
-from shannon_game.inference.rankings.slopes import (
-    RankDraws,
-    expected_scores,
-    power_to_tell_apart,
-    predictive_checks,
-    rank_draws,
-    replicated_counts,
-    score_slopes,
-    share_best,
-)
+from shannon_game.inference.rankings import slopes
 from shannon_game.models.rankings.slopes import RankData, rank_data, rank_slope_model
 
 _ON_SCREEN = [
@@ -53,25 +36,25 @@ def regression(
     """Sample, check and summarise the regression."""
     data = rank_data(study, scores.rank, scores.k)
     model = rank_slope_model(data, settings.priors)
-    with several_fits(1, settings.sampler):
-        fit = fit_model(settings, model, "ranks")
+    with bayes.several_fits(1, settings.sampler):
+        fit = bayes.fit_model(settings, model, "ranks")
     value = _score_of_category(settings, data)
-    every, some = rank_draws(fit.posterior), rank_draws(fit.posterior, settings.n_draws)
-    expected = expected_scores(every, data, value, np.unique(data.window_length))
-    table = _table(settings, study, scores, data, every, expected).assign(**convergence_columns(fit.convergence))
-    replicated = replicated_counts(some, data, rng_for(settings.seed, "replicated ranks"))
-    checks = pd.DataFrame(map(asdict, predictive_checks(replicated, data, value, tail=settings.tail)))
+    every, some = slopes.rank_draws(fit.posterior), slopes.rank_draws(fit.posterior, settings.n_draws)
+    expected = slopes.expected_scores(every, data, value, np.unique(data.window_length))
+    table = _table(settings, study, scores, data, every, expected).assign(**bayes.convergence_columns(fit.convergence))
+    replicated = slopes.replicated_counts(some, data, rng_for(settings.seed, "replicated ranks"))
+    checks = pd.DataFrame(map(asdict, slopes.predictive_checks(replicated, data, value, tail=settings.tail)))
     power: Mapping[str, FloatArray] = {}
     tables = {"checks": checks}
     if data.model.size > 1:
         n_tokens = settings.power_tokens or round(data.count.sum() / len(data.count))
         rng, numbers = rng_for(settings.seed, "power"), list(settings.power_windows)
-        power = power_to_tell_apart(some, data, value, n_windows=numbers, n_tokens=n_tokens, rng=rng)
+        power = slopes.power_to_tell_apart(some, data, value, n_windows=numbers, n_tokens=n_tokens, rng=rng)
         tables["pairs"] = _pairs(data, expected, power, numbers)
     dataset = _dataset(settings, data, expected=expected, power=power)
     posteriors = {}
     if settings.save_posterior:
-        posteriors["ranks"] = with_all_groups(fit.idata, model, settings.seed, "ranks")
+        posteriors["ranks"] = bayes.with_all_groups(fit.idata, model, settings.seed, "ranks")
     verdict = {"ranks": fit.convergence}
     return ExperimentResult(
         table=table,
@@ -81,8 +64,8 @@ def regression(
             "slopes": slopes_figure(table, settings.score, settings.interval),
         },
         text=_summary(table, settings, scores, data, every),
-        warnings=(*unconverged(verdict), *_unlike(checks)),
-        gate_failed=gate_failed(settings, verdict),
+        warnings=(*bayes.unconverged(verdict), *_unlike(checks)),
+        gate_failed=bayes.gate_failed(settings, verdict),
         posteriors=posteriors,
         tables=tables,
         on_screen=table[_ON_SCREEN],
@@ -90,7 +73,7 @@ def regression(
 
 
 def _summary(
-    table: pd.DataFrame, settings: RanksSettings, scores: TokenScores, data: RankData, draws: RankDraws
+    table: pd.DataFrame, settings: RanksSettings, scores: TokenScores, data: RankData, draws: slopes.RankDraws
 ) -> str:
     best = rows_of(table.sort_values("p_best", ascending=False))[0]
     return (
@@ -123,12 +106,12 @@ def _table(  # noqa: PLR0917
     study: xr.Dataset,
     scores: TokenScores,
     data: RankData,
-    draws: RankDraws,
+    draws: slopes.RankDraws,
     expected: FloatArray,
 ) -> pd.DataFrame:
     level = expected.mean(axis=2)
-    slope = score_slopes(expected, np.unique(data.window_length))
-    best, steepest = share_best(level), share_best(slope)
+    slope = slopes.score_slopes(expected, np.unique(data.window_length))
+    best, steepest = slopes.share_best(level), slopes.share_best(slope)
     hit = match_in_study(study, settings.match)[:, : scores.k]
     logprob = np.minimum(study["ranked_logprob"].to_numpy()[:, : scores.k], 0)
     means = {"linear": scores.linear, "reciprocal": scores.reciprocal, "average": scores.average}
@@ -141,9 +124,9 @@ def _table(  # noqa: PLR0917
         row = {"model": model, "n_tokens": int(mine.sum()), "n_windows": int((data.cell_model == at).sum())}
         row |= {name: float(values[mine].mean()) for name, values in means.items()}
         row |= {"approximate_perplexity": float(perplexity), "perplexity_bound": bound}
-        row |= interval_columns("expected_score", level[:, at], settings.tail)
-        row |= interval_columns("score_per_doubling", slope[:, at], settings.tail)
-        row |= interval_columns("log_odds_per_doubling", draws.slope[:, at], settings.tail)
+        row |= bayes.interval_columns("expected_score", level[:, at], settings.tail)
+        row |= bayes.interval_columns("score_per_doubling", slope[:, at], settings.tail)
+        row |= bayes.interval_columns("log_odds_per_doubling", draws.slope[:, at], settings.tail)
         row |= {"p_slope_positive": float((draws.slope[:, at] > 0).mean())}
         rows.append(row | {"p_best": float(best[at, 0]), "p_steepest": float(steepest[at, 0])})
     return pd.DataFrame(rows)
@@ -152,7 +135,7 @@ def _table(  # noqa: PLR0917
 def _pairs(
     data: RankData, expected: FloatArray, power: Mapping[str, FloatArray], number: Sequence[int]
 ) -> pd.DataFrame:
-    level, slope = expected.mean(axis=2), score_slopes(expected, np.unique(data.window_length))
+    level, slope = expected.mean(axis=2), slopes.score_slopes(expected, np.unique(data.window_length))
     rows = []
     for at, (first, second) in enumerate(combinations(range(data.model.size), 2)):
         better, steeper = (draws[:, first] - draws[:, second] for draws in (level, slope))

@@ -1,30 +1,28 @@
-"""Scores of a rank compared: what they reward, which separates models best, and which tokens are easy."""
+"""Scores of a rank compared: what they reward, which separates models best, which tokens are easy; figures."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, product
 
 import numpy as np
 import pandas as pd
+import xarray as xr
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
+from scipy import stats
 
+from shannon_game.estimators import rankings
 from shannon_game.estimators.documents.corpus import clustered_mean
 from shannon_game.estimators.documents.tokens import TOKEN_CLASSES, token_class
 from shannon_game.estimators.errors import InputError
-from shannon_game.estimators.rankings import (
-    exponential_score,
-    linear_score,
-    paired_separation,
-    reciprocal_score,
-    top_k_accuracy,
-)
 from shannon_game.experiments.harness.figures import Series, new_figure, player_colours, player_label
-from shannon_game.experiments.harness.marks import light_grid, mark, named, titled
-from shannon_game.experiments.harness.plots import bars, forest_figure, styled
+from shannon_game.experiments.harness.marks import curve, label_below, light_grid, mark, named, titled
+from shannon_game.experiments.harness.plots import bars, forest_figure, length_axis, styled
+from shannon_game.experiments.harness.questions import one_panel
 from shannon_game.experiments.rankings.ranks.settings import RanksSettings
 
 _CHARACTERS = (1, 2, 3, 4, 5, 7, 9)
@@ -33,9 +31,9 @@ _WINDOW = ["text", "context_length", "window"]
 
 def token_scores_by_name(rank: NDArray[np.float64], k: int, settings: RanksSettings) -> dict[str, NDArray[np.float64]]:
     """Every score of every token, the weighted average last."""
-    single = {"linear": linear_score(rank, k), "reciprocal": reciprocal_score(rank)}
+    single = {"linear": rankings.linear_score(rank, k), "reciprocal": rankings.reciprocal_score(rank)}
     for decay in settings.decays:
-        single[f"exponential_{f'{decay:g}'.replace('.', '')}"] = exponential_score(rank, decay)
+        single[f"exponential_{f'{decay:g}'.replace('.', '')}"] = rankings.exponential_score(rank, decay)
     weights: Mapping[str, float] = settings.weights or dict.fromkeys(single, 1.0)
     known = [*single, "top_1"]
     for name in weights:
@@ -43,7 +41,7 @@ def token_scores_by_name(rank: NDArray[np.float64], k: int, settings: RanksSetti
             raise InputError(f"names {name!r}; scores are {', '.join(known)}", field="weights")
     if not sum(weights.values()) > 0:
         raise InputError("are all 0, at least one should be above 0", field="weights")
-    scores = {**single, "top_1": top_k_accuracy(rank, 1)}
+    scores = {**single, "top_1": rankings.top_k_accuracy(rank, 1)}
     scores["average"] = np.average([scores[name] for name in weights], axis=0, weights=list(weights.values()))
     return scores
 
@@ -65,7 +63,7 @@ def separations(tokens: pd.DataFrame, scores: list[str], *, level: float, power:
             continue
         rows = []
         for score in scores:
-            its = paired_separation(both[f"{score}|1"], both[f"{score}|2"], level=level, power=power)
+            its = rankings.paired_separation(both[f"{score}|1"], both[f"{score}|2"], level=level, power=power)
             rows.append({"first": first, "second": second, "score": score, **vars(its)})
         own = pd.DataFrame(rows).drop(columns="sd")
         size = own["effect"].abs().where(np.isfinite(own["effect"]), 0)
@@ -115,19 +113,15 @@ def _score_label(name: str) -> str:
     return f"exponential, rate 0.{exponential[1]}" if exponential else name.replace("top_1", "first guess right")
 
 
-@styled
 def curves_figure(curves: pd.DataFrame) -> Figure:
     """Draw every score of every rank."""
     names = sorted(str(name) for name in curves.columns if name != "rank")
-    fig = new_figure(5.0, 3.4)
-    axes = fig.add_subplot()
-    for name, colour in player_colours(names).items():
-        axes.plot(curves["rank"], curves[name], color=colour, marker="o", markersize=2.5, label=_score_label(name))
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.set(xlabel="rank of the token of the text", ylabel="score", ylim=(-0.03, 1.05))
-    light_grid(axes, "y")
-    named(fig, axes.get_legend_handles_labels()[0])
-    titled(fig, "What a rank is worth")
+    with one_panel(5.0, 3.4, "What a rank is worth") as (fig, axes):
+        for name, colour in player_colours(names).items():
+            axes.plot(curves["rank"], curves[name], color=colour, marker="o", markersize=2.5, label=_score_label(name))
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.set(xlabel="rank of the token of the text", ylabel="score", ylim=(-0.03, 1.05))
+        named(fig, axes.get_legend_handles_labels()[0])
     return fig
 
 
@@ -168,3 +162,65 @@ def easy_figure(easy: pd.DataFrame) -> Figure:
     named(fig, [mark(player_label(model), colours[model], "o") for model in models], 4)
     titled(fig, "Which tokens are easy, with standard errors")
     return fig
+
+
+_SCORE_LABELS = {"average": "average rank score", "linear": "linear score", "reciprocal": "reciprocal score"}
+
+
+def _label(score: str) -> str:
+    return _SCORE_LABELS.get(score, "top-1 accuracy")
+
+
+@styled
+def scores_figure(windows: pd.DataFrame, dataset: xr.Dataset, score: str = "average", interval: float = 0.9) -> Figure:
+    """Mean score of every window against length, by model and text; the regression's expected score if there is one."""
+    models = [str(name) for name in dataset["model"].to_numpy()]
+    texts = list(dict.fromkeys(windows["text"]))
+    colours = player_colours(models)
+    lengths, fitted = dataset["length"].to_numpy(), "expected_score" in dataset
+    fig = new_figure(max(2.0 * len(models), 4.0), 1.1 + 2.0 * len(texts))
+    grid = fig.subplots(len(texts), len(models), sharex=True, sharey=True, squeeze=False)
+    for (text, model), axes in zip(product(texts, models), grid.flat, strict=True):
+        if fitted:
+            curve(axes, lengths, dataset["expected_score"].sel(model=model), colours[model], alpha=0.18)
+        mine = windows[(windows["text"] == text) & (windows["model"] == model)]
+        _window_points(axes, mine, score, interval, colours[model])
+        length_axis(axes, lengths)
+        axes.tick_params(axis="x", labelrotation=60)
+        axes.set(ylim=(0, 1), xlabel="")
+        light_grid(axes, "y")
+    for axes, model in zip(grid[0], models, strict=True):
+        axes.set_title(player_label(model))
+    for axes, text in zip(grid[:, 0], texts, strict=True):
+        axes.set_ylabel(f"{text}\n{_label(score)}")
+    label_below(grid, grid.size, "tokens of context\n(log scale)")
+    titled(fig, f"{_label(score).capitalize()} by the length of the context")
+    handles = [mark(f"a window, {interval:.0%} interval over its tokens", marker="o", line="-")]
+    if windows.duplicated(["text", "model", "context_length"]).any():
+        handles.append(mark("windows of one length, side by side", marker="o", line="-", markersize=2.6))
+    if fitted:
+        handles.append(mark(f"expected in a new window, {interval:.0%} band"))
+    named(fig, handles)
+    return fig
+
+
+def _window_points(axes: Axes, mine: pd.DataFrame, score: str, interval: float, colour: str) -> None:
+    """Draw windows with intervals over their tokens; those of one length stand side by side."""
+    of_length = mine.groupby("context_length")["text"]
+    turn = of_length.cumcount() - (of_length.transform("size") - 1) / 2
+    x = mine["context_length"] * 2 ** (0.13 * turn)
+    reach = stats.t.ppf((1 + interval) / 2, mine["n_tokens"] - 1) * mine[f"{score}_se"]
+    axes.errorbar(x, mine[score], yerr=reach, fmt="none", ecolor=colour, elinewidth=0.8, alpha=0.6)
+    axes.scatter(x, mine[score], s=np.where(of_length.transform("size") > 1, 7, 14), color=colour, zorder=3)
+
+
+def slopes_figure(table: pd.DataFrame, score: str = "average", interval: float = 0.9) -> Figure:
+    """Slope of every model with its interval."""
+    models = table["model"].tolist()
+    rows = table.assign(
+        label=table["model"].map(player_label) + [f"  (best: {p:.2f})" for p in table["p_best"]],
+        colour=table["model"].map(player_colours(models)),
+    )
+    name, xlabel = "score_per_doubling", f"{_label(score)} per doubling of the context ({interval:.0%})"
+    series = [Series(f"{name}_median", f"{name}_lower", f"{name}_upper")]
+    return forest_figure(rows, series, xlabel, "What a longer context brings, and which model is best")

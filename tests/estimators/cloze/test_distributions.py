@@ -182,19 +182,6 @@ def test_where_every_answer_is_another_word_no_correction_is_possible() -> None:
     np.testing.assert_array_equal(found.corrected, [np.nan, 0, np.nan])
 
 
-def test_permutation_baseline_is_the_mean_over_permutations() -> None:
-    first, second = list("aabcd"), list("abbef")
-    exact = permutation_baseline(counts([first]), counts([second]))[0]
-    rng = np.random.default_rng(1)
-    everyone = np.array(first + second)
-    drawn = []
-    for _ in range(4000):
-        shuffled = rng.permutation(everyone)
-        drawn.append(slow.tvd(shuffled[:5].tolist(), shuffled[5:].tolist()))
-    # standard error of the mean of 4,000 values with an sd of about .1
-    assert exact == pytest.approx(np.mean(drawn), abs=4 * np.std(drawn) / np.sqrt(4000))
-
-
 def test_corrected_distance_is_zero_for_one_distribution_and_one_for_disjoint_samples() -> None:
     rng = np.random.default_rng(2)
     zipf = 1 / np.arange(1, 301)

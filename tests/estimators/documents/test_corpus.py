@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import statistics
 
 import numpy as np
 import pytest
@@ -47,13 +46,6 @@ def test_a_single_document_has_no_error():
     scores = corpus_scores([-1.0, -2.0], [False, False], [7, 7])
     assert math.isnan(scores.loss_nats.se)
     assert math.isnan(scores.bits_per_byte)
-
-
-def test_one_value_a_cluster_is_the_usual_standard_error():
-    values = [0.3, 1.7, 2.2, 0.1, 5.0]
-    mean = clustered_mean(values, range(5))
-    assert mean.mean == pytest.approx(statistics.mean(values))
-    assert mean.se == pytest.approx(statistics.stdev(values) / math.sqrt(5))
 
 
 def test_intervals_cover_where_documents_differ():

@@ -84,12 +84,3 @@ def test_answers_to_one_item_are_no_new_text() -> None:
     ten = guess_bounds(np.tile(ranks, 10), item=np.tile(range(80), 10), participant=np.repeat(range(10), 80))
     assert ten.lower_se_nats == pytest.approx(alone.lower_se_nats, rel=0.02)
     assert ten.upper_nats == pytest.approx(alone.upper_nats, abs=1e-9)
-
-
-def test_the_entropy_of_a_known_text_is_between_them() -> None:
-    """An ideal guesser of contexts with known distributions: ranks, both bounds and the entropy without sampling."""
-    rng = np.random.default_rng(1)
-    p = -np.sort(-rng.dirichlet(np.full(30, 0.3), size=200), axis=1)
-    entropy = -(p * np.log(np.maximum(p, 1e-300))).sum(axis=1).mean()
-    lower, upper = shannon_bounds(p.mean(axis=0).tolist())
-    assert lower < entropy < upper

@@ -15,8 +15,13 @@ from shannon_game.estimators.cloze.words import FAILED
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.cloze.ard.settings import ArdSettings, design_columns
 from shannon_game.experiments.cloze.build_cloze import experiment as module
-from shannon_game.experiments.cloze.build_cloze.assemble import take_contexts, without_models
-from shannon_game.experiments.cloze.build_cloze.players import Contexts, Row, exact_player
+from shannon_game.experiments.cloze.build_cloze.players import (
+    Contexts,
+    Row,
+    exact_player,
+    take_contexts,
+    without_models,
+)
 from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.experiments.studies.cloze.simulated import cloze_simulated
 from shannon_game.inference.lm.language_model import encode
@@ -177,7 +182,7 @@ def _rows(study: xr.Dataset, name: str) -> list[tuple[int, str, int, float]]:
 
 def test_a_killed_run_goes_on_and_shards_add_up(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     few = overrides(root, tmp_path, "experiment.n_samples=50", "experiment.items_per_batch=2")
-    draw, calls = module.draw_words, []
+    draw, calls = module.live_words.draw_words, []
 
     def killed(*given, **named):
         draw(*given, **named)
@@ -185,7 +190,7 @@ def test_a_killed_run_goes_on_and_shards_add_up(root: Path, tmp_path: Path, monk
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(module, "draw_words", killed)
+        patch.setattr(module.live_words, "draw_words", killed)
         with pytest.raises(KeyboardInterrupt):
             run_experiment(*few)
     whole = run_experiment(*few)

@@ -90,13 +90,6 @@ def test_without_targets_there_is_no_calibration_to_the_corpus(words: dict[str, 
     assert table.loc["m", ["ece_human_fixed", "ece_human_adaptive"]].notna().all()
 
 
-def test_the_oracles_distances_are_of_all_splits() -> None:
-    overrides = [*SIMULATED, "experiment.n_splits=7"]
-    dataset = run_experiment("+exp=tvd", *overrides).dataset.sel(player="half_of_people")
-    raw, baseline = dataset["tvd"], dataset["tvd_baseline"]
-    np.testing.assert_allclose(dataset["tvd_corrected"], (raw - baseline) / (1 - baseline), atol=1e-12)
-
-
 def test_an_odd_answer_is_left_out_anew_in_every_split() -> None:
     """What the halves are dealt from differs by split, and so does their baseline."""
     odd = ["study.n_answers=11", "experiment.n_splits=7"]

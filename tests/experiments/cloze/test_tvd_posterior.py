@@ -28,7 +28,7 @@ def test_what_misses_the_gate_is_sampled_longer_once(
         times.append(times_draws)
         return times_draws
 
-    monkeypatch.setattr(tvd_bayes, "draw_posterior", draw_posterior)
+    monkeypatch.setattr(tvd_bayes.bayes, "draw_posterior", draw_posterior)
     monkeypatch.setattr(tvd_bayes, "group", lambda idata, name: idata)
     monkeypatch.setattr(
         tvd_bayes, "tvd_posterior", lambda idata, data, rng: SimpleNamespace(idata=idata, judged=lambda: idata)

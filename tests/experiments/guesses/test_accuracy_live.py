@@ -83,13 +83,6 @@ def test_of_a_long_text_the_model_sees_the_end(root, tmp_path):
     assert f"At {n_cut} it saw the end of a text" in said[0]
 
 
-def test_without_a_model_nothing_changes(root):
-    job = prepared(*overrides(root))
-    same, said = with_live_models(job.settings, job.study)
-    assert same is job.study
-    assert said == []
-
-
 def test_a_model_here_is_asked_in_text(root, tmp_path):
     """A random model writes nothing that is right; of every text it sees the end."""
     given = ["experiment.answers=text", "experiment.max_tokens=3", "experiment.live_guesses=8"]

@@ -1,0 +1,45 @@
+"""What questions repeat: lines of a summary, normal intervals, figures of one panel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from statistics import NormalDist
+from typing import Any, Literal
+
+import matplotlib as mpl
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from shannon_game.experiments.harness.figures import STYLE, new_figure
+from shannon_game.experiments.harness.marks import light_grid, titled
+
+
+def records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows by the names of their columns."""
+    return [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
+
+
+def bullets(table: pd.DataFrame, line: str) -> str:
+    """Fill in a line for every row, as in ``bullets(table, "**{player}**: {tvd:.3f}")``."""
+    return "\n".join(f"- {line.format(**row)}" for row in records(table))
+
+
+def half_width(se: pd.Series[float], interval: float) -> pd.Series[float]:
+    """Half of a normal interval; none where there is no standard error."""
+    return NormalDist().inv_cdf((1 + interval) / 2) * se.fillna(0)
+
+
+@contextmanager
+def one_panel(
+    width: float, height: float, title: str, about: str = "", *, grid: Literal["x", "y", "both"] | None = "y"
+) -> Iterator[tuple[Figure, Axes]]:
+    """Make a figure of one panel in the house style, with its title above."""
+    with mpl.rc_context(STYLE):
+        figure = new_figure(width, height)
+        axes = figure.add_subplot()
+        yield figure, axes
+        if grid is not None:
+            light_grid(axes, grid)
+        titled(figure, title, about)
