@@ -12,12 +12,10 @@ from shannon_game.estimators.comparison import rounding_scheme
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.comparison.estimates import ComparisonSettings
 from shannon_game.experiments.harness.bayes import PosteriorSettings, SamplerSettings
-from shannon_game.inference.comparison.participant_fit import REPORTED, Anchor
+from shannon_game.inference.comparison.participant_fit import REPORTED
 from shannon_game.inference.posterior.thresholds import GateThresholds
 from shannon_game.inference.settings import Names, Positive, Probability, Settings, Text, numbers_of
-from shannon_game.models.comparison.participants import ParticipantPriors
-
-__all__ = ["CurveSettings", "HumanLossSettings", "Top1Settings"]
+from shannon_game.models import ParticipantPriors
 
 
 class Top1Settings(Settings):
@@ -31,7 +29,7 @@ class Top1Settings(Settings):
 
 
 class CurveSettings(Settings):
-    """Assumed scales for which the gap is drawn."""
+    """Assumed scales for which the gap is drawn, evenly spaced in their logarithm."""
 
     low: Positive = 0.1
     """The smallest."""
@@ -48,7 +46,7 @@ class CurveSettings(Settings):
 
     @property
     def k0(self) -> NDArray[np.float64]:
-        """The scales, evenly spaced in their logarithm."""
+        """The scales."""
         return np.geomspace(self.low, self.high, self.points)
 
 
@@ -91,16 +89,3 @@ class HumanLossSettings(ComparisonSettings, PosteriorSettings):
         if self.grid is not None:
             rounding_scheme(self.grid)
         return self
-
-    def anchors(self, has_answers: bool) -> list[Anchor]:
-        """The one asked for, and another to compare: the outcomes with an assumption, or with free answers."""
-        if self.anchor == "answers" and not has_answers:
-            problem = "is 'answers', but nobody answered freely in this study; should be outcomes, assumed or null"
-            raise InputError(problem, field="anchor")
-        assumed = Anchor("assumed", k0=float(self.k0))
-        answers, outcomes = Anchor("answers"), Anchor("outcomes", objective=self.objective)
-        if self.anchor == "assumed":
-            return [assumed]
-        if self.anchor == "outcomes" or not has_answers:
-            return [outcomes, answers if has_answers else assumed]
-        return [answers]

@@ -17,7 +17,8 @@ from shannon_game.estimators.comparison import HUMAN, estimate_perplexity, scale
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import item_labels
 from shannon_game.experiments.comparison.estimates import TABLE_COLUMNS
-from shannon_game.experiments.comparison.human_loss.experiment import HUMAN_LOSS_COLUMNS, HumanLossSettings
+from shannon_game.experiments.comparison.human_loss.rows import HUMAN_LOSS_COLUMNS
+from shannon_game.experiments.comparison.human_loss.settings import HumanLossSettings
 from shannon_game.experiments.harness.outputs import write_outputs
 from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.experiments.planning.worlds import pilot_populations
@@ -160,7 +161,7 @@ def test_a_failed_check_is_marked_beside_its_number(monkeypatch: pytest.MonkeyPa
         fit = fit_participants(*given, **settings)
         return replace(fit, convergence=replace(fit.convergence, passed=False, reasons=("it is not Gaussian",)))
 
-    monkeypatch.setattr("shannon_game.experiments.comparison.human_loss.rows.fit_participants", failed)
+    monkeypatch.setattr("shannon_game.experiments.comparison.human_loss.experiment.fit_participants", failed)
     study = prepared("+exp=perplexity", *TINY).study
     given = {"players": ["lm-weak", "lm-medium"], "rounding": "none", **FEW}
     result = experiments.human_loss(study, **given)
