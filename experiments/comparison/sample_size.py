@@ -63,7 +63,7 @@ def sample_size(study: xr.Dataset, settings: SampleSizeSettings) -> ExperimentRe
     items = study["in_reference"].to_numpy() & study["selected"].to_numpy()
     if not items.any():
         raise InputError("no reference item passes the item filter", source=f"study {study.attrs['name']!r}")
-    scheme = settings.rounding.scheme
+    scheme, n_items = settings.rounding.scheme, int(items.sum())
     base = true_loss(study, sampler, items)
     rows: list[dict[str, Any]] = []
     truths = np.array([true_loss(study, player, items) - base for player in players])
@@ -76,40 +76,24 @@ def sample_size(study: xr.Dataset, settings: SampleSizeSettings) -> ExperimentRe
         estimator=settings.estimator.name,
     )
     errors = gaps - truths[:, None, None]
+    told = {"rounding": scheme.name, "estimator": settings.estimator.name, "generator": sampler}
     for p, player in enumerate(players):
         truth, (kl, is_exact) = float(truths[p]), _divergence(study, player, items)
         for s, n in enumerate(sizes):
             lower, upper = np.quantile(errors[p, s], [tail, 1 - tail])
-            gap = float(gaps[p, s].mean())
-            rows.append(
-                {
-                    "player": player,
-                    "rounding": scheme.name,
-                    "estimator": settings.estimator.name,
-                    "generator": sampler,
-                    "n": n,
-                    "n_items": int(items.sum()),
-                    "n_responses": n * int(items.sum()),
-                    "n_repeats": n_repeats,
-                    "gap_nats": gap,
-                    "true_gap_nats": truth,
-                    "error_nats": gap - truth,
-                    "error_sd_nats": errors[p, s].std(ddof=1) if n_repeats > 1 else np.nan,
-                    "error_lower_nats": lower,
-                    "error_upper_nats": upper,
-                    "kl_nats": kl,
-                    "kl_is_exact": is_exact,
-                    "reference_loss_nats": base,
-                    "perplexity": perplexity_of_loss(gap + base),
-                    "perplexity_lower": perplexity_of_loss(truth + lower + base),
-                    "perplexity_upper": perplexity_of_loss(truth + upper + base),
-                    "true_loss_nats": truth + base,
-                    "true_perplexity": float(np.exp(truth + base)),
-                    "true_gap_bits": truth / np.log(2),
-                    "error_bits": (gap - truth) / np.log(2),
-                }
-            )
+            row = {"player": player, **told, "n": n, "n_items": n_items, "n_responses": n * n_items}
+            row |= {"n_repeats": n_repeats, "gap_nats": float(gaps[p, s].mean()), "true_gap_nats": truth}
+            row |= {"error_nats": row["gap_nats"] - truth, "error_sd_nats": _sd(errors[p, s])}
+            row |= {"error_lower_nats": lower, "error_upper_nats": upper, "kl_nats": kl, "kl_is_exact": is_exact}
+            rows.append(row | {"reference_loss_nats": base})
     table = pd.DataFrame(rows)
+    loss = table["true_gap_nats"] + base
+    table["perplexity"] = perplexity_of_loss(table["gap_nats"] + base)
+    for end in ("lower", "upper"):
+        table[f"perplexity_{end}"] = perplexity_of_loss(loss + table[f"error_{end}_nats"])
+    table = table.assign(true_loss_nats=loss, true_perplexity=np.exp(loss))
+    table["true_gap_bits"] = table["true_gap_nats"] / np.log(2)
+    table["error_bits"] = table["error_nats"] / np.log(2)
     dataset = xr.Dataset(
         {"error_nats": (("player", "n", "repeat"), errors, {"units": "nats"})},
         coords={"player": players, "n": list(sizes)},
@@ -126,6 +110,10 @@ def sample_size(study: xr.Dataset, settings: SampleSizeSettings) -> ExperimentRe
         },
         text=summary(table),
     )
+
+
+def _sd(errors: NDArray[np.float64]) -> float:
+    return float(errors.std(ddof=1)) if errors.size > 1 else float("nan")
 
 
 def _divergence(study: xr.Dataset, player: str, items: NDArray[np.bool_]) -> tuple[float, bool]:
