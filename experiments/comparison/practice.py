@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 import pandas as pd
 import xarray as xr
@@ -54,23 +56,8 @@ class PracticeSettings(Settings):
 def practice(study: xr.Dataset, settings: PracticeSettings) -> ExperimentResult:
     """Regress how good an answer is on the number of answers given before.
 
-    Rows of a study stand in the order in which a participant answered.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A comparison study.
-
-    Returns
-    -------
-    ExperimentResult
-        :data:`PRACTICE_COLUMNS`, a row for all answers, and one for those to the same questions where these stood at
-        different places.
-
-    Raises
-    ------
-    InputError
-        If no participant gave two answers.
+    Rows of a study stand in the order in which a participant answered. :data:`PRACTICE_COLUMNS`, a row for all answers,
+    and one for those to the same questions where these stood at different places.
 
     Examples
     --------
@@ -82,32 +69,14 @@ def practice(study: xr.Dataset, settings: PracticeSettings) -> ExperimentResult:
     1  the same questions              20
     """
     answers = practice_answers(study, against=settings.against, automatic=settings.automatic)
-    x = np.log2(answers["x"].to_numpy(dtype=float))
-    rows = []
-    for name, item_levels in (("all", False), ("the same questions", True)):
-        try:
-            found = crossed_slope(
-                answers["log_score"],
-                x,
-                answers["participant"],
-                answers["item"],
-                item_levels=item_levels,
-                probability=settings.interval,
-            )
-        except InputError:
-            # everybody met the questions in one order: no question was met at two places
-            if not item_levels:
-                raise
-            continue
-        rows.append(
-            {
-                "answers": name,
-                **{f"{part}_nats": getattr(found, part) for part in ("slope", "se", "lower", "upper")},
-                **{part: getattr(found, part) for part in ("n_responses", "n_participants", "n_items", "item_share")},
-                **_quarters(answers),
-            }
-        )
-    table = pd.DataFrame(rows, columns=list(PRACTICE_COLUMNS))
+    of = (answers["log_score"], np.log2(answers["x"].to_numpy(dtype=float)), answers["participant"], answers["item"])
+    found = {"all": crossed_slope(*of, item_levels=False, probability=settings.interval)}
+    # where everybody met the questions in one order, no question was met at two places
+    with suppress(InputError):
+        found["the same questions"] = crossed_slope(*of, item_levels=True, probability=settings.interval)
+    table = pd.DataFrame([{"answers": name, **vars(one), **_quarters(answers)} for name, one in found.items()])
+    table = table.rename(columns={name: f"{name}_nats" for name in ("slope", "se", "lower", "upper")})
+    table = table[list(PRACTICE_COLUMNS)]
     return ExperimentResult(
         table=table,
         dataset=xr.Dataset(table_variables(table, "row") | table_variables(answers.add_prefix("answer_"), "answer")),

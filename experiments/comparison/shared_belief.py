@@ -55,20 +55,7 @@ class SharedBeliefSettings(Settings):
 def shared_belief(study: xr.Dataset, settings: SharedBeliefSettings) -> ExperimentResult:
     """Estimate how far people's beliefs differ from each other, from tokens of one item that one person compared.
 
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A comparison study in which people compared two tokens or more of an item with its target.
-
-    Returns
-    -------
-    ExperimentResult
-        One row, :data:`SHARED_BELIEF_COLUMNS`.
-
-    Raises
-    ------
-    InputError
-        If fewer than three people compared two tokens of one item.
+    One row, :data:`SHARED_BELIEF_COLUMNS`. An error if fewer than three people compared two tokens of one item.
 
     Examples
     --------
