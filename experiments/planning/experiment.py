@@ -23,21 +23,8 @@ _ON_SCREEN = (*("game", "n_contexts", "n_people", "minutes", "width", "p_width",
 def design(study: xr.Dataset, settings: DesignSettings) -> ExperimentResult:
     """Simulate studies of many designs with known truth, and recommend the cheapest that keeps its promise.
 
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A comparison study with the generator's whole distribution (``reference_logprob``); what people answered in it
-        is not used.
-
-    Returns
-    -------
-    ExperimentResult
-        One row per design.
-
-    Raises
-    ------
-    InputError
-        If the study has no whole distribution, a model is unknown, a pilot cannot be read, or there is no budget.
+    The comparison study has the generator's whole distribution (``reference_logprob``); what people answered in it is
+    not used. One row per design.
 
     Examples
     --------
