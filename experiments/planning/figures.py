@@ -12,8 +12,7 @@ from matplotlib.figure import Figure
 from shannon_game.experiments.harness.figures import new_figure
 from shannon_game.experiments.harness.marks import light_grid, mark, named, number_ticks, titled
 from shannon_game.experiments.harness.plots import styled
-from shannon_game.experiments.planning.points import SHARE_GAMES
-from shannon_game.experiments.planning.settings import ADAPTIVE, GAMES
+from shannon_game.experiments.planning.settings import ADAPTIVE, GAMES, SHARE_GAMES
 
 GAME_LABELS = {
     "comparison": "comparisons, equation 5",

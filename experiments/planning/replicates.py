@@ -11,8 +11,13 @@ import pandas as pd
 
 from shannon_game.experiments.harness.settings import rng_for
 from shannon_game.experiments.planning.games import Outcome, Planned, play
-from shannon_game.experiments.planning.points import DesignPoint, n_people, people_minutes, wanted_width
-from shannon_game.experiments.planning.settings import DesignSettings
+from shannon_game.experiments.planning.settings import (
+    DesignPoint,
+    DesignSettings,
+    n_people,
+    people_minutes,
+    wanted_width,
+)
 from shannon_game.experiments.planning.worlds import World
 from shannon_game.inference.progress import stage
 

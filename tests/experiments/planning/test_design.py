@@ -14,10 +14,16 @@ from shannon_game.estimators.comparison import token_pool
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.harness.outputs import write_outputs
 from shannon_game.experiments.planning.games import Outcome, equation_5
-from shannon_game.experiments.planning.points import DesignPoint, n_people, people_minutes
 from shannon_game.experiments.planning.question_worth import question_worth
 from shannon_game.experiments.planning.replicates import keeps_promise, simulated_studies, summarise
-from shannon_game.experiments.planning.settings import GAMES, Costs, DesignSettings
+from shannon_game.experiments.planning.settings import (
+    GAMES,
+    Costs,
+    DesignPoint,
+    DesignSettings,
+    n_people,
+    people_minutes,
+)
 from shannon_game.experiments.planning.worlds import (
     N_TRIED,
     draw_worlds,
