@@ -144,9 +144,8 @@ def summary(table: pd.DataFrame, interval: float = 0.9) -> str:
     said = ", ".join(f"{player_label(player)} {low:.1f} to {high:.1f}" for player, low, high in ends)
     return (
         f"**With participants and items resampled, {interval:.0%} of perplexities are: {said}.** Dropping half of the "
-        "participants, as the paper does, holds the items fixed. Replicates hold fewer distinct answers per item than "
-        "the study: equation 5's bias grows in them, and their mean lies below the full estimate where the tail is "
-        "heavy."
+        "participants, as the paper does, holds the items fixed. Replicates hold fewer distinct answers per item, so "
+        "that equation 5's bias grows, and their mean lies below the full estimate where the tail is heavy."
     )
 
 

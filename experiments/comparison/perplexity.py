@@ -150,14 +150,10 @@ def sampling_warnings(table: pd.DataFrame) -> tuple[str, ...]:
 
 def summary(table: pd.DataFrame) -> str:
     """Say every player's perplexity, and how far the estimates are from the truth, where it is known."""
-    said, errors = [], []
-    for row in rows_of(table[table["rounding"] == table["rounding"].iloc[0]]):
-        name = player_label(row.player)
-        said.append(f"{name} {row.perplexity:.1f} [{row.perplexity_lower:.1f}, {row.perplexity_upper:.1f}]")
-        if np.isfinite(row.error_nats):
-            off = abs(row.error_nats)
-            direction = "exact" if off < 5e-7 else f"{off:.3f} nats too {'high' if row.error_nats > 0 else 'low'}"
-            errors.append(f"{name} {direction}")
+    rows = rows_of(table[table["rounding"] == table["rounding"].iloc[0]])
+    ends = [f"{row.perplexity:.1f} [{row.perplexity_lower:.1f}, {row.perplexity_upper:.1f}]" for row in rows]
+    said = [f"{player_label(row.player)} {its}" for row, its in zip(rows, ends, strict=True)]
+    errors = [f"{player_label(row.player)} {_off(row.error_nats)}" for row in rows if np.isfinite(row.error_nats)]
     what = "Intervals are of chance alone: an estimator's own error is what stands beside the truth."
     if set(table["estimator"]) & set(ESTIMATORS):
         what = (
@@ -166,6 +162,10 @@ def summary(table: pd.DataFrame) -> str:
         )
     truth = f" Beside the truth the gaps are: {', '.join(errors)}." if errors else " The truth is not known."
     return f"**Perplexity, rounding {table['rounding'].iloc[0]}: {', '.join(said)}.**{truth} {what}"
+
+
+def _off(error: float) -> str:
+    return "exact" if abs(error) < 5e-7 else f"{abs(error):.3f} nats too {'high' if error > 0 else 'low'}"
 
 
 def _rounded_already(table: pd.DataFrame) -> pd.Series[bool]:

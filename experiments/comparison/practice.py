@@ -8,9 +8,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
-from shannon_game.estimators.comparison.study_sources import TARGET_POSITION
+from shannon_game.estimators.comparison.study_sources import TARGET_POSITION, response_references
 from shannon_game.estimators.documents import crossed_slope
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.estimators.layout import item_positions
@@ -89,11 +88,7 @@ def practice(study: xr.Dataset, settings: PracticeSettings) -> ExperimentResult:
 def practice_answers(study: xr.Dataset, *, against: str = "order", automatic: bool = False) -> pd.DataFrame:
     """How good every answer is, and what came before it."""
     item = item_positions(study, "response_item")
-    keep = np.ones(item.size, dtype=bool)
-    if "response_reference" in study:
-        keep &= study["response_reference"].to_numpy() == TARGET_POSITION
-    if not automatic:
-        keep &= ~study["automatic"].to_numpy()
+    keep = (response_references(study) == TARGET_POSITION) & (automatic | ~study["automatic"].to_numpy())
     who = study["participant"].to_numpy()[keep].astype(str)
     before = pd.Series(who).groupby(who).cumcount().to_numpy()
     if not (before > 0).any():
@@ -105,14 +100,13 @@ def practice_answers(study: xr.Dataset, *, against: str = "order", automatic: bo
             for name, one in study.data_vars.items()
             if one.dims == ("response",) and one.dtype.kind in "iuf"
         }
+        usable = {name: np.isfinite(values) & (values > 0) for name, values in numbers.items()}
         if against not in numbers:
-            known = [name for name, values in numbers.items() if _positive(values).all()]
-            raise unknown_choice("number of every answer", against, ["order", *known], source="against")
+            known = [name for name, fits in usable.items() if fits.all()]
+            raise unknown_choice("variable of every answer", against, ["order", *known], source="against")
         x = numbers[against]
-        if not _positive(x).all():
-            raise InputError(
-                f"has {int((~_positive(x)).sum())} values of {against} that are not above 0", field="against"
-            )
+        if n_wrong := int((~usable[against]).sum()):
+            raise InputError(f"has {n_wrong} values of {against} that are not above 0", field="against")
     return pd.DataFrame(
         {
             "participant": who,
@@ -134,22 +128,19 @@ def _quarters(answers: pd.DataFrame) -> dict[str, float]:
 
 def _warnings(table: pd.DataFrame) -> tuple[str, ...]:
     share = float(table["item_share"].iloc[0])
-    if share < _ONE_ORDER:
-        return ()
-    return (
-        f"most people met the questions in one order ({share:.0%} of the variation of the place is between questions): "
-        "a slope of the answers alone may be one of the questions; ask in random orders",
+    said = (
+        f"Question order is nearly the same for everybody ({share:.0%} of the variation of the place is between "
+        "questions), so the slope may be question difficulty, not practice; ask in random orders"
     )
+    return (said,) if share >= _ONE_ORDER else ()
 
 
 def _summary(table: pd.DataFrame, interval: float, against: str) -> str:
-    names = {"all": "all answers", "the same questions": "answers to the same questions"}
     said = [
-        f"{row.slope_nats:+.4f} [{row.lower_nats:+.4f}, {row.upper_nats:+.4f}] nats in {names[row.answers]}"
+        f"{row.slope_nats:+.4f} [{row.lower_nats:+.4f}, {row.upper_nats:+.4f}] nats (answers: {row.answers})"
         for row in rows_of(table)
     ]
-    first = table.iloc[0]
-    what = "the number of answers" if against == "order" else against
+    first, what = table.iloc[0], "the number of answers" if against == "order" else against
     return (
         f"**ln p of the token of the text changes by {', '.join(said)} when {what} doubles.** These are "
         f"{first['n_responses']:,} answers of {first['n_participants']} people, with participant fixed effects "
@@ -184,7 +175,3 @@ def practice_figure(answers: pd.DataFrame, study_name: str, settings: PracticeSe
         fig, f"Do answers get better {'as they go on' if settings.against == 'order' else f'with {what}'}?", study_name
     )
     return fig
-
-
-def _positive(values: NDArray[np.float64]) -> NDArray[np.bool_]:
-    return np.isfinite(values) & (values > 0)

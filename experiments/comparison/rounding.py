@@ -55,12 +55,11 @@ def rounding(study: xr.Dataset, settings: RoundingEffectSettings) -> ExperimentR
 
 def summary(table: pd.DataFrame) -> str:
     """Say how far rounding moves each player."""
-    moved = []
-    for player, rows in table.groupby("player", sort=False):
-        change = (rows["gap_nats"] - rows["gap_nats"].iloc[0]).iloc[1:]
-        if len(change):
-            moved.append(f"{player_label(str(player))} by {change.min():+.3f} to {change.max():+.3f}")
-    first = table["rounding"].iloc[0]
+    first, others = table["rounding"].iloc[0], table[table["rounding"] != table["rounding"].iloc[0]]
+    given = table[table["rounding"] == first].set_index("player")["gap_nats"]
+    change = (others["gap_nats"] - others["player"].map(given)).groupby(others["player"], sort=False)
+    ends = zip(change.min().items(), change.max(), strict=True)
+    moved = [f"{player_label(str(player))} by {low:+.3f} to {high:+.3f}" for (player, low), high in ends]
     return (
         f"**Beside rounding {first}, the others move the gap in nats: {', '.join(moved) or 'none was asked for'}.** "
         "The highest box puts a floor under the ratios where a player is sure of the target, the lowest caps them "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import matplotlib as mpl
@@ -58,7 +57,7 @@ def sample_size(study: xr.Dataset, settings: SampleSizeSettings) -> ExperimentRe
             "and only those can be drawn again",
             field="generator",
         )
-    players = _players_with_truth(study, settings.players, sampler, settings.rounding.name)
+    players = _players_with_truth(study, settings, sampler)
     sizes, n_repeats, tail = settings.n, settings.n_repeats, (1 - settings.interval) / 2
     items = study["in_reference"].to_numpy() & study["selected"].to_numpy()
     if not items.any():
@@ -127,19 +126,15 @@ def _divergence(study: xr.Dataset, player: str, items: NDArray[np.bool_]) -> tup
     return diagnose_weights(grouped).kl_nats, False
 
 
-def _players_with_truth(study: xr.Dataset, players: Sequence[str] | None, sampler: str, rounding: str) -> list[str]:
-    known = [
-        name
-        for name in player_names(study)
-        # the generator's own terms are all one when nothing is rounded: a flat line at zero
-        if not (name == HUMAN and "human_candidate_logprob" not in study)
-        and not (name == sampler and rounding == "none")
-    ]
-    if players is None:
+def _players_with_truth(study: xr.Dataset, settings: SampleSizeSettings, sampler: str) -> list[str]:
+    # the generator's own terms are all one when nothing is rounded: a flat line at zero
+    unknown = {HUMAN} if "human_candidate_logprob" not in study else set()
+    flat = {sampler} if settings.rounding.name == "none" else set()
+    known = [name for name in player_names(study) if name not in unknown | flat]
+    if settings.players is None:
         return known
-    wanted = chosen_players(study, players)
-    unknown = [name for name in wanted if name == HUMAN and name not in known]
-    if unknown:
+    wanted = chosen_players(study, settings.players)
+    if unknown & set(wanted):
         raise InputError(
             "the humans' true loss is not known on this study, so there is no error to show; "
             f"choose from: {', '.join(known)}",

@@ -131,8 +131,7 @@ def summary(table: pd.DataFrame) -> str:
         said.append(f"{player_label(str(player))} {rows['contribution_nats'].sum():.3f}, most by {own}")
     return (
         f"**Gaps in nats, and the class of target that contributes most: {'; '.join(said)}.** The contributions of all "
-        "classes sum to the gap. A class of few items has a rough mean, and an item's gap by equation 5 is too low "
-        "where it has few responses."
+        "classes sum to the gap. A class of few items has a rough mean, too low where items have few responses."
     )
 
 
