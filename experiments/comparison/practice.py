@@ -19,7 +19,7 @@ from shannon_game.experiments.harness.plots import styled
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rows_of
 from shannon_game.experiments.harness.tables import table_variables
-from shannon_game.inference.settings import Count, Probability, Settings
+from shannon_game.inference.settings import Probability, Settings
 
 PRACTICE_COLUMNS = (
     *("answers", "slope_nats", "se_nats", "lower_nats", "upper_nats", "n_responses", "n_participants"),
@@ -35,6 +35,7 @@ last quarters of it.
 """
 
 _ONE_ORDER = 0.8
+_BINS = 8
 
 
 class PracticeSettings(Settings):
@@ -47,8 +48,6 @@ class PracticeSettings(Settings):
     """Count the answers that the site gave by itself."""
     interval: Probability = 0.9
     """Probability inside the intervals."""
-    bins: Count = 8
-    """Bins of the figure's curve."""
 
 
 @experiment(PracticeSettings)
@@ -79,7 +78,7 @@ def practice(study: xr.Dataset, settings: PracticeSettings) -> ExperimentResult:
     return ExperimentResult(
         table=table,
         dataset=xr.Dataset(table_variables(table, "row") | table_variables(answers.add_prefix("answer_"), "answer")),
-        figures={"practice": practice_figure(answers, str(study.attrs.get("name", "")), settings)},
+        figures={"practice": practice_figure(answers, str(study.attrs.get("name", "")), settings.against)},
         text=_summary(table, settings.interval, settings.against),
         warnings=_warnings(table) if settings.against == "order" else (),
     )
@@ -150,9 +149,9 @@ def _summary(table: pd.DataFrame, interval: float, against: str) -> str:
 
 
 @styled
-def practice_figure(answers: pd.DataFrame, study_name: str, settings: PracticeSettings) -> Figure:
+def practice_figure(answers: pd.DataFrame, study_name: str, against: str) -> Figure:
     """Mean of the answers by their number, or another variable, less the levels of people, and of questions, too."""
-    edges = np.unique(np.quantile(answers["x"], np.linspace(0, 1, settings.bins + 1)).round())
+    edges = np.unique(np.quantile(answers["x"], np.linspace(0, 1, _BINS + 1)).round())
     bins = np.clip(np.searchsorted(edges, answers["x"], side="right") - 1, 0, max(edges.size - 2, 0))
     by_person = answers["log_score"] - answers.groupby("participant")["log_score"].transform("mean")
     by_question = by_person - by_person.groupby(answers["item"]).transform("mean")
@@ -167,11 +166,9 @@ def practice_figure(answers: pd.DataFrame, study_name: str, settings: PracticeSe
     axes.set_xscale("log", base=2)
     powers = 2.0 ** np.arange(25)
     number_ticks(axes.xaxis, powers[(middle.min() / 2 <= powers) & (powers <= middle.max() * 2)])
-    what = "answer number" if settings.against == "order" else settings.against
+    what = "answer number" if against == "order" else against
     axes.set(xlabel=f"{what} (log scale)", ylabel="ln p of the token of the text, nats")
     light_grid(axes, "y")
     axes.legend(loc="best")
-    titled(
-        fig, f"Do answers get better {'as they go on' if settings.against == 'order' else f'with {what}'}?", study_name
-    )
+    titled(fig, f"Do answers get better {'as they go on' if against == 'order' else f'with {what}'}?", study_name)
     return fig

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -24,13 +24,15 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import item_labels
 from shannon_game.estimators.perplexity import perplexity_of_loss
 from shannon_game.experiments.comparison.estimates import TABLE_COLUMNS, bars_label, estimate, table_row
-from shannon_game.experiments.comparison.human_loss.settings import HumanLossSettings
 from shannon_game.experiments.harness.bayes import CONVERGENCE_COLUMNS, convergence_columns, timed
 from shannon_game.experiments.harness.settings import rng_for
 from shannon_game.experiments.harness.tables import short_names, table_variables
 from shannon_game.inference import Anchor, ParticipantFit, leave_one_out, loss_gap, outcome_temperature, top1_weights
 from shannon_game.inference.posterior.arviz_adapter import group
 from shannon_game.models import ParticipantData
+
+if TYPE_CHECKING:
+    from shannon_game.experiments.comparison.human_loss.experiment import HumanLossSettings
 
 FloatArray = NDArray[np.float64]
 
@@ -61,6 +63,8 @@ report or answer; ``informed_gap_*``: over the others. ``one_by_one_most_*``: th
 noise were private belief; it is at least ``gap_*``. ``tail_factor``: by which factor the belief on tokens never drawn
 would have to be multiplied before people's median gap passes that of the weakest model.
 """
+ASSUMED_SCALES = np.geomspace(0.1, 2.0, 25)
+"""Slopes of reports for which the gap is drawn, whatever the anchor."""
 NO_ROUNDING = rounding_scheme("none")
 _PERPLEXITY = (*HUMAN_LOSS_COLUMNS[10:13], "true_perplexity_asked")
 _BRIDGE_DRAWS = 999
