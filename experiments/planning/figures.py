@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from shannon_game.experiments.harness.figures import new_figure, plain_log
-from shannon_game.experiments.harness.marks import light_grid, mark, named, titled
+from shannon_game.experiments.harness.figures import new_figure
+from shannon_game.experiments.harness.marks import light_grid, mark, named, number_ticks, titled
 from shannon_game.experiments.harness.plots import styled
 from shannon_game.experiments.planning.settings import ADAPTIVE, GAMES, SHARE_GAMES
 
@@ -74,5 +75,12 @@ def _panel(axes: Axes, table: pd.DataFrame, unit: str, interval: float) -> None:
     axes.set_xlabel("people's time, minutes (log scale)")
     axes.set_ylabel(f"width of the {interval:.0%} interval, {unit} (log scale)")
     axes.set_ylim(table["width"].min() / 1.3, table[["width", "wanted_width"]].max().max() * 1.3)
-    plain_log(axes.xaxis)
-    plain_log(axes.yaxis)
+    for axis, ends in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
+        number_ticks(axis, _round_numbers(*ends))
+
+
+def _round_numbers(low: float, high: float) -> list[float]:
+    """Numbers 1, 2 and 5 times a power of ten; 1 alone where they would be many."""
+    steps = (1, 2, 5) if high / low < 1000 else (1,)
+    powers = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
+    return [step * 10.0**power for power in powers for step in steps if low <= step * 10.0**power <= high]
