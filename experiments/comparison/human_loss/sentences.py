@@ -67,7 +67,7 @@ def _support(people: pd.DataFrame, dataset: xr.Dataset) -> str:
     said = [
         f"It rests on {_SCALE[main.anchor]}, and on the model's form for the {_ends(main, 'tail_share', '.0%', '')} of "
         f"the belief on tokens never drawn. Its gap of {_ends(main, 'gap')} nats is "
-        f"{', '.join(_beside(main, name, gap) for name, gap in exact_gaps(dataset).items())}.",
+        f"{', '.join(_beside(people.iloc[0], name, gap) for name, gap in exact_gaps(dataset).items())}.",
         *(f"The outcomes' scale {row.agreement} that of the free answers. {_SHARED_BIAS}" for row in outcomes),
         f"The most probable token of the shared belief is the true one on {_ends(main, 'top1_model', '.0%', '')} of "
         f"the items, whatever the scale{measured}.",
@@ -75,12 +75,12 @@ def _support(people: pd.DataFrame, dataset: xr.Dataset) -> str:
     return " ".join(said)
 
 
-def _beside(row: Any, name: str, gap: float) -> str:
-    factor = row._asdict().get(f"tail_factor_{name}", np.nan)
+def _beside(row: pd.Series[Any], name: str, gap: float) -> str:
+    factor = row[f"tail_factor_{name}"]
     until = (
         f"until its tokens never drawn are multiplied by {factor:.2g}" if 0 < factor < np.inf else "whatever its tail"
     )
-    return f"{'above' if row.gap_median_nats > gap else 'below'} that of {player_label(name)} {until}"
+    return f"{'above' if row['gap_median_nats'] > gap else 'below'} that of {player_label(name)} {until}"
 
 
 def _sensitivity(people: pd.DataFrame) -> str:
