@@ -282,14 +282,13 @@ class LossRows:
         """One row per covariate of people and what it has an effect on."""
         if not self.shown or self.settings.people is None:
             return {}
-        posterior = group(self.shown[EVERYONE].idata, "posterior")
+        posterior, level = (
+            group(self.shown[EVERYONE].idata, "posterior"),
+            [0.5, self.settings.tail, 1 - self.settings.tail],
+        )
         rows = []
         for name in ("slope", "bias", "noise"):
-            ends = (
-                posterior[f"{name}_effect"]
-                .quantile([0.5, self.settings.tail, 1 - self.settings.tail], ("chain", "draw"))
-                .T.to_numpy()
-            )
+            ends = posterior[f"{name}_effect"].quantile(level, ("chain", "draw")).T.to_numpy()
             named = zip(posterior["covariate"].to_numpy().astype(str), ends, strict=True)
             rows += [{"covariate": one, "of": name} | dict(zip(_ENDS, at, strict=True)) for one, at in named]
         return {"covariates": pd.DataFrame(rows)}
@@ -305,16 +304,12 @@ class LossRows:
         }
         coords: dict[str, Any] = {"item": item_labels(self.study)[asked]}
         if self.shown:
-            data, k0, level = (
-                self.shown[EVERYONE].data,
-                self.settings.curve.k0,
-                [self.settings.tail, 0.5, 1 - self.settings.tail],
-            )
+            data, level = self.shown[EVERYONE].data, [self.settings.tail, 0.5, 1 - self.settings.tail]
             shift, fits = self.exact_nats(data.generator, data).mean(), list(self.shown.values())
-            curves = [np.quantile([fit.gap_at(at) + shift for at in k0], level, axis=1) for fit in fits]
+            curves = [np.quantile([fit.gap_at(k0) + shift for k0 in ASSUMED_SCALES], level, axis=1) for fit in fits]
             variables["curve_gap_nats"] = (("fit", "quantile", "k0"), np.stack(curves))
             variables["top1_draws"] = (("fit", "kept"), np.stack([self._top1(fit) for fit in fits]))
-            coords |= {"fit": np.array(list(self.shown), dtype=object), "quantile": level, "k0": k0}
+            coords |= {"fit": np.array(list(self.shown), dtype=object), "quantile": level, "k0": ASSUMED_SCALES}
         named = ["what", "player", "rounding", "method", "anchor", "left_out", "priors"]
         return xr.Dataset(variables, coords=coords, attrs=self._about()).set_coords(named)
 
