@@ -159,7 +159,7 @@ def bootstrap_figure(table: pd.DataFrame, study_name: str = "", interval: float 
     for kind, (label, marker, alpha, offset) in _KINDS.items():
         own = table[table["bootstrap"] == kind].set_index("player")[ends].add_suffix(f" {kind}")
         rows = rows.join(own)
-        look = {"label": label, "marker": marker, "alpha": alpha, "offset": offset}
+        look: dict[str, Any] = {"label": label, "marker": marker, "alpha": alpha, "offset": offset}
         series.append(Series(*own.columns, size=5, capsize=2.5, **look))
     # the paper's figure shows the median
     series.append(Series("perplexity_median", label="median of the halves", marker="x", size=5, offset=0.25))

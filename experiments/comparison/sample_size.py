@@ -80,7 +80,7 @@ def sample_size(study: xr.Dataset, settings: SampleSizeSettings) -> ExperimentRe
         truth, (kl, is_exact) = float(truths[p]), _divergence(study, player, items)
         for s, n in enumerate(sizes):
             lower, upper = np.quantile(errors[p, s], [tail, 1 - tail])
-            row = {"player": player, **told, "n": n, "n_items": n_items, "n_responses": n * n_items}
+            row: dict[str, Any] = {"player": player, **told, "n": n, "n_items": n_items, "n_responses": n * n_items}
             row |= {"n_repeats": n_repeats, "gap_nats": float(gaps[p, s].mean()), "true_gap_nats": truth}
             row |= {"error_nats": row["gap_nats"] - truth, "error_sd_nats": _sd(errors[p, s])}
             row |= {"error_lower_nats": lower, "error_upper_nats": upper, "kl_nats": kl, "kl_is_exact": is_exact}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -113,7 +113,7 @@ def judged_quantities(model: str, ranks: pd.DataFrame, n_ranked: int, probabilit
     for quantity, of_quantity in ranks.groupby("quantity", sort=False):
         verdict = judge_ranks(of_quantity["rank"].to_numpy(), n_ranked, probability)
         n_unconverged = int((~of_quantity["converged"].astype(bool)).sum())
-        row = {"model": model, "quantity": quantity, **vars(verdict), "n_unconverged": n_unconverged}
+        row: dict[str, Any] = {"model": model, "quantity": quantity, **vars(verdict), "n_unconverged": n_unconverged}
         rows.append(row | {"ess_median": float(of_quantity["ess"].median())})
     table = pd.DataFrame(rows)
     # Bonferroni's bound over the quantities

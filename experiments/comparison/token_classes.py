@@ -105,7 +105,7 @@ def class_table(
         for factor in levels:
             for level in _in_order(factor, each[factor]):
                 own = each[each[factor] == level]
-                row = {"factor": factor, "level": level, "player": player, "n_items": len(own)}
+                row: dict[str, Any] = {"factor": factor, "level": level, "player": player, "n_items": len(own)}
                 row |= {"gap_nats": own["gap"].mean(), "se_items_nats": own["gap"].sem()}
                 row |= {"contribution_nats": own["gap"].sum() / len(each), "true_gap_nats": own["true"].mean()}
                 row["human_minus_player_nats"] = own["apart"].mean()

@@ -116,5 +116,5 @@ def pool_figure(table: pd.DataFrame, units: str = "", study_name: str = "") -> F
     rows["colour"] = rows["what"].map({"study": "#0072B2", "pooled": "black", "new study": "0.55"})
     rows["marker"] = rows["what"].map({"study": "o", "pooled": "D", "new study": "|"})
     series, title = [Series("estimate", "lower", "upper", marker=None)], "What do the studies say together?"
-    look = {"width": 6.2, "row_height": 0.3}
+    look: dict[str, Any] = {"width": 6.2, "row_height": 0.3}
     return forest_figure(rows, series, units or "estimate", title, study_name, zero=False, **look)

@@ -81,8 +81,8 @@ def loss_figure(table: pd.DataFrame, dataset: xr.Dataset) -> Figure:
     ends = ("perplexity_median", "perplexity_posterior_lower", "perplexity_posterior_upper")
     median = f"posterior median, {about['interval']:.0%}"
     posterior = Series(*ends, label=median, size=6, linewidth=2, capsize=0, offset=0.12)
-    ends, look = ("perplexity", "perplexity_lower", "perplexity_upper"), {"marker": "s", "colour": "0.55", "size": 4}
-    classical = Series(*ends, label=about["equation_5"], capsize=2, linewidth=1, offset=-0.2, **look)
+    ends, look = ("perplexity", "perplexity_lower", "perplexity_upper"), {"size": 4, "capsize": 2, "linewidth": 1}
+    classical = Series(*ends, label=about["equation_5"], marker="s", colour="0.55", offset=-0.2, **look)
     truth = Series("true_perplexity_asked", label=TRUTH_ASKED, marker="|", colour=_TRUTH, size=18, alpha=0.6)
     missed = [posterior.handle(hollow=True, label="check failed: not to be used")] if rows["hollow"].any() else []
     handles = [posterior.handle(), *(each.handle() for each in (classical, truth) if each.is_in(rows)), *missed]
@@ -179,8 +179,9 @@ def sensitivity_figure(table: pd.DataFrame, dataset: xr.Dataset) -> Figure:
     ]
     series = [Series(*ends, marker=None, size=4, capsize=0, linewidth=1.2)]
     xlabel, title = "loss gap of the belief that people share, nats per token", "Does it hang on one person, or priors?"
-    about, shape = f"{dataset.attrs['study']}, {dataset.attrs['interval']:.0%}", {"width": 6.4, "row_height": 0.2}
-    fig = forest_figure(rows, series, xlabel, title, about, zero=False, handles=handles, **shape)
+    about = f"{dataset.attrs['study']}, {dataset.attrs['interval']:.0%}"
+    look: dict[str, Any] = {"width": 6.4, "row_height": 0.2, "zero": False, "handles": handles}
+    fig = forest_figure(rows, series, xlabel, title, about, **look)
     axes = fig.axes[0]
     axes.axvspan(base.gap_lower_nats, base.gap_upper_nats, color="0.93", linewidth=0, zorder=0)
     axes.axvline(base.gap_median_nats, color="0.55", linewidth=1, zorder=1)

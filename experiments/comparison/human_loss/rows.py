@@ -146,8 +146,9 @@ class LossRows:
     def _cells(self, case: Case) -> dict[str, Any]:
         """What a row says of its case, with equation 5 on the same answers."""
         left_out = np.isin(self.study["participant"].to_numpy().astype(str), list(case.left_out))
-        cells = {"what": case.what, "method": PLAYERS if case.data.is_player else PEOPLE, "priors": case.priors}
-        cells |= {"anchor": case.anchor.name if case.anchor else "", "left_out": "; ".join(case.left_out)}
+        cells: dict[str, Any] = {"what": case.what, "method": PLAYERS if case.data.is_player else PEOPLE}
+        cells |= {"anchor": case.anchor.name if case.anchor else "", "priors": case.priors}
+        cells["left_out"] = "; ".join(case.left_out)
         try:
             found = estimate(self.settings, self.study.isel(response=~left_out), case.player, case.rounding)
         except InputError as problem:
