@@ -184,8 +184,8 @@ def test_simulated_people_answer_on_any_grid() -> None:
     halves = RoundingScheme("custom", (0.25, 0.75))
     told = {"k0": 1.0, "population": ParticipantPopulation(), "grid": halves}
     found = answered_by_people(study, "lm-weak", rng=np.random.default_rng(0), **told)
-    asked = ~study["automatic"].values
-    assert set(found["report"].values[asked]) == {0.25, 0.75}
+    asked = ~study["automatic"].to_numpy()
+    assert set(found["report"].to_numpy()[asked]) == {0.25, 0.75}
     assert "true_slope" not in found
 
 
@@ -194,14 +194,14 @@ def test_people_without_error_report_what_the_language_model_does(k0: float) -> 
     study, grid = comparison_study(), rounding_scheme("interface")
     rng = np.random.default_rng(0)
     found = answered_by_people(study, "lm-weak", k0=k0, population=IDEAL, grid=grid, rng=rng)
-    row = np.flatnonzero(~study["automatic"].values)
-    asked = study.sel(model="lm-weak", item=study["response_item"].values[row])
-    candidate = asked["candidate_logprob"].values[np.arange(row.size), study["response_candidate"].values[row]]
-    exactly = two_alternative_report(k0 * asked["target_logprob"].values, k0 * candidate)
-    np.testing.assert_allclose(found["report"].values[row], round_reports(exactly, grid))
+    row = np.flatnonzero(~study["automatic"].to_numpy())
+    asked = study.sel(model="lm-weak", item=study["response_item"].to_numpy()[row])
+    candidate = asked["candidate_logprob"].to_numpy()[np.arange(row.size), study["response_candidate"].to_numpy()[row]]
+    exactly = two_alternative_report(k0 * asked["target_logprob"].to_numpy(), k0 * candidate)
+    np.testing.assert_allclose(found["report"].to_numpy()[row], round_reports(exactly, grid))
     # what the site answered stays
     rest = np.setdiff1d(np.arange(study.sizes["response"]), row)
-    np.testing.assert_array_equal(found["report"].values[rest], study["report"].values[rest])
+    np.testing.assert_array_equal(found["report"].to_numpy()[rest], study["report"].to_numpy()[rest])
 
 
 def test_nobody_answers_freely_for_a_language_model() -> None:
