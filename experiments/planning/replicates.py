@@ -46,16 +46,16 @@ def design_table(points: Sequence[DesignPoint], worlds: Sequence[World], setting
     recommended: dict[str, int] = {}
     # at most: a game's others are left out once one keeps its promise
     with stage("designs simulated many times, at most", len(hopeful)) as show:
-        for number, (at, game) in enumerate(hopeful["game"].items()):
-            show(number, now=game)
-            if game in recommended:
+        for number, at in enumerate(hopeful.index.tolist()):
+            show(number, now=points[at].game)
+            if points[at].game in recommended:
                 continue
             people, minutes = int(rows[at]["n_people"]), float(rows[at]["minutes"])
             rng = rng_for(settings.seed, f"many {points[at]}")
             found = simulated_studies(points[at], people, worlds, settings, settings.n_replicates, rng)
             rows[at] = _row(points[at], people, minutes, found, settings)
             if keeps_promise(rows[at], settings):
-                recommended[game] = at
+                recommended[points[at].game] = at
     return pd.DataFrame(rows).assign(recommended=[at in recommended.values() for at in range(len(rows))])
 
 

@@ -81,8 +81,9 @@ def loss_figure(table: pd.DataFrame, dataset: xr.Dataset) -> Figure:
     ends = ("perplexity_median", "perplexity_posterior_lower", "perplexity_posterior_upper")
     median = f"posterior median, {about['interval']:.0%}"
     posterior = Series(*ends, label=median, size=6, linewidth=2, capsize=0, offset=0.12)
-    ends, look = ("perplexity", "perplexity_lower", "perplexity_upper"), {"size": 4, "capsize": 2, "linewidth": 1}
-    classical = Series(*ends, label=about["equation_5"], marker="s", colour="0.55", offset=-0.2, **look)
+    ends = ("perplexity", "perplexity_lower", "perplexity_upper")
+    look: dict[str, Any] = {"size": 4, "capsize": 2, "linewidth": 1, "offset": -0.2}
+    classical = Series(*ends, label=about["equation_5"], marker="s", colour="0.55", **look)
     truth = Series("true_perplexity_asked", label=TRUTH_ASKED, marker="|", colour=_TRUTH, size=18, alpha=0.6)
     missed = [posterior.handle(hollow=True, label="check failed: not to be used")] if rows["hollow"].any() else []
     handles = [posterior.handle(), *(each.handle() for each in (classical, truth) if each.is_in(rows)), *missed]

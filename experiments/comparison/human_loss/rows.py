@@ -130,8 +130,8 @@ class LossRows:
             fit = self.fits[everyone.name]
             if fit.anchor.name == "answers":
                 yield self._at_outcomes(fit, rows[EVERYONE])
-            if self.settings.top1.rate is not None:
-                yield from (self._near_top1(shown, rows[what]) for what, shown in self.shown.items())
+            if (rate := self.settings.top1.rate) is not None:
+                yield from (self._near_top1(shown, rows[what], rate) for what, shown in self.shown.items())
             if fit.data.has_answers:
                 yield from self._bridge(everyone)
             if self.settings.sensitivity and fit.data.participant.size > 1:
@@ -210,9 +210,8 @@ class LossRows:
         agreement = "does not contradict" if low <= 1 <= high else "does NOT agree with"
         return self._of_fit(fit, fit.data, row.cells | {"what": OUTCOMES, "anchor": OUTCOMES, "agreement": agreement})
 
-    def _near_top1(self, fit: ParticipantFit, row: LossRow) -> LossRow:
+    def _near_top1(self, fit: ParticipantFit, row: LossRow, rate: float) -> LossRow:
         """Draw from the draws of a fit by how near their top-1 rate is to the measured one."""
-        rate = self.settings.top1.rate
         weight = top1_weights(self._top1(fit), rate, self.settings.top1.se)
         chosen = rng_for(self.settings.seed, "top1 weights").choice(weight.size, weight.size, p=weight)
         cells = row.cells | {"what": f"{row.cells['what']}, top-1 rate", "top1_rate_given": rate}
