@@ -43,8 +43,8 @@ def comparison_exploration(study: xr.Dataset, result: ExperimentResult | None = 
     --------
     >>> from shannon_game.estimators.comparison.examples import comparison_study
     >>> found = comparison_exploration(comparison_study())
-    >>> [table.heading for table in found.tables[0]]
-    ['Tokens: what people reported and models expected', 'Reports']
+    >>> found.tables[0][0].heading
+    'Tokens: what people reported and models expected'
     """
     items = exploration.items_of(result, study.sizes["item"], "context", lambda: comparison_items(study))
     reports = _reports(study)
