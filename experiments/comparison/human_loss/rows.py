@@ -296,7 +296,9 @@ class LossRows:
     def dataset(self, rows: Sequence[LossRow], table: pd.DataFrame) -> xr.Dataset:
         """The table, draws of every gap (NaN where a row has fewer), curves over assumed scales, and top-1 rates."""
         asked = np.flatnonzero(np.any([np.isfinite(row.item_median_nats) for row in rows], axis=0))
-        draws = pd.DataFrame([row.gap_nats for row in rows]).to_numpy()
+        draws = np.full((len(rows), max(row.gap_nats.size for row in rows)), np.nan)
+        for own, row in zip(draws, rows, strict=True):
+            own[: row.gap_nats.size] = row.gap_nats
         variables: dict[str, Any] = {
             "gap_draws_nats": (("estimate", "draw"), draws, {"units": "nats"}),
             "item_gap_median_nats": (("estimate", "item"), np.stack([row.item_median_nats[asked] for row in rows])),
