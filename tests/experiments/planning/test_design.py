@@ -118,6 +118,15 @@ def test_money_is_a_budget_too(contexts: xr.Dataset) -> None:
     assert table["in_budget"].tolist() == [True, False]
 
 
+@pytest.mark.parametrize(("budget_minutes", "recommended"), [(None, [True]), (1.0, [False])])
+def test_a_design_that_keeps_its_promise_has_to_fit_the_budget(
+    contexts: xr.Dataset, budget_minutes: float | None, recommended: list[bool]
+) -> None:
+    sizes = {"games": "bets", "contexts": 20, "bets": 1, "n_screen": 3, "n_replicates": 30, "width_nats": 50.0}
+    table = design(contexts, budget_minutes=budget_minutes, budget_money=1e6, seed=1, **sizes).table
+    assert table["recommended"].tolist() == recommended
+
+
 @pytest.mark.parametrize(
     ("more", "message"),
     [
