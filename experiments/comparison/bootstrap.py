@@ -20,16 +20,7 @@ from shannon_game.estimators.comparison import (
 )
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.perplexity import perplexity_of_loss
-from shannon_game.experiments.comparison.estimates import (
-    TABLE_COLUMNS,
-    XLABEL,
-    ComparisonSettings,
-    RoundingSettings,
-    asked_for,
-    chosen_players,
-    estimate,
-    table_row,
-)
+from shannon_game.experiments.comparison import estimates
 from shannon_game.experiments.comparison.perplexity import sampling_warnings
 from shannon_game.experiments.harness.figures import Series, player_colours, player_label
 from shannon_game.experiments.harness.plots import forest_figure
@@ -49,10 +40,10 @@ _OWN = ("n_replicates", "perplexity_median", "perplexity_full", "gap_full_nats",
 _LOST_ITEMS_SHARE = 0.05  # beyond it the replicates estimate another set of items
 
 
-class BootstrapSettings(ComparisonSettings):
+class BootstrapSettings(estimates.ComparisonSettings):
     """Settings of :func:`bootstrap`."""
 
-    rounding: RoundingSettings = RoundingSettings(name="none")
+    rounding: estimates.RoundingSettings = estimates.RoundingSettings(name="none")
     """The grid to which reports are rounded."""
     half_samples: Count = 100
     """Replicates that leave out a random half of the participants, as in the paper."""
@@ -70,20 +61,20 @@ def bootstrap(study: xr.Dataset, settings: BootstrapSettings) -> ExperimentResul
             f"is {settings.estimator.name!r}; the bootstrap resamples the terms of eq. 5: use estimator=importance",
             field="estimator",
         )
-    study, control = asked_for(study, settings)
+    study, control = estimates.asked_for(study, settings)
     scheme = settings.rounding.scheme
     pairs = response_pairs(study, control=control)
     rows, full_rows, replicates, warnings = [], [], [], []
-    for player in chosen_players(study, settings.players):
-        full = estimate(settings, study, player, scheme)
-        full_rows.append(table_row(full, control))
+    for player in estimates.chosen_players(study, settings.players):
+        full = estimates.estimate(settings, study, player, scheme)
+        full_rows.append(estimates.table_row(full, control))
         arrays = log_terms(pairs, player, scheme), pairs.item, pairs.participant
         for kind, found in _replicates(arrays, settings).items():
             rows.append({**full_rows[-1], "bootstrap": kind, **_row(kind, found, full, settings.interval)})
             replicates.append(found.gap_nats)
             warnings += [f"{player}, {kind}: {text}" for text in _losses(found, full.gap.n_items)]
     # the weights' diagnostics are those of all responses: they stand in +exp=perplexity
-    kept = [name for name in TABLE_COLUMNS[1:] if name not in _OF_THE_WEIGHTS]
+    kept = [name for name in estimates.TABLE_COLUMNS[1:] if name not in _OF_THE_WEIGHTS]
     table = pd.DataFrame(rows, columns=["player", "bootstrap", *kept, *_OWN])
     return ExperimentResult(
         table=table,
@@ -153,40 +144,26 @@ def summary(table: pd.DataFrame, interval: float = 0.9) -> str:
     said = ", ".join(f"{player_label(player)} {low:.1f} to {high:.1f}" for player, low, high in ends)
     return (
         f"**With participants and items resampled, {interval:.0%} of perplexities are: {said}.** Dropping half of the "
-        "participants, as the paper does, holds the items fixed. Replicates hold fewer distinct answers per item than "
-        "the study: equation 5's bias grows in them, and their mean lies below the full estimate where the tail is "
-        "heavy."
+        "participants, as the paper does, holds the items fixed. Replicates hold fewer distinct answers per item, so "
+        "that equation 5's bias grows, and their mean lies below the full estimate where the tail is heavy."
     )
 
 
 def bootstrap_figure(table: pd.DataFrame, study_name: str = "", interval: float = 0.9) -> Figure:
     """Bootstrap intervals of every player, the three kinds below each other."""
-    players = list(dict.fromkeys(table["player"]))
     ends = ["perplexity", "perplexity_lower", "perplexity_upper"]
-    wide = table.pivot_table(index="player", columns="bootstrap", values=ends, dropna=False).loc[players]
-    wide.columns = [" ".join(pair) for pair in wide.columns]
-    half = table[table["bootstrap"] == "half_sample"].set_index("player")
-    rows = wide.assign(
-        label=[player_label(name) for name in players],
-        colour=list(player_colours(players).values()),
-        perplexity_full=half.loc[players, "perplexity_full"],
-        perplexity_median=half.loc[players, "perplexity_median"],
-    )
-    series = [
-        Series(
-            *(f"{name} {kind}" for name in ends),
-            label=label,
-            marker=marker,
-            alpha=alpha,
-            size=5,
-            capsize=2.5,
-            offset=offset,
-        )
-        for kind, (label, marker, alpha, offset) in _KINDS.items()
-    ]
+    rows = table[table["bootstrap"] == "half_sample"].set_index("player")
+    players = rows.index.tolist()
+    rows["label"], rows["colour"] = list(map(player_label, players)), list(player_colours(players).values())
+    series = []
+    for kind, (label, marker, alpha, offset) in _KINDS.items():
+        own = table[table["bootstrap"] == kind].set_index("player")[ends].add_suffix(f" {kind}")
+        rows = rows.join(own)
+        look: dict[str, Any] = {"label": label, "marker": marker, "alpha": alpha, "offset": offset}
+        series.append(Series(*own.columns, size=5, capsize=2.5, **look))
     # the paper's figure shows the median
     series.append(Series("perplexity_median", label="median of the halves", marker="x", size=5, offset=0.25))
     series.append(Series("perplexity_full", label="all responses", marker="|", size=30))
     about = f"{study_name}, rounding {table['rounding'].iloc[0]}"
-    look: dict[str, Any] = {"width": 6.8, "row_height": 0.68, "scale": "log", "columns": 2}
-    return forest_figure(rows, series, XLABEL, f"Bootstrap mean and central {interval:.0%}", about, **look)
+    shape: dict[str, Any] = {"width": 6.8, "row_height": 0.68, "scale": "log", "columns": 2}
+    return forest_figure(rows, series, estimates.XLABEL, f"Bootstrap mean and central {interval:.0%}", about, **shape)

@@ -10,16 +10,8 @@ import pandas as pd
 from shannon_game.estimators.comparison import HUMAN, comparison_items
 from shannon_game.estimators.comparison.study_sources import TARGET_POSITION, response_references
 from shannon_game.estimators.layout import item_labels, response_positions
-from shannon_game.experiments.harness.exploration import (
-    BETTER,
-    Cell,
-    Exploration,
-    ItemTable,
-    best_of,
-    fill_labels,
-    items_of,
-    posterior_tables,
-)
+from shannon_game.experiments.harness import exploration
+from shannon_game.experiments.harness.exploration import BETTER, Cell, Exploration, ItemTable
 from shannon_game.experiments.harness.figures import player_label
 from shannon_game.experiments.harness.tables import short_names
 from shannon_game.inference.progress import counted
@@ -51,17 +43,17 @@ def comparison_exploration(study: xr.Dataset, result: ExperimentResult | None = 
     --------
     >>> from shannon_game.estimators.comparison.examples import comparison_study
     >>> found = comparison_exploration(comparison_study())
-    >>> [table.heading for table in found.tables[0]]
-    ['Tokens: what people reported and models expected', 'Reports']
+    >>> found.tables[0][0].heading
+    'Tokens: what people reported and models expected'
     """
-    items = items_of(result, study.sizes["item"], "context", lambda: comparison_items(study))
+    items = exploration.items_of(result, study.sizes["item"], "context", lambda: comparison_items(study))
     reports = _reports(study)
     n_automatic = np.bincount(response_positions(study)[study["automatic"].to_numpy()], minlength=study.sizes["item"])
     items["mean_log_ratio_nats"] = reports.groupby("item")["log_ratio"].mean().reindex(range(len(items))).to_numpy()
     own = [str(column) for column in items if str(column).startswith("gap_nats_")]
     gaps = {column.removeprefix("gap_nats_"): items[column].to_numpy() for column in own}
-    items[BETTER] = best_of(gaps)
-    posterior = posterior_tables(result, item_labels(study))
+    items[BETTER] = exploration.best_of(gaps)
+    posterior = exploration.posterior_tables(result, item_labels(study))
     by_item = dict(list(reports.groupby("item")))
     # items that nobody answered come last
     order = np.argsort(items["n_responses"].to_numpy() == 0, kind="stable")
@@ -74,7 +66,7 @@ def comparison_exploration(study: xr.Dataset, result: ExperimentResult | None = 
         kind="comparison",
         items=items.iloc[order],
         tables=tables,
-        labels=fill_labels([str(name) for name in items.columns], _LABELS),
+        labels=exploration.fill_labels([str(name) for name in items.columns], _LABELS),
         shown=("item", "context", "target", "n_responses", "mean_report", *people, *models[:1], BETTER),
         axes=(models[0], "mean_report"),
         first=("mean_report", False),

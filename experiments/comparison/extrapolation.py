@@ -70,7 +70,7 @@ def extrapolation(study: xr.Dataset, settings: ExtrapolationSettings) -> Experim
     mean_score = {name: values[draws].mean(axis=1) for name, values in scores.items()}
     mean_loss = {name: values[draws].mean(axis=1) for name, values in losses.items()}
     known = {name: float(values.mean()) for name, values in losses.items()} | ({HUMAN: truth} if truth else {})
-    rows: list[dict[str, Any]] = []
+    rows: list[tuple[Any, ...]] = []
     for player in [HUMAN, *models]:
         others = [name for name in models if name != player]
         for degree in settings.degrees:
@@ -78,9 +78,13 @@ def extrapolation(study: xr.Dataset, settings: ExtrapolationSettings) -> Experim
                 continue
             x = np.stack([mean_score[name] for name in others], axis=1)
             y = np.stack([mean_loss[name] for name in others], axis=1)
-            at = mean_score[player]
+            at, truth = mean_score[player], known.get(player, float("nan"))
             found = np.array([_polynomial(x[k], y[k], degree, at[k]) for k in range(len(draws))])
-            rows.append(_row(player, degree, x[0], at[0], found, known.get(player, float("nan")), settings.interval))
+            lower, upper = np.nanquantile(found[1:], [(1 - settings.interval) / 2, (1 + settings.interval) / 2])
+            outside = bool(at[0] < x[0].min() or at[0] > x[0].max())
+            inside = None if np.isnan(truth) else bool(lower <= truth <= upper)
+            row = (player, degree, len(others), at[0], outside, found[0], lower, upper, truth, found[0] - truth, inside)
+            rows.append(row)
     table = pd.DataFrame(rows, columns=list(EXTRAPOLATION_COLUMNS))
     points = pd.DataFrame(
         {"model": models, "score_nats": [mean_score[m][0] for m in models], "loss_nats": [known[m] for m in models]}
@@ -125,34 +129,15 @@ def _polynomial(x: Floats, y: Floats, degree: int, at: float) -> float:
     return float(np.polynomial.Polynomial.fit(x, y, degree)(at))
 
 
-def _row(  # noqa: PLR0917 - one row of a table
-    player: str, degree: int, x: Floats, at: float, found: Floats, truth: float, interval: float
-) -> dict[str, Any]:
-    lower, upper = np.nanquantile(found[1:], [(1 - interval) / 2, (1 + interval) / 2])
-    return {
-        "player": player,
-        "degree": degree,
-        "n_models": x.size,
-        "score_nats": float(at),
-        "outside": bool(at < x.min() or at > x.max()),
-        "loss_nats": float(found[0]),
-        "lower_nats": float(lower),
-        "upper_nats": float(upper),
-        "true_loss_nats": truth,
-        "error_nats": float(found[0]) - truth,
-        "inside": None if np.isnan(truth) else bool(lower <= truth <= upper),
-    }
-
-
 def _warnings(table: pd.DataFrame) -> tuple[str, ...]:
     said = []
     people = table[table["player"] == HUMAN]
+    spread = people["loss_nats"].max() - people["loss_nats"].min()
     if people["outside"].any():
         said.append(
             "people's score is outside those of the models: their loss is what the curve does where no model is"
         )
-    if len(people) > 1 and people["loss_nats"].max() - people["loss_nats"].min() > 0.1:
-        spread = people["loss_nats"].max() - people["loss_nats"].min()
+    if spread > 0.1:
         said.append(f"the degrees disagree by {spread:.2f} nats on people's loss, and nothing says which is right")
     return tuple(said)
 

@@ -17,27 +17,10 @@ from shannon_game.estimators.comparison import (
     comparison_participants,
     drawn_response_mask,
 )
-from shannon_game.experiments.comparison.estimates import (
-    TABLE_COLUMNS,
-    XLABEL,
-    ComparisonSettings,
-    EstimatorSettings,
-    asked_for,
-    bars_label,
-    chosen_players,
-    compared_schemes,
-    estimate,
-    grey_roundings,
-    player_rows,
-    table_row,
-)
+from shannon_game.experiments.comparison import estimates
+from shannon_game.experiments.comparison.estimates import ComparisonSettings, EstimatorSettings, bars_label, table_row
 from shannon_game.experiments.harness.choice import choice
-from shannon_game.experiments.harness.figures import (
-    TRUTH_ASKED,
-    TRUTH_REFERENCE,
-    Series,
-    player_label,
-)
+from shannon_game.experiments.harness.figures import TRUTH_ASKED, TRUTH_REFERENCE, Series, player_label
 from shannon_game.experiments.harness.plots import forest_figure
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rows_of
@@ -66,17 +49,9 @@ _VARIED = {
 def perplexity(study: xr.Dataset, settings: PerplexitySettings) -> ExperimentResult:
     """Estimate every player's perplexity, unrounded and under one rounding (figures 4 and 9 of the paper).
 
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A comparison study.
-
-    Returns
-    -------
-    ExperimentResult
-        One row per player and rounding, with gap and loss in bits as well. Its ``tables`` have one row per item
-        (:func:`shannon_game.estimators.comparison.comparison_items`, unrounded) and one row per participant
-        (:func:`shannon_game.estimators.comparison.comparison_participants`).
+    One row per player and rounding, with gap and loss in bits as well. Its ``tables`` have one row per item
+    (:func:`shannon_game.estimators.comparison.comparison_items`, unrounded) and one row per participant
+    (:func:`shannon_game.estimators.comparison.comparison_participants`).
 
     Examples
     --------
@@ -87,18 +62,17 @@ def perplexity(study: xr.Dataset, settings: PerplexitySettings) -> ExperimentRes
         player  perplexity
     0  lm-weak        23.8
     """
-    study, control = asked_for(study, settings)
-    schemes = compared_schemes(settings.rounding)
-    results = [
-        estimate(settings, study, player, scheme)
-        for player in chosen_players(study, settings.players)
-        for scheme in schemes
-    ]
-    table = pd.DataFrame([table_row(result, control) for result in results], columns=list(TABLE_COLUMNS))
+    study, control = estimates.asked_for(study, settings)
+    schemes = estimates.compared_schemes(settings.rounding)
+    players = estimates.chosen_players(study, settings.players)
+    results = [estimates.estimate(settings, study, player, scheme) for player in players for scheme in schemes]
+    table = pd.DataFrame([table_row(result, control) for result in results])
     # the paper's unit; a perplexity is the same in both
     table["gap_bits"] = table["gap_nats"] / np.log(2)
     table["loss_bits"] = np.log2(table["perplexity"])
-    tables = {"items": _items(settings, study, list(dict.fromkeys(table["player"])))}
+    estimator, generator = settings.estimator.function, settings.generator
+    drawn_by = {"generator": generator.name, "control_only": generator.control_only}
+    tables = {"items": comparison_items(study, players, estimator=estimator, **drawn_by)}
     tables |= {"participants": comparison_participants(study)} if drawn_response_mask(study).any() else {}
     twice = _rounded_already(table)
     return ExperimentResult(
@@ -109,49 +83,25 @@ def perplexity(study: xr.Dataset, settings: PerplexitySettings) -> ExperimentRes
         tables=tables,
         figures={"perplexity": perplexity_figure(table, study.attrs["name"], settings.estimator)},
         text=summary(table),
-        warnings=(
-            *(
-                ["of one item nobody knows how items differ: se_items is empty"]
-                if (table["n_items"] == 1).all()
-                else []
-            ),
-            *item_warnings(settings, study),
-            *left_out_warnings(study),
-            *sampling_warnings(table[~twice]),
-        ),
+        warnings=(*_study_warnings(study, table, settings), *sampling_warnings(table[~twice])),
     )
 
 
-def _items(settings: PerplexitySettings, study: xr.Dataset, players: list[str]) -> pd.DataFrame:
-    return comparison_items(
-        study,
-        players,
-        estimator=settings.estimator.function,
-        generator=settings.generator.name,
-        control_only=settings.generator.control_only,
-    )
-
-
-def item_warnings(settings: ComparisonSettings, study: xr.Dataset) -> tuple[str, ...]:
-    """Warn where the gap and L_G are averaged over different kinds of items."""
-    if settings.estimator.reference == "asked" or bool(study["selected"].all()):
-        return ()
-    return (
-        f"the gap is over the {int(study['selected'].sum())} items that pass the filter, L_G and the true losses over "
-        f"all {int(study['in_reference'].sum())} reference items, as in the paper; estimator.reference=asked takes the "
-        "items asked for both",
-    )
-
-
-def left_out_warnings(study: xr.Dataset) -> tuple[str, ...]:
-    """Warn of responses that equations 3 to 5 cannot use."""
-    number = int(np.sum(~drawn_response_mask(study)))
-    if not number:
-        return ()
-    return (
-        f"{number} of {study.sizes['response']} responses are left out: they are about people's free answers, or "
-        "compare two candidates",
-    )
+def _study_warnings(study: xr.Dataset, table: pd.DataFrame, settings: PerplexitySettings) -> list[str]:
+    """Warn of one item, of an L_G over other items than the gap's, and of responses that no equation can use."""
+    said = ["of one item nobody knows how items differ: se_items is empty"] if (table["n_items"] == 1).all() else []
+    if settings.estimator.reference != "asked" and not study["selected"].all():
+        said.append(
+            f"the gap is over the {int(study['selected'].sum())} items that pass the filter, L_G and the true losses "
+            f"over all {int(study['in_reference'].sum())} reference items, as in the paper; estimator.reference=asked "
+            "takes the items asked for both"
+        )
+    if n_left_out := int(np.sum(~drawn_response_mask(study))):
+        said.append(
+            f"{n_left_out} of {study.sizes['response']} responses are left out: they are about people's free answers, "
+            "or compare two candidates"
+        )
+    return said
 
 
 def estimates_dataset(results: list[PerplexityEstimate], control: str) -> xr.Dataset:
@@ -200,14 +150,10 @@ def sampling_warnings(table: pd.DataFrame) -> tuple[str, ...]:
 
 def summary(table: pd.DataFrame) -> str:
     """Say every player's perplexity, and how far the estimates are from the truth, where it is known."""
-    said, errors = [], []
-    for row in rows_of(table[table["rounding"] == table["rounding"].iloc[0]]):
-        name = player_label(row.player)
-        said.append(f"{name} {row.perplexity:.1f} [{row.perplexity_lower:.1f}, {row.perplexity_upper:.1f}]")
-        if np.isfinite(row.error_nats):
-            off = abs(row.error_nats)
-            direction = "exact" if off < 5e-7 else f"{off:.3f} nats too {'high' if row.error_nats > 0 else 'low'}"
-            errors.append(f"{name} {direction}")
+    rows = rows_of(table[table["rounding"] == table["rounding"].iloc[0]])
+    ends = [f"{row.perplexity:.1f} [{row.perplexity_lower:.1f}, {row.perplexity_upper:.1f}]" for row in rows]
+    said = [f"{player_label(row.player)} {its}" for row, its in zip(rows, ends, strict=True)]
+    errors = [f"{player_label(row.player)} {_off(row.error_nats)}" for row in rows if np.isfinite(row.error_nats)]
     what = "Intervals are of chance alone: an estimator's own error is what stands beside the truth."
     if set(table["estimator"]) & set(ESTIMATORS):
         what = (
@@ -216,6 +162,10 @@ def summary(table: pd.DataFrame) -> str:
         )
     truth = f" Beside the truth the gaps are: {', '.join(errors)}." if errors else " The truth is not known."
     return f"**Perplexity, rounding {table['rounding'].iloc[0]}: {', '.join(said)}.**{truth} {what}"
+
+
+def _off(error: float) -> str:
+    return "exact" if abs(error) < 5e-7 else f"{abs(error):.3f} nats too {'high' if error > 0 else 'low'}"
 
 
 def _rounded_already(table: pd.DataFrame) -> pd.Series[bool]:
@@ -236,7 +186,7 @@ def _said_once(rows: pd.DataFrame) -> tuple[str, ...]:
 
 def perplexity_figure(table: pd.DataFrame, study_name: str = "", estimator: EstimatorSettings | None = None) -> Figure:
     """Estimates with bars and truths, one line a player and rounding, on a log axis."""
-    rows = player_rows(table[~_rounded_already(table)])
+    rows = estimates.player_rows(table[~_rounded_already(table)])
     shown = Series("perplexity", "perplexity_lower", "perplexity_upper", label=bars_label(estimator))
     truths = (
         Series("true_perplexity_asked", marker="|", size=13, alpha=0.55, label=TRUTH_ASKED),
@@ -247,6 +197,6 @@ def perplexity_figure(table: pd.DataFrame, study_name: str = "", estimator: Esti
     about = f"{study_name}; estimator {(estimator or EstimatorSettings()).name}"
     look: dict[str, Any] = {"width": 6.8, "row_height": 0.3, "scale": "log", "handles": handles, "columns": 2}
     title = "Perplexity as players of the comparison game"
-    fig = forest_figure(rows, [shown, *truths], XLABEL, title, about, **look)
-    grey_roundings(fig.axes[0])
+    fig = forest_figure(rows, [shown, *truths], estimates.XLABEL, title, about, **look)
+    estimates.grey_roundings(fig.axes[0])
     return fig

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
-from shannon_game.estimators.comparison.study_sources import TARGET_POSITION
+from shannon_game.estimators.comparison.study_sources import TARGET_POSITION, response_references
 from shannon_game.estimators.documents import crossed_slope
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.estimators.layout import item_positions
@@ -18,7 +19,7 @@ from shannon_game.experiments.harness.plots import styled
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rows_of
 from shannon_game.experiments.harness.tables import table_variables
-from shannon_game.inference.settings import Count, Probability, Settings
+from shannon_game.inference.settings import Probability, Settings
 
 PRACTICE_COLUMNS = (
     *("answers", "slope_nats", "se_nats", "lower_nats", "upper_nats", "n_responses", "n_participants"),
@@ -34,6 +35,7 @@ last quarters of it.
 """
 
 _ONE_ORDER = 0.8
+_BINS = 8
 
 
 class PracticeSettings(Settings):
@@ -46,31 +48,14 @@ class PracticeSettings(Settings):
     """Count the answers that the site gave by itself."""
     interval: Probability = 0.9
     """Probability inside the intervals."""
-    bins: Count = 8
-    """Bins of the figure's curve."""
 
 
 @experiment(PracticeSettings)
 def practice(study: xr.Dataset, settings: PracticeSettings) -> ExperimentResult:
     """Regress how good an answer is on the number of answers given before.
 
-    Rows of a study stand in the order in which a participant answered.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A comparison study.
-
-    Returns
-    -------
-    ExperimentResult
-        :data:`PRACTICE_COLUMNS`, a row for all answers, and one for those to the same questions where these stood at
-        different places.
-
-    Raises
-    ------
-    InputError
-        If no participant gave two answers.
+    Rows of a study stand in the order in which a participant answered. :data:`PRACTICE_COLUMNS`, a row for all answers,
+    and one for those to the same questions where these stood at different places.
 
     Examples
     --------
@@ -82,36 +67,18 @@ def practice(study: xr.Dataset, settings: PracticeSettings) -> ExperimentResult:
     1  the same questions              20
     """
     answers = practice_answers(study, against=settings.against, automatic=settings.automatic)
-    x = np.log2(answers["x"].to_numpy(dtype=float))
-    rows = []
-    for name, item_levels in (("all", False), ("the same questions", True)):
-        try:
-            found = crossed_slope(
-                answers["log_score"],
-                x,
-                answers["participant"],
-                answers["item"],
-                item_levels=item_levels,
-                probability=settings.interval,
-            )
-        except InputError:
-            # everybody met the questions in one order: no question was met at two places
-            if not item_levels:
-                raise
-            continue
-        rows.append(
-            {
-                "answers": name,
-                **{f"{part}_nats": getattr(found, part) for part in ("slope", "se", "lower", "upper")},
-                **{part: getattr(found, part) for part in ("n_responses", "n_participants", "n_items", "item_share")},
-                **_quarters(answers),
-            }
-        )
-    table = pd.DataFrame(rows, columns=list(PRACTICE_COLUMNS))
+    of = (answers["log_score"], np.log2(answers["x"].to_numpy(dtype=float)), answers["participant"], answers["item"])
+    found = {"all": crossed_slope(*of, item_levels=False, probability=settings.interval)}
+    # where everybody met the questions in one order, no question was met at two places
+    with suppress(InputError):
+        found["the same questions"] = crossed_slope(*of, item_levels=True, probability=settings.interval)
+    table = pd.DataFrame([{"answers": name, **vars(one), **_quarters(answers)} for name, one in found.items()])
+    table = table.rename(columns={name: f"{name}_nats" for name in ("slope", "se", "lower", "upper")})
+    table = table[list(PRACTICE_COLUMNS)]
     return ExperimentResult(
         table=table,
         dataset=xr.Dataset(table_variables(table, "row") | table_variables(answers.add_prefix("answer_"), "answer")),
-        figures={"practice": practice_figure(answers, str(study.attrs.get("name", "")), settings)},
+        figures={"practice": practice_figure(answers, str(study.attrs.get("name", "")), settings.against)},
         text=_summary(table, settings.interval, settings.against),
         warnings=_warnings(table) if settings.against == "order" else (),
     )
@@ -120,11 +87,7 @@ def practice(study: xr.Dataset, settings: PracticeSettings) -> ExperimentResult:
 def practice_answers(study: xr.Dataset, *, against: str = "order", automatic: bool = False) -> pd.DataFrame:
     """How good every answer is, and what came before it."""
     item = item_positions(study, "response_item")
-    keep = np.ones(item.size, dtype=bool)
-    if "response_reference" in study:
-        keep &= study["response_reference"].to_numpy() == TARGET_POSITION
-    if not automatic:
-        keep &= ~study["automatic"].to_numpy()
+    keep = (response_references(study) == TARGET_POSITION) & (automatic | ~study["automatic"].to_numpy())
     who = study["participant"].to_numpy()[keep].astype(str)
     before = pd.Series(who).groupby(who).cumcount().to_numpy()
     if not (before > 0).any():
@@ -136,14 +99,13 @@ def practice_answers(study: xr.Dataset, *, against: str = "order", automatic: bo
             for name, one in study.data_vars.items()
             if one.dims == ("response",) and one.dtype.kind in "iuf"
         }
+        usable = {name: np.isfinite(values) & (values > 0) for name, values in numbers.items()}
         if against not in numbers:
-            known = [name for name, values in numbers.items() if _positive(values).all()]
-            raise unknown_choice("number of every answer", against, ["order", *known], source="against")
+            known = [name for name, fits in usable.items() if fits.all()]
+            raise unknown_choice("variable of every answer", against, ["order", *known], source="against")
         x = numbers[against]
-        if not _positive(x).all():
-            raise InputError(
-                f"has {int((~_positive(x)).sum())} values of {against} that are not above 0", field="against"
-            )
+        if n_wrong := int((~usable[against]).sum()):
+            raise InputError(f"has {n_wrong} values of {against} that are not above 0", field="against")
     return pd.DataFrame(
         {
             "participant": who,
@@ -165,22 +127,19 @@ def _quarters(answers: pd.DataFrame) -> dict[str, float]:
 
 def _warnings(table: pd.DataFrame) -> tuple[str, ...]:
     share = float(table["item_share"].iloc[0])
-    if share < _ONE_ORDER:
-        return ()
-    return (
-        f"most people met the questions in one order ({share:.0%} of the variation of the place is between questions): "
-        "a slope of the answers alone may be one of the questions; ask in random orders",
+    said = (
+        f"Question order is nearly the same for everybody ({share:.0%} of the variation of the place is between "
+        "questions), so the slope may be question difficulty, not practice; ask in random orders"
     )
+    return (said,) if share >= _ONE_ORDER else ()
 
 
 def _summary(table: pd.DataFrame, interval: float, against: str) -> str:
-    names = {"all": "all answers", "the same questions": "answers to the same questions"}
     said = [
-        f"{row.slope_nats:+.4f} [{row.lower_nats:+.4f}, {row.upper_nats:+.4f}] nats in {names[row.answers]}"
+        f"{row.slope_nats:+.4f} [{row.lower_nats:+.4f}, {row.upper_nats:+.4f}] nats (answers: {row.answers})"
         for row in rows_of(table)
     ]
-    first = table.iloc[0]
-    what = "the number of answers" if against == "order" else against
+    first, what = table.iloc[0], "the number of answers" if against == "order" else against
     return (
         f"**ln p of the token of the text changes by {', '.join(said)} when {what} doubles.** These are "
         f"{first['n_responses']:,} answers of {first['n_participants']} people, with participant fixed effects "
@@ -190,9 +149,9 @@ def _summary(table: pd.DataFrame, interval: float, against: str) -> str:
 
 
 @styled
-def practice_figure(answers: pd.DataFrame, study_name: str, settings: PracticeSettings) -> Figure:
+def practice_figure(answers: pd.DataFrame, study_name: str, against: str) -> Figure:
     """Mean of the answers by their number, or another variable, less the levels of people, and of questions, too."""
-    edges = np.unique(np.quantile(answers["x"], np.linspace(0, 1, settings.bins + 1)).round())
+    edges = np.unique(np.quantile(answers["x"], np.linspace(0, 1, _BINS + 1)).round())
     bins = np.clip(np.searchsorted(edges, answers["x"], side="right") - 1, 0, max(edges.size - 2, 0))
     by_person = answers["log_score"] - answers.groupby("participant")["log_score"].transform("mean")
     by_question = by_person - by_person.groupby(answers["item"]).transform("mean")
@@ -207,15 +166,9 @@ def practice_figure(answers: pd.DataFrame, study_name: str, settings: PracticeSe
     axes.set_xscale("log", base=2)
     powers = 2.0 ** np.arange(25)
     number_ticks(axes.xaxis, powers[(middle.min() / 2 <= powers) & (powers <= middle.max() * 2)])
-    what = "answer number" if settings.against == "order" else settings.against
+    what = "answer number" if against == "order" else against
     axes.set(xlabel=f"{what} (log scale)", ylabel="ln p of the token of the text, nats")
     light_grid(axes, "y")
     axes.legend(loc="best")
-    titled(
-        fig, f"Do answers get better {'as they go on' if settings.against == 'order' else f'with {what}'}?", study_name
-    )
+    titled(fig, f"Do answers get better {'as they go on' if against == 'order' else f'with {what}'}?", study_name)
     return fig
-
-
-def _positive(values: NDArray[np.float64]) -> NDArray[np.bool_]:
-    return np.isfinite(values) & (values > 0)

@@ -11,26 +11,10 @@ from matplotlib.figure import Figure
 from pydantic import Field, field_validator
 
 from shannon_game.estimators.comparison import SCHEMES, rounding_scheme
-from shannon_game.experiments.comparison.estimates import (
-    TABLE_COLUMNS,
-    ComparisonSettings,
-    EstimatorSettings,
-    asked_for,
-    bars_label,
-    chosen_players,
-    estimate,
-    rounding_label,
-    table_row,
-)
+from shannon_game.experiments.comparison import estimates
 from shannon_game.experiments.comparison.perplexity import estimates_dataset, sampling_warnings
-from shannon_game.experiments.harness.figures import (
-    TRUTH_ASKED,
-    finite_range,
-    log_perplexity_axis,
-    new_figure,
-    player_colours,
-    player_label,
-)
+from shannon_game.experiments.harness import figures
+from shannon_game.experiments.harness.figures import player_colours, player_label
 from shannon_game.experiments.harness.marks import mark, named, titled
 from shannon_game.experiments.harness.plots import bars, styled
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
@@ -38,7 +22,7 @@ from shannon_game.experiments.harness.result import ExperimentResult, experiment
 _ENDS = ("perplexity_lower", "perplexity", "perplexity_upper")
 
 
-class RoundingEffectSettings(ComparisonSettings):
+class RoundingEffectSettings(estimates.ComparisonSettings):
     """Settings of :func:`rounding`; the scheme of ``rounding`` is compared too, a custom one for example."""
 
     schemes: Annotated[tuple[str, ...], Field(min_length=1)] = ("none", "interface", "coarse", "coarser")
@@ -55,11 +39,11 @@ class RoundingEffectSettings(ComparisonSettings):
 @experiment(RoundingEffectSettings)
 def rounding(study: xr.Dataset, settings: RoundingEffectSettings) -> ExperimentResult:
     """Estimate every player's perplexity under several roundings of the reports, one row per player and rounding."""
-    study, control = asked_for(study, settings)
+    study, control = estimates.asked_for(study, settings)
     schemes = list(dict.fromkeys([*map(rounding_scheme, settings.schemes), settings.rounding.scheme]))
-    players = chosen_players(study, settings.players)
-    results = [estimate(settings, study, player, scheme) for player in players for scheme in schemes]
-    table = pd.DataFrame([table_row(result, control) for result in results], columns=list(TABLE_COLUMNS))
+    players = estimates.chosen_players(study, settings.players)
+    results = [estimates.estimate(settings, study, player, scheme) for player in players for scheme in schemes]
+    table = pd.DataFrame([estimates.table_row(result, control) for result in results])
     return ExperimentResult(
         table=table,
         dataset=estimates_dataset(results, control),
@@ -71,12 +55,11 @@ def rounding(study: xr.Dataset, settings: RoundingEffectSettings) -> ExperimentR
 
 def summary(table: pd.DataFrame) -> str:
     """Say how far rounding moves each player."""
-    moved = []
-    for player, rows in table.groupby("player", sort=False):
-        change = (rows["gap_nats"] - rows["gap_nats"].iloc[0]).iloc[1:]
-        if len(change):
-            moved.append(f"{player_label(str(player))} by {change.min():+.3f} to {change.max():+.3f}")
-    first = table["rounding"].iloc[0]
+    first, others = table["rounding"].iloc[0], table[table["rounding"] != table["rounding"].iloc[0]]
+    given = table[table["rounding"] == first].set_index("player")["gap_nats"]
+    change = (others["gap_nats"] - others["player"].map(given)).groupby(others["player"], sort=False)
+    ends = zip(change.min().items(), change.max(), strict=True)
+    moved = [f"{player_label(str(player))} by {low:+.3f} to {high:+.3f}" for (player, low), high in ends]
     return (
         f"**Beside rounding {first}, the others move the gap in nats: {', '.join(moved) or 'none was asked for'}.** "
         "The highest box puts a floor under the ratios where a player is sure of the target, the lowest caps them "
@@ -88,15 +71,17 @@ def _grid_label(name: str) -> str:
     """Two lines below a tick: the name of the grid, and how many values it has."""
     if name in SCHEMES and name not in {"none", "interface"}:
         return f"{name}\n({len(SCHEMES[name].values)} values)"
-    return rounding_label(name).replace("rounded to the game's ", "the game's\n")
+    return estimates.rounding_label(name).replace("rounded to the game's ", "the game's\n")
 
 
 @styled
-def rounding_figure(table: pd.DataFrame, study_name: str = "", estimator: EstimatorSettings | None = None) -> Figure:
+def rounding_figure(
+    table: pd.DataFrame, study_name: str = "", estimator: estimates.EstimatorSettings | None = None
+) -> Figure:
     """Perplexity against the rounding scheme, a colour a player."""
     colours = player_colours(list(dict.fromkeys(table["player"])))
     schemes = list(dict.fromkeys(table["rounding"]))
-    fig = new_figure(6.8, 3.9)
+    fig = figures.new_figure(6.8, 3.9)
     axes = fig.add_subplot()
     shifts = np.linspace(-0.24, 0.24, len(colours)) if len(colours) > 1 else np.zeros(1)
     short: dict[str, Any] = {"marker": "_", "markersize": 13, "markeredgewidth": 2, "alpha": 0.55, "linestyle": ""}
@@ -106,13 +91,15 @@ def rounding_figure(table: pd.DataFrame, study_name: str = "", estimator: Estima
         axes.plot(x, rows["perplexity"], color=colour, linewidth=0.8, alpha=0.4)
         bars(axes, x, *(rows[name] for name in _ENDS), color=colour, markersize=5, capsize=3)
         axes.plot(x, rows["true_perplexity_asked"], color=colour, **short)
-    log_perplexity_axis(axes, "y", *finite_range(*(table[name] for name in (*_ENDS, "true_perplexity_asked"))))
+    figures.log_perplexity_axis(
+        axes, "y", *figures.finite_range(*(table[name] for name in (*_ENDS, "true_perplexity_asked")))
+    )
     axes.set_xticks(range(len(schemes)), [_grid_label(name) for name in schemes])
     axes.set(
         xlim=(-0.5, len(schemes) - 0.5), xlabel="rounding of the reports", ylabel="perplexity per token (log scale)"
     )
     titled(fig, "Perplexity when reports are rounded", f"{study_name}; estimator {table['estimator'].iloc[0]}")
     handles = [mark(player_label(name), colour, "o") for name, colour in colours.items()]
-    truth = mark(TRUTH_ASKED, "0.4", "_", markersize=12, markeredgewidth=2)
-    named(fig, [*handles, mark(bars_label(estimator), "0.4", "o", line="-"), truth])
+    truth = mark(figures.TRUTH_ASKED, "0.4", "_", markersize=12, markeredgewidth=2)
+    named(fig, [*handles, mark(estimates.bars_label(estimator), "0.4", "o", line="-"), truth])
     return fig

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import matplotlib as mpl
@@ -58,12 +57,12 @@ def sample_size(study: xr.Dataset, settings: SampleSizeSettings) -> ExperimentRe
             "and only those can be drawn again",
             field="generator",
         )
-    players = _players_with_truth(study, settings.players, sampler, settings.rounding.name)
+    players = _players_with_truth(study, settings, sampler)
     sizes, n_repeats, tail = settings.n, settings.n_repeats, (1 - settings.interval) / 2
     items = study["in_reference"].to_numpy() & study["selected"].to_numpy()
     if not items.any():
         raise InputError("no reference item passes the item filter", source=f"study {study.attrs['name']!r}")
-    scheme = settings.rounding.scheme
+    scheme, n_items = settings.rounding.scheme, int(items.sum())
     base = true_loss(study, sampler, items)
     rows: list[dict[str, Any]] = []
     truths = np.array([true_loss(study, player, items) - base for player in players])
@@ -76,40 +75,24 @@ def sample_size(study: xr.Dataset, settings: SampleSizeSettings) -> ExperimentRe
         estimator=settings.estimator.name,
     )
     errors = gaps - truths[:, None, None]
+    told = {"rounding": scheme.name, "estimator": settings.estimator.name, "generator": sampler}
     for p, player in enumerate(players):
         truth, (kl, is_exact) = float(truths[p]), _divergence(study, player, items)
         for s, n in enumerate(sizes):
             lower, upper = np.quantile(errors[p, s], [tail, 1 - tail])
-            gap = float(gaps[p, s].mean())
-            rows.append(
-                {
-                    "player": player,
-                    "rounding": scheme.name,
-                    "estimator": settings.estimator.name,
-                    "generator": sampler,
-                    "n": n,
-                    "n_items": int(items.sum()),
-                    "n_responses": n * int(items.sum()),
-                    "n_repeats": n_repeats,
-                    "gap_nats": gap,
-                    "true_gap_nats": truth,
-                    "error_nats": gap - truth,
-                    "error_sd_nats": errors[p, s].std(ddof=1) if n_repeats > 1 else np.nan,
-                    "error_lower_nats": lower,
-                    "error_upper_nats": upper,
-                    "kl_nats": kl,
-                    "kl_is_exact": is_exact,
-                    "reference_loss_nats": base,
-                    "perplexity": perplexity_of_loss(gap + base),
-                    "perplexity_lower": perplexity_of_loss(truth + lower + base),
-                    "perplexity_upper": perplexity_of_loss(truth + upper + base),
-                    "true_loss_nats": truth + base,
-                    "true_perplexity": float(np.exp(truth + base)),
-                    "true_gap_bits": truth / np.log(2),
-                    "error_bits": (gap - truth) / np.log(2),
-                }
-            )
+            row: dict[str, Any] = {"player": player, **told, "n": n, "n_items": n_items, "n_responses": n * n_items}
+            row |= {"n_repeats": n_repeats, "gap_nats": float(gaps[p, s].mean()), "true_gap_nats": truth}
+            row |= {"error_nats": row["gap_nats"] - truth, "error_sd_nats": _sd(errors[p, s])}
+            row |= {"error_lower_nats": lower, "error_upper_nats": upper, "kl_nats": kl, "kl_is_exact": is_exact}
+            rows.append(row | {"reference_loss_nats": base})
     table = pd.DataFrame(rows)
+    loss = table["true_gap_nats"] + base
+    table["perplexity"] = perplexity_of_loss(table["gap_nats"] + base)
+    for end in ("lower", "upper"):
+        table[f"perplexity_{end}"] = perplexity_of_loss(loss + table[f"error_{end}_nats"])
+    table = table.assign(true_loss_nats=loss, true_perplexity=np.exp(loss))
+    table["true_gap_bits"] = table["true_gap_nats"] / np.log(2)
+    table["error_bits"] = table["error_nats"] / np.log(2)
     dataset = xr.Dataset(
         {"error_nats": (("player", "n", "repeat"), errors, {"units": "nats"})},
         coords={"player": players, "n": list(sizes)},
@@ -128,6 +111,10 @@ def sample_size(study: xr.Dataset, settings: SampleSizeSettings) -> ExperimentRe
     )
 
 
+def _sd(errors: NDArray[np.float64]) -> float:
+    return float(errors.std(ddof=1)) if errors.size > 1 else float("nan")
+
+
 def _divergence(study: xr.Dataset, player: str, items: NDArray[np.bool_]) -> tuple[float, bool]:
     """KL(player || generator), mean over items, nats; and whether it is exact or estimated from the candidates."""
     if player == HUMAN and "human_kl_nats" in study:
@@ -139,19 +126,15 @@ def _divergence(study: xr.Dataset, player: str, items: NDArray[np.bool_]) -> tup
     return diagnose_weights(grouped).kl_nats, False
 
 
-def _players_with_truth(study: xr.Dataset, players: Sequence[str] | None, sampler: str, rounding: str) -> list[str]:
-    known = [
-        name
-        for name in player_names(study)
-        # the generator's own terms are all one when nothing is rounded: a flat line at zero
-        if not (name == HUMAN and "human_candidate_logprob" not in study)
-        and not (name == sampler and rounding == "none")
-    ]
-    if players is None:
+def _players_with_truth(study: xr.Dataset, settings: SampleSizeSettings, sampler: str) -> list[str]:
+    # the generator's own terms are all one when nothing is rounded: a flat line at zero
+    unknown = {HUMAN} if "human_candidate_logprob" not in study else set()
+    flat = {sampler} if settings.rounding.name == "none" else set()
+    known = [name for name in player_names(study) if name not in unknown | flat]
+    if settings.players is None:
         return known
-    wanted = chosen_players(study, players)
-    unknown = [name for name in wanted if name == HUMAN and name not in known]
-    if unknown:
+    wanted = chosen_players(study, settings.players)
+    if unknown & set(wanted):
         raise InputError(
             "the humans' true loss is not known on this study, so there is no error to show; "
             f"choose from: {', '.join(known)}",

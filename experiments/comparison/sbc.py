@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -112,18 +112,13 @@ def judged_quantities(model: str, ranks: pd.DataFrame, n_ranked: int, probabilit
     rows = []
     for quantity, of_quantity in ranks.groupby("quantity", sort=False):
         verdict = judge_ranks(of_quantity["rank"].to_numpy(), n_ranked, probability)
-        rows.append(
-            {
-                "model": model,
-                "quantity": quantity,
-                **vars(verdict),
-                "ess_median": float(of_quantity["ess"].median()),
-                "n_unconverged": int((~of_quantity["converged"].astype(bool)).sum()),
-            }
-        )
-    for row in rows:  # Bonferroni's bound over the quantities
-        row["inside_together"] = row["p_value"] >= (1 - probability) / len(rows)
-    return pd.DataFrame(rows, columns=list(SBC_COLUMNS))
+        n_unconverged = int((~of_quantity["converged"].astype(bool)).sum())
+        row: dict[str, Any] = {"model": model, "quantity": quantity, **vars(verdict), "n_unconverged": n_unconverged}
+        rows.append(row | {"ess_median": float(of_quantity["ess"].median())})
+    table = pd.DataFrame(rows)
+    # Bonferroni's bound over the quantities
+    table["inside_together"] = table["p_value"] >= (1 - probability) / len(rows)
+    return table[list(SBC_COLUMNS)]
 
 
 def quantities_outside(table: pd.DataFrame, bands: str) -> list[str]:
@@ -155,11 +150,7 @@ def _dataset(ranks: pd.DataFrame, band: EcdfBand) -> xr.Dataset:
             "band_lower": ("point", band.lower),
             "band_upper": ("point", band.upper),
         },
-        coords={
-            "quantity": np.array(quantities, dtype=object),
-            "fit": of_fit["fit"].to_numpy(),
-            "point": band.point,
-        },
+        coords={"quantity": np.array(quantities, dtype=object), "fit": of_fit["fit"].to_numpy(), "point": band.point},
         attrs={"n_ranked": band.n_ranked, "probability": band.probability},
     )
 
@@ -193,14 +184,8 @@ def sbc_figure(ranks: pd.DataFrame, band: EcdfBand, table: pd.DataFrame) -> Figu
     for axes, row in zip(grid.flat, rows_of(table), strict=False):
         of_quantity = ranks.loc[ranks["quantity"] == row.quantity, "rank"].to_numpy()
         counts = ecdf_counts(of_quantity, band.n_ranked)
-        axes.fill_between(
-            band.point,
-            band.lower / band.n_fits - band.point,
-            band.upper / band.n_fits - band.point,
-            color="0.88",
-            linewidth=0,
-            step="mid",
-        )
+        ends = (end / band.n_fits - band.point for end in (band.lower, band.upper))
+        axes.fill_between(band.point, *ends, color="0.88", linewidth=0, step="mid")
         axes.axhline(0, color="0.55", linewidth=0.6)
         colour = _GOOD if row.inside else _DOUBTFUL if row.inside_together else _BAD
         axes.step(band.point, counts / band.n_fits - band.point, where="mid", color=colour, linewidth=1.1)

@@ -55,20 +55,7 @@ class SharedBeliefSettings(Settings):
 def shared_belief(study: xr.Dataset, settings: SharedBeliefSettings) -> ExperimentResult:
     """Estimate how far people's beliefs differ from each other, from tokens of one item that one person compared.
 
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A comparison study in which people compared two tokens or more of an item with its target.
-
-    Returns
-    -------
-    ExperimentResult
-        One row, :data:`SHARED_BELIEF_COLUMNS`.
-
-    Raises
-    ------
-    InputError
-        If fewer than three people compared two tokens of one item.
+    One row, :data:`SHARED_BELIEF_COLUMNS`. An error if fewer than three people compared two tokens of one item.
 
     Examples
     --------
@@ -101,21 +88,18 @@ def shared_belief(study: xr.Dataset, settings: SharedBeliefSettings) -> Experime
 
 def _summary(found: PrivateBelief, interval: float, source: str) -> str:
     scale = {
-        "free answers": f"their scale is that of the free answers (slope of reports {found.slope:.2f})",
+        "free answers": f"on the scale of the free answers (slope of reports {found.slope:.2f})",
         "settings": f"slope of reports {found.slope:g}, as set",
         "reports": "on the scale of reports, as nothing says what that is",
     }[source]
-    differ = (
-        f"**People's beliefs differ** (p = {found.p_shared:.3f} if they did not), by a standard deviation of "
-        f"{found.sd_nats:.2f} nats."
-        if found.lower > 0
-        else f"**People differ as chance makes them where they share one belief** (p = {found.p_shared:.2f})."
-    )
+    differ = f"People's beliefs differ** by a standard deviation of {found.sd_nats:.2f} nats"
+    same = "People differ as chance makes them where they share one belief**"
     return (
-        f"{differ} The mean loss of people one by one is that of the shared belief, or up to "
-        f"{found.loss_most_nats:.2f} nats more. {found.n_participants} people compared two tokens or more of one "
-        f"item {found.n_repeated:,} times. The variance between people of ln h of a token is {found.variance:.2f} "
-        f"[{found.lower:.2f}, {found.upper:.2f}] square nats ({interval:.0%}; {scale})."
+        f"**{differ if found.lower > 0 else same} (p = {found.p_shared:.3f} if they share one). The mean loss of "
+        f"people one by one is that of the shared belief, or up to {found.loss_most_nats:.2f} nats more. "
+        f"{found.n_participants} people compared two tokens or more of one item {found.n_repeated:,} times; the "
+        f"variance between people of ln h of a token is {found.variance:.2f} [{found.lower:.2f}, {found.upper:.2f}] "
+        f"square nats ({interval:.0%}; {scale})."
     )
 
 
@@ -141,10 +125,9 @@ def shared_belief_figure(found: PrivateBelief, study_name: str) -> Figure:
 
 
 def _pairs(found: PrivateBelief) -> tuple[Floats, Floats]:
-    """Two reports on different tokens of an item, in both orders: of one person, and of two.
+    """Two reports on different tokens of an item, in both orders, less others' mean on the same: of one person, of two.
 
-    Of each the mean of other people's reports on the same token is taken off; tokens that one person compared are left
-    out.
+    Tokens that one person compared are left out.
     """
     n = np.bincount(found.token)[found.token] - 1
     total = np.bincount(found.token, found.residual_nats)[found.token]

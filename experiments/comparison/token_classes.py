@@ -16,12 +16,7 @@ from shannon_game.estimators.comparison import comparison_items
 from shannon_game.estimators.documents.tokens import TOKEN_CLASSES, token_class
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import HUMAN
-from shannon_game.experiments.comparison.estimates import (
-    ComparisonSettings,
-    RoundingSettings,
-    asked_for,
-    chosen_players,
-)
+from shannon_game.experiments.comparison import estimates
 from shannon_game.experiments.harness.figures import Series, forest, new_figure, player_colours, player_label
 from shannon_game.experiments.harness.marks import light_grid, mark, named, titled
 from shannon_game.experiments.harness.plots import styled
@@ -36,10 +31,10 @@ FACTORS = ("class", "context", "frequency")
 _RARE, _FREQUENT = 1, 10
 
 
-class TokenClassesSettings(ComparisonSettings):
+class TokenClassesSettings(estimates.ComparisonSettings):
     """Settings of :func:`token_classes`."""
 
-    rounding: RoundingSettings = RoundingSettings(name="none")
+    rounding: estimates.RoundingSettings = estimates.RoundingSettings(name="none")
     """The grid to which reports are rounded."""
     context_words: tuple[Count, ...] = (20, 50)
     """Ends of the classes of the context's length, in words, rising."""
@@ -58,8 +53,8 @@ def token_classes(study: xr.Dataset, settings: TokenClassesSettings) -> Experime
     An item's gap by equation 5 is rough, and too low with few responses; means over a class of items inherit that. The
     contributions of the classes of one factor sum to the player's gap.
     """
-    study, _ = asked_for(study, settings)
-    players = chosen_players(study, settings.players)
+    study, _ = estimates.asked_for(study, settings)
+    players = estimates.chosen_players(study, settings.players)
     items = comparison_items(
         study,
         players,
@@ -101,46 +96,30 @@ def class_table(
 ) -> pd.DataFrame:
     """Mean gap and contribution of every level, a row per factor, level and player."""
     rows: list[dict[str, Any]] = []
+    unknown = pd.Series(np.nan, items.index)
+    people = items.get(f"gap_nats_{HUMAN}", unknown)
     for player in players:
-        gap = items[f"gap_nats_{player}"].to_numpy()
-        asked = np.isfinite(gap)
-        true = np.full(len(items), np.nan)
-        if f"surprisal_nats_{player}" in items and f"surprisal_nats_{generator}" in items:
-            true = (items[f"surprisal_nats_{player}"] - items[f"surprisal_nats_{generator}"]).to_numpy()
-        people = items[f"gap_nats_{HUMAN}"].to_numpy() if f"gap_nats_{HUMAN}" in items else np.full(len(items), np.nan)
-        for factor, of in levels.items():
-            for level in _in_order(factor, of[asked]):
-                own = asked & (of == level)
-                mean, se = _mean_and_se(gap[own])
-                apart, apart_se = _mean_and_se(people[own] - true[own])
-                rows.append(
-                    {
-                        "factor": factor,
-                        "level": level,
-                        "player": player,
-                        "n_items": int(own.sum()),
-                        "gap_nats": mean,
-                        "se_items_nats": se,
-                        "contribution_nats": float(gap[own].sum() / asked.sum()),
-                        "true_gap_nats": float(true[own].mean()),
-                        "human_minus_player_nats": apart,
-                        "se_human_minus_player_nats": apart_se,
-                    }
-                )
+        true = items.get(f"surprisal_nats_{player}", unknown) - items.get(f"surprisal_nats_{generator}", unknown)
+        each = pd.DataFrame({"gap": items[f"gap_nats_{player}"], "true": true, "apart": people - true, **levels})
+        each = each[np.isfinite(each["gap"])]
+        for factor in levels:
+            for level in _in_order(factor, each[factor]):
+                own = each[each[factor] == level]
+                row: dict[str, Any] = {"factor": factor, "level": level, "player": player, "n_items": len(own)}
+                row |= {"gap_nats": own["gap"].mean(), "se_items_nats": own["gap"].sem()}
+                row |= {"contribution_nats": own["gap"].sum() / len(each), "true_gap_nats": own["true"].mean()}
+                row["human_minus_player_nats"] = own["apart"].mean()
+                row["se_human_minus_player_nats"] = own["apart"].sem()
+                rows.append(row)
     return pd.DataFrame(rows)
 
 
-def _in_order(factor: str, levels: NDArray[np.object_]) -> list[str]:
-    found = set(levels.tolist())
+def _in_order(factor: str, levels: pd.Series[str]) -> list[str]:
+    found = set(levels)
     if factor == "class":
         return [name for name in TOKEN_CLASSES if name in found]
     # "0 to 20 words" before "51 words or more", "once" first
     return sorted(found, key=lambda name: (name != "once", int(name.split()[0]) if name[0].isdigit() else 0))
-
-
-def _mean_and_se(values: NDArray[np.float64]) -> tuple[float, float]:
-    n = len(values)
-    return float(values.mean()), float(values.std(ddof=1) / np.sqrt(n)) if n > 1 else float("nan")
 
 
 def summary(table: pd.DataFrame) -> str:
@@ -152,8 +131,7 @@ def summary(table: pd.DataFrame) -> str:
         said.append(f"{player_label(str(player))} {rows['contribution_nats'].sum():.3f}, most by {own}")
     return (
         f"**Gaps in nats, and the class of target that contributes most: {'; '.join(said)}.** The contributions of all "
-        "classes sum to the gap. A class of few items has a rough mean, and an item's gap by equation 5 is too low "
-        "where it has few responses."
+        "classes sum to the gap. A class of few items has a rough mean, too low where items have few responses."
     )
 
 

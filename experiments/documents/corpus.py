@@ -17,15 +17,8 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.perplexity import perplexity_of_loss
 from shannon_game.experiments.documents.corpus_splits import split_contrasts, split_summary
 from shannon_game.experiments.documents.scored import Scored, of_shared_text, score_texts
-from shannon_game.experiments.harness.figures import (
-    Series,
-    finite_range,
-    forest,
-    log_perplexity_axis,
-    new_figure,
-    player_colours,
-    player_label,
-)
+from shannon_game.experiments.harness import figures
+from shannon_game.experiments.harness.figures import Series, player_colours, player_label
 from shannon_game.experiments.harness.language_models import GeneratedSettings, Work, chosen_generator, open_work
 from shannon_game.experiments.harness.marks import light_grid, titled
 from shannon_game.experiments.harness.plots import styled
@@ -138,10 +131,8 @@ def _chosen(settings: CorpusSettings, study: xr.Dataset, work: Work) -> NDArray[
 
 def _rows(name: str, scored: Scored, splits: NDArray[Any]) -> list[dict[str, Any]]:
     split_of = splits[scored.document]
-    parts = list(dict.fromkeys(split_of.tolist()))
-    groups = {part: np.flatnonzero(split_of == part) for part in parts}
-    if len(parts) > 1:
-        groups[_EVERYTHING] = np.arange(len(split_of))
+    groups = {part: np.flatnonzero(split_of == part) for part in dict.fromkeys(split_of.tolist())}
+    groups |= {_EVERYTHING: np.arange(len(split_of))} if len(groups) > 1 else {}
     return [_row(name, part, which, scored) for part, which in groups.items()]
 
 
@@ -243,14 +234,14 @@ def corpus_figure(table: pd.DataFrame, title: str = "documents") -> Figure:
     for name in both:
         # no perplexity is below 1, whatever its standard error says
         rows[f"{name}_lower"] = rows[f"{name}_lower"].clip(lower=1)
-    ends = finite_range(*(rows[f"{name}{end}"] for name in both for end in ("", "_lower", "_upper")))
-    fig = new_figure(7.4, 1.3 + 0.32 * len(rows))
+    ends = figures.finite_range(*(rows[f"{name}{end}"] for name in both for end in ("", "_lower", "_upper")))
+    fig = figures.new_figure(7.4, 1.3 + 0.32 * len(rows))
     for axes, (name, label) in zip(fig.subplots(1, 3, sharey=True), PANELS.items(), strict=True):
-        forest(axes, rows, [Series(name, f"{name}_lower", f"{name}_upper", size=5)])
+        figures.forest(axes, rows, [Series(name, f"{name}_lower", f"{name}_upper", size=5)])
         axes.set_xlabel(label)
         if name in both:
             # both on one scale; a narrow panel has room for few numbers
-            log_perplexity_axis(axes, "x", *ends, least=3)
+            figures.log_perplexity_axis(axes, "x", *ends, least=3)
         else:
             light_grid(axes, "x")
     titled(fig, f"Language models on {title} (bars: two standard errors over documents)", size=10)

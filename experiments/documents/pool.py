@@ -12,9 +12,8 @@ from scipy import stats
 
 from shannon_game.estimators.documents import PooledMean, pooled_mean
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.harness.figures import Series, forest, new_figure
-from shannon_game.experiments.harness.marks import titled
-from shannon_game.experiments.harness.plots import styled
+from shannon_game.experiments.harness.figures import Series
+from shannon_game.experiments.harness.plots import forest_figure
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rows_of
 from shannon_game.experiments.harness.tables import table_variables
@@ -42,14 +41,10 @@ class PoolSettings(Settings):
 
 @experiment(PoolSettings)
 def pool(study: xr.Dataset, settings: PoolSettings) -> ExperimentResult:
-    """Pool the estimates of several studies by random effects, each group by itself.
-
-    :data:`POOL_COLUMNS`.
-    """
-    groups = list(dict.fromkeys(study["group"].to_numpy().astype(str).tolist()))
-    rows: list[dict[str, Any]] = []
-    for group in groups:
-        rows += _rows(study.isel(source=study["group"].to_numpy().astype(str) == group), group, settings.interval)
+    """Pool the estimates of several studies by random effects, each group by itself: :data:`POOL_COLUMNS`."""
+    group_of, rows = study["group"].to_numpy().astype(str), []
+    for group in dict.fromkeys(group_of.tolist()):
+        rows += _rows(study.isel(source=group_of == group), group, settings.interval)
     table = pd.DataFrame(rows, columns=list(POOL_COLUMNS))
     units = str(study.attrs.get("units", ""))
     few = [
@@ -110,22 +105,16 @@ def _summary(table: pd.DataFrame, units: str, interval: float) -> str:
     )
 
 
-@styled
 def pool_figure(table: pd.DataFrame, units: str = "", study_name: str = "") -> Figure:
     """Every study with its interval, and below each group its pooled mean and where a new study would lie."""
     rows = table[table["what"] != "without"].copy()
     # with two studies nothing is known of a third
     rows = rows[np.isfinite(rows["lower"])]
     several = len(set(rows["group"])) > 1
-    rows["label"] = [
-        row.source if row.what == "study" else (f"{row.what}, {row.group}" if several else row.what)
-        for row in rows_of(rows)
-    ]
+    named = rows["what"] + (", " + rows["group"] if several else "")
+    rows["label"] = rows["source"].where(rows["what"] == "study", named)
     rows["colour"] = rows["what"].map({"study": "#0072B2", "pooled": "black", "new study": "0.55"})
     rows["marker"] = rows["what"].map({"study": "o", "pooled": "D", "new study": "|"})
-    fig = new_figure(6.2, 1.2 + 0.3 * len(rows))
-    axes = fig.add_subplot()
-    forest(axes, rows.reset_index(drop=True), [Series("estimate", "lower", "upper", marker=None)])
-    axes.set_xlabel(units or "estimate")
-    titled(fig, "What do the studies say together?", study_name)
-    return fig
+    series, title = [Series("estimate", "lower", "upper", marker=None)], "What do the studies say together?"
+    look: dict[str, Any] = {"width": 6.2, "row_height": 0.3}
+    return forest_figure(rows, series, units or "estimate", title, study_name, zero=False, **look)

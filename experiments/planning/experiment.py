@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
 import xarray as xr
 
+from shannon_game.estimators.comparison import QuestionPlan
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.harness.choice import choice
+from shannon_game.experiments.harness.figures import player_label
+from shannon_game.experiments.harness.report import fill
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.settings import rows_of
 from shannon_game.experiments.harness.tables import table_variables
-from shannon_game.experiments.planning.figures import cost_figure
-from shannon_game.experiments.planning.points import design_points
-from shannon_game.experiments.planning.replicates import design_table
-from shannon_game.experiments.planning.settings import DesignSettings
-from shannon_game.experiments.planning.summary import conclusion, design_warnings, summary
-from shannon_game.experiments.planning.worlds import draw_worlds, study_contexts
+from shannon_game.experiments.planning.figures import GAME_LABELS, cost_figure
+from shannon_game.experiments.planning.replicates import COVERAGE_SLACK, design_table
+from shannon_game.experiments.planning.settings import ADAPTIVE, SHARE_GAMES, DesignSettings, design_points
+from shannon_game.experiments.planning.worlds import N_TRIED, StudyContexts, draw_worlds, study_contexts
 
+_OF = {
+    "the loss of people's belief": ("comparison", "bridge", ADAPTIVE, "mixed"),
+    "what people lose in bets": ("bets",),
+    "the TVD of people and the generator": ("cloze",),
+    "people's accuracy": ("accuracy",),
+    "Shannon's upper bound": ("ranks",),
+}
 _ON_SCREEN = (*("game", "n_contexts", "n_people", "minutes", "width", "p_width", "coverage", "recommended"),)
 
 
@@ -23,21 +36,8 @@ _ON_SCREEN = (*("game", "n_contexts", "n_people", "minutes", "width", "p_width",
 def design(study: xr.Dataset, settings: DesignSettings) -> ExperimentResult:
     """Simulate studies of many designs with known truth, and recommend the cheapest that keeps its promise.
 
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A comparison study with the generator's whole distribution (``reference_logprob``); what people answered in it
-        is not used.
-
-    Returns
-    -------
-    ExperimentResult
-        One row per design.
-
-    Raises
-    ------
-    InputError
-        If the study has no whole distribution, a model is unknown, a pilot cannot be read, or there is no budget.
+    The comparison study has the generator's whole distribution (``reference_logprob``); what people answered in it is
+    not used. One row per design.
 
     Examples
     --------
@@ -65,3 +65,98 @@ def design(study: xr.Dataset, settings: DesignSettings) -> ExperimentResult:
         conclusion=conclusion(table, settings),
         on_screen=(recommended if len(recommended) else table)[list(_ON_SCREEN)],
     )
+
+
+def summary(table: pd.DataFrame, contexts: StudyContexts, settings: DesignSettings) -> str:
+    """Say which design is recommended and what it promises; where there is none, how far the budget reaches."""
+    chosen = [preregistration(row, contexts, settings) for row in _recommended(table).values() if row is not None]
+    return "\n\n".join([_filled(table, settings).strip(), *(["## To preregister", *chosen] if chosen else [])])
+
+
+def conclusion(table: pd.DataFrame, settings: DesignSettings) -> tuple[str, ...]:
+    """Say what is recommended, a line a number that is estimated: for the screen."""
+    return tuple(_filled(table, settings, on_screen=True).splitlines())
+
+
+def _filled(table: pd.DataFrame, settings: DesignSettings, *, on_screen: bool = False) -> str:
+    best = _recommended(table)
+    found = [(what, row and row._asdict(), _narrowest(table, _OF[what])) for what, row in best.items()]
+    return fill(
+        "design",
+        Path(__file__).parent,
+        found=found,
+        settings=settings,
+        labels=GAME_LABELS,
+        share_games=SHARE_GAMES,
+        slack=COVERAGE_SLACK,
+        on_screen=on_screen,
+    )
+
+
+def _narrowest(table: pd.DataFrame, games: tuple[str, ...]) -> list[dict[Any, Any]]:
+    """Of every game the narrowest design within the budget, or the cheapest where all cost more."""
+    found: list[dict[Any, Any]] = []
+    for _, own in table[table["game"].isin(games)].groupby("game", sort=False):
+        affordable = own[own["in_budget"]].sort_values("width")
+        found.append((affordable if len(affordable) else own.sort_values("minutes")).iloc[0].to_dict())
+    return found
+
+
+def preregistration(row: Any, contexts: StudyContexts, settings: DesignSettings) -> str:
+    """Write the paragraph that fixes a design before its study."""
+    return " ".join(
+        fill(
+            "preregistration.md",
+            Path(__file__).parent,
+            row=row._asdict(),
+            study=contexts.name,
+            settings=settings,
+            estimator=_ESTIMATORS[row.game],
+            unit="of 1" if row.game in SHARE_GAMES else "nats",
+            against="the generator" if row.game == "accuracy" else player_label(contexts.against),
+            adaptive=ADAPTIVE,
+            plan=QuestionPlan,
+            n_tried=N_TRIED,
+        ).split()
+    )
+
+
+def design_warnings(table: pd.DataFrame, settings: DesignSettings) -> tuple[str, ...]:
+    """Warn of what was not reached and of too few simulations."""
+    found = [
+        f"no design for {what} within the budget keeps the wanted width in {settings.assurance:.0%} of the studies "
+        "together with its coverage"
+        for what, row in _recommended(table).items()
+        if row is None
+    ]
+    if settings.n_replicates < 100:
+        error = (settings.interval * (1 - settings.interval) / settings.n_replicates) ** 0.5
+        found.append(
+            f"n_replicates is {settings.n_replicates}: a coverage of {settings.interval:.0%} is known to "
+            f"{error:.0%} only"
+        )
+    return tuple(found)
+
+
+def _recommended(table: pd.DataFrame) -> dict[str, Any]:
+    """Cheapest recommended design of every number that is estimated; None where there is none."""
+    return {what: _cheapest(table, games) for what, games in _OF.items() if set(games) & set(table["game"])}
+
+
+def _cheapest(table: pd.DataFrame, games: tuple[str, ...]) -> Any:
+    """Cheapest recommended design of some games, as a named tuple; None where there is none."""
+    own = table[table["game"].isin(games) & table["recommended"]].sort_values("minutes")
+    return rows_of(own)[0] if len(own) else None
+
+
+_BRIDGE = "the bridge between draws and free answers, the scale of reports found from which tokens were answered"
+_ESTIMATORS = {
+    "comparison": "the mean log importance weight (equation 5)",
+    "bridge": _BRIDGE,
+    ADAPTIVE: _BRIDGE,
+    "bets": "the mean loss of bets less the generator's, the generator filling in for words not named",
+    "mixed": "the mean of the bridge and of bets, weighed by their variances",
+    "cloze": "the mean TVD, corrected for the size of the samples",
+    "accuracy": "the share of guesses that are right",
+    "ranks": "Shannon's upper bound from the numbers of guesses",
+}

@@ -12,8 +12,7 @@ from matplotlib.figure import Figure
 from shannon_game.experiments.harness.figures import new_figure
 from shannon_game.experiments.harness.marks import light_grid, mark, named, number_ticks, titled
 from shannon_game.experiments.harness.plots import styled
-from shannon_game.experiments.planning.points import SHARE_GAMES
-from shannon_game.experiments.planning.settings import ADAPTIVE, GAMES
+from shannon_game.experiments.planning.settings import ADAPTIVE, GAMES, SHARE_GAMES
 
 GAME_LABELS = {
     "comparison": "comparisons, equation 5",
@@ -75,10 +74,8 @@ def _panel(axes: Axes, table: pd.DataFrame, unit: str, interval: float) -> None:
     light_grid(axes, "both")
     axes.set_xlabel("people's time, minutes (log scale)")
     axes.set_ylabel(f"width of the {interval:.0%} interval, {unit} (log scale)")
-    low, high = np.array([table["width"].min(), table["width"].max()], dtype=float)
-    low, high = low / 1.3, max(high, float(table["wanted_width"].iloc[0])) * 1.3
-    axes.set_ylim(low, high)
-    for axis, ends in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, (low, high))):
+    axes.set_ylim(table["width"].min() / 1.3, table[["width", "wanted_width"]].max().max() * 1.3)
+    for axis, ends in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
         number_ticks(axis, _round_numbers(*ends))
 
 

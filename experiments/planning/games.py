@@ -20,8 +20,7 @@ from shannon_game.estimators.comparison import (
 from shannon_game.estimators.documents import crossed_mean
 from shannon_game.estimators.documents.clusters import t_half_width
 from shannon_game.estimators.rankings import guess_bounds
-from shannon_game.experiments.planning.points import DesignPoint, people_minutes
-from shannon_game.experiments.planning.settings import ADAPTIVE, DesignSettings
+from shannon_game.experiments.planning.settings import ADAPTIVE, DesignPoint, DesignSettings, people_minutes
 from shannon_game.experiments.planning.worlds import N_TRIED, World, guessed_ranks
 
 FloatArray = NDArray[np.float64]

@@ -20,9 +20,15 @@ from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import Seeded, rng_for, rows_of
 from shannon_game.experiments.harness.tables import table_variables
 from shannon_game.experiments.planning.figures import COVERS_TOO_LITTLE, GAME_LABELS
-from shannon_game.experiments.planning.points import DesignPoint, n_people, people_minutes
 from shannon_game.experiments.planning.replicates import simulated_studies, summarise
-from shannon_game.experiments.planning.settings import AssumedPeople, Costs, DesignSettings
+from shannon_game.experiments.planning.settings import (
+    AssumedPeople,
+    Costs,
+    DesignPoint,
+    DesignSettings,
+    n_people,
+    people_minutes,
+)
 from shannon_game.experiments.planning.worlds import draw_worlds, study_contexts
 from shannon_game.experiments.studies.comparison.designed import designed_simulated
 from shannon_game.inference.progress import stage

@@ -11,8 +11,13 @@ import pandas as pd
 
 from shannon_game.experiments.harness.settings import rng_for
 from shannon_game.experiments.planning.games import Outcome, Planned, play
-from shannon_game.experiments.planning.points import DesignPoint, n_people, people_minutes, wanted_width
-from shannon_game.experiments.planning.settings import DesignSettings
+from shannon_game.experiments.planning.settings import (
+    DesignPoint,
+    DesignSettings,
+    n_people,
+    people_minutes,
+    wanted_width,
+)
 from shannon_game.experiments.planning.worlds import World
 from shannon_game.inference.progress import stage
 
@@ -28,38 +33,30 @@ def design_table(points: Sequence[DesignPoint], worlds: Sequence[World], setting
     """
     guesses = float(np.mean([world.guesses_a_token for world in worlds]))
     rows = []
-    # one stage for both rounds, so that its time left is that of the whole. It is an upper end: how many designs are
-    # simulated many times is guessed from those seen so far, and a game's others are left out once one keeps a promise
-    n_points, screened, n_hopeful = len(points), len(points) * settings.n_screen, 0
-    with stage("simulated studies, at most", screened + n_points * settings.n_replicates) as show:
+    with stage("designs simulated a few times", len(points)) as show:
         for number, point in enumerate(points):
-            share = n_hopeful / number if number else 1.0
-            total = screened + round(share * n_points) * settings.n_replicates
-            show(number * settings.n_screen, total, now=f"screening, {point.game}")
+            show(number, now=point.game)
             minutes = people_minutes(point, settings.costs, guesses)
             people = n_people(point, minutes, settings.costs)
             rng = rng_for(settings.seed, f"screen {point}")
             found = simulated_studies(point, people, worlds, settings, settings.n_screen, rng)
             rows.append(_row(point, people, minutes, found, settings))
-            n_hopeful += _is_hopeful(rows[-1])
-        table = pd.DataFrame(rows)
-        recommended: list[int] = []
-        hopeful = table[[_is_hopeful(row) for row in rows]]
-        done = 0
-        for game in dict.fromkeys(table["game"]):
-            own = hopeful[hopeful["game"] == game].sort_values("minutes")
-            for number, at in enumerate(own.index.tolist()):
-                total = screened + len(hopeful) * settings.n_replicates
-                show(screened + (done + number) * settings.n_replicates, total, now=f"promises, {game}")
-                people, minutes = int(rows[at]["n_people"]), float(rows[at]["minutes"])
-                rng = rng_for(settings.seed, f"many {points[at]}")
-                found = simulated_studies(points[at], people, worlds, settings, settings.n_replicates, rng)
-                rows[at] = _row(points[at], people, minutes, found, settings)
-                if keeps_promise(rows[at], settings):
-                    recommended.append(at)
-                    break
-            done += len(own)
-    return pd.DataFrame(rows).assign(recommended=[at in recommended for at in range(len(rows))])
+    table = pd.DataFrame(rows)
+    hopeful = table[table["in_budget"] & (table["p_width"] > 0.5)].sort_values("minutes", kind="stable")
+    recommended: dict[str, int] = {}
+    # at most: a game's others are left out once one keeps its promise
+    with stage("designs simulated many times, at most", len(hopeful)) as show:
+        for number, at in enumerate(hopeful.index.tolist()):
+            show(number, now=points[at].game)
+            if points[at].game in recommended:
+                continue
+            people, minutes = int(rows[at]["n_people"]), float(rows[at]["minutes"])
+            rng = rng_for(settings.seed, f"many {points[at]}")
+            found = simulated_studies(points[at], people, worlds, settings, settings.n_replicates, rng)
+            rows[at] = _row(points[at], people, minutes, found, settings)
+            if keeps_promise(rows[at], settings):
+                recommended[points[at].game] = at
+    return pd.DataFrame(rows).assign(recommended=[at in recommended.values() for at in range(len(rows))])
 
 
 def simulated_studies(  # noqa: PLR0917 - what a study is simulated from
@@ -73,11 +70,6 @@ def simulated_studies(  # noqa: PLR0917 - what a study is simulated from
     """Simulate a design as often as asked; worlds take turns."""
     planned = [Planned(world, point, people, settings) for world in worlds]
     return [play(planned[number % len(planned)], rng) for number in range(n)]
-
-
-def _is_hopeful(row: Any) -> bool:
-    """Whether a design that was simulated a few times may be recommended."""
-    return bool(row["in_budget"] and row["p_width"] > 0.5)
 
 
 def keeps_promise(row: Any, settings: DesignSettings) -> bool:

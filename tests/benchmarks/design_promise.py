@@ -7,14 +7,15 @@ seed, whose worlds are drawn anew, and writes both rows one below the other.
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from shannon_game import design, designed_simulated
-from shannon_game.experiments.planning.points import DesignPoint
-from shannon_game.experiments.planning.replicates import fresh_studies
-from shannon_game.experiments.planning.settings import DesignSettings
+from shannon_game.experiments.planning.replicates import simulated_studies, summarise
+from shannon_game.experiments.planning.settings import DesignPoint, DesignSettings, wanted_width
 from shannon_game.experiments.planning.worlds import draw_worlds, study_contexts
 
 N_FRESH = 200
@@ -33,8 +34,10 @@ def main(path: Path, **changes: object) -> pd.DataFrame:
     rows = []
     for row in result.table[result.table["recommended"]].to_dict("records"):
         point = DesignPoint(**{name: row[name] for name in DesignPoint.__dataclass_fields__})
-        found = fresh_studies(point, int(row["n_people"]), worlds, fresh, N_FRESH)
-        rows += [{"studies": "planned", **row}, {"studies": "fresh", **point.row(), **found}]
+        rng = np.random.default_rng(fresh.seed)
+        studies = simulated_studies(point, int(row["n_people"]), worlds, fresh, N_FRESH, rng)
+        found = summarise(studies, wanted_width(point.game, fresh), fresh.interval)
+        rows += [{"studies": "planned", **row}, {"studies": "fresh", **asdict(point), **found}]
         pd.DataFrame(rows).to_csv(path, index=False)
     return pd.DataFrame(rows)
 

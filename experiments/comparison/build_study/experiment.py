@@ -22,14 +22,9 @@ from shannon_game.estimators.comparison import rounding_scheme, validate_compari
 from shannon_game.estimators.documents import clustered_mean
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import add_note
-from shannon_game.experiments.comparison.build_study.scores import (
-    ModelScores,
-    divergences,
-    draw_candidates,
-    reference_distributions,
-    score_tokens,
-)
-from shannon_game.experiments.comparison.estimates import TABLE_COLUMNS, EstimateSettings, estimate, table_row
+from shannon_game.experiments.comparison.build_study import scores as asked
+from shannon_game.experiments.comparison.build_study.scores import ModelScores
+from shannon_game.experiments.comparison.estimates import EstimateSettings, estimate, table_row
 from shannon_game.experiments.comparison.perplexity import perplexity_figure
 from shannon_game.experiments.documents.contexts import Cut, Start, cut_contexts
 from shannon_game.experiments.harness.figures import new_figure, player_colours, player_label
@@ -88,15 +83,7 @@ class BuildStudySettings(Seeded, GeneratedSettings):
 def build_study(study: xr.Dataset, settings: BuildStudySettings) -> ExperimentResult:
     """Build a comparison study from documents and language models.
 
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A documents study.
-
-    Returns
-    -------
-    ExperimentResult
-        A row per model; the study is among the files.
+    Takes a documents study. A row per model; the study is among the files.
     """
     chosen = chosen_generator(settings)
     models = {chosen.name: chosen, **settings.models}
@@ -107,15 +94,17 @@ def build_study(study: xr.Dataset, settings: BuildStudySettings) -> ExperimentRe
     if not mine.size:
         raise InputError(f"holds none of the {len(cuts)} contexts; take fewer shards", field="shard")
     cuts = [cuts[i] for i in mine]
-    candidates, own = draw_candidates(work, generator, cuts, n_candidates=settings.n_candidates, seed=settings.seed)
+    candidates, own = asked.draw_candidates(
+        work, generator, cuts, n_candidates=settings.n_candidates, seed=settings.seed
+    )
     scores = {generator.name: own}
     kl: dict[str, NDArray[np.float64] | None] = {}
     for name, its in models.items():
         model = generator if name == generator.name else load_language_model(its)
         if model is not generator:
-            scores[name] = score_tokens(work, model, generator, cuts, candidates)
-        kl[name] = divergences(work, model, generator, cuts) if settings.kl else None
-    reference = reference_distributions(work, generator, cuts) if settings.reference else None
+            scores[name] = asked.score_tokens(work, model, generator, cuts, candidates)
+        kl[name] = asked.divergences(work, model, generator, cuts) if settings.kl else None
+    reference = asked.reference_distributions(work, generator, cuts) if settings.reference else None
     built = _dataset(study, generator, cuts, candidates, scores)
     if all(values is not None for values in kl.values()):
         built["kl_nats"] = (("model", "item"), np.stack(list(kl.values())), {"units": "nats"})  # type: ignore[arg-type]
@@ -191,17 +180,17 @@ def _dataset(
 ) -> xr.Dataset:
     nats = {"units": "nats"}
     target = [cut.target for cut in cuts]
-    logprob = np.stack([its.logprob for its in scores.values()])
+    logprob, rank, entropy = (
+        np.stack([getattr(its, name) for its in scores.values()]) for name in ("logprob", "rank", "entropy")
+    )
     names = study["document"].to_numpy()
     n_items = len(cuts)
+    drawn = _objects(token_strings(generator, candidates.ravel().tolist())).reshape(candidates.shape)
     return xr.Dataset(
         {
             "context": ("item", _objects([_decoded(generator, cut.context) for cut in cuts])),
             "target_token": ("item", _objects(token_strings(generator, target))),
-            "candidate_token": (
-                ("item", "candidate"),
-                _objects(token_strings(generator, candidates.ravel().tolist())).reshape(candidates.shape),
-            ),
+            "candidate_token": (("item", "candidate"), drawn),
             "target_logprob": (("model", "item"), logprob[:, :, 0], nats),
             "candidate_logprob": (("model", "item", "candidate"), logprob[:, :, 1:], nats),
             "item_set": ("item", _objects([_ITEM_SET] * n_items)),
@@ -216,8 +205,8 @@ def _dataset(
             "target_position": ("item", np.array([cut.position for cut in cuts], dtype=np.int64)),
             "target_id": ("item", np.array(target, dtype=np.int64)),
             "candidate_id": (("item", "candidate"), candidates),
-            "target_rank": (("model", "item"), np.stack([its.rank for its in scores.values()])),
-            "entropy_nats": (("model", "item"), np.stack([its.entropy for its in scores.values()]), nats),
+            "target_rank": (("model", "item"), rank),
+            "entropy_nats": (("model", "item"), entropy, nats),
         },
         coords={"item": np.arange(n_items), "model": list(scores)},
         attrs={
@@ -250,16 +239,11 @@ def _result(
         row = table_row(estimate(players, built, player, scheme), built.attrs["generator"])
         hits = built["target_rank"].sel(model=player).to_numpy() == 1
         loss = clustered_mean(-built["target_logprob"].sel(model=player).to_numpy(), built["document"].to_numpy())
-        row |= {
-            "true_loss_se_nats": loss.se,
-            "top1_accuracy": hits.mean(),
-            "entropy_nats": float(built["entropy_nats"].sel(model=player).mean()),
-            "exact_kl_nats": float(built["kl_nats"].sel(model=player).mean()) if "kl_nats" in built else np.nan,
-            "asked_by": "token id" if its.by_id else "token string",
-        }
-        rows.append(row)
-    own = ["true_loss_se_nats", "top1_accuracy", "entropy_nats", "exact_kl_nats", "asked_by"]
-    table = pd.DataFrame(rows, columns=[*TABLE_COLUMNS, *own])
+        kl = float(built["kl_nats"].sel(model=player).mean()) if "kl_nats" in built else np.nan
+        row |= {"true_loss_se_nats": loss.se, "top1_accuracy": hits.mean()}
+        row |= {"entropy_nats": float(built["entropy_nats"].sel(model=player).mean()), "exact_kl_nats": kl}
+        rows.append(row | {"asked_by": "token id" if its.by_id else "token string"})
+    table = pd.DataFrame(rows)
     warnings: tuple[str, ...] = ()
     files: dict[str, Any] = {}
     if work.shard is None:
@@ -274,10 +258,7 @@ def _result(
         table=table,
         # the strings are in the study's own file, which holds those that netCDF cannot
         dataset=built.drop_vars([name for name in _STRINGS if name in built]),
-        figures={
-            "players": perplexity_figure(table, built.attrs["name"]),
-            "target_logprob": surprisal_figure(built),
-        },
+        figures={"players": perplexity_figure(table, built.attrs["name"]), "target_logprob": surprisal_figure(built)},
         text=_summary(built, table, work),
         warnings=warnings,
         files=files,

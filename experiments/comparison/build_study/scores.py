@@ -58,14 +58,10 @@ def draw_candidates(
         )
         return {name: found[name].to_numpy() for name in ("candidate_token", "candidate_logprob", *_OF_TARGET)}
 
+    drawn = {"n_candidates": n_candidates, "seed": seed}
     found = work.compute(
         f"candidates of {generator.name}",
-        operation_key(
-            "candidates",
-            model=generator.identity,
-            parameters={"n_candidates": n_candidates, "seed": seed},
-            compute=compute,
-        ),
+        operation_key("candidates", model=generator.identity, parameters=drawn, compute=compute),
         cuts,
         [result_key(cut.context, cut.target) for cut in cuts],
         compute,
@@ -91,12 +87,9 @@ def score_tokens(
         translation = translate(model, generator, contexts, wanted)
         contexts, wanted, problems = translation.contexts, translation.tokens, translation.problems
     which = [position for position, problem in enumerate(problems) if not problem]
+    n = len(cuts)
     scores = ModelScores(
-        np.full(wanted.shape, np.nan),
-        np.zeros(len(cuts), dtype=np.int64),
-        np.full(len(cuts), np.nan),
-        problems,
-        by_id,
+        np.full(wanted.shape, np.nan), np.zeros(n, dtype=np.int64), np.full(n, np.nan), problems, by_id
     )
     if which:
         found = _probe(work, model, [contexts[i] for i in which], wanted[which])

@@ -11,35 +11,15 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from shannon_game.estimators.comparison import RoundingScheme, report_boxes, rounding_scheme
-from shannon_game.experiments.comparison.calibration.figures import (
-    participants_figure,
-    reliability_figure,
-    reports_figure,
-)
-from shannon_game.experiments.comparison.calibration.summary import summary
-from shannon_game.experiments.comparison.calibration.table import participant_table
+from shannon_game.experiments.comparison.calibration import figures
+from shannon_game.experiments.comparison.calibration.table import participant_table, summary
 from shannon_game.experiments.comparison.estimates import ResponseSettings, RoundingSettings, with_n_responses
-from shannon_game.experiments.harness.bayes import (
-    CONVERGENCE_COLUMNS,
-    KEPT,
-    Fit,
-    PosteriorSettings,
-    SamplerSettings,
-    fit_model,
-    gate_failed,
-    several_fits,
-    unconverged,
-    with_all_groups,
-)
+from shannon_game.experiments.harness import bayes
+from shannon_game.experiments.harness.bayes import Fit, PosteriorSettings, SamplerSettings
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rng_for
 from shannon_game.experiments.harness.tables import table_variables
-from shannon_game.inference.comparison.calibration_curves import (
-    outcome_log_likelihood,
-    predicted_reports,
-    reliability_curves,
-    report_shares,
-)
+from shannon_game.inference.comparison import calibration_curves as curves
 from shannon_game.inference.posterior.model_comparison import loo_by, se_of_sum
 from shannon_game.inference.posterior.sampling import compile_model
 from shannon_game.inference.settings import Count, numbers_of
@@ -79,21 +59,9 @@ class CalibrationSettings(ResponseSettings, PosteriorSettings):
 def calibration(study: xr.Dataset, settings: CalibrationSettings) -> ExperimentResult:
     """Fit how reports come about, and how often the favoured option is true given its report.
 
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A comparison study; no language model's probabilities are used but the generator's.
-
-    Returns
-    -------
-    ExperimentResult
-        One row the typical participant, then one row per participant. Posteriors: ``reports`` (how reports come about),
-        ``llo`` and ``beta`` (two shapes of the reliability curve), ``game`` (the first, answers weighted).
-
-    Raises
-    ------
-    InputError
-        If a report is no value of the rounding.
+    No language model's probabilities are used but the generator's, and every report is a value of the rounding. One row
+    the typical participant, then one row per participant. Posteriors: ``reports`` (how reports come about), ``llo`` and
+    ``beta`` (two shapes of the reliability curve), ``game`` (the first, answers weighted).
 
     Examples
     --------
@@ -103,7 +71,7 @@ def calibration(study: xr.Dataset, settings: CalibrationSettings) -> ExperimentR
     study = with_n_responses(study, settings.n, settings.seed)
     reports = reports_on_truth(study, settings.rounding.scheme)
     outcomes, game = favoured_outcomes(study), favoured_outcomes(study, as_paid=True)
-    with several_fits(4, settings.sampler):
+    with bayes.several_fits(4, settings.sampler):
         fits, posteriors = _fits(settings, reports, outcomes, game)
     table = participant_table(study, reports, outcomes, fits, settings.tail)
     dataset = _dataset(table, fits, reports, settings).assign(_points(outcomes, game))
@@ -118,13 +86,13 @@ def calibration(study: xr.Dataset, settings: CalibrationSettings) -> ExperimentR
         table=table,
         dataset=dataset,
         figures={
-            "reliability": reliability_figure(dataset, *shown),
-            "participants": participants_figure(table, *shown),
-            "reports": reports_figure(dataset, *shown),
+            "reliability": figures.reliability_figure(dataset, *shown),
+            "participants": figures.participants_figure(table, *shown),
+            "reports": figures.reports_figure(dataset, *shown),
         },
         text=summary(table, dataset, settings.interval),
-        warnings=unconverged(found),
-        gate_failed=gate_failed(settings, found),
+        warnings=bayes.unconverged(found),
+        gate_failed=bayes.gate_failed(settings, found),
         posteriors=posteriors,
     )
 
@@ -133,12 +101,8 @@ def _fits(
     settings: CalibrationSettings, reports: ReportData, outcomes: OutcomeData, game: OutcomeData
 ) -> tuple[dict[str, Fit], dict[str, InferenceData]]:
     """Four posteriors of three programs: weights are data, so that the linear one serves twice."""
-    linear = calibration_model(outcomes, "llo", settings.curve_priors)
-    models = {
-        "reports": report_model(reports, settings.priors),
-        "llo": linear,
-        "beta": calibration_model(outcomes, "beta", settings.curve_priors),
-    }
+    linear, beta = (calibration_model(outcomes, family, settings.curve_priors) for family in ("llo", "beta"))
+    models = {"reports": report_model(reports, settings.priors), "llo": linear, "beta": beta}
     compiles = settings.sampler.name == "nutpie"
     programs = {name: compile_model(model) if compiles else model for name, model in models.items()}
     fits: dict[str, Fit] = {}
@@ -147,16 +111,16 @@ def _fits(
         if name == "game":
             set_weights(linear, game)
         program, purpose = programs.get(name, programs["llo"]), f"calibration {name}"
-        fits[name] = fit_model(settings, program, purpose)
+        fits[name] = bayes.fit_model(settings, program, purpose)
         if settings.save_posterior:
-            posteriors[name] = with_all_groups(fits[name].idata, program, settings.seed, purpose, keep=KEPT)
+            posteriors[name] = bayes.with_all_groups(fits[name].idata, program, settings.seed, purpose, keep=bayes.KEPT)
     return fits, posteriors
 
 
 def _beta_against_linear(fits: Mapping[str, Fit], outcomes: OutcomeData, item: NDArray[Any]) -> dict[str, float]:
     """How much better beta calibration predicts the outcomes of an item that was left out, nats over all items."""
     linear, beta = (
-        loo_by(outcome_log_likelihood(fits[name].posterior, outcomes, name), item) for name in ("llo", "beta")
+        loo_by(curves.outcome_log_likelihood(fits[name].posterior, outcomes, name), item) for name in ("llo", "beta")
     )
     difference = beta.elpd_nats - linear.elpd_nats
     return {
@@ -180,15 +144,16 @@ def _points(outcomes: OutcomeData, game: OutcomeData) -> dict[str, tuple[str, Fl
         code = np.clip(np.searchsorted(cuts, outcomes.report, side="right") - 1, 0, cuts.size - 2)
     else:
         code = np.searchsorted(shown, outcomes.report.round(9))
-    members = [code == number for number in np.unique(code)]
+    _, code = np.unique(code, return_inverse=True)
+    count, weight = np.bincount(code).astype(float), np.bincount(code, game.weight)
     points = {
-        "report": [outcomes.report[m].mean() for m in members],
-        "count": [float(m.sum()) for m in members],
-        "frequency": [outcomes.outcome[m].mean() for m in members],
-        "weighted_report": [np.average(game.report[m], weights=game.weight[m]) for m in members],
-        "weighted_frequency": [np.average(game.outcome[m], weights=game.weight[m]) for m in members],
+        "report": np.bincount(code, outcomes.report) / count,
+        "count": count,
+        "frequency": np.bincount(code, outcomes.outcome) / count,
+        "weighted_report": np.bincount(code, game.report * game.weight) / weight,
+        "weighted_frequency": np.bincount(code, game.outcome * game.weight) / weight,
     }
-    return {f"point_{name}": ("point", np.array(values)) for name, values in points.items()}
+    return {f"point_{name}": ("point", values) for name, values in points.items()}
 
 
 def _dataset(
@@ -196,19 +161,19 @@ def _dataset(
 ) -> xr.Dataset:
     """The table, the curves (quantiles, participants' medians), and the shares of reports, observed and predicted."""
     quantile = [settings.tail, 0.5, 1 - settings.tail]
-    variables: dict[str, Any] = dict(table_variables(table, "row", but=["participant", *CONVERGENCE_COLUMNS]))
+    variables: dict[str, Any] = dict(table_variables(table, "row", but=["participant", *bayes.CONVERGENCE_COLUMNS]))
     for name, family in (("llo", "llo"), ("beta", "beta"), ("game", "llo")):
-        typical, each = reliability_curves(fits[name].posterior, family, CURVE_REPORTS)
+        typical, each = curves.reliability_curves(fits[name].posterior, family, CURVE_REPORTS)
         variables[f"{name}_curve"] = ("quantile", "report"), np.quantile(typical, quantile, axis=0)
         variables[f"{name}_participant_curve"] = ("curve_participant", "report"), np.median(each, axis=0)
     # reports without boxes are counted in those of the game
     scheme = rounding_scheme("interface") if reports.is_raw else settings.rounding.scheme
     rng = rng_for(settings.seed, "predicted reports")
-    drawn = predicted_reports(fits["reports"].posterior, reports, rng, n_draws=settings.n_predictive)
+    drawn = curves.predicted_reports(fits["reports"].posterior, reports, rng, n_draws=settings.n_predictive)
     masks = [np.ones(reports.person.size, dtype=bool), *(reports.person == u for u in range(reports.participant.size))]
     edges = _edges(scheme)
-    observed = np.stack([report_shares(reports.report[mask], edges) for mask in masks])
-    predicted = np.quantile([report_shares(drawn[:, mask], edges) for mask in masks], quantile, axis=1)
+    observed = np.stack([curves.report_shares(reports.report[mask], edges) for mask in masks])
+    predicted = np.quantile([curves.report_shares(drawn[:, mask], edges) for mask in masks], quantile, axis=1)
     return xr.Dataset(
         {
             **variables,

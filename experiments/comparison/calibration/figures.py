@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
-from shannon_game.experiments.comparison.calibration.summary import TYPICAL, unusual
+from shannon_game.experiments.comparison.calibration.table import TYPICAL, unusual
 from shannon_game.experiments.harness.figures import Series, forest, new_figure
 from shannon_game.experiments.harness.marks import curve, mark, named, number_ticks, percent, titled
 from shannon_game.experiments.harness.plots import bars, styled

@@ -1,8 +1,9 @@
-"""The table of the calibration experiment: how every participant answers."""
+"""How every participant answers: the table of the calibration experiment, and its words."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,8 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
-from shannon_game.experiments.comparison.calibration.summary import TYPICAL
 from shannon_game.experiments.harness.bayes import CONVERGENCE_COLUMNS, Fit, convergence_columns, interval_columns
+from shannon_game.experiments.harness.report import fill
 from shannon_game.experiments.harness.tables import short_names
 from shannon_game.inference.posterior.convergence import Convergence
 from shannon_game.models.comparison.calibration_data import OutcomeData, ReportData
@@ -29,6 +30,12 @@ _ESTIMATED: Mapping[str, tuple[str, str, str, Callable[[FloatArray], FloatArray]
     "lapse": ("reports", "lapse", "logit_lapse_mean", lambda logit: 1 / (1 + np.exp(-logit))),
 }
 """Estimate -> its fit, its variable by participant, and that of the typical participant with its inverse link."""
+
+TYPICAL = "(typical)"
+"""Name of the row of the typical participant, who has the means of everything (and no bias where that is centred)."""
+_MANY_ENDS = 0.5
+_LARGE_BIAS_NATS = 0.5
+_MAX_NAMED = 6
 
 _TRUTHS = ("true_bias_nats", "true_relative_slope", "true_noise_nats", "true_lapse")
 
@@ -64,16 +71,12 @@ def _described(reports: ReportData, outcomes: OutcomeData, mine: NDArray[np.bool
     """Counts and raw means of some rows."""
     favoured = np.isin(outcomes.row, reports.row[mine])
     n, ends = int(favoured.sum()), [0, reports.box_report.size - 1]
-    confidence = float(outcomes.report[favoured].mean()) if n else np.nan
-    accuracy = float(outcomes.outcome[favoured].mean()) if n else np.nan
-    return {
-        "n_responses": int(mine.sum()),
-        "n_favoured": n,
-        "confidence": confidence,
-        "accuracy": accuracy,
-        "overconfidence": confidence - accuracy,
-        "share_ends": np.nan if reports.is_raw else float(np.isin(reports.report[mine], ends).mean()),
-    }
+    confidence, accuracy = (
+        float(values[favoured].mean()) if n else np.nan for values in (outcomes.report, outcomes.outcome)
+    )
+    found = {"n_responses": int(mine.sum()), "n_favoured": n, "confidence": confidence, "accuracy": accuracy}
+    found["share_ends"] = np.nan if reports.is_raw else float(np.isin(reports.report[mine], ends).mean())
+    return found | {"overconfidence": confidence - accuracy}
 
 
 def _estimates(fits: Mapping[str, Fit], participant: str | None, tail: float) -> dict[str, float]:
@@ -110,3 +113,33 @@ def _worst(found: list[Convergence]) -> dict[str, Any]:
         **{name: every[name].min(skipna=False) for name in ("ess_bulk_min", "ess_tail_min", "bfmi_min")},
         "converged": bool(every["converged"].all()),
     }
+
+
+def unusual(table: pd.DataFrame) -> pd.DataFrame:
+    """Participants with a large bias that excludes zero, or with unusually many answers at the ends of the scale."""
+    own = table[table["participant"] != TYPICAL]
+    outside = (own["bias_nats_lower"] > 0) | (own["bias_nats_upper"] < 0)
+    large = outside & (own["bias_nats_median"].abs() > _LARGE_BIAS_NATS)
+    # where everybody lives at the ends, that is nobody's mark
+    pooled = float(table.loc[table["participant"] == TYPICAL, "share_ends"].iloc[0])
+    found = own[large | (own["share_ends"] > max(_MANY_ENDS, 2 * pooled))]
+    return found.loc[found["bias_nats_median"].abs().sort_values(ascending=False).index]
+
+
+def summary(table: pd.DataFrame, dataset: xr.Dataset, interval: float = 0.9) -> str:
+    """Say who is over- or under-confident by which reading, how reports come about, and what is identified."""
+    shown = [at for at in (0.6, 0.7, 0.8, 0.9, 0.99) if at in dataset["report"].to_numpy()]
+    low, _, high = dataset["predicted_share"].to_numpy()
+    observed = dataset["observed_share"].to_numpy()
+    return fill(
+        "summary",
+        Path(__file__).parent,
+        typical=table.iloc[0].to_dict(),
+        probability=interval,
+        curve=list(zip(shown, dataset["game_curve"].sel(report=shown).to_numpy().T.tolist(), strict=True)),
+        n_people=dataset.sizes["participant"],
+        missed=dataset["box"].to_numpy()[(observed < low) | (observed > high)].tolist(),
+        odd=unusual(table).to_dict("records"),
+        most=_MAX_NAMED,
+        loo=dataset.attrs,
+    ).strip()

@@ -1,61 +1,47 @@
-"""The loss of people's shared belief beside that of language models, and what it rests on."""
+"""``+exp=human_loss``: the loss of people's shared belief beside that of language models, and what it rests on."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Annotated, Literal
 
-import numpy as np
 import pandas as pd
 import xarray as xr
-from numpy.typing import NDArray
+from pydantic import Field, model_validator
 
 from shannon_game.estimators.comparison import HUMAN, RoundingScheme, rounding_scheme
-from shannon_game.estimators.layout import item_labels
-from shannon_game.experiments.comparison.estimates import TABLE_COLUMNS, asked_for, chosen_players, compared_schemes
-from shannon_game.experiments.comparison.human_loss.figures import (
-    curve_figure,
-    loss_figure,
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.comparison import estimates
+from shannon_game.experiments.comparison.human_loss.figures import human_loss_figures
+from shannon_game.experiments.comparison.human_loss.rows import (
+    EVERYONE,
+    NO_ROUNDING,
+    PRIOR_FACTORS,
+    PRIORS,
+    WITHOUT,
+    Case,
+    LossRows,
     main_rows,
-    sensitivity_figure,
-    top1_figure,
 )
-from shannon_game.experiments.comparison.human_loss.rows import PRIOR_FACTORS, LossRow, LossRows
-from shannon_game.experiments.comparison.human_loss.settings import HumanLossSettings
-from shannon_game.experiments.comparison.human_loss.summary import summary
-from shannon_game.experiments.harness.bayes import CONVERGENCE_COLUMNS, gate_failed, several_fits, unconverged
+from shannon_game.experiments.comparison.human_loss.sentences import sentences
+from shannon_game.experiments.harness import bayes
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
-from shannon_game.experiments.harness.tables import short_names, table_variables
-from shannon_game.inference.comparison.participant_fit import Anchor, ParticipantFit
-from shannon_game.inference.comparison.participant_sensitivity import unusual_participants
-from shannon_game.inference.posterior.arviz_adapter import group
-from shannon_game.models.comparison.participant_data import without_participants
-
-__all__ = ["HUMAN_LOSS_COLUMNS", "HumanLossSettings", "human_loss"]
-
-FloatArray = NDArray[np.float64]
-
-_ENDS = ("median", "lower", "upper")
-HUMAN_LOSS_COLUMNS = (
-    *("what", "method", "anchor", "left_out", "left_out_label", "priors", "top1_rate_given"),
-    *(f"gap_{end}_nats" for end in _ENDS),
-    *("perplexity_median", "perplexity_posterior_lower", "perplexity_posterior_upper", "error_median_nats"),
-    *(f"informed_gap_{end}_nats" for end in _ENDS),
-    *(f"one_by_one_most_{end}_nats" for end in _ENDS),
-    *(f"k0_{end}" for end in _ENDS),
-    *("k0_true", "agreement"),
-    *(f"tail_share_{end}" for end in _ENDS),
-    *("tail_factor", *(f"top1_model_{end}" for end in _ENDS)),
-    *CONVERGENCE_COLUMNS,
+from shannon_game.inference import (
+    Anchor,
+    ParticipantFit,
+    design_matrix,
+    fit_participants,
+    scaled_priors,
+    unusual_participants,
 )
-"""Columns after those of ``TABLE_COLUMNS``, before ``tail_factor_MODEL``.
+from shannon_game.inference.comparison.participant_fit import REPORTED
+from shannon_game.inference.posterior.thresholds import GateThresholds
+from shannon_game.inference.progress import advance
+from shannon_game.inference.settings import Names, Positive, Probability, Settings, Text, numbers_of
+from shannon_game.models import ParticipantPriors, participant_data, without_participants
 
-``gap_*``: the shared belief's, over all items, with the discrepancy of the model's form and of items without any
-report or answer; ``informed_gap_*``: over the others. ``one_by_one_most_*``: the mean gap of people one by one if all
-noise were private belief; it is at least ``gap_*``. ``tail_factor``: by which factor the belief on tokens never drawn
-would have to be multiplied before people's median gap passes that of the weakest model.
-"""
 _ON_SCREEN = (
     *("what", "perplexity_median", "perplexity_posterior_lower", "perplexity_posterior_upper"),
     *("k0_median", "k0_lower", "k0_upper", "tail_share_median", "tail_factor", "perplexity", "true_perplexity_asked"),
@@ -63,28 +49,61 @@ _ON_SCREEN = (
 )
 
 
+class Top1Settings(Settings):
+    """The share of people's most probable words that are right, as a soft constraint in rows of their own."""
+
+    rate: Probability | None = None
+    """Measured share; null only reports what the model implies. In the game of guessing the next token people scored
+    0.286 on text like that of the comparison game (section 3 of its report)."""
+    se: Positive = 0.06
+    """How far the items of the study may be from it."""
+
+
+class HumanLossSettings(estimates.ComparisonSettings, bayes.PosteriorSettings):
+    """Settings of :func:`human_loss`."""
+
+    sampler: bayes.SamplerSettings = bayes.SamplerSettings(name="pymc", draws=120, tune=20, target_accept=0.8)
+    """How PyMC's NUTS draws from the posteriors; no other package can."""
+    gate: Annotated[GateThresholds, numbers_of(GateThresholds)] = REPORTED
+    """What the gap and k0 must reach; the run ends with exit code 3 where a fit misses it (r_hat, ess_bulk, ess_tail,
+    divergent, bfmi)."""
+    anchor: Literal["answers", "outcomes", "assumed"] | None = None
+    """Where the scale of people's belief comes from: their free answers, which token was true, or an assumption; null
+    takes the free answers of a study that has them, else the outcomes."""
+    k0: Annotated[float, Field(ge=0.05, le=20)] = 1.0
+    """The typical slope of reports on the log-odds of the belief where it is assumed; 1: reports are right on average
+    in log-odds."""
+    objective: Literal["rank", "pair"] = "rank"
+    """How the outcomes fix the scale: by all tokens shown on an item together, or pair by pair."""
+    grid: str | None = None
+    """Name of the rounding whose values participants could report; null takes the scale that a simulated design names,
+    else those of ``rounding``."""
+    leave_out: Literal["auto"] | Names = "auto"
+    """Participants to leave out in a second analysis: ``auto`` takes those with nearly all answers at the ends of the
+    scale where the others have few there; [] makes no second analysis."""
+    people: Text | None = None
+    """Formula of what ln slope, bias and ln noise of participants depend on, such as "age + expertise": variables of
+    the study's responses that every participant has one value of; covariates.csv has their effects."""
+    top1: Top1Settings = Top1Settings()
+    """The measured top-1 rate."""
+    sensitivity: bool = True
+    """Leave out every single participant, and halve and double the standard deviations of the priors."""
+    priors: Annotated[ParticipantPriors, numbers_of(ParticipantPriors)] = ParticipantPriors()
+    """Weak priors, only those to change (:class:`~shannon_game.models.comparison.participants.ParticipantPriors`)."""
+
+    @model_validator(mode="after")
+    def _grid_exists(self) -> HumanLossSettings:
+        if self.grid is not None:
+            rounding_scheme(self.grid)
+        return self
+
+
 @experiment(HumanLossSettings)
 def human_loss(study: xr.Dataset, settings: HumanLossSettings) -> ExperimentResult:
     """Estimate the loss of the belief that people share, beside that of every language model as a player.
 
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A comparison study, with or without free answers.
-    settings : HumanLossSettings, optional
-        Or its fields by name.
-
-    Returns
-    -------
-    ExperimentResult
-        Rows of language models as players; of people under the anchors that the study allows, without unusual
-        participants, without each one, with other priors, and in closed form. The posteriors are those of people.
-
-    Raises
-    ------
-    InputError
-        If `leave_out` names somebody unknown, reports are not on the grid, or an anchor needs free answers that the
-        study lacks.
+    One row per language model and rounding; of people one per anchor that the study allows, without unusual
+    participants, without each one, with other priors, and in closed form. The posteriors are those of people.
 
     Examples
     --------
@@ -94,40 +113,51 @@ def human_loss(study: xr.Dataset, settings: HumanLossSettings) -> ExperimentResu
     >>> result.table["what"].tolist()
     ['lm-weak, rounding none']
     """
-    study, control = asked_for(study, settings)
-    players = chosen_players(study, settings.players)
-    made = LossRows(study, control, _grid(study, settings), settings)
-    models = [name for name in players if name != HUMAN]
-    n_fits = len(models) * len(compared_schemes(settings.rounding))
-    anchors: list[Anchor] = []
-    left_out: tuple[str, ...] = ()
-    if HUMAN in players:
-        # mistakes in the data and in who is left out come before any fit
-        anchors = settings.anchors(made.data.has_answers)
-        left_out = tuple(unusual_participants(made.data)) if settings.leave_out == "auto" else settings.leave_out
-        without_participants(made.data, left_out)
-        _ = made.covariates
-        n_fits += len(anchors) + bool(left_out) + len(PRIOR_FACTORS) * settings.sensitivity
-    with several_fits(n_fits, settings.sampler):
-        rows = [row for name in models for row in made.player(name)]
-        rows += _people(made, anchors, left_out) if anchors else []
-    return _result(made, rows)
+    study, control = estimates.asked_for(study, settings)
+    players = estimates.chosen_players(study, settings.players)
+    # data: mistakes in them, and in who is left out, come before any fit
+    cases = [case for name in players if name != HUMAN for case in _player_cases(study, name, settings)]
+    cases += _people_cases(study, settings) if HUMAN in players else []
+    with bayes.several_fits(len(cases), settings.sampler):
+        fits = {case.name: fit for case in cases if (fit := _fit(case, settings)) is not None}
+        made = LossRows(study, control, settings, fits)
+        rows = list(made.rows(cases))
+    table = made.table(rows)
+    dataset = made.dataset(rows, table)
+    found = {name: fit.convergence for name, fit in fits.items()}
+    return ExperimentResult(
+        table=table,
+        dataset=dataset,
+        tables=made.effects(),
+        figures=human_loss_figures(table, dataset),
+        text=sentences(table, dataset),
+        warnings=(*bayes.unconverged(found), *made.problems),
+        gate_failed=bayes.gate_failed(settings, {name: one for name, one in found.items() if PRIORS not in name}),
+        posteriors={case.file: fits[case.name].idata for case in cases if case.file and settings.save_posterior},
+        on_screen=main_rows(table)[list(_ON_SCREEN)],
+    )
 
 
-def _people(made: LossRows, anchors: Sequence[Anchor], left_out: Sequence[str]) -> list[LossRow]:
-    """Rows of people: under the anchors, without some, in closed form, and of the sensitivity analysis."""
-    settings = made.settings
-    rows = [made.people("everyone", anchors[0])]
-    rows += [made.people("without", anchors[0], left_out=left_out)] if left_out else []
-    rate = settings.top1.rate
-    weighted = [] if rate is None else [made.with_top1(row, rate) for row in rows]
-    rows += [made.at_outcomes(rows[0])] if anchors[0].name == "answers" else []
-    rows += [made.people(anchor.name, anchor) for anchor in anchors[1:]]
-    rows += [*weighted, *(made.bridge() if made.data.has_answers else [])]
-    if settings.sensitivity:
-        rows += made.without_each() if made.data.participant.size > 1 else []
-        rows += [made.people(f"priors: {name}", anchors[0], priors=name) for name in PRIOR_FACTORS]
-    return rows
+def _player_cases(study: xr.Dataset, name: str, settings: HumanLossSettings) -> Iterator[Case]:
+    """A language model as a player, unrounded and under the rounding of the settings."""
+    for scheme in estimates.compared_schemes(settings.rounding):
+        data = participant_data(study, player=name, rounding=None if scheme == NO_ROUNDING else scheme)
+        yield Case(f"{name}, rounding {scheme.name}", data, name, scheme)
+
+
+def _people_cases(study: xr.Dataset, settings: HumanLossSettings) -> Iterator[Case]:
+    """Everyone under each anchor, the usual ones alone, and everyone under other priors."""
+    data = participant_data(study, _grid(study, settings))
+    first, *others = _anchors(settings, data.has_answers)
+    left_out = unusual_participants(data) if settings.leave_out == "auto" else settings.leave_out
+    everyone = Case(EVERYONE, data, anchor=first, covariates=_covariates(study, settings.people))
+    yield everyone
+    if left_out:
+        yield replace(everyone, what=WITHOUT, data=without_participants(data, left_out), left_out=left_out)
+    for anchor in others:
+        yield replace(everyone, what=anchor.name, anchor=anchor)
+    for name in PRIOR_FACTORS if settings.sensitivity else ():
+        yield replace(everyone, what=f"{PRIORS} {name}", priors=name)
 
 
 def _grid(study: xr.Dataset, settings: HumanLossSettings) -> RoundingScheme:
@@ -140,86 +170,44 @@ def _grid(study: xr.Dataset, settings: HumanLossSettings) -> RoundingScheme:
     return RoundingScheme(**own) if isinstance(own, dict) else rounding_scheme(own)
 
 
-def _result(made: LossRows, rows: Sequence[LossRow]) -> ExperimentResult:
-    settings, name = made.settings, str(made.study.attrs["name"])
-    table = _table(made, rows)
-    dataset = _dataset(made, rows, table)
-    figures = {"human_loss": loss_figure(table, name, settings.estimator, settings.interval)}
-    if made.fits:
-        figures["k0_curve"] = curve_figure(table, dataset, name, settings.interval)
-        figures["top1"] = top1_figure(dataset, name, settings.top1.rate, settings.top1.se)
-    if made.fits and settings.sensitivity:
-        figures["sensitivity"] = sensitivity_figure(table, name, settings.interval)
-    kept = made.fits if settings.save_posterior else {}
-    return ExperimentResult(
-        table=table,
-        dataset=dataset,
-        tables={} if made.covariates is None else {"covariates": _effects(made.fits["everyone"], settings.tail)},
-        figures=figures,
-        text=summary(table, dataset, settings.interval, settings.top1.rate),
-        warnings=(*unconverged(made.found), *made.problems),
-        gate_failed=gate_failed(settings, {name: found for name, found in made.found.items() if "priors:" not in name}),
-        posteriors={HUMAN if what == "everyone" else f"{HUMAN}_{what}": fit.idata for what, fit in kept.items()},
-        on_screen=main_rows(table)[list(_ON_SCREEN)],
-    )
+def _anchors(settings: HumanLossSettings, has_answers: bool) -> list[Anchor]:
+    """The one asked for, and another to compare: the outcomes with an assumption, or with free answers."""
+    if settings.anchor == "answers" and not has_answers:
+        problem = "is 'answers', but nobody answered freely in this study; should be outcomes, assumed or null"
+        raise InputError(problem, field="anchor")
+    assumed = Anchor("assumed", k0=float(settings.k0))
+    answers, outcomes = Anchor("answers"), Anchor("outcomes", objective=settings.objective)
+    if settings.anchor == "assumed":
+        return [assumed]
+    if settings.anchor == "outcomes" or not has_answers:
+        return [outcomes, answers if has_answers else assumed]
+    return [answers]
 
 
-def _table(made: LossRows, rows: Sequence[LossRow]) -> pd.DataFrame:
-    models = [f"tail_factor_{name}" for name in made.study["model"].to_numpy()]
-    table = pd.DataFrame([row.cells for row in rows]).reindex(columns=[*TABLE_COLUMNS, *HUMAN_LOSS_COLUMNS, *models])
-    labels = short_names(np.unique(made.study["participant"].to_numpy().astype(str)))
-    left = [text.split("; ") if text else [] for text in table["left_out"]]
-    table["left_out_label"] = [", ".join(labels[name] for name in names) for names in left]
-    people = table["player"] == HUMAN
-    table["k0_true"] = np.where(people, _true_k0(made) if people.any() else np.nan, np.nan)
-    return table
+def _covariates(study: xr.Dataset, formula: str | None) -> pd.DataFrame | None:
+    """Columns of the formula for people, from variables of the responses that each of them has one value of."""
+    if formula is None:
+        return None
+    every = {str(name): of.to_numpy() for name, of in study.data_vars.items() if of.dims == ("response",)}
+    people = pd.DataFrame(every).groupby(every["participant"].astype(str))
+    constant = people.nunique().max() <= 1
+    return design_matrix(formula, people.first().loc[:, constant[constant].index])
 
 
-def _true_k0(made: LossRows) -> float:
-    """Geometric mean of the slopes of those who compared, where a simulation knows them; bots have none."""
-    if "true_slope" not in made.study:
-        return float("nan")
-    known = made.study.sel(participant_truth=made.data.participant)
-    slope = known["true_slope"].to_numpy()
-    slope = slope[~known["true_bot"].to_numpy()] if "true_bot" in known else slope
-    return float(np.exp(np.log(slope).mean())) if slope.size else float("nan")
-
-
-def _effects(fit: ParticipantFit, tail: float) -> pd.DataFrame:
-    """One row per covariate and what it has an effect on."""
-    posterior = group(fit.idata, "posterior")
-    rows = []
-    for name in ("slope", "bias", "noise"):
-        ends = posterior[f"{name}_effect"].quantile([0.5, tail, 1 - tail], ("chain", "draw")).T.to_numpy()
-        named = zip(posterior["covariate"].to_numpy().astype(str), ends, strict=True)
-        rows += [{"covariate": one, "of": name} | dict(zip(_ENDS, at, strict=True)) for one, at in named]
-    return pd.DataFrame(rows)
-
-
-def _dataset(made: LossRows, rows: Sequence[LossRow], table: pd.DataFrame) -> xr.Dataset:
-    """The table, draws of every gap, the curves, and the top-1 rates."""
-    asked = np.flatnonzero(np.any([np.isfinite(row.item_median_nats) for row in rows], axis=0))
-    variables: dict[str, Any] = {
-        "gap_draws_nats": (("estimate", "draw"), _padded([row.gap_nats for row in rows]), {"units": "nats"}),
-        "item_gap_median_nats": (("estimate", "item"), np.stack([row.item_median_nats[asked] for row in rows])),
-        **table_variables(table, "estimate", but=["generator"]),
-    }
-    coords: dict[str, Any] = {"item": item_labels(made.study)[asked]}
-    attrs: dict[str, Any] = {"generator": made.control}
-    shown = {what: fit for what, fit in made.fits.items() if what in ("everyone", "without")}
-    if shown:
-        k0, level = made.settings.curve.k0, [made.settings.tail, 0.5, 1 - made.settings.tail]
-        shift = made.exact_nats(made.data.generator, made.data).mean()
-        curves = [np.quantile([fit.gap_at(at) + shift for at in k0], level, axis=1) for fit in shown.values()]
-        variables["curve_gap_nats"] = (("fit", "quantile", "k0"), np.stack(curves))
-        variables["top1_draws"] = (("fit", "kept"), np.stack([made.top1(fit) for fit in shown.values()]))
-        coords |= {"fit": np.array(list(shown), dtype=object), "quantile": level, "k0": k0}
-        attrs |= {f"true_gap_nats_{name}": gap for name, gap in made.models(made.data).items()}
-    named = ["what", "player", "rounding", "method", "anchor", "left_out", "priors"]
-    return xr.Dataset(variables, coords=coords, attrs=attrs).set_coords(named)
-
-
-def _padded(draws: Sequence[FloatArray]) -> FloatArray:
-    """Draws of several rows, NaN where a row has fewer."""
-    n = max(each.size for each in draws)
-    return np.stack([np.pad(each, (0, n - each.size), constant_values=np.nan) for each in draws])
+def _fit(case: Case, settings: HumanLossSettings) -> ParticipantFit | None:
+    """Fit a case; None for the generator itself, whose gap is known without error."""
+    fit = None
+    if case.player != case.data.generator or case.rounding != NO_ROUNDING:
+        factor = PRIOR_FACTORS.get(case.priors)
+        with bayes.timed(case.name):
+            fit = fit_participants(
+                case.data,
+                anchor=case.anchor,
+                covariates=case.covariates,
+                priors=settings.priors if factor is None else scaled_priors(settings.priors, factor),
+                thresholds=settings.gate,
+                seed=bayes.sampler_seed(settings.seed, case.name),
+                **settings.sampler.arguments,
+            )
+    advance(bayes.FITS)
+    return fit

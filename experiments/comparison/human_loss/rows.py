@@ -1,11 +1,10 @@
-"""Fits of the participant model to people and language models, and the rows of the table that they give."""
+"""Rows of the table of human loss: what posteriors of the participant model and closed forms say of a loss."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -22,38 +21,85 @@ from shannon_game.estimators.comparison import (
     study_pool,
 )
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import item_labels
 from shannon_game.estimators.perplexity import perplexity_of_loss
-from shannon_game.experiments.comparison.estimates import compared_schemes, estimate, table_row
-from shannon_game.experiments.comparison.human_loss.settings import HumanLossSettings
-from shannon_game.experiments.harness.bayes import FITS, convergence_columns, sampler_seed, timed
+from shannon_game.experiments.comparison.estimates import TABLE_COLUMNS, bars_label, estimate, table_row
+from shannon_game.experiments.harness.bayes import CONVERGENCE_COLUMNS, convergence_columns, timed
 from shannon_game.experiments.harness.settings import rng_for
-from shannon_game.inference.comparison.participant_fit import (
-    Anchor,
-    ParticipantFit,
-    design_matrix,
-    fit_participants,
-    top1_weights,
-)
-from shannon_game.inference.comparison.participant_gap import loss_gap, outcome_temperature
-from shannon_game.inference.comparison.participant_sensitivity import leave_one_out, scaled_priors
-from shannon_game.inference.posterior.convergence import Convergence
-from shannon_game.inference.progress import advance
-from shannon_game.models.comparison.participant_data import ParticipantData, participant_data, without_participants
+from shannon_game.experiments.harness.tables import short_names, table_variables
+from shannon_game.inference import Anchor, ParticipantFit, leave_one_out, loss_gap, outcome_temperature, top1_weights
+from shannon_game.inference.posterior.arviz_adapter import group
+from shannon_game.models import ParticipantData
 
-__all__ = ["BRIDGE", "PEOPLE", "PLAYERS", "PRIOR_FACTORS", "STEP", "WITHOUT_ONE", "LossRow", "LossRows"]
+if TYPE_CHECKING:
+    from shannon_game.experiments.comparison.human_loss.experiment import HumanLossSettings
 
 FloatArray = NDArray[np.float64]
 
 PLAYERS, PEOPLE, STEP, BRIDGE = "model of players", "model of people", "mode without one", "scaled bridge"
-EVERYONE, OUTCOMES, WITHOUT_ONE = "everyone", "outcomes", "without one"
 """What the column ``method`` says."""
+EVERYONE, WITHOUT, OUTCOMES, WITHOUT_ONE, PRIORS = "everyone", "without", "outcomes", "without one", "priors:"
+"""What the column ``what`` says, or begins with."""
 PRIOR_FACTORS = {"narrow": 0.5, "wide": 2.0}
 """Other priors of the sensitivity analysis, by how much wider they are."""
-_PERPLEXITY = (
-    *("perplexity_median", "perplexity_posterior_lower", "perplexity_posterior_upper"),
-    "true_perplexity_asked",
+
+_ENDS = ("median", "lower", "upper")
+HUMAN_LOSS_COLUMNS = (
+    *("what", "method", "anchor", "left_out", "left_out_label", "priors", "top1_rate_given"),
+    *(f"gap_{end}_nats" for end in _ENDS),
+    *("perplexity_median", "perplexity_posterior_lower", "perplexity_posterior_upper", "error_median_nats"),
+    *(f"informed_gap_{end}_nats" for end in _ENDS),
+    *(f"one_by_one_most_{end}_nats" for end in _ENDS),
+    *(f"k0_{end}" for end in _ENDS),
+    *("k0_true", "agreement"),
+    *(f"tail_share_{end}" for end in _ENDS),
+    *("tail_factor", *(f"top1_model_{end}" for end in _ENDS)),
+    *CONVERGENCE_COLUMNS,
 )
+"""Columns after those of ``TABLE_COLUMNS``, before ``tail_factor_MODEL``.
+
+``gap_*``: the shared belief's, over all items, with the discrepancy of the model's form and of items without any
+report or answer; ``informed_gap_*``: over the others. ``one_by_one_most_*``: the mean gap of people one by one if all
+noise were private belief; it is at least ``gap_*``. ``tail_factor``: by which factor the belief on tokens never drawn
+would have to be multiplied before people's median gap passes that of the weakest model.
+"""
+ASSUMED_SCALES = np.geomspace(0.1, 2.0, 25)
+"""Slopes of reports for which the gap is drawn, whatever the anchor."""
+NO_ROUNDING = rounding_scheme("none")
+_PERPLEXITY = (*HUMAN_LOSS_COLUMNS[10:13], "true_perplexity_asked")
 _BRIDGE_DRAWS = 999
+
+
+def main_rows(table: pd.DataFrame) -> pd.DataFrame:
+    """Rows without the sensitivity analysis, people first."""
+    kept = table[~table["what"].str.startswith((WITHOUT_ONE, PRIORS))]
+    return kept.sort_values("player", key=lambda name: name != HUMAN, kind="stable")
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One posterior: of whose answers, where its scale comes from, under which priors, and without whom."""
+
+    what: str
+    data: ParticipantData
+    player: str = HUMAN
+    rounding: RoundingScheme = NO_ROUNDING
+    anchor: Anchor | None = None
+    priors: str = "default"
+    left_out: Sequence[str] = ()
+    covariates: pd.DataFrame | None = None
+
+    @property
+    def name(self) -> str:
+        """What its progress, its random numbers and its warnings are called."""
+        return self.what if self.data.is_player else f"people, {self.what}"
+
+    @property
+    def file(self) -> str:
+        """Name of its posterior, if it is kept."""
+        if self.data.is_player or self.priors in PRIOR_FACTORS:
+            return ""
+        return HUMAN if self.what == EVERYONE else f"{HUMAN}_{self.what}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,33 +113,54 @@ class LossRow:
 
 @dataclass(frozen=True, eq=False)
 class LossRows:
-    """Makes the rows; `fits` has those of people, `found` the checks of all, `problems` what the study does not allow.
-
-    Gaps are to `control`; `grid` has the values that participants could report.
-    """
+    """Makes the rows of a study; gaps are to `control`, and `problems` collects what the study does not allow."""
 
     study: xr.Dataset
     control: str
-    grid: RoundingScheme
     settings: HumanLossSettings
-    found: dict[str, Convergence] = field(default_factory=dict)
+    fits: Mapping[str, ParticipantFit]
     problems: list[str] = field(default_factory=list)
-    fits: dict[str, ParticipantFit] = field(default_factory=dict)
 
-    @cached_property
-    def data(self) -> ParticipantData:
-        """Reports and free answers of the participants."""
-        return participant_data(self.study, self.grid)
+    def rows(self, cases: Sequence[Case]) -> Iterator[LossRow]:
+        """Rows of the fits, and what follows from everyone's: other scales, the top-1 rate, and each one left out."""
+        rows = {case.what: self._of_fit(self.fits.get(case.name), case.data, self._cells(case)) for case in cases}
+        priors = [rows.pop(case.what) for case in cases if case.priors in PRIOR_FACTORS]
+        yield from rows.values()
+        for everyone in [case for case in cases if case.what == EVERYONE]:
+            fit = self.fits[everyone.name]
+            if fit.anchor.name == "answers":
+                yield self._at_outcomes(fit, rows[EVERYONE])
+            if (rate := self.settings.top1.rate) is not None:
+                yield from (self._near_top1(shown, rows[what], rate) for what, shown in self.shown.items())
+            if fit.data.has_answers:
+                yield from self._bridge(everyone)
+            if self.settings.sensitivity and fit.data.participant.size > 1:
+                yield from self._without_each(everyone, fit)
+        yield from priors
 
-    @cached_property
-    def covariates(self) -> pd.DataFrame | None:
-        """Columns of the formula for people, from variables of the responses that each of them has one value of."""
-        if self.settings.people is None:
-            return None
-        every = {str(name): of.to_numpy() for name, of in self.study.data_vars.items() if of.dims == ("response",)}
-        people = pd.DataFrame(every).groupby(every["participant"].astype(str))
-        constant = people.nunique().max() <= 1
-        return design_matrix(self.settings.people, people.first().loc[:, constant[constant].index])
+    @property
+    def shown(self) -> dict[str, ParticipantFit]:
+        """Fits of everyone, and of those who are not left out."""
+        return {what: self.fits[f"people, {what}"] for what in (EVERYONE, WITHOUT) if f"people, {what}" in self.fits}
+
+    def _cells(self, case: Case) -> dict[str, Any]:
+        """What a row says of its case, with equation 5 on the same answers."""
+        left_out = np.isin(self.study["participant"].to_numpy().astype(str), list(case.left_out))
+        cells: dict[str, Any] = {"what": case.what, "method": PLAYERS if case.data.is_player else PEOPLE}
+        cells |= {"anchor": case.anchor.name if case.anchor else "", "priors": case.priors}
+        cells["left_out"] = "; ".join(case.left_out)
+        try:
+            found = estimate(self.settings, self.study.isel(response=~left_out), case.player, case.rounding)
+        except InputError as problem:
+            self._say(f"no estimate by equation 5: {problem}")
+            asked = np.isin(np.arange(self.study.sizes["item"]), case.data.position)
+            base = reference_loss(self.study, self.control, self.settings.estimator.reference, asked)
+            known = {"player": case.player, "rounding": case.rounding.name, "estimator": "", "generator": self.control}
+            return cells | known | {"reference_loss_nats": base}
+        return cells | table_row(found, self.control)
+
+    def _say(self, problem: str) -> None:
+        self.problems.extend([problem] if problem not in self.problems else [])
 
     def exact_nats(self, player: str, data: ParticipantData) -> FloatArray:
         """Exact gap of a player, (item,); NaN for people whose belief nobody knows."""
@@ -108,102 +175,70 @@ class LossRows:
         gaps = {name: float(self.exact_nats(name, data).mean()) for name in names}
         return dict(sorted(gaps.items(), key=lambda model: -model[1]))
 
-    def player(self, name: str) -> Iterator[LossRow]:
-        """Fit a language model as a player, unrounded and under the rounding of the settings."""
-        for scheme in compared_schemes(self.settings.rounding):
-            rounding = None if scheme.name == "none" else scheme
-            data = participant_data(self.study, player=name, rounding=rounding)
-            cells = {"what": f"{name}, rounding {scheme.name}", "method": PLAYERS, "anchor": "", "priors": "default"}
-            cells |= self._equation5(self.study, name, scheme, data) | {"left_out": ""}
-            if name == data.generator and rounding is None:
-                advance(FITS)
-                exact = np.zeros((self.settings.sampler.draws, data.item.size))
-                yield self._row(cells | convergence_columns(None), data, exact[:, 0], exact)
-            else:
-                yield self._of_fit(self._fit(str(cells["what"]), data, None), cells)
-
-    def people(self, what: str, anchor: Anchor, *, left_out: Sequence[str] = (), priors: str = "default") -> LossRow:
-        """Fit the participants, without some and with other priors where they are named."""
-        used, data = self.settings.priors, without_participants(self.data, left_out)
-        used = scaled_priors(used, PRIOR_FACTORS[priors]) if priors in PRIOR_FACTORS else used
-        fit = self._fit(f"people, {what}", data, anchor, priors=used, covariates=self.covariates)
-        if priors not in PRIOR_FACTORS:
-            self.fits[what] = fit
-        cells = {"what": what, "method": PEOPLE, "anchor": anchor.name, "priors": priors}
-        return self._of_fit(fit, cells | self._of_people(left_out))
-
-    def at_outcomes(self, row: LossRow) -> LossRow:
-        """Put the belief of everyone's fit at the temperature at which it fits the outcomes best; compare the two."""
-        fit, tail, objective = self.fits[EVERYONE], self.settings.tail, self.settings.objective
-        weight = rng_for(self.settings.seed, OUTCOMES).exponential(size=fit.item_gap_nats.shape)
-        temperature = outcome_temperature(fit.belief, weight, objective=objective)
-        low, high = np.quantile(temperature, [tail, 1 - tail])
-        gap = loss_gap(fit.belief, temperature)
-        fit = replace(fit, anchor=Anchor(OUTCOMES), temperature=temperature, item_gap_nats=gap)
-        agreement = "does not contradict" if low <= 1 <= high else "does NOT agree with"
-        return self._of_fit(fit, row.cells | {"what": OUTCOMES, "anchor": OUTCOMES, "agreement": agreement})
-
-    def with_top1(self, row: LossRow, rate: float) -> LossRow:
-        """Draw from the draws of a fit by how near their top-1 rate is to the measured one."""
-        fit = self.fits[row.cells["what"]]
-        weight = top1_weights(self.top1(fit), rate, self.settings.top1.se)
-        chosen = rng_for(self.settings.seed, "top1 weights").choice(weight.size, weight.size, p=weight)
-        cells = row.cells | {"what": f"{row.cells['what']}, top-1 rate", "top1_rate_given": rate}
-        return self._of_fit(fit, cells, chosen)
-
-    def top1(self, fit: ParticipantFit) -> FloatArray:
+    def _top1(self, fit: ParticipantFit) -> FloatArray:
         """How often the most probable token of the shared belief is the true one, (draw,)."""
         return fit.top1_rate(rng_for(self.settings.seed, "top1"))
 
-    def without_each(self) -> Iterator[LossRow]:
-        """Leave out the reports of every single participant, without new fits."""
-        fit, rng = self.fits[EVERYONE], rng_for(self.settings.seed, "leave one out")
-        with timed("leaving out each participant"):
-            for one in leave_one_out(fit, rng):
-                # few draws: they move the whole posterior by as much as their median
-                gap = fit.gap_nats + np.median(one.gap_nats) - np.median(fit.gap_nats)
-                cells = {"what": WITHOUT_ONE, "method": STEP, "anchor": fit.anchor.name, "priors": "default"}
-                cells |= self._of_people((one.participant,)) | {"converged": fit.convergence.passed}
-                yield self._row(cells, fit.data, gap)
-
-    def bridge(self) -> Iterator[LossRow]:
-        """Estimate people's gap in closed form; nothing where the study does not allow it."""
-        try:
-            found = scaled_bridge(study_pool(self.study)[0])
-        except InputError as problem:
-            self.problems.append(f"no estimate of people by the {BRIDGE}: {problem}")
-            return
-        # quantiles of Student's t stand for draws
-        level = (np.arange(_BRIDGE_DRAWS) + 0.5) / _BRIDGE_DRAWS
-        draws = found.gap_nats + student_t.ppf(level, found.freedom) * found.se_asked_nats
-        cells = {"what": BRIDGE, "method": BRIDGE, "anchor": "answers", "priors": "", "k0_median": found.slope}
-        yield self._row(self._of_people(()) | cells | convergence_columns(None), self.data, draws)
-
-    def _fit(self, what: str, data: ParticipantData, anchor: Anchor | None, **model: Any) -> ParticipantFit:
-        sampler = self.settings.sampler
-        arguments = sampler.arguments
-        arguments |= {"priors": self.settings.priors, "thresholds": self.settings.gate, **model}
-        with timed(what):
-            fit = fit_participants(data, anchor=anchor, seed=sampler_seed(self.settings.seed, what), **arguments)
-        advance(FITS)
-        self.found[what] = fit.convergence
-        return fit
-
-    def _of_fit(self, fit: ParticipantFit, cells: dict[str, Any], at: Any = slice(None)) -> LossRow:
-        """Row of a fit, or of some of its draws; people have a scale, bounds of their own mean loss, and factors."""
-        data, cells = fit.data, cells | convergence_columns(fit.convergence)
+    def _of_fit(
+        self, fit: ParticipantFit | None, data: ParticipantData, cells: dict[str, Any], at: Any = slice(None)
+    ) -> LossRow:
+        """Row of a fit, of some of its draws, or of what needs none: the generator as a player."""
+        if fit is None:
+            exact = np.zeros((1, data.item.size))
+            return self._row(cells | convergence_columns(None), data, exact[:, 0], exact)
+        cells = cells | convergence_columns(fit.convergence)
         shift = self.exact_nats(data.generator, data)
         named = {"tail_share{}": fit.tail_share.mean(axis=1)}
         named["informed_gap{}_nats"] = fit.informed_gap_nats + shift[data.informed].mean()
         if not data.is_player:
             named["one_by_one_most{}_nats"] = fit.people_gap_bounds()[:, 1] + shift.mean()
-            named |= {"k0{}": fit.k0, "top1_model{}": self.top1(fit)}
+            named |= {"k0{}": fit.k0, "top1_model{}": self._top1(fit)}
             models = self.models(data)
             cells |= {f"tail_factor_{name}": fit.tail_factor(gap - shift.mean()) for name, gap in models.items()}
             cells["tail_factor"] = cells[f"tail_factor_{next(iter(models))}"]
         for name, draws in named.items():
             cells |= self._quantiles(name, draws[at])
         return self._row(cells, data, fit.gap_nats[at], fit.item_gap_nats[at])
+
+    def _at_outcomes(self, fit: ParticipantFit, row: LossRow) -> LossRow:
+        """Put everyone's belief at the temperature at which it fits the outcomes best, and compare the two."""
+        weight = rng_for(self.settings.seed, OUTCOMES).exponential(size=fit.item_gap_nats.shape)
+        temperature = outcome_temperature(fit.belief, weight, objective=self.settings.objective)
+        low, high = np.quantile(temperature, [self.settings.tail, 1 - self.settings.tail])
+        gap = loss_gap(fit.belief, temperature)
+        fit = replace(fit, anchor=Anchor(OUTCOMES), temperature=temperature, item_gap_nats=gap)
+        agreement = "does not contradict" if low <= 1 <= high else "does NOT agree with"
+        return self._of_fit(fit, fit.data, row.cells | {"what": OUTCOMES, "anchor": OUTCOMES, "agreement": agreement})
+
+    def _near_top1(self, fit: ParticipantFit, row: LossRow, rate: float) -> LossRow:
+        """Draw from the draws of a fit by how near their top-1 rate is to the measured one."""
+        weight = top1_weights(self._top1(fit), rate, self.settings.top1.se)
+        chosen = rng_for(self.settings.seed, "top1 weights").choice(weight.size, weight.size, p=weight)
+        cells = row.cells | {"what": f"{row.cells['what']}, top-1 rate", "top1_rate_given": rate}
+        return self._of_fit(fit, fit.data, cells, chosen)
+
+    def _without_each(self, everyone: Case, fit: ParticipantFit) -> Iterator[LossRow]:
+        """Leave out the reports of every single participant, without new fits."""
+        with timed("leaving out each participant"):
+            for one in leave_one_out(fit, rng_for(self.settings.seed, "leave one out")):
+                # few draws: they move the whole posterior by as much as their median
+                gap = fit.gap_nats + np.median(one.gap_nats) - np.median(fit.gap_nats)
+                cells = self._cells(replace(everyone, what=WITHOUT_ONE, left_out=[one.participant]))
+                yield self._row(cells | {"method": STEP, "converged": fit.convergence.passed}, fit.data, gap)
+
+    def _bridge(self, everyone: Case) -> Iterator[LossRow]:
+        """Estimate people's gap in closed form; nothing where the study does not allow it."""
+        try:
+            found = scaled_bridge(study_pool(self.study)[0])
+        except InputError as problem:
+            self._say(f"no estimate of people by the {BRIDGE}: {problem}")
+            return
+        # quantiles of Student's t stand for draws
+        level = (np.arange(_BRIDGE_DRAWS) + 0.5) / _BRIDGE_DRAWS
+        draws = found.gap_nats + student_t.ppf(level, found.freedom) * found.se_asked_nats
+        cells = self._cells(everyone) | {"what": BRIDGE, "method": BRIDGE, "anchor": "answers", "priors": ""}
+        cells |= {"k0_median": found.slope, **convergence_columns(None)}
+        yield self._row(cells, everyone.data, draws)
 
     def _row(
         self, cells: dict[str, Any], data: ParticipantData, gap_nats: FloatArray, by_item: FloatArray | None = None
@@ -222,24 +257,72 @@ class LossRows:
 
     def _quantiles(self, name: str, draws: FloatArray) -> dict[str, float]:
         found = np.quantile(draws, [0.5, self.settings.tail, 1 - self.settings.tail]).tolist()
-        return {name.format(end): at for end, at in zip(("_median", "_lower", "_upper"), found, strict=True)}
+        return {name.format(f"_{end}"): at for end, at in zip(_ENDS, found, strict=True)}
 
-    def _of_people(self, left_out: Sequence[str]) -> dict[str, Any]:
-        """Who is left out, and equation 5 from the others' answers."""
-        kept = self.study.isel(response=~np.isin(self.study["participant"].to_numpy().astype(str), list(left_out)))
-        cells = self._equation5(kept, HUMAN, rounding_scheme("none"), self.data)
-        return cells | {"left_out": "; ".join(left_out)}
+    def table(self, rows: Sequence[LossRow]) -> pd.DataFrame:
+        """``TABLE_COLUMNS``, :data:`HUMAN_LOSS_COLUMNS`, and the factor of each model."""
+        models = [f"tail_factor_{name}" for name in self.study["model"].to_numpy()]
+        columns = [*TABLE_COLUMNS, *HUMAN_LOSS_COLUMNS, *models]
+        table = pd.DataFrame([row.cells for row in rows]).reindex(columns=columns)
+        labels = short_names(np.unique(self.study["participant"].to_numpy().astype(str)))
+        left = [text.split("; ") if text else [] for text in table["left_out"]]
+        table["left_out_label"] = [", ".join(labels[name] for name in names) for names in left]
+        return table.assign(k0_true=np.where(table["player"] == HUMAN, self._true_k0(), np.nan))
 
-    def _equation5(
-        self, study: xr.Dataset, player: str, scheme: RoundingScheme, data: ParticipantData
-    ) -> dict[str, Any]:
-        """Cells of equation 5, or, where the study's questions do not allow it, of what is known without."""
-        try:
-            return table_row(estimate(self.settings, study, player, scheme), self.control)
-        except InputError as problem:
-            said = f"no estimate by equation 5: {problem}"
-            self.problems.extend([said] if said not in self.problems else [])
-            asked = np.isin(np.arange(study.sizes["item"]), data.position)
-            base = reference_loss(study, self.control, self.settings.estimator.reference, asked)
-            known = {"player": player, "rounding": scheme.name, "estimator": "", "generator": self.control}
-            return known | {"reference_loss_nats": base}
+    def _true_k0(self) -> float:
+        """Geometric mean of the slopes of those who compared, where a simulation knows them; bots have none."""
+        if "true_slope" not in self.study or not self.shown:
+            return float("nan")
+        known = self.study.sel(participant_truth=self.shown[EVERYONE].data.participant)
+        slope = known["true_slope"].to_numpy()
+        slope = slope[~known["true_bot"].to_numpy()] if "true_bot" in known else slope
+        return float(np.exp(np.log(slope).mean())) if slope.size else float("nan")
+
+    def effects(self) -> dict[str, pd.DataFrame]:
+        """One row per covariate of people and what it has an effect on."""
+        if not self.shown or self.settings.people is None:
+            return {}
+        posterior, level = (
+            group(self.shown[EVERYONE].idata, "posterior"),
+            [0.5, self.settings.tail, 1 - self.settings.tail],
+        )
+        rows = []
+        for name in ("slope", "bias", "noise"):
+            ends = posterior[f"{name}_effect"].quantile(level, ("chain", "draw")).T.to_numpy()
+            named = zip(posterior["covariate"].to_numpy().astype(str), ends, strict=True)
+            rows += [{"covariate": one, "of": name} | dict(zip(_ENDS, at, strict=True)) for one, at in named]
+        return {"covariates": pd.DataFrame(rows)}
+
+    def dataset(self, rows: Sequence[LossRow], table: pd.DataFrame) -> xr.Dataset:
+        """The table, draws of every gap (NaN where a row has fewer), curves over assumed scales, and top-1 rates."""
+        asked = np.flatnonzero(np.any([np.isfinite(row.item_median_nats) for row in rows], axis=0))
+        draws = np.full((len(rows), max(row.gap_nats.size for row in rows)), np.nan)
+        for own, row in zip(draws, rows, strict=True):
+            own[: row.gap_nats.size] = row.gap_nats
+        variables: dict[str, Any] = {
+            "gap_draws_nats": (("estimate", "draw"), draws, {"units": "nats"}),
+            "item_gap_median_nats": (("estimate", "item"), np.stack([row.item_median_nats[asked] for row in rows])),
+            **table_variables(table, "estimate", but=["generator"]),
+        }
+        coords: dict[str, Any] = {"item": item_labels(self.study)[asked]}
+        if self.shown:
+            data, level = self.shown[EVERYONE].data, [self.settings.tail, 0.5, 1 - self.settings.tail]
+            shift, fits = self.exact_nats(data.generator, data).mean(), list(self.shown.values())
+            curves = [np.quantile([fit.gap_at(k0) + shift for k0 in ASSUMED_SCALES], level, axis=1) for fit in fits]
+            variables["curve_gap_nats"] = (("fit", "quantile", "k0"), np.stack(curves))
+            variables["top1_draws"] = (("fit", "kept"), np.stack([self._top1(fit) for fit in fits]))
+            coords |= {"fit": np.array(list(self.shown), dtype=object), "quantile": level, "k0": ASSUMED_SCALES}
+        named = ["what", "player", "rounding", "method", "anchor", "left_out", "priors"]
+        return xr.Dataset(variables, coords=coords, attrs=self._about()).set_coords(named)
+
+    def _about(self) -> dict[str, Any]:
+        """What figures and sentences read beside the numbers."""
+        about: dict[str, Any] = {"generator": self.control, "study": str(self.study.attrs["name"])}
+        about |= {"interval": self.settings.interval}
+        about["equation_5"] = bars_label(self.settings.estimator, "importance sampling (equation 5)")
+        if self.settings.top1.rate is not None:
+            about |= {"top1_rate": self.settings.top1.rate, "top1_se": self.settings.top1.se}
+        if self.shown:
+            gaps = self.models(self.shown[EVERYONE].data)
+            about |= {f"true_gap_nats_{name}": gap for name, gap in gaps.items()}
+        return about

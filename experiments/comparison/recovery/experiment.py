@@ -107,20 +107,7 @@ _OF = {
 def recovery(study: xr.Dataset, settings: RecoverySettings) -> ExperimentResult:
     """Make many fresh studies of players whose loss is known, and estimate each in every way.
 
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A comparison study, which gives items, candidates and language models.
-
-    Returns
-    -------
-    ExperimentResult
-        One row per study and estimator, :data:`RECOVERY_COLUMNS`.
-
-    Raises
-    ------
-    InputError
-        If the study has too few items or candidates, or no cell is left.
+    The study gives items, candidates and language models. One row per study and estimator, :data:`RECOVERY_COLUMNS`.
 
     Examples
     --------
@@ -148,7 +135,8 @@ def recovery(study: xr.Dataset, settings: RecoverySettings) -> ExperimentResult:
     missed = int((table["converged"] == False).sum())  # noqa: E712 - None where nothing had to converge
     return ExperimentResult(
         table=table,
-        dataset=_dataset(table),
+        # converged is -1 where nothing had to converge
+        dataset=xr.Dataset(table_variables(table.fillna({"converged": -1}).astype({"converged": int}), "row")),
         figures={"recovery": recovery_figure(cells, labels, title, settings.interval)},
         text=_text(cells, settings),
         warnings=(f"{missed} rows of posteriors that missed their check are in all numbers",) if missed else (),
@@ -158,23 +146,14 @@ def recovery(study: xr.Dataset, settings: RecoverySettings) -> ExperimentResult:
 
 def recovery_summary(table: pd.DataFrame, population: str) -> pd.DataFrame:
     """Bias, RMSE and coverage by cell and estimator, with 5% and 95% of the errors and Wilson's interval."""
-    rows = []
-    for key, part in table.groupby([*_CELL[population], "estimator"], sort=False):
+    names, rows = (*_CELL[population], "estimator"), []
+    for key, part in table.groupby(list(names), sort=False):
         error = part["gap_median_nats"] - part["truth_nats"]
         held = binomtest(int(part["covers"].sum()), len(part)).proportion_ci(0.95, "wilson")
-        rows.append(
-            {
-                **dict(zip((*_CELL[population], "estimator"), key, strict=True)),
-                "bias_nats": error.mean(),
-                "rmse_nats": float(np.sqrt((error**2).mean())),
-                "coverage": part["covers"].mean(),
-                "k0_ratio": part["k0_ratio"].median(),
-                "error_lower_nats": error.quantile(0.05),
-                "error_upper_nats": error.quantile(0.95),
-                "coverage_lower": float(held.low),
-                "coverage_upper": float(held.high),
-            }
-        )
+        row = dict(zip(names, key, strict=True)) | {"bias_nats": error.mean(), "rmse_nats": np.sqrt((error**2).mean())}
+        row |= {"coverage": part["covers"].mean(), "k0_ratio": part["k0_ratio"].median()}
+        row |= {"error_lower_nats": error.quantile(0.05), "error_upper_nats": error.quantile(0.95)}
+        rows.append(row | {"coverage_lower": held.low, "coverage_upper": held.high})
     return pd.DataFrame(rows).dropna(axis=1, how="all")
 
 
@@ -209,12 +188,6 @@ def _tasks(study: xr.Dataset, settings: RecoverySettings) -> list[Task]:
 def _label(row: Any) -> str:
     own = f"k0 = {row.k0:g}" if hasattr(row, "k0") else f"{rounding_label(row.rounding)}, n = {row.n}"
     return f"{player_label(row.player)}, {own}"
-
-
-def _dataset(table: pd.DataFrame) -> xr.Dataset:
-    """The table, from which the figure can be made again; converged is -1 where nothing had to converge."""
-    converged = [-1 if value is None else int(value) for value in table["converged"]]
-    return xr.Dataset(table_variables(table.assign(converged=converged), "row"))
 
 
 def _text(cells: pd.DataFrame, settings: RecoverySettings) -> str:

@@ -12,8 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from shannon_game.estimators.comparison import report_from_log_ratio
-from shannon_game.experiments.comparison.text_players.pairs import Pairs
-from shannon_game.experiments.comparison.text_players.settings import BOXES, OPTIONS, VERBALISED
+from shannon_game.experiments.comparison.text_players.pairs import BOXES, OPTIONS, VERBALISED, Pairs
 from shannon_game.experiments.harness.text_models import TextPlayer, ask_options, ask_texts, ask_values
 from shannon_game.inference.lm.continuations import continuation_log_probs
 from shannon_game.inference.lm.language_model import encode, model_record

@@ -34,8 +34,13 @@ from shannon_game.experiments.comparison.text_players.answers import (
     say,
 )
 from shannon_game.experiments.comparison.text_players.figures import said_figure, text_perplexity_figure
-from shannon_game.experiments.comparison.text_players.pairs import Pairs, answered_study, asked_pairs
-from shannon_game.experiments.comparison.text_players.settings import VERBALISED, TextPlayersSettings
+from shannon_game.experiments.comparison.text_players.pairs import (
+    VERBALISED,
+    Pairs,
+    TextPlayersSettings,
+    answered_study,
+    asked_pairs,
+)
 from shannon_game.experiments.harness.language_models import open_work
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rows_of
@@ -85,26 +90,21 @@ class Played:
     unreadable: Counter[str]
     answers: pd.DataFrame
 
+    @property
+    def name(self) -> str:
+        """Model and way."""
+        return f"{self.player}, {self.said.way}"
+
 
 @experiment(TextPlayersSettings)
 def text_players(study: xr.Dataset, settings: TextPlayersSettings) -> ExperimentResult:
     """Let language models answer a study's questions in text, and compare what they say with what they believe.
 
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A comparison study.
-
-    Returns
-    -------
-    ExperimentResult
-        :data:`TEXT_PLAYERS_COLUMNS`. Its ``tables`` have every answer and those that could not be read; the folder
-        ``studies`` has a comparison study of every model and way, for ``study=comparison_file``.
+    :data:`TEXT_PLAYERS_COLUMNS`. Its ``tables`` have every answer and those that could not be read; the folder
+    ``studies`` has a comparison study of every model and way, for ``study=comparison_file``.
     """
     pairs = _mine(settings, asked_pairs(study, settings))
-    informative = ~pairs.automatic
-    rows = [_people(study)] if drawn_response_mask(study).any() else []
-    rows.append(_baseline(study, pairs))
+    rows = _references(study, pairs)
     played: list[Played] = []
     for player in players_of(settings, settings.seed):
         believed = believed_nats(player, pairs) if settings.belief else np.full(len(pairs.target), np.nan)
@@ -116,24 +116,21 @@ def text_players(study: xr.Dataset, settings: TextPlayersSettings) -> Experiment
             rows += _text_rows(one, pairs)
     table = pd.DataFrame(rows, columns=list(TEXT_PLAYERS_COLUMNS))
     figures = {"perplexity": text_perplexity_figure(table, str(study.attrs["name"]))}
-    shown = [one for one in played if one.compared.n_pairs]
-    if shown:
-        panels = {
-            f"{one.player}, {one.said.way}": (one.believed_nats[informative], one.said_nats[informative], one.compared)
-            for one in shown
-        }
-        figures["said"] = said_figure(panels)
-    unreadable = pd.DataFrame(
-        [(one.player, one.said.way, text, n) for one in played for text, n in one.unreadable.most_common()],
-        columns=["player", "way", "answer", "n"],
-    )
+    panels = {
+        one.name: (one.believed_nats[~pairs.automatic], one.said_nats[~pairs.automatic], one.compared)
+        for one in played
+        if one.compared.n_pairs
+    }
+    figures |= {"said": said_figure(panels)} if panels else {}
+    unread = [(one.player, one.said.way, text, n) for one in played for text, n in one.unreadable.most_common()]
+    unreadable = pd.DataFrame(unread, columns=["player", "way", "answer", "n"])
     files = {"studies": partial(_write, {f"{one.player}_{one.said.way}": one.study for one in played})}
     return ExperimentResult(
         table=table,
         dataset=_dataset(table, played, pairs, item_labels(study)),
         figures=figures,
         text=summary(table, settings, [one.said.said for one in played if one.said.said]),
-        warnings=(*_warnings(played, pairs), *_few(table)),
+        warnings=_warnings(table, played, pairs),
         tables={"answers": pd.concat([one.answers for one in played], ignore_index=True), "unreadable": unreadable},
         files=files,
         on_screen=table[[*_ON_SCREEN]],
@@ -193,24 +190,15 @@ def _row(study: xr.Dataset | None, player: str, way: str, rounding: str = "none"
     return row | {name: next(getattr(each, name) for each in its if hasattr(each, name)) for name in _ESTIMATED}
 
 
-def _people(study: xr.Dataset) -> dict[str, Any]:
-    n_questions = int((drawn_response_mask(study) & ~study["automatic"].to_numpy()).sum())
-    return _row(study, HUMAN, PEOPLE, n_questions=n_questions)
-
-
-def _baseline(study: xr.Dataset, pairs: Pairs) -> dict[str, Any]:
+def _references(study: xr.Dataset, pairs: Pairs) -> list[dict[str, Any]]:
+    """People, where the study has any, and whoever says 50% to every pair."""
     half = answered_study(study, pairs, [(ALWAYS_HALF, np.full(len(pairs.target), 0.5))], ALWAYS_HALF)
-    return _row(half, ALWAYS_HALF, BASELINE, n_pairs=pairs.n_asked)
-
-
-def _few(table: pd.DataFrame) -> tuple[str, ...]:
-    rows = table[(table["verdict"] == "too few") & (table["way"] != PEOPLE)]
-    if rows.empty:
-        return ()
-    return (
-        f"too few pairs an item for equation 5: {', '.join(dict.fromkeys(rows['player'] + ' ' + rows['way']))}; such "
-        f"perplexities are too low, and compare with {ALWAYS_HALF!r} on the same pairs alone",
-    )
+    baseline = _row(half, ALWAYS_HALF, BASELINE, n_pairs=pairs.n_asked)
+    drawn = drawn_response_mask(study)
+    if not drawn.any():
+        return [baseline]
+    n_questions = int((drawn & ~study["automatic"].to_numpy()).sum())
+    return [_row(study, HUMAN, PEOPLE, n_questions=n_questions), baseline]
 
 
 def _belief_rows(study: xr.Dataset, pairs: Pairs, player: str, believed: FloatArray) -> list[dict[str, Any]]:
@@ -235,33 +223,37 @@ def _text_rows(one: Played, pairs: Pairs) -> list[dict[str, Any]]:
 
 
 def _dataset(table: pd.DataFrame, played: list[Played], pairs: Pairs, labels: NDArray[Any]) -> xr.Dataset:
-    names = [f"{one.player}, {one.said.way}" for one in played]
-    nats = {"units": "nats"}
+    of_pair, nats = ("text_player", "pair"), {"units": "nats"}
+    probability_a = np.stack([one.said.probability_a for one in played])
     return xr.Dataset(
         {
             **{name: ("row", table[name].to_numpy()) for name in table.select_dtypes("number")},
             **{name: ("row", table[name].to_numpy(dtype=str)) for name in ("player", "way", "rounding")},
-            "said_nats": (("text_player", "pair"), np.stack([one.said_nats for one in played]), nats),
-            "believed_nats": (("text_player", "pair"), np.stack([one.believed_nats for one in played]), nats),
-            "probability_a": (
-                ("text_player", "pair", "target_side"),
-                np.stack([one.said.probability_a for one in played]),
-            ),
+            "said_nats": (of_pair, np.stack([one.said_nats for one in played]), nats),
+            "believed_nats": (of_pair, np.stack([one.believed_nats for one in played]), nats),
+            "probability_a": ((*of_pair, "target_side"), probability_a),
             "pair_item": ("pair", labels[pairs.position]),
             "pair_candidate": ("pair", pairs.candidate),
         },
-        coords={"text_player": names, "target_side": list(ORDERS)},
+        coords={"text_player": [one.name for one in played], "target_side": list(ORDERS)},
     )
 
 
-def _warnings(played: list[Played], pairs: Pairs) -> tuple[str, ...]:
+def _warnings(table: pd.DataFrame, played: list[Played], pairs: Pairs) -> tuple[str, ...]:
     n_questions = pairs.n_asked * len(ORDERS)
-    return tuple(
+    said = [
         f"{sum(one.unreadable.values()):,} of {n_questions:,} answers of {one.player} ({one.said.way}) cannot be read "
         f"and are left out, most often {one.unreadable.most_common(1)[0][0]!r}; unreadable.csv lists them"
         for one in played
         if one.unreadable
-    )
+    ]
+    few = table[(table["verdict"] == "too few") & (table["way"] != PEOPLE)]
+    if len(few):
+        said.append(
+            f"too few pairs an item for equation 5: {', '.join(dict.fromkeys(few['player'] + ' ' + few['way']))}; such "
+            f"perplexities are too low, and compare with {ALWAYS_HALF!r} on the same pairs alone"
+        )
+    return tuple(said)
 
 
 def _write(studies: Mapping[str, xr.Dataset | None], folder: Path) -> None:

@@ -1,13 +1,14 @@
-"""Pairs of tokens that players are asked about, and the comparison study that their answers make."""
+"""What players are asked: settings, pairs of tokens, and the comparison study that their answers make."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BeforeValidator, Field
 
 from shannon_game.estimators.comparison import (
     candidate_sources,
@@ -16,8 +17,9 @@ from shannon_game.estimators.comparison import (
     validate_comparison_study,
 )
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.comparison.text_players.settings import TextPlayersSettings
-from shannon_game.experiments.harness.settings import rng_for
+from shannon_game.experiments.harness.settings import Seeded, rng_for
+from shannon_game.experiments.harness.text_models import TextSettings
+from shannon_game.inference.settings import Count
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -25,6 +27,32 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 
 _NOT_DRAWN = ("answer", "padding")
+VERBALISED: Final = "verbalised"
+BOXES: Final = "boxes"
+OPTIONS: Final = "options"
+
+Ways = Annotated[
+    tuple[Literal["verbalised", "boxes", "options"], ...],
+    Field(min_length=1),
+    BeforeValidator(lambda given: (given,) if isinstance(given, str) else given),
+]
+
+
+class TextPlayersSettings(Seeded, TextSettings):
+    """Settings of :func:`~shannon_game.experiments.comparison.text_players.experiment.text_players`."""
+
+    ways: Ways = (VERBALISED, OPTIONS)
+    """verbalised: the model writes one of the game's eleven values; boxes: the mean of these values by their
+    probabilities as its answer (only of models that run here); options: probabilities of A and B as first token of its
+    answer."""
+    belief: bool = True
+    """Compare with what the model believes: its own probabilities of both tokens. Only of models that run here."""
+    candidates: Count | None = None
+    """Ask about so many of every item's candidates, the first ones; null asks about the pairs that people answered."""
+    pairs_per_item: Count | None = None
+    """At most so many pairs of an item, drawn at random; null takes all."""
+    items_per_batch: Count = 32
+    """Most questions of a batch: what a killed run loses."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,14 +21,8 @@ from shannon_game.experiments.harness.language_models import StoreFolder, traini
 from shannon_game.experiments.harness.loss_curves import curve_table, loss_curves_figure
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import Seeded, rng_for
-from shannon_game.inference.lm.minimal_model import (
-    ShapeSettings,
-    collate_blocks,
-    make_model,
-    make_tokenizer,
-    separator_of,
-    token_blocks,
-)
+from shannon_game.inference.lm import minimal_model
+from shannon_game.inference.lm.minimal_model import ShapeSettings, token_blocks
 from shannon_game.inference.lm.settings import ModelSettings
 from shannon_game.inference.lm.training import Examples, TrainedModel, train_model, training_key
 from shannon_game.inference.lm.training_settings import TrainingSettings
@@ -77,7 +71,7 @@ def train(study: xr.Dataset, settings: TrainSettings) -> ExperimentResult:
     split = _splits(study, settings)
     texts = np.asarray(study["text"].to_numpy(), dtype=object)
     training, held_out = texts[split == _TRAIN].tolist(), texts[split != _TRAIN].tolist()
-    tokenizer = make_tokenizer(settings.shape, training)
+    tokenizer = minimal_model.make_tokenizer(settings.shape, training)
     blocks = token_blocks(tokenizer, training, block_tokens=settings.shape.context_tokens)
     held_out_blocks = _held_out_blocks(tokenizer, held_out, settings)
     key = training_key(
@@ -87,16 +81,16 @@ def train(study: xr.Dataset, settings: TrainSettings) -> ExperimentResult:
         held_out=_digest(held_out),
     )
     trained = train_model(
-        lambda: make_model(settings.shape, tokenizer, seed=settings.seed),
+        lambda: minimal_model.make_model(settings.shape, tokenizer, seed=settings.seed),
         tokenizer,
-        Examples(list(blocks), collate_blocks),
+        Examples(list(blocks), minimal_model.collate_blocks),
         settings,
         training_folder(settings, key),
         seed=settings.seed,
         held_out=held_out_blocks,
         what=f"training {settings.name}",
     )
-    how: dict[str, Any] = {"bos": separator_of(tokenizer), "device": settings.device}
+    how: dict[str, Any] = {"bos": minimal_model.separator_of(tokenizer), "device": settings.device}
     model = ModelSettings(name=settings.name, source="folder", path=str(trained.folder), **how)
     kept: dict[str, Any] = {"store": settings.store, "window": settings.shape.context_tokens, "seed": settings.seed}
     scored = corpus(_scored(study, split, settings), models={settings.name: model}, **kept)

@@ -15,8 +15,7 @@ from shannon_game.experiments.comparison.calibration.figures import (
     reliability_figure,
     reports_figure,
 )
-from shannon_game.experiments.comparison.calibration.summary import TYPICAL, summary, unusual
-from shannon_game.experiments.comparison.calibration.table import CALIBRATION_COLUMNS
+from shannon_game.experiments.comparison.calibration.table import CALIBRATION_COLUMNS, TYPICAL, summary, unusual
 from shannon_game.experiments.harness.job import Job
 from shannon_game.experiments.harness.outputs import write_outputs
 from shannon_game.experiments.harness.result import ExperimentResult

@@ -17,7 +17,8 @@ from shannon_game.estimators.comparison import HUMAN, estimate_perplexity, scale
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import item_labels
 from shannon_game.experiments.comparison.estimates import TABLE_COLUMNS
-from shannon_game.experiments.comparison.human_loss.experiment import HUMAN_LOSS_COLUMNS, HumanLossSettings
+from shannon_game.experiments.comparison.human_loss.experiment import HumanLossSettings
+from shannon_game.experiments.comparison.human_loss.rows import HUMAN_LOSS_COLUMNS
 from shannon_game.experiments.harness.outputs import write_outputs
 from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.experiments.planning.worlds import pilot_populations
@@ -26,7 +27,7 @@ from shannon_game.inference.posterior.arviz_adapter import group
 from shannon_game.inference.posterior.storage import load_posterior
 from tests.experiments.command import TINY, config, prepared, run_experiment
 
-FEW: dict[str, Any] = {"sampler": {"draws": 30, "tune": 30}, "curve": {"points": 3}}
+FEW: dict[str, Any] = {"sampler": {"draws": 30, "tune": 30}}
 DESIGN = {"n_draws": 4, "n_answers": 6, "n_comparisons": 8, "n_participants": 9}
 ENDS = ("lower", "median", "upper")
 
@@ -160,7 +161,7 @@ def test_a_failed_check_is_marked_beside_its_number(monkeypatch: pytest.MonkeyPa
         fit = fit_participants(*given, **settings)
         return replace(fit, convergence=replace(fit.convergence, passed=False, reasons=("it is not Gaussian",)))
 
-    monkeypatch.setattr("shannon_game.experiments.comparison.human_loss.rows.fit_participants", failed)
+    monkeypatch.setattr("shannon_game.experiments.comparison.human_loss.experiment.fit_participants", failed)
     study = prepared("+exp=perplexity", *TINY).study
     given = {"players": ["lm-weak", "lm-medium"], "rounding": "none", **FEW}
     result = experiments.human_loss(study, **given)
@@ -200,8 +201,6 @@ def test_covariates_of_people(designed: tuple[xr.Dataset, ExperimentResult]) -> 
         ("experiment.leave_out=nobody", "unknown participant 'nobody'"),
         ("experiment.leave_out=[-372181953]", "unknown participant '-372181953'"),
         ("experiment.top1.rate=2", "top1.rate"),
-        ("experiment.curve.low=3", "curve.*low: is 3"),
-        ("experiment.curve.points=1", "curve.points"),
         ("sampler.draws=many", "sampler.draws"),
         ("sampler.name=gibbs", "sampler.name: is 'gibbs'"),
         ("experiment.sensitivity=1", "sensitivity"),

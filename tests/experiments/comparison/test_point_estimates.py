@@ -52,18 +52,13 @@ def test_command_and_notebook_give_the_same_numbers(vary: str, tmp_path: Path) -
     given = {"rounding": "interface"} if vary == "token_classes" else {}
     by_name = experiments.perplexity(job.study, vary=vary, **given)
     pd.testing.assert_frame_equal(by_command.table, by_name.table)
+    if vary in VARIED:
+        other = run_experiment(*command, "seed=1").table
+        assert not np.allclose(by_command.table["gap_nats"], other["gap_nats"])
     write_outputs(tmp_path, config(*command), job.study, by_command)
     assert list(pd.read_csv(tmp_path / "table.csv").columns) == list(by_command.table.columns)
     with xr.open_dataset(tmp_path / "results.nc", engine="h5netcdf") as dataset:
         assert json.loads(dataset.attrs["config"])["experiment"]["name"].startswith("perplexity")
-
-
-@pytest.mark.parametrize("vary", VARIED)
-def test_same_seed_same_numbers(vary: str) -> None:
-    first, second = (run_experiment("+exp=perplexity", f"vary={vary}", *TINY).table for _ in range(2))
-    pd.testing.assert_frame_equal(first, second)
-    other = run_experiment("+exp=perplexity", f"vary={vary}", *TINY, "seed=1").table
-    assert not np.allclose(first["gap_nats"], other["gap_nats"])
 
 
 @pytest.mark.parametrize("generator", ["lm-weak", "lm-medium", "lm-strong"])
@@ -261,18 +256,12 @@ def test_one_response_an_item_is_too_few() -> None:
 
 
 @pytest.mark.parametrize(
-    ("player", "verdict", "said"),
-    [
-        ("human", "enough draws", "noise, bias and rounding of their reports"),
-        ("human", "doubtful", "noise, bias and rounding of their reports"),
-        ("human", "too few", "noise and rounding make it too high"),
-        ("lm-weak", "enough draws", None),
-    ],
+    ("player", "verdict", "n_warnings"),
+    [("human", "enough draws", 1), ("human", "doubtful", 2), ("human", "too few", 1), ("lm-weak", "enough draws", 0)],
 )
-def test_the_verdict_on_people_comes_with_what_it_does_not_see(player: str, verdict: str, said: str | None) -> None:
+def test_a_verdict_on_people_always_comes_with_a_warning(player: str, verdict: str, n_warnings: int) -> None:
     row = {"player": player, "rounding": "none", "pareto_k": 0.3, "share_starved": 0.0, "verdict": verdict}
-    found = " ".join(sampling_warnings(pd.DataFrame([row])))
-    assert said in found if said else not found
+    assert len(sampling_warnings(pd.DataFrame([row]))) == n_warnings
 
 
 def test_derived_columns_follow_from_the_replicates() -> None:

@@ -11,14 +11,25 @@ import pandas as pd
 import pytest
 import xarray as xr
 
+from shannon_game.estimators.comparison import (
+    ParticipantPopulation,
+    RoundingScheme,
+    SimulationSettings,
+    round_reports,
+    rounding_scheme,
+    simulate_comparison_study,
+    two_alternative_report,
+)
+from shannon_game.estimators.comparison.examples import comparison_study, designed_study
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.comparison.recovery.experiment import RECOVERY_COLUMNS, recovery_summary
-from shannon_game.experiments.comparison.recovery.studies import fresh_items, fresh_study
+from shannon_game.experiments.comparison.recovery.studies import answered_by_people, fresh_items, fresh_study
 from shannon_game.experiments.harness.result import ExperimentResult
 from tests.estimators.comparison.comparison_studies import small_study
 from tests.experiments.command import TINY, run, run_experiment
 
 QUICK = (*TINY, "sampler.draws=25", "sampler.tune=20")
+IDEAL = ParticipantPopulation(bias=False, slope=False, noise=False, lapses=False)
 SMALL = (*QUICK, "experiment.n_items=10", "n=5")
 
 
@@ -165,6 +176,39 @@ def test_a_fresh_study_has_items_that_nobody_was_asked() -> None:
         set(zip(x["response_item"].to_numpy(), x["response_candidate"].to_numpy(), strict=True)) for x in (few, many)
     ]
     assert pairs[0] < pairs[1]
+
+
+def test_simulated_people_answer_on_any_grid() -> None:
+    sizes = {"n_items": 6, "n_reference_items": 20, "n_participants": 4, "n_candidates": 20, "vocab_size": 200}
+    study = simulate_comparison_study(SimulationSettings(**sizes))
+    halves = RoundingScheme("custom", (0.25, 0.75))
+    told = {"k0": 1.0, "population": ParticipantPopulation(), "grid": halves}
+    found = answered_by_people(study, "lm-weak", rng=np.random.default_rng(0), **told)
+    asked = ~study["automatic"].to_numpy()
+    assert set(found["report"].to_numpy()[asked]) == {0.25, 0.75}
+    assert "true_slope" not in found
+
+
+@pytest.mark.parametrize("k0", [1.0, 0.5])
+def test_people_without_error_report_what_the_language_model_does(k0: float) -> None:
+    study, grid = comparison_study(), rounding_scheme("interface")
+    rng = np.random.default_rng(0)
+    found = answered_by_people(study, "lm-weak", k0=k0, population=IDEAL, grid=grid, rng=rng)
+    row = np.flatnonzero(~study["automatic"].to_numpy())
+    asked = study.sel(model="lm-weak", item=study["response_item"].to_numpy()[row])
+    candidate = asked["candidate_logprob"].to_numpy()[np.arange(row.size), study["response_candidate"].to_numpy()[row]]
+    exactly = two_alternative_report(k0 * asked["target_logprob"].to_numpy(), k0 * candidate)
+    np.testing.assert_allclose(found["report"].to_numpy()[row], round_reports(exactly, grid))
+    # what the site answered stays
+    rest = np.setdiff1d(np.arange(study.sizes["response"]), row)
+    np.testing.assert_array_equal(found["report"].to_numpy()[rest], study["report"].to_numpy()[rest])
+
+
+def test_nobody_answers_freely_for_a_language_model() -> None:
+    study = designed_study()
+    told = {"k0": 1.0, "population": IDEAL, "grid": rounding_scheme("slider")}
+    found = answered_by_people(study, study.attrs["generator"], rng=np.random.default_rng(0), **told)
+    assert "answer" not in found.dims
 
 
 @pytest.mark.slow

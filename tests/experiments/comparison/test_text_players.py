@@ -16,8 +16,7 @@ import xarray as xr
 from shannon_game import comparison_file, perplexity
 from shannon_game.estimators.comparison import HUMAN, estimate_gap, estimate_perplexity, round_reports
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.comparison.text_players.pairs import asked_pairs
-from shannon_game.experiments.comparison.text_players.settings import TextPlayersSettings
+from shannon_game.experiments.comparison.text_players.pairs import TextPlayersSettings, asked_pairs
 from shannon_game.experiments.harness.outputs import write_outputs
 from shannon_game.inference.text.prompts import shown
 from shannon_game.models import participant_data

@@ -14,10 +14,16 @@ from shannon_game.estimators.comparison import token_pool
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.harness.outputs import write_outputs
 from shannon_game.experiments.planning.games import Outcome, equation_5
-from shannon_game.experiments.planning.points import DesignPoint, n_people, people_minutes
 from shannon_game.experiments.planning.question_worth import question_worth
 from shannon_game.experiments.planning.replicates import keeps_promise, simulated_studies, summarise
-from shannon_game.experiments.planning.settings import GAMES, Costs, DesignSettings
+from shannon_game.experiments.planning.settings import (
+    GAMES,
+    Costs,
+    DesignPoint,
+    DesignSettings,
+    n_people,
+    people_minutes,
+)
 from shannon_game.experiments.planning.worlds import (
     N_TRIED,
     draw_worlds,
@@ -110,6 +116,15 @@ def test_money_is_a_budget_too(contexts: xr.Dataset) -> None:
     table = design(contexts, budget_minutes=None, budget_money=10.0, **changes).table
     np.testing.assert_allclose(table["money"], table["minutes"] / 60 * 30)
     assert table["in_budget"].tolist() == [True, False]
+
+
+@pytest.mark.parametrize(("budget_minutes", "recommended"), [(None, [True]), (1.0, [False])])
+def test_a_design_that_keeps_its_promise_has_to_fit_the_budget(
+    contexts: xr.Dataset, budget_minutes: float | None, recommended: list[bool]
+) -> None:
+    sizes = {"games": "bets", "contexts": 20, "bets": 1, "n_screen": 3, "n_replicates": 30, "width_nats": 50.0}
+    table = design(contexts, budget_minutes=budget_minutes, budget_money=1e6, seed=1, **sizes).table
+    assert table["recommended"].tolist() == recommended
 
 
 @pytest.mark.parametrize(

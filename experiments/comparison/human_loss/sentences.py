@@ -1,0 +1,105 @@
+"""What human loss found, in sentences: the answer, what it rests on, what would change it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from shannon_game.estimators.layout import HUMAN
+from shannon_game.experiments.comparison.human_loss.figures import exact_gaps
+from shannon_game.experiments.comparison.human_loss.rows import OUTCOMES, PEOPLE, PLAYERS, PRIORS, WITHOUT_ONE
+from shannon_game.experiments.harness.figures import finite_range, player_label
+from shannon_game.experiments.harness.settings import rows_of
+
+_SCALE = {
+    "answers": "free answers as draws of that belief",
+    "outcomes": "the assumption that the shared belief is calibrated, as which token was true fixes its scale",
+    "assumed": "an assumed scale of reports",
+}
+_SHARED_BIAS = (
+    "A bias toward the target that everybody shares could hide a disagreement: 0.1 nats of it move the gap by about "
+    "0.1 nats."
+)
+
+
+def sentences(table: pd.DataFrame, dataset: xr.Dataset) -> str:
+    """Say the answer first, then what it rests on, the sensitivity analysis, and the language models as players."""
+    people, parts = table[table["player"] == HUMAN], []
+    if len(people):
+        parts = [_answer(people, dataset), _support(people, dataset), _sensitivity(people)]
+    parts.append(" ".join(_player_line(row) for row in rows_of(table[table["method"] == PLAYERS])))
+    return "\n\n".join(part for part in parts if part)
+
+
+def _failed(row: Any) -> str:
+    return "" if row.converged else " (the check of this fit FAILED: do not use it)"
+
+
+def _ends(row: Any, name: str, form: str = ".2f", unit: str = "_nats") -> str:
+    median, low, high = (getattr(row, f"{name}_{end}{unit}") for end in ("median", "lower", "upper"))
+    return f"{median:{form}} [{low:{form}}, {high:{form}}]"
+
+
+def _answer(people: pd.DataFrame, dataset: xr.Dataset) -> str:
+    main = rows_of(people)[0]
+    fits = people.loc[(people["method"] == PEOPLE) & people["converged"].astype(bool), "perplexity_median"]
+    low, high = finite_range(fits, [main.perplexity_median])
+    known = f"; in truth {main.true_perplexity_asked:.4g}" if np.isfinite(main.true_perplexity_asked) else ""
+    # without free answers the noise of reports says nothing of how much more people lose one by one
+    private = main.one_by_one_most_median_nats - main.gap_median_nats
+    most = f"up to a perplexity of {main.perplexity_median * np.exp(private):.4g}"
+    return (
+        f"**The belief that people share has a perplexity of {main.perplexity_median:.4g} "
+        f"[{main.perplexity_posterior_lower:.4g}, {main.perplexity_posterior_upper:.4g}]**{_failed(main)} on these "
+        f"{main.n_items} items ({dataset.attrs['interval']:.0%} interval{known}). Under all scales, participants and "
+        f"priors tried, its median is from {low:.4g} to {high:.4g}. People one by one lose as much as their shared "
+        f"belief or more, {most if np.isfinite(private) else 'by how much these answers cannot tell'}."
+    )
+
+
+def _support(people: pd.DataFrame, dataset: xr.Dataset) -> str:
+    main = rows_of(people)[0]
+    outcomes = rows_of(people[people["what"] == OUTCOMES])
+    measured = f"; measured was {dataset.attrs['top1_rate']:.1%}" if "top1_rate" in dataset.attrs else ""
+    said = [
+        f"It rests on {_SCALE[main.anchor]}, and on the model's form for the {_ends(main, 'tail_share', '.0%', '')} of "
+        f"the belief on tokens never drawn. Its gap of {_ends(main, 'gap')} nats is "
+        f"{', '.join(_beside(people.iloc[0], name, gap) for name, gap in exact_gaps(dataset).items())}.",
+        *(f"The outcomes' scale {row.agreement} that of the free answers. {_SHARED_BIAS}" for row in outcomes),
+        f"The most probable token of the shared belief is the true one on {_ends(main, 'top1_model', '.0%', '')} of "
+        f"the items, whatever the scale{measured}.",
+    ]
+    return " ".join(said)
+
+
+def _beside(row: pd.Series[Any], name: str, gap: float) -> str:
+    factor = row[f"tail_factor_{name}"]
+    until = (
+        f"until its tokens never drawn are multiplied by {factor:.2g}" if 0 < factor < np.inf else "whatever its tail"
+    )
+    return f"{'above' if row['gap_median_nats'] > gap else 'below'} that of {player_label(name)} {until}"
+
+
+def _sensitivity(people: pd.DataFrame) -> str:
+    said = [
+        f"With priors {'half' if row.priors == 'narrow' else 'twice'} as wide it is {_ends(row, 'gap')}{_failed(row)}"
+        for row in rows_of(people[people["what"].str.startswith(PRIORS)])
+    ]
+    ones = people[people["what"] == WITHOUT_ONE].sort_values("gap_median_nats")
+    if len(ones):
+        low, high = (rows_of(ones)[at] for at in (0, -1))
+        said.append(
+            f"Without one of {len(ones)} participants at a time its median is from {low.gap_median_nats:.2f} "
+            f"(without {low.left_out}) to {high.gap_median_nats:.2f} (without {high.left_out})"
+        )
+    return f"**Sensitivity of the shared belief's gap.** {'. '.join(said)}." if said else ""
+
+
+def _player_line(row: Any) -> str:
+    inside = "inside" if row.gap_lower_nats <= row.true_gap_nats <= row.gap_upper_nats else "outside"
+    truth = f"in truth {row.true_gap_nats:.3f} ({inside}), equation 5 {row.gap_nats:.3f}"
+    name = f"{player_label(row.player)}, rounding {row.rounding}{_failed(row)}"
+    return f"{name}: gap {_ends(row, 'gap', '.3f')} nats, {truth}."
