@@ -43,8 +43,8 @@ QUICK = Mode("cvm", "fast_compile")
 """Compiles in half of the time; a call takes as long where the likelihood is one operation."""
 _STEP = 1e-3
 _LEAST_PRECISION = 1e-2
-_ROUNDS = 60, 300, 300
-"""Most steps of each round of the search."""
+_ROUNDS = 60, 300
+"""Most steps of a round of the search, the first and further ones."""
 _DRAWS = "draws"
 _STEP_SCALE = 2.75
 """Measured on studies of the participant model, of some 125 parameters."""
@@ -128,8 +128,8 @@ class Program:
 
     def curvature(self, x: FloatArray) -> FloatArray:
         """Second derivatives of minus the log-density, (parameter, parameter)."""
-        steps = _STEP * np.eye(x.size)
-        found = np.stack([self.density(x - h)[1] - self.density(x + h)[1] for h in steps]) / (2 * _STEP)
+        gradient = self.density(x)[1]
+        found = np.stack([gradient - self.density(x + step)[1] for step in _STEP * np.eye(x.size)]) / _STEP
         symmetric: FloatArray = (found + found.T) / 2
         return symmetric
 
@@ -181,13 +181,16 @@ def fit_gaussian(
     -------
     Gaussian
     """
-    x, rounds = (program.start, _ROUNDS) if start is None else (start, _ROUNDS[-1:])
-    for n_steps in rounds:
-        if before is not None:
-            before(x)
-        curvature = program.curvature(x)
-        program.learn_spreads(x, curvature)
-        x = nearby_mode(program, Gaussian(x, _directions(curvature)), n_steps)
+    adapt = before or (lambda _: None)
+    found = Gaussian(program.start if start is None else start, np.eye(program.start.size))
+    for n_steps in _ROUNDS if start is None else _ROUNDS[1:]:
+        adapt(found.mode)
+        curvature = program.curvature(found.mode)
+        program.learn_spreads(found.mode, curvature)
+        found = Gaussian(found.mode, _directions(curvature))
+        found = Gaussian(nearby_mode(program, found, n_steps), found.directions)
+    adapt(found.mode)
+    x = nearby_mode(program, found, _ROUNDS[1])
     return Gaussian(x, _directions(program.curvature(x)))
 
 

@@ -157,12 +157,6 @@ def _ends(shares):
 
 
 @compiled
-def _add(out, weight, values):
-    for i in range(out.size):
-        out[i] += weight * values[i]
-
-
-@compiled
 def _likelihood(  # noqa: PLR0912, PLR0915, PLR0917
     law, target, quiet, people, words, items, reports, d_law, d_target, d_quiet, d_people, posterior, marginal, backward
 ):
@@ -180,6 +174,7 @@ def _likelihood(  # noqa: PLR0912, PLR0915, PLR0917
         most = max(most, word_first[q + 1] - word_first[q])
     chances = np.empty((most, z_most * e_most))
     product = np.empty((most, e_most + t_most))
+    shifted = np.empty((most, e_most * t_most))
     inner = np.empty((most, z_most * t_most))
     d_product = np.empty(e_most + t_most)
     most_rows = 1
@@ -221,10 +216,10 @@ def _likelihood(  # noqa: PLR0912, PLR0915, PLR0917
                     one = report[row - report_first[first], :n_v]
                     _report(one, row, people, reports, ratio + log_g_ratio[row], step)
                     product[k, :n_v] *= one
-                f[:] = 0.0
-                for z in range(n_z):
-                    for j in range(n_e):
-                        _add(f[z], chance[z, j], product[k, n_e - 1 - j : n_e - 1 - j + n_t])
+                matrix = shifted[k, : n_e * n_t].reshape(n_e, n_t)
+                for j in range(n_e):
+                    matrix[j] = product[k, n_e - 1 - j : n_e - 1 - j + n_t]
+                np.dot(chance, matrix, f)
             f += _LEAST
             joint *= f
             largest = joint.max()
@@ -245,19 +240,18 @@ def _likelihood(  # noqa: PLR0912, PLR0915, PLR0917
             chance = chances[k, : n_z * n_e].reshape(n_z, n_e)
             f = inner[k, : n_z * n_t].reshape(n_z, n_t)
             ahead = joint / f
-            by_chance = np.empty((n_z, n_e))
             if report_first[x + 1] == report_first[x]:
+                by_chance = np.empty((n_z, n_e))
                 for z in range(n_z):
                     by_chance[z, :] = ahead[z].sum()
             else:
-                by_chance[:] = 0.0
+                matrix = shifted[k, : n_e * n_t].reshape(n_e, n_t)
+                by_chance = np.dot(ahead, matrix.T)
+                by_matrix = np.dot(chance.T, ahead)
                 n_v = n_e + n_t - 1
                 d_product[:n_v] = 0.0
-                for z in range(n_z):
-                    for i in range(n_t):
-                        _add(by_chance[z], ahead[z, i], product[k, i : i + n_e][::-1])
-                    for j in range(n_e):
-                        _add(d_product[n_e - 1 - j : n_e - 1 - j + n_t], chance[z, j], ahead[z])
+                for j in range(n_e):
+                    d_product[n_e - 1 - j : n_e - 1 - j + n_t] += by_matrix[j]
                 ratio = e_start - t_start + (e0 + n_e - 1 - t0) * step
                 shares = d_product[:n_v] * product[k, :n_v]
                 start, end = _ends(shares)
