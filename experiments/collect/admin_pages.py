@@ -9,7 +9,7 @@ import time
 from sqlalchemy import delete, func, or_, select
 from starlette.responses import Response
 
-from shannon_game.experiments.collect.deletion import forget
+from shannon_game.experiments.collect.deletion import forget, n_gone
 from shannon_game.experiments.collect.export import answers_csv, export_csv
 from shannon_game.experiments.collect.export_pay import pay_table
 from shannon_game.experiments.collect.monitor import look
@@ -25,7 +25,6 @@ from shannon_game.experiments.collect.security import (
 from shannon_game.experiments.collect.sessions import Refusal, token_hash
 from shannon_game.experiments.collect.tables import STATES, Answer, Assignment, Player, ServerValue, Session
 from shannon_game.experiments.collect.visit import Visit, page, redirect
-from shannon_game.experiments.collect.withdrawal import n_withdrawn
 
 __all__ = ["ADMIN_PAGES", "PASSWORD"]
 
@@ -138,7 +137,7 @@ def overview(visit: Visit) -> Response:
             rows=transaction.execute(of_session).all(),
             # in the order of a session's course
             by_state={state: found[state] for state in STATES if state in found},
-            n_withdrawn=n_withdrawn(transaction, study_id),
+            n_gone={kind: n_gone(transaction, kind, study_id) for kind in ("declined", "withdrawn")},
             find=wanted,
             course=getattr(visit.collection.chooser, "course", None),
             per_hour=transaction.scalar(recent) or 0,

@@ -25,7 +25,7 @@ def play(visit: Visit) -> Response:
     if visit.collection.chooser is not None:
         visit.collection.chooser.look()
     with visit.collection.database.write() as transaction:
-        session = session_of(transaction, visit.token, lock=True)
+        session = session_of(transaction, visit.collection, visit.token, lock=True)
         if session is None:
             return redirect("/")
         asked = show(transaction, visit.collection, session) if session.state in _PLAYING else None
@@ -38,7 +38,7 @@ def answer(visit: Visit) -> Response:
     token, collection = visit.checked(), visit.collection
     problem: FormError | None = None
     with collection.database.write() as transaction:
-        session = session_of(transaction, token, lock=True)
+        session = session_of(transaction, visit.collection, token, lock=True)
         if session is None:
             return redirect("/")
         asked: Asked | None
@@ -59,7 +59,7 @@ def feedback(visit: Visit) -> Response:
     """Show the right token and the score of an answer that was given; the last one unless another is asked for."""
     collection = visit.collection
     with collection.database.read() as transaction:
-        session = session_of(transaction, visit.token)
+        session = session_of(transaction, visit.collection, visit.token)
         if session is None or not collection.settings.feedback:
             return redirect("/play")
         given = given_answer(transaction, collection, session, visit.query.get("order"))
@@ -83,7 +83,7 @@ def skip_training(visit: Visit) -> Response:
     """Go on to the questions that count."""
     token = visit.checked()
     with visit.collection.database.write() as transaction:
-        session = session_of(transaction, token, lock=True)
+        session = session_of(transaction, visit.collection, token, lock=True)
         if session is None:
             return redirect("/")
         if session.state == "training":
@@ -96,7 +96,7 @@ def change_document(visit: Visit) -> Response:
     """Leave a text that is gone through word by word for another one."""
     token = visit.checked()
     with visit.collection.database.write() as transaction:
-        session = session_of(transaction, token, lock=True)
+        session = session_of(transaction, visit.collection, token, lock=True)
         if session is None:
             return redirect("/")
         if not visit.collection.settings.goes_on(session.game):

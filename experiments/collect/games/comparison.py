@@ -16,7 +16,7 @@ from shannon_game.estimators.comparison import optimal_report, round_reports, ro
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import item_labels
 from shannon_game.experiments.collect.games.protocol import CHECK, Content, FormError, QuestionRow, Reading, Steps
-from shannon_game.experiments.collect.games.texts import marked_cuts, texts_of, with_reach
+from shannon_game.experiments.collect.games.texts import marked_cuts, texts_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -75,7 +75,7 @@ def questions(study: xr.Dataset, settings: CollectSettings) -> list[QuestionRow]
             rows.append(QuestionRow(names[at], content, str(documents[at]), int(positions[at])))
     if not rows:
         raise InputError("has no item with a candidate", source=source, field="candidate_token")
-    return with_reach(marked_cuts(rows, texts_of(study)))
+    return marked_cuts(rows, texts_of(study))
 
 
 def attention_check(content: Content, number: int) -> Content:

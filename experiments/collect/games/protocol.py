@@ -65,8 +65,6 @@ class QuestionRow:
         Place among the questions of its document, from 0.
     opens : bool
         May be asked without the questions before it.
-    reaches : int
-        First place of the document that the context shows: the questions from there to here are answered by it.
     """
 
     item_id: str
@@ -74,7 +72,6 @@ class QuestionRow:
     document: str = ""
     position: int = 0
     opens: bool = True
-    reaches: int = 0
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import item_labels
 from shannon_game.experiments.collect.games.plain import attention_check, automatic, layout, view
 from shannon_game.experiments.collect.games.protocol import CHECK, Content, FormError, QuestionRow, Reading, Steps
-from shannon_game.experiments.collect.games.texts import marked_cuts, texts_of, with_reach
+from shannon_game.experiments.collect.games.texts import marked_cuts, texts_of
 from shannon_game.experiments.collect.games.vocabulary import read_vocabulary, vocabulary_of
 
 if TYPE_CHECKING:
@@ -144,4 +144,4 @@ def _places(study: xr.Dataset) -> Iterator[QuestionRow]:
             QuestionRow(item, {"context": context, "target": token}, document, int(position))
             for item, context, token, document, position in zip(*columns, strict=True)
         ]
-        yield from with_reach(marked_cuts(rows, texts_of(study)))
+        yield from marked_cuts(rows, texts_of(study))

@@ -78,11 +78,13 @@ def play_games(collection: Collection, players: Mapping[str, Answerer]) -> dict[
         problem = f"is 'model', and these can play {', '.join(MODEL_GAMES)}, not {cannot[0]}"
         raise InputError(problem, field="players")
     found: dict[str, Crowd] = {}
-    _refuse_repeat(collection, list(players))
+    _refuse_repeat(collection, [f"{game}-{name}" for game in settings.game for name in players])
     with served(collection) as address:
         for game in settings.game:
             say(f"{len(players)} players play {game} at {address}")
-            crowd = play_all(list(players.items()), game, address=address, parameters=settings.recruiter.parameters)
+            # somebody else in every game: what one of them shows would answer the next one
+            own = [(f"{game}-{name}", player) for name, player in players.items()]
+            crowd = play_all(own, game, address=address, parameters=settings.recruiter.parameters)
             ended = collection.chooser is not None and collection.chooser.enough
             # a model that cannot be read leaves; that is a finding, not a fault of the pages
             if crowd.problems and not ended and settings.players != "model":

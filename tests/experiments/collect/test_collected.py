@@ -102,7 +102,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
 
 
 def through_pages(collection: Collection, people: People, game: str) -> Crowd:
-    players = [(f"p-{number}", Person(people, number)) for number in range(len(people.people.bias))]
+    players = [(f"{game}-{number}", Person(people, number)) for number in range(len(people.people.bias))]
     parameters = collection.settings.recruiter.parameters
     return play_all(players, game, application=app_of(collection), parameters=parameters)
 
@@ -405,9 +405,9 @@ def test_tables_for_spreadsheets_hold_every_answer(played: Played, tmp_path: Pat
         study["candidate_token"].to_numpy()[i, j]
         for i, j in zip(response_positions(study), study["response_candidate"].to_numpy(), strict=True)
     ]
-    assert not any(name in (tmp_path / "answers_comparison.csv").read_text() for name in ("p-0", "p-1"))
+    assert not any(name in (tmp_path / "answers_comparison.csv").read_text() for name in ("comparison-0", "cloze-1"))
     pay = read_guarded_csv(tmp_path / "pay.csv")
-    assert set(pay["recruiter_id"]) == {f"p-{number}" for number in range(N_PLAYERS)}
+    assert set(pay["recruiter_id"]) == {f"{game}-{number}" for game in played.crowds for number in range(N_PLAYERS)}
     assert (pay["base"].astype(float) == 3.0).all()
     assert pay["bonus"].astype(float).between(0, 1).all()
     points = own.groupby("participant")["score_points"].agg(lambda cells: cells.replace("", "0").astype(float).sum())

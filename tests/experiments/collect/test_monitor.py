@@ -44,7 +44,9 @@ def database() -> Iterator[Database]:
 
 
 def deck(n: int = 40) -> Deck:
-    return Deck(Card(at, "comparison", str(at), "", at, True, at, False, at >= 30, {}) for at in range(n))
+    return Deck(
+        Card(at, "comparison", str(at), "", at, True, False, at >= 30, {"context": "", "target": ""}) for at in range(n)
+    )
 
 
 def usual(session: int, **changes: Any) -> list[Row]:
@@ -94,10 +96,11 @@ def test_the_running_estimate_is_the_importance_estimate_of_the_same_answers() -
             "",
             item,
             True,
-            item,
             False,
             False,
             {
+                "context": "",
+                "target": "",
                 "generator": generator,
                 "target_logprob": {generator: float(study["target_logprob"].values[at, item])},
                 "candidates": [

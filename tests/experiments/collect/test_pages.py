@@ -14,7 +14,7 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.collect.database import Database, open_database
 from shannon_game.experiments.collect.demo import collect_demo
 from shannon_game.experiments.collect.server import app
-from shannon_game.experiments.collect.settings import CollectSettings, RecruiterSettings
+from shannon_game.experiments.collect.settings import CollectSettings
 from shannon_game.experiments.collect.tables import Answer, Assignment, Base, Question, Session
 from shannon_game.experiments.collect.visit import _templates
 from tests.experiments.collect.players import Player, csrf_of, order_of
@@ -170,24 +170,6 @@ def test_a_quota_is_kept_and_nobody_is_asked_twice(database: Database) -> None:
             select(func.max(Question.n_held), func.max(Question.n_answered)).where(Question.attention.is_(False))
         ).one()
     assert held == answered <= 2
-
-
-def test_a_recruiters_person_comes_back_but_not_twice(database: Database) -> None:
-    recruiter = RecruiterSettings(required=True, completion_code="DONE", return_url="https://example.org/?cc={code}")
-    made = app(CollectSettings(**SMALL, recruiter=recruiter), collect_demo(), database)
-    assert Player(made, "cloze").begin().status_code == 403
-    query = "?PROLIFIC_PID=abc&STUDY_ID=s&SESSION_ID=t"
-    player = Player(made, "cloze")
-    player.to_play(query)
-    assert Player(made, "cloze").begin(query.replace("=t", "=u")).status_code == 403
-    other_browser = Player(made, "cloze")
-    assert other_browser.begin(query).url.path == "/play"
-    # the first browser's cookie is worth nothing now
-    assert player.get("/play").url.path == "/"
-    other_browser.play_all("the")
-    other_browser.post("/after", **{"q-knew_text": "1"})
-    assert "https://example.org/?cc=DONE" in other_browser.page.text
-    assert Player(made, "cloze").begin(query).status_code == 403
 
 
 def test_the_tables_are_those_of_the_migrations(database: Database) -> None:
