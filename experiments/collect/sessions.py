@@ -128,6 +128,8 @@ def enter(
             player.recruiter = dict(recruiter) or player.recruiter
             before.token_hash, before.active_at = token_hash(token), now
             return before
+    if settings.closes_at is not None and now > settings.closes_at:
+        raise Refusal(403, "error.closed")
     if collection.chooser is not None and collection.chooser.enough:
         raise Refusal(403, "error.full")
     if settings.n_sessions is not None and _n_sessions(transaction, collection, game) >= settings.n_sessions:

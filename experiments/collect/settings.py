@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -143,6 +144,11 @@ class CollectSettings(Seeded):
     """Folder with what models that run here have answered; null is one in the user's cache folder."""
     api_store: UserPath = Path("api_answers.db")
     """SQLite file with paid answers of a model behind an endpoint."""
+    collection: Text | None = None
+    """Name under which the study is launched, in a database that may hold several; null takes the study's own. A study
+    that was launched stays as it is: a start with another setting that data depend on is refused."""
+    closes: Text | None = None
+    """Day or time (2026-11-24T18:00) after which nobody new is let in; null lets people in until the quota is full."""
     database: Text = "sqlite:///collect.sqlite"
     """sqlite:///FILE (relative to the folder of the command), or postgresql+psycopg://USER@HOST/NAME."""
     host: Text = "127.0.0.1"
@@ -165,8 +171,18 @@ class CollectSettings(Seeded):
         """
         return game == "top1" or (game != "comparison" and self.order == "cumulative")
 
+    @property
+    def closes_at(self) -> float | None:
+        """Seconds since 1970 after which nobody new is let in."""
+        return None if self.closes is None else datetime.fromisoformat(self.closes).timestamp()
+
     @model_validator(mode="after")
     def _fits(self) -> Self:
+        try:
+            _ = self.closes_at
+        except ValueError:
+            problem = f"is {self.closes!r}, should be a day or a time such as 2026-11-24T18:00"
+            raise InputError(problem, field="closes") from None
         if len(set(self.game)) != len(self.game):
             raise InputError(f"is {list(self.game)}, should name a game once", field="game")
         if self.recruiter.required and not self.recruiter.parameters:

@@ -58,22 +58,13 @@ def test_what_is_rounded_to_nothing_has_no_minus(value: float, written: str) -> 
 
 def test_dots_stand_before_a_context_that_begins_inside_its_text(database: Database) -> None:
     for words, dots in ((3, 1), (None, 0)):
-        settings = CollectSettings(**SMALL, game="cloze", max_context_words=words)
+        settings = CollectSettings(**SMALL, game="cloze", max_context_words=words, collection=f"{words} words")
         player = Player(app(settings, collect_demo(), database), "cloze")
         player.to_play()
         assert player.page.text.count('<span class="cut"') == dots
         player.answer("the")
         assert player.page.url.path == "/feedback"
         assert player.page.text.count('<span class="cut"') == dots
-
-
-def test_dots_make_no_other_study_of_one_that_is_there(database: Database) -> None:
-    settings = CollectSettings(game="cloze", max_context_words=3)
-    first = app(settings, collect_demo(), database).state.collection.study_id
-    with database.write() as transaction:
-        for question in transaction.scalars(select(Question)):
-            question.content = {key: value for key, value in question.content.items() if key != "cut"}
-    assert app(settings, collect_demo(), database).state.collection.study_id == first
 
 
 def test_the_score_is_the_rule_of_the_game(database: Database) -> None:
