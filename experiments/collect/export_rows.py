@@ -13,6 +13,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session as Transaction
 from sqlalchemy.orm import joinedload
 
+from shannon_game.experiments.collect.games.comparison import report_of
 from shannon_game.experiments.collect.games.protocol import CHECK
 from shannon_game.experiments.collect.tables import Answer, Assignment, Player, Question, Session, Study, SurveyAnswer
 
@@ -34,14 +35,16 @@ _NOT_HERE = dict.fromkeys(("server_ms", "client_ms", "revisions", "correct", "sc
 
 def _comparison(content: Values, layout: Values, value: Values, _steps: list[Values]) -> list[dict[str, Any]]:
     shown = content["candidates"][layout["candidate"]]
-    of_target = value.get("percent_target")
+    # an attention check has no target
+    has_report = "report" in value or "percent_target" in value
     return [
         {
             "candidate": shown["token"],
             "candidate_position": shown["position"],
             "target_side": layout["target_side"],
-            "percent_a": value["percent_a"],
-            "report": None if of_target is None else of_target / 100,
+            "percent_a": value.get("percent_a"),
+            "box_a": value.get("box_a"),
+            "report": report_of(value) if has_report else None,
         }
     ]
 
@@ -81,7 +84,7 @@ _ROWS: Mapping[str, Callable[[Values, Values, Values, list[Values]], list[dict[s
 }
 
 GAME_COLUMNS: Mapping[str, tuple[str, ...]] = {
-    "comparison": ("candidate", "candidate_position", "target_side", "percent_a", "report"),
+    "comparison": ("candidate", "candidate_position", "target_side", "percent_a", "box_a", "report"),
     "top1": ("guess",),
     "cloze": ("word",),
     "guess_until_right": ("guess", "guess_number", "right"),

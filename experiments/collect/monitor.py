@@ -21,6 +21,7 @@ from shannon_game.estimators.comparison.log_means import items_se
 from shannon_game.estimators.comparison.reports import log_ratio_from_report
 from shannon_game.experiments.collect.collection import Collection
 from shannon_game.experiments.collect.deck import Deck
+from shannon_game.experiments.collect.games.comparison import report_of
 from shannon_game.experiments.collect.tables import Answer, Assignment, Session
 
 __all__ = ["Estimate", "Look", "look", "running_estimate", "session_flags"]
@@ -159,7 +160,7 @@ def running_estimate(rows: Sequence[Any], deck: Deck) -> Estimate | None:
             continue
         of_target = content["target_logprob"][generator]
         log_odds.append(of_target - candidate["logprob"][generator])
-        report.append(row.value["percent_target"] / 100)
+        report.append(report_of(row.value))
         item.append(card.id)
         target[card.id] = -of_target
     if not item:
@@ -182,7 +183,7 @@ def running_estimate(rows: Sequence[Any], deck: Deck) -> Estimate | None:
 
 def _given(game: str, value: Mapping[str, Any]) -> str:
     """What a person did, whatever it meant: the box that was chosen, the word that was typed."""
-    names = {"comparison": "percent_a", "top1": "token", "bets": "bets"}
+    names = {"comparison": "box_a" if "box_a" in value else "percent_a", "top1": "token", "bets": "bets"}
     return str(value[names.get(game, "word")]).casefold()
 
 

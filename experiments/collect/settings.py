@@ -88,6 +88,9 @@ class CollectSettings(Seeded):
     order: Literal["independent", "cumulative"] = "independent"
     """Word by word through a text (cumulative), as top1 always is, or places in any order (independent), as comparison
     always is."""
+    scale: Literal["interface", "slider"] = "interface"
+    """Comparison: the eleven values of the game of 2022 (interface), or a slider in log-odds to 10,000 : 1 (slider), as
+    +exp=design plans it; analyses take the same name as rounding."""
     candidates: Count | None = None
     """Comparison: how many of a question's candidates are shown, the first ones; null takes all."""
     max_context_words: Count | None = None

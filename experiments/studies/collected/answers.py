@@ -152,6 +152,8 @@ def _flags(table: pd.DataFrame, settings: CollectedSettings) -> list[_Rule]:
         bad = median.index[median < settings.fastest_ms]
         found.append((session.isin(bad), "answers of sessions that were too fast", "fastest_ms"))
     given = next((name for name in ("percent_a", "word", "guess") if name in table.columns), None)
+    if given == "percent_a":
+        own = own.assign(percent_a=own["percent_a"].fillna(own["box_a"]))
     if settings.most_alike is not None and given is not None:
         share = own.groupby("session")[given].agg(lambda values: values.value_counts(normalize=True).iloc[0])
         bad = share.index[share > settings.most_alike]

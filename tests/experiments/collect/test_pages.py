@@ -109,6 +109,19 @@ def test_what_is_no_answer_is_said_and_asked_again(database: Database) -> None:
         assert order_of(player.page) == order
 
 
+@pytest.mark.parametrize("report", ["94", "-94", "1.5", "NaN", "\uff11", "--1", "1e1", ""])
+def test_what_is_no_step_of_the_slider_is_refused(database: Database, report: str) -> None:
+    made = app(CollectSettings(**SMALL | {"training_rounds": 0}, scale="slider"), collect_demo(), database)
+    player = Player(made, "comparison")
+    order = order_of(player.to_play())
+    assert player.post("/play", order=order, step="0", report=report).status_code == 422
+    player.post("/play", order=order, step="0", report="-93")
+    [(answer, assignment, _)] = [row for row in answers(database) if not row[0].automatic]
+    assert answer.value["report"] == pytest.approx(
+        0.9999 if assignment.layout["target_side"] == "A" else 0.0001, rel=1e-3
+    )
+
+
 def test_forms_of_other_pages_are_refused(database: Database) -> None:
     player = Player(app(CollectSettings(**SMALL), collect_demo(), database), "comparison")
     order = order_of(player.to_play())
