@@ -99,11 +99,11 @@ def check_places(session: Session, settings: CollectSettings) -> Sequence[int]:
 
     Examples
     --------
-    >>> places = check_places(Session(seed=1), CollectSettings(n_questions=40, attention_share=0.05))
+    >>> places = check_places(Session(seed=1, game="cloze"), CollectSettings(n_questions=40, attention_share=0.05))
     >>> len(places), 1 <= places[0] < 20 <= places[1] < 40
     (2, True)
     """
-    return _check_places(session.seed, settings.n_questions, n_checks(settings))
+    return _check_places(session.seed, settings.block(session.game).n_questions, n_checks(settings, session.game))
 
 
 @lru_cache(maxsize=4096)
@@ -173,8 +173,8 @@ def _leaving_enough(
     session: Session, settings: CollectSettings, deck: Deck, rows: list[tuple[int, int, int]], closed: int
 ) -> list[tuple[int, int, int]]:
     """Keep the questions after which enough are open for the rest of the visit, or those that leave the most."""
-    training = session.state == "training"
-    n_training, n_counted = settings.training_rounds, settings.n_questions
+    training, block = session.state == "training", settings.block(session.game)
+    n_training, n_counted = block.training_rounds, block.n_questions
     here = deck.part(session.game, training=training) & ~closed
     if not settings.goes_on(session.game):
         # a quota may have closed more, and some the server will answer by itself
@@ -182,6 +182,10 @@ def _leaving_enough(
     needs = [(here, (n_training - session.n_trained if training else n_counted - session.n_counted) - 1)]
     if training:
         needs.append((deck.part(session.game, training=False) & ~closed, n_counted))
+    needs += [
+        (deck.part(later.game, training=False) & ~closed, later.n_questions)
+        for later in settings.blocks[session.block + 1 :]
+    ]
     # one question closes no more than a document
     if all(there.bit_count() - deck.longest_document >= needed for there, needed in needs):
         return rows

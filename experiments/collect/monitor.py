@@ -22,7 +22,7 @@ from shannon_game.estimators.comparison.reports import log_ratio_from_report
 from shannon_game.experiments.collect.collection import Collection
 from shannon_game.experiments.collect.deck import Deck
 from shannon_game.experiments.collect.games.comparison import report_of
-from shannon_game.experiments.collect.tables import Answer, Assignment, Session
+from shannon_game.experiments.collect.tables import Answer, Assignment, Question, Session
 
 __all__ = ["Estimate", "Look", "look", "running_estimate", "session_flags"]
 
@@ -92,10 +92,11 @@ def look(collection: Collection, *, now: float | None = None) -> Look:
     if kept is not None and 0 <= now - kept.at < _KEPT_SECONDS:
         return kept
     query = (
-        select(Session.id, Session.game, Assignment.question_id, Assignment.layout, Answer.value, Answer.automatic)
+        select(Session.id, Question.game, Assignment.question_id, Assignment.layout, Answer.value, Answer.automatic)
         .add_columns(Answer.correct, Answer.score, Answer.server_ms)
         .join(Assignment, Assignment.session_id == Session.id)
         .join(Answer, Answer.assignment_id == Assignment.id)
+        .join(Question, Question.id == Assignment.question_id)
         .where(
             Session.study_id == collection.study_id,
             Session.pilot == collection.settings.pilot,

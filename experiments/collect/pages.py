@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
+from urllib.parse import quote
 
 from sqlalchemy import desc, func, inspect, select
 from sqlalchemy.orm import Session as Transaction
@@ -12,6 +13,7 @@ from starlette.responses import PlainTextResponse, Response
 
 from shannon_game.experiments.collect.collection import Collection
 from shannon_game.experiments.collect.deletion import count_gone, forget_visit
+from shannon_game.experiments.collect.export import COUNTED, points_by_game
 from shannon_game.experiments.collect.games.protocol import FormError
 from shannon_game.experiments.collect.security import new_token
 from shannon_game.experiments.collect.sessions import (
@@ -27,7 +29,7 @@ from shannon_game.experiments.collect.sessions import (
     store_survey,
 )
 from shannon_game.experiments.collect.surveys import Survey, read_answers
-from shannon_game.experiments.collect.tables import Answer, Assignment, Player, Session
+from shannon_game.experiments.collect.tables import Answer, Assignment, Player, Question, Session
 from shannon_game.experiments.collect.visit import Visit, page, redirect, set_cookie
 
 __all__ = ["PAGES", "Handler"]
@@ -165,7 +167,11 @@ def instructions(visit: Visit) -> Response:
     """Show the rules of the game."""
     with visit.collection.database.read() as transaction:
         session = _at(transaction, visit, "instructions")
-        return session if isinstance(session, Response) else page(visit, "instructions.html", session=session)
+        if isinstance(session, Response):
+            return session
+        block = visit.collection.settings.block(session.game)
+        scale = visit.collection.settings.scale if session.game == "comparison" else None
+        return page(visit, "instructions.html", session=session, block=block, scale=scale)
 
 
 def instructions_read(visit: Visit) -> Response:
@@ -179,11 +185,19 @@ def thanks(visit: Visit) -> Response:
         session = _at(transaction, visit, "done")
         if isinstance(session, Response):
             return session
-        url = visit.collection.settings.recruiter.return_url
-        back = url.replace("{code}", session.completion_code or "") if url else None
-        points = session.points
+        points = points_by_game(transaction, session)
+        back = _way_back(visit, session)
         name = session.player.display_name
         return page(visit, "thanks.html", session=session, return_url=back, points=points, name=name)
+
+
+def _way_back(visit: Visit, session: Session) -> str | None:
+    """Fill in what the recruiter wants to hear: {code}, and its own parameters by name."""
+    url = visit.collection.settings.recruiter.return_url
+    known = {**session.player.recruiter, "code": session.completion_code or ""}
+    for name, value in known.items():
+        url = url and url.replace("{" + name + "}", quote(str(value), safe=""))
+    return url
 
 
 def name_given(visit: Visit) -> Response:
@@ -205,19 +219,17 @@ def leaderboard(visit: Visit) -> Response:
         raise Refusal(404, "error.not_found")
     points = func.sum(Answer.score).label("points")
     query = (
-        select(Session.game, Player.display_name, points)
+        select(Question.game, Player.display_name, points)
+        .select_from(Session)
         .join(Player, Player.id == Session.player_id)
         .join(Assignment, Assignment.session_id == Session.id)
+        .join(Question, Question.id == Assignment.question_id)
         .join(Answer)
-        .where(
-            Session.study_id == visit.collection.study_id,
-            Session.state == "done",
-            Player.display_name.is_not(None),
-            Assignment.training.is_(False),
-        )
-        .group_by(Session.id, Session.game, Player.display_name)
+        .where(Session.study_id == visit.collection.study_id, Session.state == "done", COUNTED)
+        .where(Player.display_name.is_not(None))
+        .group_by(Session.id, Question.game, Player.display_name)
         .having(points.is_not(None))
-        .order_by(Session.game, desc(points))
+        .order_by(Question.game, desc(points))
     )
     with visit.collection.database.read() as transaction:
         return page(visit, "leaderboard.html", rows=transaction.execute(query).all())

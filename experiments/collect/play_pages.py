@@ -65,12 +65,13 @@ def feedback(visit: Visit) -> Response:
         given = given_answer(transaction, collection, session, visit.query.get("order"))
     if given is None or given.automatic or given.asked.card.attention:
         return redirect("/play")
-    asked, game = given.asked, game_named(session.game)
+    asked, game = given.asked, game_named(given.asked.card.game)
     content = asked.card.content
     return page(
         visit,
         "feedback.html",
         session=session,
+        game=asked.card.game,
         feedback=game.feedback(content, asked.layout, asked.steps, given.value),
         context=game.view(content, asked.layout, asked.steps)["context"],
         cut=content.get(CUT, False),
@@ -125,10 +126,10 @@ def _question(visit: Visit, session: Session, asked: Asked, problem: FormError |
 
 
 def _progress(visit: Visit, session: Session) -> dict[str, Any]:
-    training, settings = session.state == "training", visit.collection.settings
+    training, block = session.state == "training", visit.collection.settings.block(session.game)
     return {
         "n_done": session.n_trained if training else session.n_counted,
-        "n_all": settings.training_rounds if training else settings.n_questions,
+        "n_all": block.training_rounds if training else block.n_questions,
         "points": session.training_points if training else session.points,
     }
 

@@ -59,15 +59,15 @@ class Part:
     attention: bool = False
 
 
-def n_checks(settings: CollectSettings) -> int:
-    """Attention checks of a session.
+def n_checks(settings: CollectSettings, game: str) -> int:
+    """Attention checks of a game.
 
     Examples
     --------
-    >>> n_checks(CollectSettings(n_questions=40, attention_share=0.05))
+    >>> n_checks(CollectSettings(n_questions=40, attention_share=0.05), "cloze")
     2
     """
-    return math.ceil(settings.attention_share * settings.n_questions)
+    return math.ceil(settings.attention_share * settings.block(game).n_questions)
 
 
 def parts_of(name: str, study: xr.Dataset, settings: CollectSettings) -> list[Part]:
@@ -85,17 +85,18 @@ def parts_of(name: str, study: xr.Dataset, settings: CollectSettings) -> list[Pa
     game = game_named(name)
     rows = game.questions(study, settings)
     order = rng_for(settings.seed, f"training {name}").permutation(len(rows)).tolist()
-    checks = n_checks(settings)
+    checks, rounds = n_checks(settings, name), settings.block(name).training_rounds
     # places without a document follow no other
     if settings.goes_on(name) and any(row.document for row in rows):
-        document = _training_document(rows, settings.training_rounds) if settings.training_rounds else None
+        document = _training_document(rows, rounds) if rounds else None
         aside = [at for at, row in enumerate(rows) if row.document == document]
         # an instruction stands in place of the text's question: nothing of the text is given away
         sources = [*aside, *order][:checks]
     else:
         # a context that was shown in the training would answer what it holds: none of that is asked
-        aside = order[: settings.training_rounds]
-        sources = order[len(aside) : len(aside) + checks]
+        aside = order[:rounds]
+        # the parts of a visit share their items: none is lost to a check
+        sources = [*aside, *order][:checks] if settings.blocks else order[len(aside) : len(aside) + checks]
     kept = set(range(len(rows))) - set(aside) - (set(sources) if name == "comparison" else set())
     if not any(rows[at].opens for at in kept):
         problem = (
@@ -158,7 +159,7 @@ _FILES = ("before", "after")
 
 def launched(settings: CollectSettings) -> dict[str, Any]:
     """All settings as they are stored at the launch; of files what they say, not where they are."""
-    stored = settings.model_dump(mode="json", exclude={"database", "collection", "vocabulary"})
+    stored = settings.model_dump(mode="json", exclude={"database", "collection", "plan", "vocabulary"})
     stored["consent"] = {language: consent_paragraphs(settings.consent, language) for language in settings.languages}
     for name in ("before", "after"):
         stored[name] = [each.model_dump(mode="json") for each in read_survey(getattr(settings, name), name)]

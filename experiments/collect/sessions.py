@@ -111,6 +111,8 @@ def enter(
 ) -> Session:
     """Begin a session, or go on with one that the person has begun; ``known`` is who came by the same browser."""
     settings, now = collection.settings, time.time()
+    if settings.blocks:
+        game = settings.blocks[0].game
     if game not in settings.game:
         raise Refusal(404, "error.no_game")
     recruiter_id = recruiter_id_of(collection, recruiter)
@@ -161,20 +163,27 @@ def _begun(transaction: Transaction, collection: Collection, player: Player, gam
     """Find a session of this study that the person is in, or one of the same game that has ended."""
     query = select(Session).where(Session.player_id == player.id, Session.study_id == collection.study_id)
     there = transaction.scalars(query.order_by(Session.id)).all()
-    return next((each for each in there if each.state not in ENDED or each.game == game), None)
+    whole = bool(collection.settings.blocks)
+    return next((each for each in there if whole or each.state not in ENDED or each.game == game), None)
 
 
 def go_on(session: Session, collection: Collection) -> None:
-    """Take a session to its next part; parts without questions are left out."""
+    """Take a session to its next part or block; parts without questions are left out."""
     settings = collection.settings
     following = {
         "consent": "before" if collection.before else "instructions",
         "before": "instructions",
-        "instructions": "training" if settings.training_rounds else "play",
+        "instructions": "training" if settings.block(session.game).training_rounds else "play",
         "training": "play",
         "play": "after" if collection.after else "done",
         "after": "done",
     }
+    if session.state == "play" and session.block + 1 < len(settings.blocks):
+        session.block += 1
+        session.game, session.state = settings.blocks[session.block].game, "instructions"
+        session.n_checks = session.n_trained = session.n_counted = 0
+        session.training_points = session.points = 0.0
+        return
     session.state = following[session.state]
     if session.state == "done":
         finish(session, collection)
@@ -201,7 +210,7 @@ def _n_sessions(transaction: Transaction, collection: Collection, game: str) -> 
     silent_since = time.time() - 60 * collection.settings.idle_minutes
     query = select(func.count(Session.id)).where(
         Session.study_id == collection.study_id,
-        Session.game == game,
+        *(() if collection.settings.blocks else (Session.game == game,)),
         Session.pilot == collection.settings.pilot,
         (Session.state == "done") | (Session.state.not_in(ENDED) & (Session.active_at > silent_since)),
     )

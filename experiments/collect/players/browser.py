@@ -81,7 +81,9 @@ async def play_session(browser: Browser, game: str, player: Answerer, recruiter:
             page = await _sent(browser, page.form("/consent"), {"agree": "yes"})
         elif page.path == "/play":
             form = page.form("/play")
-            page = await _sent(browser, form, player.answer(game, page))
+            # a visit may have several games, one after the other
+            own = game if form is None else form.game
+            page = await _sent(browser, form, player.answer(own, page))
             n_answers += 1
         elif page.path == "/feedback":
             page = await browser.get("/play")

@@ -18,12 +18,13 @@ from shannon_game.estimators.comparison import control_model, estimate_perplexit
 from shannon_game.estimators.comparison.simulation.settings import ParticipantPopulation
 from shannon_game.estimators.errors import InputError, require_packages
 from shannon_game.estimators.layout import HUMAN, item_labels
+from shannon_game.experiments.collect.export import COUNTED
 from shannon_game.experiments.collect.players.browser import Answerer
 from shannon_game.experiments.collect.players.crowd import Crowd, play_all, served
 from shannon_game.experiments.collect.players.models import MODEL_GAMES, ModelPerson, model_people
 from shannon_game.experiments.collect.players.people import Person, exact_people, simulated_people
 from shannon_game.experiments.collect.players.world import World, world_of
-from shannon_game.experiments.collect.tables import Player, Session
+from shannon_game.experiments.collect.tables import Answer, Assignment, Player, Question, Session
 from shannon_game.experiments.comparison.estimates import table_row
 from shannon_game.experiments.comparison.perplexity import sampling_warnings
 from shannon_game.experiments.harness.result import ExperimentResult
@@ -80,7 +81,8 @@ def play_games(collection: Collection, players: Mapping[str, Answerer]) -> dict[
     found: dict[str, Crowd] = {}
     _refuse_repeat(collection, [f"{game}-{name}" for game in settings.game for name in players])
     with served(collection) as address:
-        for game in settings.game:
+        # a visit of several blocks is played once
+        for game in settings.game[:1] if settings.blocks else settings.game:
             say(f"{len(players)} players play {game} at {address}")
             # somebody else in every game: what one of them shows would answer the next one
             own = [(f"{game}-{name}", player) for name, player in players.items()]
@@ -90,7 +92,7 @@ def play_games(collection: Collection, players: Mapping[str, Answerer]) -> dict[
             if crowd.problems and not ended and settings.players != "model":
                 problem = f"stopped {len(crowd.problems)} of {len(players)} players; the first one: {crowd.problems[0]}"
                 raise InputError(problem, source=f"game {game}", field="players")
-            found[game] = crowd
+            found["comparison" if settings.blocks and "comparison" in settings.game else game] = crowd
     return found
 
 
@@ -152,9 +154,10 @@ def _on_the_estimate(study: xr.Dataset | None) -> tuple[str, ...]:
 
 def _answered(collection: Collection) -> dict[str, int]:
     """Count the answers of people that count, by game."""
-    query = select(Session.game, func.sum(Session.n_counted)).where(Session.study_id == collection.study_id)
+    query = select(Question.game, func.count(Answer.id)).select_from(Answer).join(Assignment).join(Question)
+    query = query.where(Question.study_id == collection.study_id, COUNTED).group_by(Question.game)
     with collection.database.read() as transaction:
-        return {game: int(n) for game, n in transaction.execute(query.group_by(Session.game))}
+        return {row[0]: int(row[1]) for row in transaction.execute(query)}
 
 
 def played_table(
