@@ -71,7 +71,8 @@ def _top1(_content: Values, _layout: Values, value: Values, _steps: list[Values]
 
 
 def _guess_until_right(_content: Values, _layout: Values, value: Values, steps: list[Values]) -> list[dict[str, Any]]:
-    guesses = [*(step["word"] for step in steps), value["word"]]
+    # who gives up leaves no last word
+    guesses = [*(step["word"] for step in steps), value["word"]][: value.get("n_guesses", 1)]
     rows = [{"guess": guess, "guess_number": at + 1, "right": False} for at, guess in enumerate(guesses)]
     rows[-1]["right"] = bool(value.get("found", False))
     # the clocks, the score and right or wrong are of the whole question: the last row has them

@@ -45,18 +45,7 @@ _KEPT: WeakKeyDictionary[Collection, Look] = WeakKeyDictionary()
 
 @dataclass(frozen=True)
 class Estimate:
-    """Loss of all people together, by the importance estimator on the answers so far.
-
-    Parameters
-    ----------
-    loss_nats : float
-        Nats a token, on the items that were asked.
-    low_nats, high_nats : float
-        90% interval from the spread of the items and of the responses.
-    generator_loss_nats : float
-        Of the generator, on the same items.
-    n_items, n_responses : int
-    """
+    """Loss of all people together, by the importance estimator on the answers so far."""
 
     loss_nats: float
     low_nats: float
@@ -64,21 +53,12 @@ class Estimate:
     generator_loss_nats: float
     n_items: int
     n_responses: int
+    verdict: str
 
 
 @dataclass(frozen=True)
 class Look:
-    """What is shown at one time.
-
-    Parameters
-    ----------
-    at : float
-        Seconds since 1970.
-    flags : mapping of int to sequence of str
-        By session: "too_fast", "one_key", "outside", "failed_check".
-    estimate : Estimate or None
-        None without answers to the comparison game.
-    """
+    """What is shown at one time."""
 
     at: float
     flags: Mapping[int, Sequence[str]]
@@ -179,6 +159,7 @@ def running_estimate(rows: Sequence[Any], deck: Deck) -> Estimate | None:
         generator_loss_nats=float(of_generator.mean()),
         n_items=gap.n_items,
         n_responses=gap.n_responses,
+        verdict=gap.diagnostics.verdict,
     )
 
 

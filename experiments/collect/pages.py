@@ -29,7 +29,7 @@ from shannon_game.experiments.collect.sessions import (
     store_survey,
 )
 from shannon_game.experiments.collect.surveys import Survey, read_answers
-from shannon_game.experiments.collect.tables import Answer, Assignment, Player, Question, Session
+from shannon_game.experiments.collect.tables import Answer, Assignment, Player, Question, ServerValue, Session
 from shannon_game.experiments.collect.visit import Visit, page, redirect, set_cookie
 
 __all__ = ["PAGES", "Handler"]
@@ -41,9 +41,9 @@ _LONGEST_NAME = 30
 
 
 def healthz(visit: Visit) -> Response:
-    """Say that the server and its database work."""
-    with visit.collection.database.read() as transaction:
-        transaction.execute(select(1))
+    """Say that the server works and its database takes what is written: a full disk is no health."""
+    with visit.collection.database.write() as transaction:
+        transaction.merge(ServerValue(name="health", value=str(time.time())))
     return PlainTextResponse("ok\n")
 
 
@@ -80,16 +80,22 @@ def start(visit: Visit) -> Response:
             running = None
         if running is not None and running.study_id == collection.study_id and running.state not in ENDED:
             return redirect(running)
-        session = enter(
-            transaction,
-            collection,
-            game=visit.form.get("game", ""),
-            token=token,
-            language=wanted if wanted in collection.strings.languages else visit.language,
-            screen=visit.form.get("screen", ""),
-            recruiter=given,
-            known=None if running is None else running.player,
-        )
+        try:
+            session = enter(
+                transaction,
+                collection,
+                game=visit.form.get("game", ""),
+                token=token,
+                language=wanted if wanted in collection.strings.languages else visit.language,
+                screen=visit.form.get("screen", ""),
+                recruiter=given,
+                known=None if running is None else running.player,
+            )
+        except Refusal as refusal:
+            url = collection.settings.recruiter.full_url
+            if url is None or refusal.key not in ("error.full", "error.closed"):
+                raise
+            return page(visit, "message.html", status=refusal.status, key=refusal.key, back=filled(url, given))
         response = redirect(session)
     set_cookie(response, visit, token)
     return response
@@ -128,7 +134,14 @@ def consent_given(visit: Visit) -> Response:
         else:
             raise Refusal(400, "error.no_choice")
 
-    return _post(visit, "consent", done)
+    with visit.collection.database.read() as transaction:
+        session = session_of(transaction, visit.collection, visit.token)
+        recruiter = {} if session is None else session.player.recruiter
+    response, url = _post(visit, "consent", done), visit.collection.settings.recruiter.declined_url
+    if url is None or response.headers["location"] != "/declined":
+        return response
+    # nothing of the person is there any more by which another page could fill in the address
+    return page(visit, "message.html", key="consent.declined", back=filled(url, recruiter))
 
 
 def survey_page(moment: str) -> Handler:
@@ -186,17 +199,25 @@ def thanks(visit: Visit) -> Response:
         if isinstance(session, Response):
             return session
         points = points_by_game(transaction, session)
-        back = _way_back(visit, session)
+        url, known = visit.collection.settings.recruiter.return_url, session.player.recruiter
+        back = url and filled(url, {**known, "code": session.completion_code or ""})
         name = session.player.display_name
-        return page(visit, "thanks.html", session=session, return_url=back, points=points, name=name)
+        asked = _asked(transaction, visit, session)
+        return page(visit, "thanks.html", session=session, return_url=back, points=points, name=name, asked=asked)
 
 
-def _way_back(visit: Visit, session: Session) -> str | None:
+def _asked(transaction: Transaction, visit: Visit, session: Session) -> tuple[int, int]:
+    """How many questions that count a visit had, and how many were announced."""
+    settings = visit.collection.settings
+    query = select(func.count(Answer.id)).select_from(Answer).join(Assignment).join(Question)
+    n_asked = transaction.scalar(query.where(Assignment.session_id == session.id, COUNTED)) or 0
+    return n_asked, sum(block.n_questions for block in settings.blocks or (settings.block(session.game),))
+
+
+def filled(url: str, known: Mapping[str, str]) -> str:
     """Fill in what the recruiter wants to hear: {code}, and its own parameters by name."""
-    url = visit.collection.settings.recruiter.return_url
-    known = {**session.player.recruiter, "code": session.completion_code or ""}
     for name, value in known.items():
-        url = url and url.replace("{" + name + "}", quote(str(value), safe=""))
+        url = url.replace("{" + name + "}", quote(str(value), safe=""))
     return url
 
 

@@ -30,22 +30,7 @@ _MOST_MS = 10**9
 
 @dataclass(frozen=True)
 class Asked:
-    """A question that a session was asked.
-
-    Parameters
-    ----------
-    id : int
-        Of the assignment.
-    order : int
-    state : str
-    training : bool
-    layout : mapping
-    steps : sequence of mapping
-        What was answered so far, with ``server_ms`` and ``client_ms`` of each step.
-    shown_at : float or None
-    card : Card
-        The question.
-    """
+    """A question that a session was asked."""
 
     id: int
     order: int
@@ -59,14 +44,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Given:
-    """An answer that a session gave.
-
-    Parameters
-    ----------
-    asked : Asked
-    value : mapping
-    automatic : bool
-    """
+    """An answer that a session gave."""
 
     asked: Asked
     value: Mapping[str, Any]

@@ -31,7 +31,14 @@ __all__ = ["MAY_CHANGE", "Part", "launched", "n_checks", "parts_of", "register"]
 MAY_CHANGE = frozenset(
     {
         *("host", "port", "https", "proxies", "n_sessions", "answers_per_question", "closes", "idle_minutes", "pilot"),
-        *("languages", "leaderboard", "recruiter.completion_code", "recruiter.return_url"),
+        *(
+            "languages",
+            "leaderboard",
+            "recruiter.completion_code",
+            "recruiter.return_url",
+            "recruiter.full_url",
+            "recruiter.declined_url",
+        ),
         *("players", "n_players", "belief", "population", "models", "prompt", "temperature", "tries", "store"),
         "api_store",
     }
@@ -43,16 +50,7 @@ _LONGEST_SHOWN = 60
 
 @dataclass(frozen=True)
 class Part:
-    """A question and what it is for.
-
-    Parameters
-    ----------
-    row : QuestionRow
-    training : bool
-        Asked in the training part alone.
-    attention : bool
-        An attention check.
-    """
+    """A question and what it is for."""
 
     row: QuestionRow
     training: bool = False

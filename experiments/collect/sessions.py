@@ -39,15 +39,7 @@ _PLACEHOLDER = re.compile(r"\{\{|\}\}|\$\{|\$e\{|^%.*%$|^\[.*\]$|^<.*>$")
 
 
 class Refusal(Exception):  # noqa: N818 - a page, not a mistake of the program
-    """What a person asked for is not given; the page says why.
-
-    Parameters
-    ----------
-    status : int
-        Of HTTP.
-    key : str
-        Of the text.
-    """
+    """What a person asked for is not given; the page says why."""
 
     def __init__(self, status: int, key: str) -> None:
         super().__init__(key)
@@ -56,13 +48,7 @@ class Refusal(Exception):  # noqa: N818 - a page, not a mistake of the program
 
 
 def token_hash(token: str) -> str:
-    """Hash of a cookie's secret, as the database holds it.
-
-    Examples
-    --------
-    >>> len(token_hash("secret"))
-    64
-    """
+    """Hash of a cookie's secret, as the database holds it."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 

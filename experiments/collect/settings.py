@@ -44,6 +44,10 @@ class RecruiterSettings(Settings):
     """Let nobody in without the first parameter."""
     completion_code: Text | None = None
     """Shown on the last page; null makes a new one for every session."""
+    full_url: Text | None = None
+    """Where people are sent back for whom there is no place; {PROLIFIC_PID} and the like are filled in."""
+    declined_url: Text | None = None
+    """Where people are sent back who do not agree to take part."""
     return_url: Text | None = None
     """Where the last page leads; {code} is the completion code there, and {PROLIFIC_PID} or another parameter what came
     in the address."""

@@ -89,13 +89,7 @@ def questions(study: xr.Dataset, settings: CollectSettings) -> list[QuestionRow]
 
 
 def attention_check(content: Content, number: int) -> Content:
-    """Ask for one end of the scale, in words; of the slider for the side.
-
-    Examples
-    --------
-    >>> attention_check({"context": "Call me", "target": " Ishmael"}, 0)["check"]
-    99
-    """
+    """Ask for one end of the scale, in words; of the slider for the side."""
     ends = ("A", "B") if content.get("scale") == SLIDER else (PERCENTS[0], PERCENTS[-1])
     return {**content, CHECK: ends[number % 2]}
 

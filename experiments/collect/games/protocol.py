@@ -33,15 +33,7 @@ CUT = "cut"
 
 
 class FormError(ValueError):
-    """What a person sent is no answer; the page shows again, with the reason.
-
-    Parameters
-    ----------
-    key : str
-        Of the text in ``languages``, such as ``error.no_answer``.
-    **values : object
-        What the text names.
-    """
+    """What a person sent is no answer; the page shows again, with the reason."""
 
     def __init__(self, key: str, **values: object) -> None:
         super().__init__(key)

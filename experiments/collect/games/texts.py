@@ -24,14 +24,7 @@ _ENDS = tuple(",;:.!?)")
 
 
 def texts_of(study: xr.Dataset) -> dict[str, str]:
-    """Whole texts of a study by name: of a documents study, or of a comparison study with ``document_text``.
-
-    Examples
-    --------
-    >>> from shannon_game.estimators.documents.examples import documents_study
-    >>> next(iter(texts_of(documents_study()).items()))
-    ('a', 'The cat.')
-    """
+    """Whole texts of a study by name: of a documents study, or of a comparison study with ``document_text``."""
     name, text = ("document_name", "document_text") if "document_text" in study else ("document", "text")
     if text not in study or study[text].dims != study[name].dims:
         return {}

@@ -63,14 +63,7 @@ def questions(study: xr.Dataset, settings: CollectSettings) -> list[QuestionRow]
 
 
 def left_out(study: xr.Dataset) -> int:
-    """Count the places that are not asked for, because their token shows nothing.
-
-    Examples
-    --------
-    >>> from shannon_game.estimators.comparison.examples import comparison_study
-    >>> left_out(comparison_study())
-    0
-    """
+    """Count the places that are not asked for, because their token shows nothing."""
     return sum(not can_be_guessed(row.content["target"]) for row in _places(study))
 
 
@@ -100,13 +93,7 @@ def read(content: Content, layout: Content, steps: Steps, form: Mapping[str, str
 
 
 def feedback(content: Content, layout: Content, steps: Steps, value: Content) -> dict[str, Any]:
-    """The token of the text, the one that was typed, and whether they are the same.
-
-    Examples
-    --------
-    >>> feedback({"target": " me"}, {}, [], {"token": " it"})
-    {'target': ' me', 'token': ' it', 'correct': False}
-    """
+    """The token of the text, the one that was typed, and whether they are the same."""
     del layout, steps
     return {"target": content["target"], "token": value["token"], "correct": value["token"] == content["target"]}
 

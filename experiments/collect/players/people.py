@@ -35,14 +35,7 @@ _BOXES = rounding_scheme(SLIDER).values
 
 @dataclass(eq=False)
 class People:
-    """Everybody who plays.
-
-    Parameters
-    ----------
-    world : World
-    people : Participants
-    seed : int
-    """
+    """Everybody who plays."""
 
     world: World
     people: Participants
@@ -87,33 +80,13 @@ class People:
         return tokens[max(seen, key=lambda at: float(noisy[at]))]
 
     def guesses(self, person: int, item: int) -> list[str]:
-        """Words in the order in which a person guesses them: by belief, with noise; then words that nobody says.
-
-        Parameters
-        ----------
-        person, item : int
-
-        Returns
-        -------
-        list of str
-        """
+        """Words in the order in which a person guesses them: by belief, with noise; then words that nobody says."""
         words, logprob = self.world.words(item)
         order = np.argsort(-self._noisy(person, item, logprob), kind="stable")
         return [words[at] for at in order.tolist()]
 
     def bets(self, person: int, item: int) -> tuple[dict[str, int], int]:
-        """Chips on the most probable words and on anything else: beliefs to the power of the person's slope.
-
-        Parameters
-        ----------
-        person, item : int
-
-        Returns
-        -------
-        chips : dict of str to int
-            By word.
-        other : int
-        """
+        """Chips on the most probable words and on anything else: beliefs to the power of the person's slope."""
         words, logprob = self.world.words(item)
         top = np.argsort(-logprob, kind="stable")[:N_BETS].tolist()
         named = np.exp(logprob[top])
@@ -130,13 +103,7 @@ class People:
 
 @dataclass(eq=False)
 class Person:
-    """One of them, in front of a page.
-
-    Parameters
-    ----------
-    people : People
-    number : int
-    """
+    """One of them, in front of a page."""
 
     people: People
     number: int

@@ -23,7 +23,10 @@ if (form) {
     if (sending) { event.preventDefault(); return; }
     sending = true;
     // where the connection is lost, the button works again; the server takes the same answer once
-    setTimeout(() => { sending = false; }, 4000);
+    const button = form.querySelector(".actions button");
+    setTimeout(() => { sending = false; button.removeAttribute("aria-busy"); }, 4000);
+    // a slow line shows that something happens
+    setTimeout(() => { if (sending) button.setAttribute("aria-busy", "true"); }, 300);
     form.elements.client_ms.value = String(Math.round(performance.now() - shown));
     form.elements.revisions.value = String(Math.max(revisions - 1, 0));
   });

@@ -154,7 +154,7 @@ def test_the_experimenter_sees_the_estimate_and_the_pay(database: Database, monk
     admin = Player(made, "comparison")
     assert admin.get("/admin/pay.csv").url.path == "/admin/login"
     page = admin.post("/admin/login", password="long enough")
-    assert "90% interval" in page.text
+    assert "are too few draws for one" in page.text
     (row,) = csv.DictReader(io.StringIO(admin.client.get("/admin/pay.csv").text))
     assert row["recruiter_id"] == "'=cmd"
     assert float(row["total"]) == pytest.approx(2.0 + float(row["bonus"]))

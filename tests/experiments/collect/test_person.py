@@ -9,11 +9,12 @@ from sqlalchemy import func, select, text
 
 from shannon_game.experiments.collect.database import Database, open_database
 from shannon_game.experiments.collect.demo import collect_demo
+from shannon_game.experiments.collect.export import tidy_answers
 from shannon_game.experiments.collect.server import app
 from shannon_game.experiments.collect.settings import CollectSettings, RecruiterSettings
 from shannon_game.experiments.collect.tables import Answer, Assignment, Question, Session
 from shannon_game.experiments.collect.tables import Player as Person
-from tests.experiments.collect.players import Player
+from tests.experiments.collect.players import Player, order_of
 
 SMALL: dict[str, Any] = {"n_questions": 4, "training_rounds": 1, "attention_share": 0.25}
 ANN, BO = "?PROLIFIC_PID=ann&STUDY_ID=s&SESSION_ID=a", "?PROLIFIC_PID=bo&STUDY_ID=s&SESSION_ID=b"
@@ -169,3 +170,38 @@ def test_a_database_of_the_version_before_goes_on(database: Database) -> None:
     finish(again, "70")
     assert again.page.url.path == "/thanks"
     opened.close()
+
+
+def test_a_guesser_may_give_up_after_a_guess(database: Database) -> None:
+    made = site(database, game="guess_until_right", n_questions=1, training_rounds=0, attention_share=0)
+    player = Player(made, "guess_until_right")
+    order = order_of(player.to_play())
+    assert "I give up" not in player.page.text
+    assert player.post("/play", order=order, step="0", give_up="1").status_code == 422
+    player.post("/play", order=order, step="0", word="zebra")
+    assert "I give up" in player.page.text
+    assert "Not found with 1 guesses" in player.post("/play", order=order, step="1", give_up="1").text
+    with database.read() as transaction:
+        [row] = tidy_answers(transaction, "guess_until_right", study_ids=[1]).to_dict("records")
+    assert (row["guess"], row["right"], row["correct"]) == ("zebra", False, False)
+
+
+def test_who_has_no_place_or_does_not_agree_finds_the_way_back(database: Database) -> None:
+    recruiter = RecruiterSettings(
+        full_url="https://example.org/full?id={PROLIFIC_PID}", declined_url="https://example.org/no?id={PROLIFIC_PID}"
+    )
+    made = site(database, recruiter=recruiter, n_sessions=1)
+    bo = Player(made, "cloze")
+    bo.begin(BO)
+    assert 'href="https://example.org/full?id=ann"' in Player(made, "cloze").begin(ANN).text
+    assert 'href="https://example.org/no?id=bo"' in bo.post("/consent", agree="no").text
+
+
+def test_the_last_page_says_where_fewer_questions_were_asked(database: Database) -> None:
+    small = collect_demo().isel(item=slice(0, 6))
+    made = app(CollectSettings(game="comparison", n_questions=9, training_rounds=1, attention_share=0), small, database)
+    player = Player(made, "comparison")
+    player.to_play()
+    n = player.play_all("70") - 1
+    assert 0 < n < 9
+    assert f"You were asked {n} of the 9 questions" in player.post("/after", **{"q-knew_text": "1"}).text

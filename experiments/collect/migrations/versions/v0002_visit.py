@@ -13,9 +13,3 @@ def upgrade() -> None:
     """Number the block of every session, and drop what contexts showed by place."""
     op.add_column("session", sa.Column("block", sa.Integer(), nullable=False, server_default="0"))
     op.drop_column("question", "reaches")
-
-
-def downgrade() -> None:
-    """Take it back; places are not known again."""
-    op.add_column("question", sa.Column("reaches", sa.Integer(), nullable=False, server_default="0"))
-    op.drop_column("session", "block")
