@@ -166,26 +166,6 @@ def test_balanced_asks_everything_once_before_anything_twice(database: Database,
     assert np.ptp([served for served, _, _ in counters(database)]) <= 2
 
 
-@pytest.mark.parametrize("game", ["comparison", "top1"])
-def test_no_question_is_asked_of_somebody_who_has_read_its_answer(
-    database: Database, study: xr.Dataset, game: str
-) -> None:
-    collection = opened(database, study, game=game, n_questions=30)
-    enter(collection, "p", game)
-    seen: list[play.Asked] = []
-    while (asked := one(collection, "p")) is not None:
-        for before in seen:
-            text = before.card.content["context"] + before.card.content["target"]
-            assert asked.card.content["context"] + asked.card.content["target"] not in text
-        seen.append(asked)
-        if len(seen) % 7 == 0:
-            with database.write() as transaction:
-                session = sessions.session_of(transaction, collection, "p", lock=True)
-                assert session is not None
-                play.skip_open(transaction, collection, session)
-    assert len(seen) > 5
-
-
 def test_the_counters_of_a_session_are_those_of_its_answers(database: Database, study: xr.Dataset) -> None:
     collection = opened(database, study, n_questions=9, attention_share=0.3)
     enter(collection, "p")

@@ -124,10 +124,6 @@ def test_the_running_estimate_is_the_importance_estimate_of_the_same_answers() -
     assert found.low_nats < found.loss_nats < found.high_nats
 
 
-def test_without_comparisons_there_is_no_estimate() -> None:
-    assert running_estimate([Row(1, 1, {"word": "the"}, game="cloze")], deck()) is None
-
-
 def test_a_look_is_kept_for_some_seconds(database: Database) -> None:
     settings = CollectSettings(game="comparison", n_questions=3, training_rounds=0, attention_share=0)
     collection = open_collection(settings, collect_demo(), database)
