@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import xarray as xr
 
 from shannon_game.estimators.errors import InputError
@@ -9,10 +11,11 @@ from shannon_game.experiments.harness.choice import choice
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.tables import table_variables
 from shannon_game.experiments.planning.figures import cost_figure
+from shannon_game.experiments.planning.plan import SCALES, plan_of, write_plan
 from shannon_game.experiments.planning.points import design_points
 from shannon_game.experiments.planning.replicates import design_table
 from shannon_game.experiments.planning.settings import DesignSettings
-from shannon_game.experiments.planning.summary import conclusion, design_warnings, summary
+from shannon_game.experiments.planning.summary import conclusion, design_warnings, recommended_designs, summary
 from shannon_game.experiments.planning.worlds import draw_worlds, study_contexts
 
 _ON_SCREEN = (*("game", "n_contexts", "n_people", "minutes", "width", "p_width", "coverage", "recommended"),)
@@ -63,5 +66,11 @@ def design(study: xr.Dataset, settings: DesignSettings) -> ExperimentResult:
         text=summary(table, contexts, settings),
         warnings=design_warnings(table, settings),
         conclusion=conclusion(table, settings),
+        # a scale that no game offers is a simulation's
+        files={
+            f"plan_{row.game}.yaml": partial(write_plan, plan_of(row, settings.width_nats))
+            for row in recommended_designs(table).values()
+            if row is not None and row.scale in ("", *SCALES)
+        },
         on_screen=(recommended if len(recommended) else table)[list(_ON_SCREEN)],
     )

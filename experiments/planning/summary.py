@@ -28,7 +28,9 @@ _OF = {
 
 def summary(table: pd.DataFrame, contexts: StudyContexts, settings: DesignSettings) -> str:
     """Say which design is recommended and what it promises; where there is none, how far the budget reaches."""
-    chosen = [preregistration(row, contexts, settings) for row in _recommended(table).values() if row is not None]
+    chosen = [
+        preregistration(row, contexts, settings) for row in recommended_designs(table).values() if row is not None
+    ]
     return "\n\n".join([_filled(table, settings).strip(), *(["## To preregister", *chosen] if chosen else [])])
 
 
@@ -38,7 +40,7 @@ def conclusion(table: pd.DataFrame, settings: DesignSettings) -> tuple[str, ...]
 
 
 def _filled(table: pd.DataFrame, settings: DesignSettings, *, on_screen: bool = False) -> str:
-    best = _recommended(table)
+    best = recommended_designs(table)
     found = [(what, row and row._asdict(), _narrowest(table, _OF[what])) for what, row in best.items()]
     return fill(
         "design",
@@ -85,7 +87,7 @@ def design_warnings(table: pd.DataFrame, settings: DesignSettings) -> tuple[str,
     found = [
         f"no design for {what} within the budget keeps the wanted width in {settings.assurance:.0%} of the studies "
         "together with its coverage"
-        for what, row in _recommended(table).items()
+        for what, row in recommended_designs(table).items()
         if row is None
     ]
     if settings.n_replicates < 100:
@@ -97,7 +99,7 @@ def design_warnings(table: pd.DataFrame, settings: DesignSettings) -> tuple[str,
     return tuple(found)
 
 
-def _recommended(table: pd.DataFrame) -> dict[str, Any]:
+def recommended_designs(table: pd.DataFrame) -> dict[str, Any]:
     """Cheapest recommended design of every number that is estimated; None where there is none."""
     return {what: _cheapest(table, games) for what, games in _OF.items() if set(games) & set(table["game"])}
 

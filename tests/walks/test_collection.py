@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from sqlalchemy import select
 
+from shannon_game import design
 from shannon_game.estimators.comparison import rounding_scheme
 from shannon_game.estimators.comparison.simulation.settings import ParticipantPopulation
 from shannon_game.estimators.errors import InputError
@@ -19,7 +21,7 @@ from shannon_game.experiments.collect.players.crowd import play_all
 from shannon_game.experiments.collect.players.people import Person, simulated_people
 from shannon_game.experiments.collect.players.world import world_of
 from shannon_game.experiments.collect.server import app_of
-from shannon_game.experiments.collect.settings import CollectSettings
+from shannon_game.experiments.collect.settings import CollectSettings, PaySettings
 from shannon_game.experiments.collect.tables import Assignment, Question, Session
 from shannon_game.experiments.studies.collected.loader import collected_study
 from shannon_game.experiments.studies.comparison.file import save_comparison_study
@@ -58,16 +60,18 @@ def test_answers_on_the_slider_are_boxes_of_the_model(tmp_path: Path) -> None:
         participant_data(collected, "interface")
 
 
-def test_a_plan_is_one_visit_of_free_answers_and_comparisons(tmp_path: Path) -> None:
-    study = simulated(n_items=40, n_reference_items=40, n_candidates=6, vocab_size=60, seed=5, store_reference=True)
+def test_a_design_is_the_plan_of_visits_that_the_model_takes(tmp_path: Path) -> None:
+    study = simulated(n_items=60, n_reference_items=60, n_candidates=6, vocab_size=60, seed=5, store_reference=True)
     save_comparison_study(study, tmp_path / "served.nc")
-    plan = tmp_path / "plan.yaml"
-    plan.write_text(
-        "blocks: [{game: cloze, n_questions: 6, training_rounds: 0}, {game: comparison, n_questions: 10}]\n"
-        "scale: slider\nattention_share: 0.2\npay: {base: 4.0}\n"
-    )
+    sizes: dict[str, Any] = {"contexts": 60, "draws": 4, "answers": 3, "comparisons": 4, "scales": "slider"}
+    planned = design(study, games="bridge", **sizes, n_screen=6, n_replicates=20, width_nats=6.0)
+    planned.files["plan_bridge.yaml"](tmp_path / "plan.yaml")
+    settings = CollectSettings(plan=tmp_path / "plan.yaml", pay=PaySettings(base=4.0))
+    n_words, n_comparisons = (block.n_questions for block in settings.blocks)
+    n_people = planned.table["n_people"].item()
+    assert n_words * n_people >= 60 * 3
+    assert n_comparisons * n_people >= 60 * 4
     url = f"sqlite:///{tmp_path / 'c.sqlite'}"
-    settings = CollectSettings(plan=plan)
     database = open_database(url)
     collection = open_collection(settings, items_alone(study), database)
     people = simulated_people(world_of(study), ParticipantPopulation(), N_PEOPLE, 5)
@@ -84,13 +88,12 @@ def test_a_plan_is_one_visit_of_free_answers_and_comparisons(tmp_path: Path) -> 
     # one consent, one code, one pay, and nobody is asked at one place twice
     assert [(visit.state, visit.block) for visit in visits] == [("done", 1)] * N_PEOPLE
     assert len({visit.completion_code for visit in visits}) == N_PEOPLE
-    assert pay["n_answers"].tolist() == [16] * N_PEOPLE
+    assert pay["n_answers"].tolist() == [n_words + n_comparisons] * N_PEOPLE
     assert pay["total"].tolist() == [4.0] * N_PEOPLE
     assert len({tuple(row) for row in asked}) == len(asked)
     collected = collected_study(url=url, served=tmp_path / "served.nc", most_failed_checks=0)
-    assert (~collected["automatic"].to_numpy()).sum() == N_PEOPLE * 10
-    assert collected.sizes["answer"] == N_PEOPLE * 6
-    data = participant_data(collected, "slider")
-    assert data.n_answers.sum() == N_PEOPLE * 6
-    words = collected_study(url=url, game="cloze")
-    assert words.sizes["response"] == N_PEOPLE * 6
+    assert (~collected["automatic"].to_numpy()).sum() == N_PEOPLE * n_comparisons
+    assert collected.sizes["answer"] == N_PEOPLE * n_words
+    data = participant_data(collected, settings.scale)
+    assert data.n_answers.sum() == N_PEOPLE * n_words
+    assert collected_study(url=url, game="cloze").sizes["response"] == N_PEOPLE * n_words
