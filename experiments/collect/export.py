@@ -1,7 +1,7 @@
 """What people answered, as tables: a row per answer (a guess, a word that was bet on), per survey answer, per visit.
 
 Exports write these tables, and ``study=collected`` makes its studies of them. What counts is defined here once:
-:data:`COUNTED` answers, and the points of these.
+answers that are :data:`~shannon_game.experiments.collect.tables.COUNTED`, and the points of these.
 """
 
 from __future__ import annotations
@@ -11,21 +11,28 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import pandas as pd
-from sqlalchemy import Row, and_, func, select
+from sqlalchemy import Row, func, select
 from sqlalchemy.orm import Session as Transaction
 from sqlalchemy.orm import joinedload
 
 from shannon_game.experiments.collect.games.comparison import report_of
 from shannon_game.experiments.collect.games.protocol import CHECK
 from shannon_game.experiments.collect.settings import PaySettings
-from shannon_game.experiments.collect.tables import Answer, Assignment, Player, Question, Session, Study, SurveyAnswer
+from shannon_game.experiments.collect.tables import (
+    COUNTED,
+    Answer,
+    Assignment,
+    Player,
+    Question,
+    Session,
+    Study,
+    SurveyAnswer,
+)
 from shannon_game.experiments.harness.csv_tables import csv_text
 
-__all__ = ["COMMON", "COUNTED", "GAME_COLUMNS", "PAY_COLUMNS", "answers_csv", "bonus", "export_csv", "games_answered"]
+__all__ = ["COMMON", "GAME_COLUMNS", "PAY_COLUMNS", "answers_csv", "bonus", "export_csv", "games_answered"]
 __all__ += ["pay_table", "points_by_game", "survey_answers", "tidy_answers", "visits"]
 
-COUNTED = and_(Assignment.training.is_(False), Question.attention.is_(False), Answer.automatic.is_(False))
-"""Answers that count: a person's own, to no training round and no attention check. Points are theirs alone."""
 PAY_COLUMNS = (
     *("recruiter_id", "participant", "game", "state", "completion_code", "n_answers", "n_failed_checks"),
     *("score_points", "base", "bonus", "total", "currency"),

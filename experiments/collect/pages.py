@@ -13,7 +13,7 @@ from starlette.responses import PlainTextResponse, Response
 
 from shannon_game.experiments.collect.collection import Collection
 from shannon_game.experiments.collect.deletion import count_gone, forget_visit
-from shannon_game.experiments.collect.export import COUNTED, points_by_game
+from shannon_game.experiments.collect.export import points_by_game
 from shannon_game.experiments.collect.games.protocol import FormError
 from shannon_game.experiments.collect.security import new_token
 from shannon_game.experiments.collect.sessions import (
@@ -29,7 +29,7 @@ from shannon_game.experiments.collect.sessions import (
     store_survey,
 )
 from shannon_game.experiments.collect.surveys import Survey, read_answers
-from shannon_game.experiments.collect.tables import Answer, Assignment, Player, Question, ServerValue, Session
+from shannon_game.experiments.collect.tables import COUNTED, Answer, Assignment, Player, Question, ServerValue, Session
 from shannon_game.experiments.collect.visit import Visit, page, redirect, set_cookie
 
 __all__ = ["PAGES", "Handler"]

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import JSON, ForeignKey, Index, MetaData, String, UniqueConstraint, text
+from sqlalchemy import JSON, ForeignKey, Index, MetaData, String, UniqueConstraint, and_, text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 
 __all__ = [
     "ANSWERED",
+    "COUNTED",
     "OPEN",
     "SKIPPED",
     "STATES",
@@ -236,3 +237,7 @@ class SurveyAnswer(Base):
     """Its name in the YAML file."""
     value: Mapped[str]
     answered_at: Mapped[float]
+
+
+COUNTED = and_(Assignment.training.is_(False), Question.attention.is_(False), Answer.automatic.is_(False))
+"""Answers that count: a person's own, to no training round and no attention check. Points are theirs alone."""

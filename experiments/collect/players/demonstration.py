@@ -18,13 +18,12 @@ from shannon_game.estimators.comparison import control_model, estimate_perplexit
 from shannon_game.estimators.comparison.simulation.settings import ParticipantPopulation
 from shannon_game.estimators.errors import InputError, require_packages
 from shannon_game.estimators.layout import HUMAN, item_labels
-from shannon_game.experiments.collect.export import COUNTED
 from shannon_game.experiments.collect.players.browser import Answerer
 from shannon_game.experiments.collect.players.crowd import Crowd, play_all, served
 from shannon_game.experiments.collect.players.models import MODEL_GAMES, ModelPerson, model_people
 from shannon_game.experiments.collect.players.people import Person, exact_people, simulated_people
 from shannon_game.experiments.collect.players.world import World, world_of
-from shannon_game.experiments.collect.tables import Answer, Assignment, Player, Question, Session
+from shannon_game.experiments.collect.tables import COUNTED, Answer, Assignment, Player, Question, Session
 from shannon_game.experiments.comparison.estimates import table_row
 from shannon_game.experiments.comparison.perplexity import sampling_warnings
 from shannon_game.experiments.harness.result import ExperimentResult
