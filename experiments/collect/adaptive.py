@@ -50,19 +50,7 @@ IntArray = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Course:
-    """How far a collection is, at the last look.
-
-    Parameters
-    ----------
-    n_answers : int
-        Comparisons and free answers that the estimate uses.
-    width_nats : float
-        Of the 90% interval of people's gap on the items asked; NaN where there is no estimate yet.
-    wanted_nats : float or None
-        Width at which the questions end; None where they do not.
-    enough : bool
-        Whether they have ended.
-    """
+    """How far a collection is, at the last look."""
 
     n_answers: int = 0
     width_nats: float = math.nan
@@ -84,16 +72,7 @@ class Course:
 
 
 class AdaptiveChooser:
-    """Chooses the next comparison of a session; see :class:`~shannon_game.experiments.collect.assign.Chooser`.
-
-    Parameters
-    ----------
-    settings : CollectSettings
-        ``width_nats``, ``look_answers`` and ``pilot``.
-    deck : Deck
-    database : Database
-    study_id : int
-    """
+    """Chooses the next comparison of a session; see :class:`~shannon_game.experiments.collect.assign.Chooser`."""
 
     def __init__(self, settings: CollectSettings, deck: Deck, database: Database, study_id: int) -> None:
         self.course = Course(wanted_nats=settings.width_nats)

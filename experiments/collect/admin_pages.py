@@ -9,9 +9,8 @@ import time
 from sqlalchemy import delete, func, or_, select
 from starlette.responses import Response
 
-from shannon_game.experiments.collect.deletion import forget
-from shannon_game.experiments.collect.export import answers_csv, export_csv
-from shannon_game.experiments.collect.export_pay import pay_table
+from shannon_game.experiments.collect.deletion import forget, n_gone
+from shannon_game.experiments.collect.export import answers_csv, export_csv, pay_table, visits
 from shannon_game.experiments.collect.monitor import look
 from shannon_game.experiments.collect.pages import Handler
 from shannon_game.experiments.collect.security import (
@@ -25,7 +24,6 @@ from shannon_game.experiments.collect.security import (
 from shannon_game.experiments.collect.sessions import Refusal, token_hash
 from shannon_game.experiments.collect.tables import STATES, Answer, Assignment, Player, ServerValue, Session
 from shannon_game.experiments.collect.visit import Visit, page, redirect
-from shannon_game.experiments.collect.withdrawal import n_withdrawn
 
 __all__ = ["ADMIN_PAGES", "PASSWORD"]
 
@@ -109,22 +107,11 @@ def overview(visit: Visit) -> Response:
         return redirect("/admin/login")
     study_id, now = visit.collection.study_id, time.time()
     wanted = visit.query.get("find", "").strip()[:_LONGEST_SEARCH]
-    n_answers = func.count(Answer.id)
-    of_session = (
-        select(Session, Player.pseudonym, n_answers, func.sum(Answer.score))
-        .join(Player, Player.id == Session.player_id)
-        .outerjoin(Assignment, Assignment.session_id == Session.id)
-        .outerjoin(Answer)
-        .where(Session.study_id == study_id)
-        .group_by(Session.id, Player.pseudonym)
-        .order_by(Session.id)
-    )
-    if wanted:
-        ids = (Player.pseudonym, Player.recruiter_id)
-        of_session = of_session.where(or_(*(column.icontains(wanted, autoescape=True) for column in ids)))
+    ids = (Player.pseudonym, Player.recruiter_id)
+    which = [or_(*(column.icontains(wanted, autoescape=True) for column in ids))] if wanted else []
     states = select(Session.state, func.count(Session.id)).where(Session.study_id == study_id).group_by(Session.state)
     recent = (
-        select(n_answers)
+        select(func.count(Answer.id))
         .join(Assignment)
         .join(Session)
         .where(Session.study_id == study_id, Answer.answered_at > now - 3600)
@@ -135,10 +122,10 @@ def overview(visit: Visit) -> Response:
         return page(
             visit,
             "admin.html",
-            rows=transaction.execute(of_session).all(),
+            rows=visits(transaction, study_id, *which),
             # in the order of a session's course
             by_state={state: found[state] for state in STATES if state in found},
-            n_withdrawn=n_withdrawn(transaction, study_id),
+            n_gone={kind: n_gone(transaction, kind, study_id) for kind in ("declined", "withdrawn")},
             find=wanted,
             course=getattr(visit.collection.chooser, "course", None),
             per_hour=transaction.scalar(recent) or 0,

@@ -7,7 +7,8 @@ A session that was silent for ``idle_minutes`` gives its open question back; whe
 the same, the question has one answer more than k. A quota is thus exceeded by no more than the sessions that were
 silent and came back.
 
-A question is not asked of somebody who has read on in its document: a context that was shown holds the answer.
+A question is not asked of somebody who has seen what follows its context, in whatever game and study of the database.
+Questions that would leave too few for the rest of the visit wait: as many are asked as were announced.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from sqlalchemy import bindparam, select, update
 from sqlalchemy.orm import Session as Transaction
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.collect.deck import Card, Deck
+from shannon_game.experiments.collect.deck import Card, Deck, read_cards
+from shannon_game.experiments.collect.games.registry import game_named
 from shannon_game.experiments.collect.register import n_checks
 from shannon_game.experiments.collect.settings import CollectSettings
 from shannon_game.experiments.collect.tables import ANSWERED, OPEN, Assignment, Question, Session, Study
@@ -35,17 +37,7 @@ __all__ = ["Choice", "Chooser", "Chosen", "check_places", "choose", "layout_rng"
 
 @dataclass(frozen=True)
 class Chosen:
-    """A question that a :class:`Chooser` drew.
-
-    Parameters
-    ----------
-    question : int
-        Its id.
-    probability : float
-        With which it was drawn, and its candidate where one is named.
-    candidate : int, optional
-        Which of its candidates is shown; by default the one whose turn it is.
-    """
+    """A question that a :class:`Chooser` drew: with which probability, and which candidate, where it names one."""
 
     question: int
     probability: float
@@ -71,20 +63,7 @@ class Chooser(Protocol):
 
 @dataclass(frozen=True)
 class Choice:
-    """The next question of a session.
-
-    Parameters
-    ----------
-    card : Card
-    n_served : int
-        Times that it was assigned before.
-    probability : float
-        With which it was chosen among those that could have been.
-    policy : str
-        What chose it.
-    candidate : int, optional
-        Which candidate is shown, where that was chosen too.
-    """
+    """The next question of a session, what chose it, and how often it was assigned before."""
 
     card: Card
     n_served: int
@@ -96,8 +75,9 @@ class Choice:
 # built once: SQLAlchemy finds what it made of them by identity of their parts
 _LOCK = select(Study.id).where(Study.id == bindparam("study")).with_for_update()
 _ASKED = (
-    select(Assignment.question_id, Assignment.state)
-    .where(Assignment.session_id == bindparam("session"))
+    select(Assignment.question_id, Assignment.state, Assignment.session_id, Assignment.shown_at)
+    .join(Session)
+    .where(Session.player_id == bindparam("player"))
     .order_by(Assignment.order)
 )
 _SERVED = select(Question.n_served).where(Question.id == bindparam("question"))
@@ -119,11 +99,11 @@ def check_places(session: Session, settings: CollectSettings) -> Sequence[int]:
 
     Examples
     --------
-    >>> places = check_places(Session(seed=1), CollectSettings(n_questions=40, attention_share=0.05))
+    >>> places = check_places(Session(seed=1, game="cloze"), CollectSettings(n_questions=40, attention_share=0.05))
     >>> len(places), 1 <= places[0] < 20 <= places[1] < 40
     (2, True)
     """
-    return _check_places(session.seed, settings.n_questions, n_checks(settings))
+    return _check_places(session.seed, settings.block(session.game).n_questions, n_checks(settings, session.game))
 
 
 @lru_cache(maxsize=4096)
@@ -141,22 +121,85 @@ def choose(
     if transaction.get_bind().dialect.name != "sqlite":
         # SQLite knows no row locks, and needs none: one transaction writes at a time
         transaction.execute(_LOCK, {"study": session.study_id})
-    before = [(row.question_id, row.state) for row in transaction.execute(_ASKED, {"session": session.id})]
-    asked = {question_id: deck.cards[question_id] for question_id, _ in before}
+    seen = transaction.execute(_ASKED, {"player": session.player_id}).all()
+    before = [(deck.cards[row.question_id], row.state) for row in seen if row.session_id == session.id]
     training = session.state == "training"
-    closed = deck.given_away(asked.values()) | asked.keys()
-    following = None if training else _due_check(session, settings, deck, asked)
+    # what the server answered by itself was not shown, and gives nothing away but itself
+    closed = _given_away(transaction, deck, {row.question_id for row in seen if row.shown_at is not None})
+    closed |= sum(deck.bit[card.id] for card, _ in before if not deck.bit[card.id] & closed)
+    following = None if training else _due_check(session, settings, deck, {card.id for card, _ in before})
     policy = "attention"
     if following is None and settings.goes_on(session.game):
-        following, policy = _next_of_document(deck, before, training=training), "next"
-        following = None if following is not None and following.id in closed else following
+        following, policy = _next_of_document(deck, before, session.game, training=training), "next"
+        following = None if following is not None and deck.bit[following.id] & closed else following
     if following is not None:
         n_served = transaction.scalar(_SERVED, {"question": following.id}) or 0
         return Choice(following, n_served, 1.0, policy)
+    rows = _open(transaction, session, settings, deck, closed, training=training)
+    if training and not rows:
+        # another game has shown what was set aside for the training
+        rows = _open(transaction, session, settings, deck, closed, training=False)
+    if not rows:
+        return None
+    return _drawn(session, settings, deck, _leaving_enough(session, settings, deck, rows, closed), chooser)
+
+
+def _open(
+    transaction: Transaction, session: Session, settings: CollectSettings, deck: Deck, closed: int, *, training: bool
+) -> list[tuple[int, int, int]]:
+    """Questions that a session may be asked: id, number of holders, times that it was assigned."""
     quota = None if training else settings.answers_per_question
     found = transaction.execute(_COUNTS, {"study": session.study_id, "game": session.game, "training": training})
-    rows = [(at, held, served) for at, held, served in found if at not in closed and (quota is None or held < quota)]
-    return _drawn(session, settings, deck, rows, chooser) if rows else None
+    return [
+        (at, held, served)
+        for at, held, served in found
+        if not deck.bit[at] & closed and (quota is None or held < quota)
+    ]
+
+
+def _given_away(transaction: Transaction, deck: Deck, asked: set[int]) -> int:
+    """Questions that are closed to somebody who was asked these, of this study or of others."""
+    if others := asked - deck.cards.keys() - deck.given_away.keys():
+        for card in read_cards(transaction, Question.id.in_(others)):
+            deck.gives_away(card)
+    found = 0
+    for question_id in asked:
+        known = deck.given_away.get(question_id)
+        found |= deck.gives_away(deck.cards[question_id]) if known is None else known
+    return found
+
+
+def _leaving_enough(
+    session: Session, settings: CollectSettings, deck: Deck, rows: list[tuple[int, int, int]], closed: int
+) -> list[tuple[int, int, int]]:
+    """Keep the questions after which enough are open for the rest of the visit, or those that leave the most."""
+    training, block = session.state == "training", settings.block(session.game)
+    n_training, n_counted = block.training_rounds, block.n_questions
+    here = deck.part(session.game, training=training) & ~closed
+    if not settings.goes_on(session.game):
+        # a quota may have closed more, and some the server will answer by itself
+        here = sum(deck.bit[at] for at, _, served in rows if not _is_automatic(deck.cards[at], served))
+    needs = [(here, (n_training - session.n_trained if training else n_counted - session.n_counted) - 1)]
+    if training:
+        needs.append((deck.part(session.game, training=False) & ~closed, n_counted))
+    needs += [
+        (deck.part(later.game, training=False) & ~closed, later.n_questions)
+        for later in settings.blocks[session.block + 1 :]
+    ]
+    # one question closes no more than a document
+    if all(there.bit_count() - deck.longest_document >= needed for there, needed in needs):
+        return rows
+    room = [
+        min((there & ~deck.gives_away(deck.cards[row[0]])).bit_count() - needed for there, needed in needs)
+        for row in rows
+    ]
+    least = min(0, max(room))
+    return [row for row, left in zip(rows, room, strict=True) if left >= least]
+
+
+def _is_automatic(card: Card, n_served: int) -> bool:
+    game = game_named(card.game)
+    return game.automatic(card.content, game.layout(card.content, n_served, np.random.default_rng(0))) is not None
 
 
 def layout_rng(key: bytes, question_id: int, n_served: int) -> np.random.Generator:
@@ -206,18 +249,17 @@ def _hold(transaction: Transaction, session: Session, change: int) -> None:
     )
 
 
-def _due_check(session: Session, settings: CollectSettings, deck: Deck, asked: dict[int, Card]) -> Card | None:
+def _due_check(session: Session, settings: CollectSettings, deck: Deck, asked: set[int]) -> Card | None:
     n_due = sum(place <= session.n_counted for place in check_places(session, settings))
     if session.n_checks >= n_due:
         return None
     return next((check for check in deck.checks(session.game) if check.id not in asked), None)
 
 
-def _next_of_document(deck: Deck, rows: Sequence[tuple[int, str]], *, training: bool) -> Card | None:
+def _next_of_document(deck: Deck, before: Sequence[tuple[Card, str]], game: str, *, training: bool) -> Card | None:
     """Find the place after the last one that was answered; none after a document was left."""
-    for question_id, state in reversed(rows):
-        card = deck.cards[question_id]
-        if not card.attention and card.training == training:
+    for card, state in reversed(before):
+        if card.game == game and not card.attention and card.training == training:
             return deck.following(card) if state == ANSWERED else None
     return None
 

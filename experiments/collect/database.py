@@ -35,11 +35,6 @@ _BUSY_SECONDS = 30.0
 class Database:
     """An open database.
 
-    Parameters
-    ----------
-    engine : sqlalchemy.Engine
-        From :func:`open_database`.
-
     Examples
     --------
     >>> from sqlalchemy import text

@@ -1,36 +1,32 @@
-"""The questions of a study in memory: what never changes of them is read once, when the server starts."""
+"""The questions of a study in memory, and which of them a page gives away by what it shows.
+
+A page shows a context and, after the answer, the token or word that followed. Everything inside of that text is known
+to whoever saw it: the answers of all games whose contexts end in it. Texts are compared without their blanks, so that
+the games agree on a place whether they cut a text into words or into tokens.
+"""
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session as Transaction
 
+from shannon_game.experiments.collect.games.protocol import CUT
 from shannon_game.experiments.collect.tables import Question
 
-__all__ = ["Card", "Deck", "load_deck"]
+__all__ = ["Card", "Deck", "load_deck", "read_cards"]
+
+_LEAST, _TAIL, _SURE = 8, 40, 24
+"""Signs at a context's end by which its place is found in another text: at least, at most, and in other documents."""
 
 
 @dataclass(frozen=True, eq=False)
 class Card:
-    """What never changes of a question.
-
-    :class:`~shannon_game.experiments.collect.tables.Question` says what the fields are.
-
-    Parameters
-    ----------
-    id : int
-    game, item_id, document : str
-    position : int
-    opens : bool
-    reaches : int
-    training, attention : bool
-    content : mapping
-    """
+    """What never changes of a :class:`~shannon_game.experiments.collect.tables.Question`."""
 
     id: int
     game: str
@@ -38,73 +34,94 @@ class Card:
     document: str
     position: int
     opens: bool
-    reaches: int
     training: bool
     attention: bool
     content: Mapping[str, Any]
 
 
-@dataclass(frozen=True, eq=False)
-class _Places:
-    """Questions of one document in their order."""
-
-    positions: list[int] = field(default_factory=list)
-    cards: list[Card] = field(default_factory=list)
-
-
 class Deck:
-    """All questions of a study.
-
-    Parameters
-    ----------
-    cards : iterable of Card
+    """All questions of a study; sets of them are whole numbers, one bit a question.
 
     Examples
     --------
-    >>> one, two = (Card(at, "cloze", str(at), "moby", at, True, 0, False, False, {}) for at in (1, 2))
-    >>> deck = Deck([one, two])
-    >>> deck.following(one).item_id, deck.given_away([two])
-    ('2', {1})
+    >>> early = Card(1, "cloze", "1", "moby", 1, True, False, False, {"context": "Call", "target": "me"})
+    >>> late = Card(2, "bets", "2", "moby", 2, True, False, False, {"context": "Call me", "target": "Ishmael."})
+    >>> deck = Deck([early, late])
+    >>> deck.gives_away(late) == deck.bit[1] | deck.bit[2], deck.gives_away(early) == deck.bit[1]
+    (True, True)
     """
 
     def __init__(self, cards: Iterable[Card]) -> None:
         self.cards: Mapping[int, Card] = {card.id: card for card in cards}
+        self.bit = {card_id: 1 << at for at, card_id in enumerate(self.cards)}
         self._checks: dict[str, list[Card]] = {}
-        self._places: dict[tuple[str, str], _Places] = {}
-        in_order = sorted(self.cards.values(), key=lambda card: (card.game, card.document, card.position, card.id))
-        for card in in_order:
+        self._places: dict[tuple[str, str, bool], list[Card]] = {}
+        self._parts: dict[tuple[str, bool], int] = {}
+        self._ends: dict[str, dict[tuple[str, str, bool], int]] = {}
+        self.given_away: dict[int, int] = {}
+        for card in sorted(self.cards.values(), key=lambda card: (card.position, card.id)):
             if card.attention:
                 self._checks.setdefault(card.game, []).append(card)
-            elif card.document:
-                places = self._places.setdefault((card.game, card.document), _Places())
-                places.positions.append(card.position)
-                places.cards.append(card)
+                continue
+            part = card.game, card.training
+            self._parts[part] = self._parts.get(part, 0) | self.bit[card.id]
+            if card.document:
+                self._places.setdefault((card.game, card.document, card.training), []).append(card)
+            tail = _plain(card.content["context"])[-_TAIL:]
+            ends = self._ends.setdefault(tail[-_LEAST:], {})
+            key = tail, card.document, bool(card.content.get(CUT))
+            ends[key] = ends.get(key, 0) | self.bit[card.id]
+        self.longest_document = max(map(len, self._places.values()), default=0)
 
     def checks(self, game: str) -> Sequence[Card]:
         """Attention checks of a game."""
         return self._checks.get(game, [])
 
+    def part(self, game: str, *, training: bool) -> int:
+        """Questions of a game, of its training or those that count."""
+        return self._parts.get((game, training), 0)
+
     def following(self, card: Card) -> Card | None:
         """Find the next place of a question's document, for the same part of the session."""
-        places = self._places.get((card.game, card.document))
-        if places is None:
-            return None
-        later = places.cards[bisect_right(places.positions, card.position) :]
-        return next((each for each in later if each.training == card.training), None)
+        places = self._places.get((card.game, card.document, card.training), [])
+        at = bisect_right(places, card.position, key=lambda each: each.position)
+        return places[at] if at < len(places) else None
 
-    def given_away(self, asked: Iterable[Card]) -> set[int]:
-        """Ids of the questions whose answers stand in the contexts of those that were asked."""
-        found: set[int] = set()
-        for card in asked:
-            places = self._places.get((card.game, card.document))
-            if places is not None and not card.attention and card.reaches < card.position:
-                first, last = (bisect_left(places.positions, at) for at in (card.reaches, card.position))
-                found.update(each.id for each in places.cards[first:last])
+    def gives_away(self, card: Card) -> int:
+        """Questions that nobody is asked after this one: it, those at its place, and those whose answer it shows."""
+        if card.id not in self.given_away:
+            found = 0 if card.attention else self.known_from(card.document, card.content)
+            self.given_away[card.id] = found | self.bit.get(card.id, 0)
+        return self.given_away[card.id]
+
+    def known_from(self, document: str, content: Mapping[str, Any]) -> int:
+        """Questions whose context ends inside what was shown: something of what follows it was seen."""
+        before, target = _plain(content["context"]), _plain(content["target"])
+        shown, cut, found = before + target, bool(content.get(CUT)), 0
+        # what ends where the text does is not given away, unless it is the very place
+        for end in range(len(shown) + (not target)):
+            for (tail, own, tail_cut), bits in self._ends.get(shown[max(end - _LEAST, 0) : end], {}).items():
+                common = min(len(tail), end)
+                known_place = document == own != "" or common >= _SURE or (end > 0 and tail == before == shown[:end])
+                # texts that begin at the beginning of a document agree from there on
+                begins = tail_cut or len(tail) == _TAIL or (end == len(tail) and not cut)
+                same = shown[end - common : end] == tail[len(tail) - common :]
+                if known_place and same and begins and (cut or end >= len(tail)):
+                    found |= bits
         return found
 
 
 def load_deck(transaction: Transaction, study_id: int) -> Deck:
     """Read the questions of a study."""
-    names = ("id", "game", "item_id", "document", "position", "opens", "reaches", "training", "attention", "content")
-    query = select(*(getattr(Question, name) for name in names)).where(Question.study_id == study_id)
-    return Deck(Card(*row) for row in transaction.execute(query.order_by(Question.id)))
+    return Deck(read_cards(transaction, Question.study_id == study_id))
+
+
+def read_cards(transaction: Transaction, which: Any) -> list[Card]:
+    """Read questions that fulfil a condition."""
+    names = ("id", "game", "item_id", "document", "position", "opens", "training", "attention", "content")
+    query = select(*(getattr(Question, name) for name in names)).where(which)
+    return [Card(*row) for row in transaction.execute(query.order_by(Question.id))]
+
+
+def _plain(text: str) -> str:
+    return "".join(text.split())

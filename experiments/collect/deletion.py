@@ -12,11 +12,12 @@ from shannon_game.experiments.collect.tables import (
     Assignment,
     Player,
     Question,
+    ServerValue,
     Session,
     SurveyAnswer,
 )
 
-__all__ = ["forget"]
+__all__ = ["count_gone", "forget", "forget_visit", "n_gone"]
 
 
 def forget(transaction: Transaction, pseudonym: str) -> bool:
@@ -51,3 +52,28 @@ def forget(transaction: Transaction, pseudonym: str) -> bool:
     ):
         transaction.execute(statement, execution_options={"synchronize_session": False})
     return True
+
+
+def forget_visit(transaction: Transaction, session: Session) -> None:
+    """Delete a visit in which nothing was asked, and its person where there is no other one."""
+    player = session.player
+    transaction.delete(session)
+    transaction.flush()
+    if transaction.scalar(select(Session.id).where(Session.player_id == player.id).limit(1)) is None:
+        transaction.delete(player)
+        transaction.flush()
+
+
+def n_gone(transaction: Transaction, kind: str, study_id: int) -> int:
+    """Count who has "withdrawn" from a study or "declined"; nothing else is known of them."""
+    stored = transaction.get(ServerValue, f"{kind} {study_id}")
+    return 0 if stored is None else int(stored.value)
+
+
+def count_gone(transaction: Transaction, kind: str, study_id: int) -> None:
+    """Count one more."""
+    stored = transaction.get(ServerValue, f"{kind} {study_id}", with_for_update=True)
+    if stored is None:
+        transaction.add(ServerValue(name=f"{kind} {study_id}", value="1"))
+    else:
+        stored.value = str(int(stored.value) + 1)

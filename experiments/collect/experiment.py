@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
 
 import pandas as pd
 import xarray as xr
-from sqlalchemy import func, select
 
 from shannon_game.experiments.collect.collection import Collection, open_collection
 from shannon_game.experiments.collect.database import open_database
+from shannon_game.experiments.collect.export import visits
 from shannon_game.experiments.collect.players.demonstration import played
 from shannon_game.experiments.collect.server import serve
 from shannon_game.experiments.collect.settings import CollectSettings
-from shannon_game.experiments.collect.tables import Answer, Assignment, Player, Session
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.inference.progress import counted
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 __all__ = ["CollectSettings", "collect", "collected"]
 
@@ -70,18 +65,11 @@ def collected(collection: Collection) -> ExperimentResult:
     ExperimentResult
         A row per session.
     """
-    query = (
-        select(Player.pseudonym, Session.game, Session.state, func.count(Answer.id), func.sum(Answer.score))
-        .select_from(Session)
-        .join(Player)
-        .outerjoin(Assignment, Assignment.session_id == Session.id)
-        .outerjoin(Answer)
-        .where(Session.study_id == collection.study_id)
-        .group_by(Session.id, Player.pseudonym, Session.game, Session.state)
-        .order_by(Session.id)
-    )
     with collection.database.read() as transaction:
-        rows: Sequence[tuple[object, ...]] = [tuple(row) for row in transaction.execute(query)]
+        rows = [
+            (player.pseudonym, session.game, session.state, n_answers, points)
+            for session, player, n_answers, _, points in visits(transaction, collection.study_id)
+        ]
     table = pd.DataFrame(rows, columns=["participant", "game", "state", "n_answers", "score_points"])
     table["score_points"] = table["score_points"].astype(float)
     n_done = int((table["state"] == "done").sum())

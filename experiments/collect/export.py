@@ -1,65 +1,285 @@
-"""Everything that was answered, one row per answer, for R, Python or a spreadsheet."""
+"""What people answered, as tables: a row per answer (a guess, a word that was bet on), per survey answer, per visit.
+
+Exports write these tables, and ``study=collected`` makes its studies of them. What counts is defined here once:
+answers that are :data:`~shannon_game.experiments.collect.tables.COUNTED`, and the points of these.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import pandas as pd
-from sqlalchemy import select
+from sqlalchemy import Row, func, select
 from sqlalchemy.orm import Session as Transaction
+from sqlalchemy.orm import joinedload
 
-from shannon_game.experiments.collect.tables import Answer, Assignment, Player, Question, Session, Study
+from shannon_game.experiments.collect.games.comparison import report_of
+from shannon_game.experiments.collect.games.protocol import CHECK
+from shannon_game.experiments.collect.settings import PaySettings
+from shannon_game.experiments.collect.tables import (
+    COUNTED,
+    Answer,
+    Assignment,
+    Player,
+    Question,
+    Session,
+    Study,
+    SurveyAnswer,
+)
 from shannon_game.experiments.harness.csv_tables import csv_text
 
-__all__ = ["COLUMNS", "answer_rows", "answers_csv", "export_csv"]
+__all__ = ["COMMON", "GAME_COLUMNS", "PAY_COLUMNS", "answers_csv", "bonus", "export_csv", "games_answered"]
+__all__ += ["pay_table", "points_by_game", "survey_answers", "tidy_answers", "visits"]
 
-COLUMNS = (
-    *("study", "game", "item", "document", "position", "participant", "session", "order", "training", "attention"),
-    *("layout", "probability", "policy", "steps", "answer", "automatic", "correct", "score", "shown_at"),
-    *("answered_at", "server_ms", "client_ms", "revisions", "page_version", "language", "screen", "pilot", "state"),
-    *("consented_at", "started_at", "ended_at"),
+PAY_COLUMNS = (
+    *("recruiter_id", "participant", "game", "state", "completion_code", "n_answers", "n_failed_checks"),
+    *("score_points", "base", "bonus", "total", "currency"),
 )
-"""Of the table; times in seconds since 1970, ``layout``, ``steps`` and ``answer`` as JSON."""
+"""Columns of the table of pay; amounts in units of the currency, rounded to cents."""
+
+COMMON = (
+    *("study", "game", "item", "document", "position", "participant", "session", "order", "training", "attention"),
+    *("automatic", "correct", "score_points", "server_ms", "client_ms", "revisions", "shown_at", "answered_at"),
+    *("probability", "policy", "page_version", "language", "screen", "pilot", "state", "context", "target"),
+)
+"""Columns of every game: times in seconds since 1970 (UTC) or milliseconds; ``participant`` is the pseudonym,
+``session`` the session's number in the database, ``probability`` that with which ``policy`` chose the question."""
+
+Values = Mapping[str, Any]
+
+_NOT_HERE = dict.fromkeys(("server_ms", "client_ms", "revisions", "correct", "score_points"))
+"""What is of a whole question stands in one of its rows."""
 
 
-def answer_rows(transaction: Transaction, study_id: int) -> list[dict[str, Any]]:
-    """Read all answers of a study in the order in which they were asked, by session."""
+def _comparison(content: Values, layout: Values, value: Values, _steps: list[Values]) -> list[dict[str, Any]]:
+    shown = content["candidates"][layout["candidate"]]
+    # an attention check has no target
+    has_report = "report" in value or "percent_target" in value
+    return [
+        {
+            "candidate": shown["token"],
+            "candidate_position": shown["position"],
+            "target_side": layout["target_side"],
+            "percent_a": value.get("percent_a"),
+            "box_a": value.get("box_a"),
+            "report": report_of(value) if has_report else None,
+        }
+    ]
+
+
+def _cloze(_content: Values, _layout: Values, value: Values, _steps: list[Values]) -> list[dict[str, Any]]:
+    return [{"word": value["word"]}]
+
+
+def _top1(_content: Values, _layout: Values, value: Values, _steps: list[Values]) -> list[dict[str, Any]]:
+    return [{"guess": value["token"]}]
+
+
+def _guess_until_right(_content: Values, _layout: Values, value: Values, steps: list[Values]) -> list[dict[str, Any]]:
+    # who gives up leaves no last word
+    guesses = [*(step["word"] for step in steps), value["word"]][: value.get("n_guesses", 1)]
+    rows = [{"guess": guess, "guess_number": at + 1, "right": False} for at, guess in enumerate(guesses)]
+    rows[-1]["right"] = bool(value.get("found", False))
+    # the clocks, the score and right or wrong are of the whole question: the last row has them
+    return [*(row | _NOT_HERE for row in rows[:-1]), rows[-1]]
+
+
+def _bets(_content: Values, _layout: Values, value: Values, _steps: list[Values]) -> list[dict[str, Any]]:
+    hit = value.get("hit")
+    rows: list[dict[str, Any]] = [
+        {"word": bet["word"], "chips": bet["chips"], "other_chips": value["other_chips"], "right": at == hit}
+        for at, bet in enumerate(value["bets"])
+    ]
+    rows = rows or [{"word": None, "chips": None, "other_chips": value["other_chips"], "right": False}]
+    return [rows[0], *(row | _NOT_HERE for row in rows[1:])]
+
+
+_ROWS: Mapping[str, Callable[[Values, Values, Values, list[Values]], list[dict[str, Any]]]] = {
+    "comparison": _comparison,
+    "top1": _top1,
+    "cloze": _cloze,
+    "guess_until_right": _guess_until_right,
+    "bets": _bets,
+}
+
+GAME_COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "comparison": ("candidate", "candidate_position", "target_side", "percent_a", "box_a", "report"),
+    "top1": ("guess",),
+    "cloze": ("word",),
+    "guess_until_right": ("guess", "guess_number", "right"),
+    "bets": ("word", "chips", "other_chips", "right"),
+}
+"""Columns of a game beside the common ones."""
+
+
+def tidy_answers(transaction: Transaction, game: str, *, study_ids: Iterable[int]) -> pd.DataFrame:
+    """Read all answers of a game, in the order in which they were asked, by session."""
     query = (
-        select(Study.name, Question, Player.pseudonym, Session, Assignment, Answer)
+        select(Answer, Assignment, Question, Session, Study.name)
         .select_from(Answer)
         .join(Assignment, Assignment.id == Answer.assignment_id)
         .join(Question, Question.id == Assignment.question_id)
         .join(Session, Session.id == Assignment.session_id)
-        .join(Player, Player.id == Session.player_id)
         .join(Study, Study.id == Session.study_id)
-        .where(Study.id == study_id)
+        .options(joinedload(Session.player))
+        .where(Study.id.in_(list(study_ids)), Question.game == game)
         .order_by(Session.id, Assignment.order)
     )
     rows = []
-    for name, question, pseudonym, session, assignment, answer in transaction.execute(query):
-        own = {"study": name, "participant": pseudonym, "session": session.id, "item": question.item_id}
-        own |= {"answer": answer.value, "training": assignment.training}
-        holders = (answer, assignment, question, session)
-        rows.append({column: own[column] if column in own else _first(holders, column) for column in COLUMNS})
-    return rows
+    for answer, assignment, question, session, name in transaction.execute(query):
+        common = _common(answer, assignment, question, session, name)
+        own = _ROWS[game](question.content, assignment.layout, answer.value, list(assignment.steps))
+        rows += [common | each for each in own]
+    return pd.DataFrame(rows, columns=[*COMMON, *GAME_COLUMNS[game]])
+
+
+def games_answered(transaction: Transaction, *, study_ids: Iterable[int]) -> list[str]:
+    """Games of which there are answers, in the order of :data:`GAME_COLUMNS`."""
+    query = select(Question.game).join(Assignment).join(Answer).where(Question.study_id.in_(list(study_ids))).distinct()
+    found = set(transaction.scalars(query))
+    return [game for game in GAME_COLUMNS if game in found]
+
+
+def survey_answers(transaction: Transaction, *, study_ids: Iterable[int]) -> pd.DataFrame:
+    """Read the answers to the questions before and after the game."""
+    query = (
+        select(Study.name, Player.pseudonym, Session.id, Session.game, SurveyAnswer)
+        .select_from(SurveyAnswer)
+        .join(Session, Session.id == SurveyAnswer.session_id)
+        .join(Player, Player.id == Session.player_id)
+        .join(Study, Study.id == Session.study_id)
+        .where(Study.id.in_(list(study_ids)))
+        .order_by(Session.id, SurveyAnswer.id)
+    )
+    rows = [
+        (name, pseudonym, number, game, found.moment, found.question, found.value, found.answered_at)
+        for name, pseudonym, number, game, found in transaction.execute(query)
+    ]
+    return pd.DataFrame(
+        rows, columns=["study", "participant", "session", "game", "moment", "question", "value", "answered_at"]
+    )
+
+
+def _common(answer: Answer, assignment: Assignment, question: Question, session: Session, name: str) -> dict[str, Any]:
+    player: Player = session.player
+    return {
+        "study": name,
+        "game": question.game,
+        "item": question.item_id,
+        "document": question.document,
+        "position": question.position,
+        "participant": player.pseudonym,
+        "session": session.id,
+        "order": assignment.order,
+        "training": assignment.training,
+        "attention": question.attention,
+        "automatic": answer.automatic,
+        "correct": answer.correct,
+        "score_points": answer.score,
+        "server_ms": answer.server_ms,
+        "client_ms": answer.client_ms,
+        "revisions": answer.revisions,
+        "shown_at": assignment.shown_at,
+        "answered_at": answer.answered_at,
+        "probability": assignment.probability,
+        "policy": assignment.policy,
+        "page_version": answer.page_version,
+        "language": session.language,
+        "screen": session.screen,
+        "pilot": session.pilot,
+        "state": session.state,
+        "context": question.content.get("context", ""),
+        # of an attention check what it asks for is the right answer
+        "target": str(question.content.get(CHECK, question.content["target"])),
+    }
+
+
+def bonus(points: float, pay: PaySettings) -> float:
+    """Bonus of a score: nothing below 0, no more than the most.
+
+    Examples
+    --------
+    >>> pay = PaySettings(bonus_per_1000_points=2.0, most=5.0)
+    >>> bonus(1500.0, pay), bonus(-80.0, pay), bonus(9000.0, pay)
+    (3.0, 0.0, 5.0)
+    """
+    earned = max(points, 0.0) / 1000 * pay.bonus_per_1000_points
+    return round(earned if pay.most is None else min(earned, pay.most), 2)
+
+
+def visits(transaction: Transaction, study_id: int, *which: Any) -> list[Row[Any]]:
+    """Read visits with their persons, numbers of answers that count and of failed checks, and points."""
+    query = (
+        select(
+            Session,
+            Player,
+            func.count(Answer.id).filter(COUNTED).label("n_answers"),
+            func.count(Answer.id).filter(Question.attention & Answer.correct.is_(False)).label("n_failed"),
+            func.sum(Answer.score).filter(COUNTED).label("points"),
+        )
+        .join(Player, Player.id == Session.player_id)
+        .outerjoin(Assignment, Assignment.session_id == Session.id)
+        .outerjoin(Question, Question.id == Assignment.question_id)
+        .outerjoin(Answer, Answer.assignment_id == Assignment.id)
+        .where(Session.study_id == study_id, *which)
+        .group_by(Session.id, Player.id)
+        .order_by(Session.id)
+    )
+    return list(transaction.execute(query))
+
+
+def points_by_game(transaction: Transaction, session: Session) -> dict[str, float]:
+    """Sum the points of a visit's answers, for each game that has points."""
+    query = (
+        select(Question.game, func.sum(Answer.score))
+        .select_from(Answer)
+        .join(Assignment)
+        .join(Question)
+        .where(Assignment.session_id == session.id, COUNTED, Answer.score.is_not(None))
+    )
+    return {game: float(points) for game, points in transaction.execute(query.group_by(Question.game))}
+
+
+def pay_table(transaction: Transaction, study_id: int, pay: PaySettings) -> pd.DataFrame:
+    """Say what every visit earned: the base where it is complete, and the bonus of its points."""
+    rows: list[dict[str, Any]] = []
+    for session, player, n_answers, n_failed, points in visits(transaction, study_id):
+        base = pay.base if session.state == "done" else 0.0
+        extra = 0.0 if session.state in ("declined", "withdrawn") else bonus(float(points or 0.0), pay)
+        rows.append(
+            {
+                "recruiter_id": player.recruiter_id,
+                "participant": player.pseudonym,
+                "game": session.game,
+                "state": session.state,
+                "completion_code": session.completion_code,
+                "n_answers": n_answers,
+                "n_failed_checks": n_failed,
+                "score_points": round(float(points or 0.0), 1),
+                "base": base,
+                "bonus": extra,
+                "total": round(base + extra, 2),
+                "currency": pay.currency,
+            }
+        )
+    return pd.DataFrame(rows, columns=list(PAY_COLUMNS))
 
 
 def answers_csv(transaction: Transaction, study_id: int) -> str:
-    """Write all answers of a study as CSV."""
-    return export_csv(pd.DataFrame(answer_rows(transaction, study_id), columns=list(COLUMNS), dtype=object))
+    """Write all answers of a study as one CSV; a game leaves the columns of others empty."""
+    there = games_answered(transaction, study_ids=[study_id])
+    tables = [tidy_answers(transaction, game, study_ids=[study_id]).astype(object) for game in there]
+    columns = [*COMMON, *dict.fromkeys(name for game in there for name in GAME_COLUMNS[game])]
+    return export_csv(pd.concat(tables) if tables else pd.DataFrame(), columns)
 
 
-def export_csv(table: pd.DataFrame) -> str:
+def export_csv(table: pd.DataFrame, columns: Iterable[str] | None = None) -> str:
     """Write a table as guarded CSV; true and false are 1 and 0, lists and mappings JSON."""
-    return csv_text(table.astype(object).map(_cell))
-
-
-def _first(holders: tuple[Any, ...], column: str) -> Any:
-    """Read a column from the first table that has it; the assignment has the state of nothing but itself."""
-    if column == "state":
-        return holders[3].state
-    return next(getattr(each, column) for each in holders if hasattr(each, column))
+    return csv_text(
+        table.reindex(columns=list(table.columns if columns is None else columns)).astype(object).map(_cell)
+    )
 
 
 def _cell(value: Any) -> Any:

@@ -9,9 +9,13 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session as Transaction
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.collect.export import export_csv
-from shannon_game.experiments.collect.export_pay import pay_table
-from shannon_game.experiments.collect.export_rows import games_answered, survey_answers, tidy_answers
+from shannon_game.experiments.collect.export import (
+    export_csv,
+    games_answered,
+    pay_table,
+    survey_answers,
+    tidy_answers,
+)
 from shannon_game.experiments.collect.settings import PaySettings
 from shannon_game.experiments.collect.tables import Study
 from shannon_game.inference.disk import write_whole

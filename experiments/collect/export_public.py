@@ -66,15 +66,6 @@ def _write_top1(found: Collected, folder: Path) -> Path:
 def document_tokens(questions: Sequence[Mapping[str, Any]]) -> list[str]:
     """Tokens of a document by their places, as far as its questions show it.
 
-    Parameters
-    ----------
-    questions : sequence of mapping
-        With ``position``, ``context`` and ``target``.
-
-    Returns
-    -------
-    list of str
-
     Examples
     --------
     >>> document_tokens([{"position": 2, "context": "Call me", "target": " Ann"}])

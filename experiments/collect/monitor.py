@@ -21,7 +21,8 @@ from shannon_game.estimators.comparison.log_means import items_se
 from shannon_game.estimators.comparison.reports import log_ratio_from_report
 from shannon_game.experiments.collect.collection import Collection
 from shannon_game.experiments.collect.deck import Deck
-from shannon_game.experiments.collect.tables import Answer, Assignment, Session
+from shannon_game.experiments.collect.games.comparison import report_of
+from shannon_game.experiments.collect.tables import Answer, Assignment, Question, Session
 
 __all__ = ["Estimate", "Look", "look", "running_estimate", "session_flags"]
 
@@ -44,18 +45,7 @@ _KEPT: WeakKeyDictionary[Collection, Look] = WeakKeyDictionary()
 
 @dataclass(frozen=True)
 class Estimate:
-    """Loss of all people together, by the importance estimator on the answers so far.
-
-    Parameters
-    ----------
-    loss_nats : float
-        Nats a token, on the items that were asked.
-    low_nats, high_nats : float
-        90% interval from the spread of the items and of the responses.
-    generator_loss_nats : float
-        Of the generator, on the same items.
-    n_items, n_responses : int
-    """
+    """Loss of all people together, by the importance estimator on the answers so far."""
 
     loss_nats: float
     low_nats: float
@@ -63,21 +53,12 @@ class Estimate:
     generator_loss_nats: float
     n_items: int
     n_responses: int
+    verdict: str
 
 
 @dataclass(frozen=True)
 class Look:
-    """What is shown at one time.
-
-    Parameters
-    ----------
-    at : float
-        Seconds since 1970.
-    flags : mapping of int to sequence of str
-        By session: "too_fast", "one_key", "outside", "failed_check".
-    estimate : Estimate or None
-        None without answers to the comparison game.
-    """
+    """What is shown at one time."""
 
     at: float
     flags: Mapping[int, Sequence[str]]
@@ -91,10 +72,11 @@ def look(collection: Collection, *, now: float | None = None) -> Look:
     if kept is not None and 0 <= now - kept.at < _KEPT_SECONDS:
         return kept
     query = (
-        select(Session.id, Session.game, Assignment.question_id, Assignment.layout, Answer.value, Answer.automatic)
+        select(Session.id, Question.game, Assignment.question_id, Assignment.layout, Answer.value, Answer.automatic)
         .add_columns(Answer.correct, Answer.score, Answer.server_ms)
         .join(Assignment, Assignment.session_id == Session.id)
         .join(Answer, Answer.assignment_id == Assignment.id)
+        .join(Question, Question.id == Assignment.question_id)
         .where(
             Session.study_id == collection.study_id,
             Session.pilot == collection.settings.pilot,
@@ -159,7 +141,7 @@ def running_estimate(rows: Sequence[Any], deck: Deck) -> Estimate | None:
             continue
         of_target = content["target_logprob"][generator]
         log_odds.append(of_target - candidate["logprob"][generator])
-        report.append(row.value["percent_target"] / 100)
+        report.append(report_of(row.value))
         item.append(card.id)
         target[card.id] = -of_target
     if not item:
@@ -177,12 +159,13 @@ def running_estimate(rows: Sequence[Any], deck: Deck) -> Estimate | None:
         generator_loss_nats=float(of_generator.mean()),
         n_items=gap.n_items,
         n_responses=gap.n_responses,
+        verdict=gap.diagnostics.verdict,
     )
 
 
 def _given(game: str, value: Mapping[str, Any]) -> str:
     """What a person did, whatever it meant: the box that was chosen, the word that was typed."""
-    names = {"comparison": "percent_a", "top1": "token", "bets": "bets"}
+    names = {"comparison": "box_a" if "box_a" in value else "percent_a", "top1": "token", "bets": "bets"}
     return str(value[names.get(game, "word")]).casefold()
 
 

@@ -30,22 +30,7 @@ _MOST_MS = 10**9
 
 @dataclass(frozen=True)
 class Asked:
-    """A question that a session was asked.
-
-    Parameters
-    ----------
-    id : int
-        Of the assignment.
-    order : int
-    state : str
-    training : bool
-    layout : mapping
-    steps : sequence of mapping
-        What was answered so far, with ``server_ms`` and ``client_ms`` of each step.
-    shown_at : float or None
-    card : Card
-        The question.
-    """
+    """A question that a session was asked."""
 
     id: int
     order: int
@@ -59,14 +44,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Given:
-    """An answer that a session gave.
-
-    Parameters
-    ----------
-    asked : Asked
-    value : mapping
-    automatic : bool
-    """
+    """An answer that a session gave."""
 
     asked: Asked
     value: Mapping[str, Any]
@@ -140,7 +118,7 @@ def submit(transaction: Transaction, collection: Collection, session: Session, f
     n_steps = len(asked.steps)
     if not _is_order(step) or int(step) > n_steps:
         raise Refusal(409, "error.not_asked")
-    reading = game_named(session.game).read(asked.card.content, asked.layout, asked.steps[: int(step)], form)
+    reading = game_named(asked.card.game).read(asked.card.content, asked.layout, asked.steps[: int(step)], form)
     value = dict(reading.value)
     if int(step) < n_steps or asked.state == ANSWERED:
         stored = asked.steps[int(step)] if int(step) < n_steps else _value(transaction, asked)
@@ -174,7 +152,8 @@ def skip_open(transaction: Transaction, collection: Collection, session: Session
 def _next(transaction: Transaction, collection: Collection, session: Session) -> Asked | None:
     """Assign the next question, or take the session to its next part."""
     settings, training, now = collection.settings, session.state == "training", time.time()
-    enough = session.n_trained >= settings.training_rounds if training else session.n_counted >= settings.n_questions
+    block = settings.block(session.game)
+    enough = session.n_trained >= block.training_rounds if training else session.n_counted >= block.n_questions
     enough = enough or (collection.chooser is not None and collection.chooser.enough)
     late = settings.session_minutes is not None and session.started_at is not None
     late = late and now - (session.started_at or 0) > 60 * (settings.session_minutes or 0)

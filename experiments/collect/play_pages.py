@@ -25,7 +25,7 @@ def play(visit: Visit) -> Response:
     if visit.collection.chooser is not None:
         visit.collection.chooser.look()
     with visit.collection.database.write() as transaction:
-        session = session_of(transaction, visit.token, lock=True)
+        session = session_of(transaction, visit.collection, visit.token, lock=True)
         if session is None:
             return redirect("/")
         asked = show(transaction, visit.collection, session) if session.state in _PLAYING else None
@@ -38,7 +38,7 @@ def answer(visit: Visit) -> Response:
     token, collection = visit.checked(), visit.collection
     problem: FormError | None = None
     with collection.database.write() as transaction:
-        session = session_of(transaction, token, lock=True)
+        session = session_of(transaction, visit.collection, token, lock=True)
         if session is None:
             return redirect("/")
         asked: Asked | None
@@ -59,18 +59,19 @@ def feedback(visit: Visit) -> Response:
     """Show the right token and the score of an answer that was given; the last one unless another is asked for."""
     collection = visit.collection
     with collection.database.read() as transaction:
-        session = session_of(transaction, visit.token)
+        session = session_of(transaction, visit.collection, visit.token)
         if session is None or not collection.settings.feedback:
             return redirect("/play")
         given = given_answer(transaction, collection, session, visit.query.get("order"))
     if given is None or given.automatic or given.asked.card.attention:
         return redirect("/play")
-    asked, game = given.asked, game_named(session.game)
+    asked, game = given.asked, game_named(given.asked.card.game)
     content = asked.card.content
     return page(
         visit,
         "feedback.html",
         session=session,
+        game=asked.card.game,
         feedback=game.feedback(content, asked.layout, asked.steps, given.value),
         context=game.view(content, asked.layout, asked.steps)["context"],
         cut=content.get(CUT, False),
@@ -83,7 +84,7 @@ def skip_training(visit: Visit) -> Response:
     """Go on to the questions that count."""
     token = visit.checked()
     with visit.collection.database.write() as transaction:
-        session = session_of(transaction, token, lock=True)
+        session = session_of(transaction, visit.collection, token, lock=True)
         if session is None:
             return redirect("/")
         if session.state == "training":
@@ -96,7 +97,7 @@ def change_document(visit: Visit) -> Response:
     """Leave a text that is gone through word by word for another one."""
     token = visit.checked()
     with visit.collection.database.write() as transaction:
-        session = session_of(transaction, token, lock=True)
+        session = session_of(transaction, visit.collection, token, lock=True)
         if session is None:
             return redirect("/")
         if not visit.collection.settings.goes_on(session.game):
@@ -125,10 +126,10 @@ def _question(visit: Visit, session: Session, asked: Asked, problem: FormError |
 
 
 def _progress(visit: Visit, session: Session) -> dict[str, Any]:
-    training, settings = session.state == "training", visit.collection.settings
+    training, block = session.state == "training", visit.collection.settings.block(session.game)
     return {
         "n_done": session.n_trained if training else session.n_counted,
-        "n_all": settings.training_rounds if training else settings.n_questions,
+        "n_all": block.training_rounds if training else block.n_questions,
         "points": session.training_points if training else session.points,
     }
 

@@ -6,9 +6,9 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import insert, select
 from sqlalchemy.orm import Session as Transaction
@@ -19,42 +19,53 @@ from shannon_game.experiments.collect.games import top1
 from shannon_game.experiments.collect.games.protocol import CUT, QuestionRow
 from shannon_game.experiments.collect.games.registry import game_named
 from shannon_game.experiments.collect.settings import CollectSettings
+from shannon_game.experiments.collect.surveys import consent_paragraphs, read_survey
 from shannon_game.experiments.collect.tables import Question, Study
 from shannon_game.experiments.harness.settings import rng_for
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["Part", "n_checks", "parts_of", "register"]
+__all__ = ["MAY_CHANGE", "Part", "launched", "n_checks", "parts_of", "register"]
+
+MAY_CHANGE = frozenset(
+    {
+        *("host", "port", "https", "proxies", "n_sessions", "answers_per_question", "closes", "idle_minutes", "pilot"),
+        *(
+            "languages",
+            "leaderboard",
+            "recruiter.completion_code",
+            "recruiter.return_url",
+            "recruiter.full_url",
+            "recruiter.declined_url",
+        ),
+        *("players", "n_players", "belief", "population", "models", "prompt", "temperature", "tries", "store"),
+        "api_store",
+    }
+)
+"""Settings of a server and of its players, quotas, and addresses: no answer depends on them. All others stay as they
+were when the study was launched."""
+_LONGEST_SHOWN = 60
 
 
 @dataclass(frozen=True)
 class Part:
-    """A question and what it is for.
-
-    Parameters
-    ----------
-    row : QuestionRow
-    training : bool
-        Asked in the training part alone.
-    attention : bool
-        An attention check.
-    """
+    """A question and what it is for."""
 
     row: QuestionRow
     training: bool = False
     attention: bool = False
 
 
-def n_checks(settings: CollectSettings) -> int:
-    """Attention checks of a session.
+def n_checks(settings: CollectSettings, game: str) -> int:
+    """Attention checks of a game.
 
     Examples
     --------
-    >>> n_checks(CollectSettings(n_questions=40, attention_share=0.05))
+    >>> n_checks(CollectSettings(n_questions=40, attention_share=0.05), "cloze")
     2
     """
-    return math.ceil(settings.attention_share * settings.n_questions)
+    return math.ceil(settings.attention_share * settings.block(game).n_questions)
 
 
 def parts_of(name: str, study: xr.Dataset, settings: CollectSettings) -> list[Part]:
@@ -72,17 +83,18 @@ def parts_of(name: str, study: xr.Dataset, settings: CollectSettings) -> list[Pa
     game = game_named(name)
     rows = game.questions(study, settings)
     order = rng_for(settings.seed, f"training {name}").permutation(len(rows)).tolist()
-    checks = n_checks(settings)
+    checks, rounds = n_checks(settings, name), settings.block(name).training_rounds
     # places without a document follow no other
     if settings.goes_on(name) and any(row.document for row in rows):
-        document = _training_document(rows, settings.training_rounds) if settings.training_rounds else None
+        document = _training_document(rows, rounds) if rounds else None
         aside = [at for at, row in enumerate(rows) if row.document == document]
         # an instruction stands in place of the text's question: nothing of the text is given away
         sources = [*aside, *order][:checks]
     else:
         # a context that was shown in the training would answer what it holds: none of that is asked
-        aside = order[: settings.training_rounds]
-        sources = order[len(aside) : len(aside) + checks]
+        aside = order[:rounds]
+        # the parts of a visit share their items: none is lost to a check
+        sources = [*aside, *order][:checks] if settings.blocks else order[len(aside) : len(aside) + checks]
     kept = set(range(len(rows))) - set(aside) - (set(sources) if name == "comparison" else set())
     if not any(rows[at].opens for at in kept):
         problem = (
@@ -98,26 +110,36 @@ def parts_of(name: str, study: xr.Dataset, settings: CollectSettings) -> list[Pa
 
 
 def register(transaction: Transaction, study: xr.Dataset, settings: CollectSettings) -> Study:
-    """Write a study and its questions, or find them where the same ones are there already."""
-    name = str(study.attrs.get("name", "study"))
-    parts = [(game, part) for game in settings.game for part in parts_of(game, study, settings)]
+    """Launch a study: write it with its questions and settings; or find it, launched before with the same ones."""
+    name = settings.collection or str(study.attrs.get("name", "study"))
+    if settings.players != "people" and settings.collection is None:
+        # a rehearsal is another study than the one that people play
+        name = f"{name}, {settings.players} players"
+    there = transaction.scalars(select(Study).where(Study.name == name).order_by(Study.id)).all()
     rows = [
         vars(part.row)
         | {"game": game, "training": part.training, "attention": part.attention, "content": dict(part.row.content)}
-        for game, part in parts
+        for game in settings.game
+        for part in parts_of(game, study, settings)
     ]
-    # a sign before a context makes no other study
-    hashed = [row | {"content": {key: value for key, value in row["content"].items() if key != CUT}} for row in rows]
-    content_hash = hashlib.sha256(json.dumps([name, hashed], sort_keys=True).encode()).hexdigest()
-    found = transaction.scalar(select(Study).where(Study.content_hash == content_hash))
-    stored = settings.model_dump(mode="json", exclude={"database"})
-    if "top1" in settings.game:
-        # the same questions have the same places between them
-        known = None if found is None else found.settings.get("top1_left_out")
-        stored["top1_left_out"] = top1.left_out(study) if known is None else known
-    if found is not None:
-        found.settings = stored
+    content_hash, stored = _hash(name, rows), launched(settings)
+    if there:
+        # a version before let a study of one name in several times
+        found = next((each for each in there if each.content_hash == content_hash), there[-1])
+        _refuse_changes(found, stored)
+        if found.content_hash != content_hash:
+            columns = ("item_id", "document", "position", "opens", "game", "training", "attention", "content")
+            kept = transaction.scalars(select(Question).where(Question.study_id == found.id).order_by(Question.id))
+            if _hash(name, [{column: getattr(each, column) for column in columns} for each in kept]) != content_hash:
+                problem = f"asks other questions than {name!r} was launched with; {_OR_ANOTHER}"
+                raise InputError(problem, source=f"study {study.attrs.get('name')!r}")
+            found.content_hash = content_hash
+        # what a version before did not store, and what may change; a language may come later
+        consent = {**_texts(found.settings.get("consent")), **stored["consent"]}
+        found.settings = found.settings | stored | {"consent": consent}
         return found
+    if "top1" in settings.game:
+        stored["top1_left_out"] = top1.left_out(study)
     made = Study(
         name=name, content_hash=content_hash, settings=stored, version=package_version(), created_at=time.time()
     )
@@ -127,6 +149,64 @@ def register(transaction: Transaction, study: xr.Dataset, settings: CollectSetti
         insert(Question), [row | {"study_id": made.id, "n_served": 0, "n_held": 0, "n_answered": 0} for row in rows]
     )
     return made
+
+
+_OR_ANOTHER = "give what it was launched with, or launch another study by experiment.collection=NAME"
+_FILES = ("before", "after")
+
+
+def launched(settings: CollectSettings) -> dict[str, Any]:
+    """All settings as they are stored at the launch; of files what they say, not where they are."""
+    stored = settings.model_dump(mode="json", exclude={"database", "collection", "plan", "vocabulary"})
+    stored["consent"] = {language: consent_paragraphs(settings.consent, language) for language in settings.languages}
+    for name in ("before", "after"):
+        stored[name] = [each.model_dump(mode="json") for each in read_survey(getattr(settings, name), name)]
+    return stored
+
+
+def _refuse_changes(found: Study, given: Mapping[str, Any]) -> None:
+    """What data depend on stays as it was launched."""
+    changed = []
+    for name, value in _flat(given):
+        old = dict(_flat(found.settings)).get(name, value)
+        # a version before stored the names of files
+        if (
+            old != value
+            and name.split(".")[0] not in MAY_CHANGE
+            and name not in MAY_CHANGE
+            and not (name in _FILES and not isinstance(old, list | dict))
+        ):
+            changed.append((name, old, value))
+    if changed:
+        name, old, value = changed[0]
+        others = "".join(f"; {name} is {_shown(value)}, was {_shown(old)}" for name, old, value in changed[1:])
+        problem = f"is {_shown(value)}, and {found.name!r} was launched with {_shown(old)}{others}; {_OR_ANOTHER}"
+        raise InputError(problem, field=f"experiment.{name}")
+
+
+def _texts(consent: Any) -> dict[str, Any]:
+    return consent if isinstance(consent, dict) else {}
+
+
+def _flat(settings: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for name, value in settings.items():
+        if name in ("recruiter", "pay", "consent") and isinstance(value, dict):
+            yield from ((f"{name}.{part}", each) for part, each in value.items())
+        else:
+            yield name, value
+
+
+def _shown(value: Any) -> str:
+    text = "null" if value is None else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
+
+
+def _hash(name: str, rows: Sequence[Mapping[str, Any]]) -> str:
+    """SHA-256 of questions; a sign before a context makes no other one."""
+    hashed = [
+        dict(row) | {"content": {key: row["content"][key] for key in row["content"] if key != CUT}} for row in rows
+    ]
+    return hashlib.sha256(json.dumps([name, hashed], sort_keys=True).encode()).hexdigest()
 
 
 def _training_document(rows: Sequence[QuestionRow], rounds: int) -> str:

@@ -46,15 +46,7 @@ def new_token() -> str:
 
 
 def signed(key: bytes, name: str, token: str) -> str:
-    """Sign a cookie's content.
-
-    Examples
-    --------
-    >>> read_cookie(b"key", COOKIE, signed(b"key", COOKIE, "secret"))
-    'secret'
-    >>> read_cookie(b"another", COOKIE, signed(b"key", COOKIE, "secret")) is None
-    True
-    """
+    """Sign a cookie's content."""
     return str(URLSafeTimedSerializer(key, salt=name).dumps(token))
 
 
@@ -75,27 +67,12 @@ def csrf_token(key: bytes, token: str) -> str:
 
 
 def is_csrf_token(key: bytes, token: str | None, given: str) -> bool:
-    """Whether a form comes from a page for this cookie.
-
-    Examples
-    --------
-    >>> is_csrf_token(b"key", "secret", csrf_token(b"key", "secret")), is_csrf_token(b"key", "secret", "")
-    (True, False)
-    """
+    """Whether a form comes from a page for this cookie."""
     return token is not None and hmac.compare_digest(csrf_token(key, token).encode(), given.encode())
 
 
 class Attempts:
     """Counts wrong passwords, by address and in all, and says when no more are taken.
-
-    Parameters
-    ----------
-    most : int
-        Of one address.
-    most_in_all : int
-        Of all addresses together.
-    seconds : float
-        After which a wrong password is forgotten.
 
     Examples
     --------

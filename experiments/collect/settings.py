@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self, cast
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.collect.players.settings import PlayerPopulation
+from shannon_game.experiments.collect.yaml_file import parse_yaml
 from shannon_game.experiments.harness.settings import Seeded
 from shannon_game.experiments.harness.text_models import TextModels
 from shannon_game.inference.settings import Count, Positive, Settings, Text, UserPath
 from shannon_game.inference.text.prompts import PromptSettings
 
-__all__ = ["CollectSettings", "GameName", "PaySettings", "RecruiterSettings"]
+__all__ = ["BlockSettings", "CollectSettings", "GameName", "PaySettings", "RecruiterSettings", "read_plan"]
 
 GameName = Literal["comparison", "top1", "cloze", "guess_until_right", "bets"]
 """The games that there are."""
@@ -42,8 +44,13 @@ class RecruiterSettings(Settings):
     """Let nobody in without the first parameter."""
     completion_code: Text | None = None
     """Shown on the last page; null makes a new one for every session."""
+    full_url: Text | None = None
+    """Where people are sent back for whom there is no place; {PROLIFIC_PID} and the like are filled in."""
+    declined_url: Text | None = None
+    """Where people are sent back who do not agree to take part."""
     return_url: Text | None = None
-    """Where the last page leads, {code} stands for the completion code."""
+    """Where the last page leads; {code} is the completion code there, and {PROLIFIC_PID} or another parameter what came
+    in the address."""
 
 
 class PaySettings(Settings):
@@ -59,6 +66,17 @@ class PaySettings(Settings):
     """The bonus is no larger; null sets no limit."""
 
 
+class BlockSettings(Settings):
+    """A part of a visit: one game, with its own rules and questions."""
+
+    game: GameName
+    """Which game."""
+    n_questions: Count = 40
+    """Questions that count; training and attention checks come on top."""
+    training_rounds: Annotated[int, Field(ge=0)] = 3
+    """Rounds before those that count."""
+
+
 class CollectSettings(Seeded):
     """Settings of :func:`~shannon_game.experiments.collect.experiment.collect`."""
 
@@ -66,6 +84,11 @@ class CollectSettings(Seeded):
 
     game: Games = ("comparison", "top1", "cloze", "guess_until_right", "bets")
     """Games on offer: comparison, top1, cloze, guess_until_right, bets."""
+    plan: UserPath | None = None
+    """A plan (YAML) with any of these settings, blocks foremost; what is given beside it may contradict nothing."""
+    blocks: tuple[BlockSettings, ...] = ()
+    """Parts of a visit, one after the other, with one consent, one code and one pay: [{game: cloze, n_questions: 15},
+    {game: comparison, n_questions: 40}]; [] lets people choose one of the games."""
     n_questions: Count = 40
     """Questions of a session that count; training and attention checks come on top."""
     training_rounds: Annotated[int, Field(ge=0)] = 3
@@ -87,6 +110,9 @@ class CollectSettings(Seeded):
     order: Literal["independent", "cumulative"] = "independent"
     """Word by word through a text (cumulative), as top1 always is, or places in any order (independent), as comparison
     always is."""
+    scale: Literal["interface", "slider"] = "interface"
+    """Comparison: the eleven values of the game of 2022 (interface), or a slider in log-odds to 10,000 : 1 (slider), as
+    +exp=design plans it; analyses take the same name as rounding."""
     candidates: Count | None = None
     """Comparison: how many of a question's candidates are shown, the first ones; null takes all."""
     max_context_words: Count | None = None
@@ -143,6 +169,11 @@ class CollectSettings(Seeded):
     """Folder with what models that run here have answered; null is one in the user's cache folder."""
     api_store: UserPath = Path("api_answers.db")
     """SQLite file with paid answers of a model behind an endpoint."""
+    collection: Text | None = None
+    """Name under which the study is launched, in a database that may hold several; null takes the study's own. A study
+    that was launched stays as it is: a start with another setting that data depend on is refused."""
+    closes: Text | None = None
+    """Day or time (2026-11-24T18:00) after which nobody new is let in; null lets people in until the quota is full."""
     database: Text = "sqlite:///collect.sqlite"
     """sqlite:///FILE (relative to the folder of the command), or postgresql+psycopg://USER@HOST/NAME."""
     host: Text = "127.0.0.1"
@@ -165,10 +196,47 @@ class CollectSettings(Seeded):
         """
         return game == "top1" or (game != "comparison" and self.order == "cumulative")
 
+    def block(self, game: str) -> BlockSettings:
+        """How much is asked of a game."""
+        given = next((block for block in self.blocks if block.game == game), None)
+        return given or BlockSettings(
+            game=cast("GameName", game), n_questions=self.n_questions, training_rounds=self.training_rounds
+        )
+
+    @property
+    def closes_at(self) -> float | None:
+        """Seconds since 1970 after which nobody new is let in."""
+        return None if self.closes is None else datetime.fromisoformat(self.closes).timestamp()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _planned(cls, given: Any) -> Any:
+        if not isinstance(given, dict):
+            return given
+        if given.get("plan") is not None:
+            plan = read_plan(Path(given["plan"]))
+            for name in plan.keys() & given.keys():
+                if given[name] != plan[name]:
+                    problem = f"is {given[name]!r}, and the plan {given['plan']} says {plan[name]!r}; give one of them"
+                    raise InputError(problem, field=name)
+            given = plan | given
+        blocks = given.get("blocks")
+        if isinstance(blocks, list | tuple) and blocks and "game" not in given:
+            games = [block["game"] if isinstance(block, dict) else getattr(block, "game", "") for block in blocks]
+            given = given | {"game": tuple(games)}
+        return given
+
     @model_validator(mode="after")
     def _fits(self) -> Self:
+        try:
+            _ = self.closes_at
+        except ValueError:
+            problem = f"is {self.closes!r}, should be a day or a time such as 2026-11-24T18:00"
+            raise InputError(problem, field="closes") from None
         if len(set(self.game)) != len(self.game):
             raise InputError(f"is {list(self.game)}, should name a game once", field="game")
+        if self.blocks and self.game != tuple(block.game for block in self.blocks):
+            raise InputError(f"is {list(self.game)}; blocks name the games of a visit, each once", field="game")
         if self.recruiter.required and not self.recruiter.parameters:
             raise InputError("is true, and recruiter.parameters names none", field="recruiter.required")
         if self.questions == "adaptive" and not {"comparison", "cloze"} <= set(self.game):
@@ -182,3 +250,15 @@ class CollectSettings(Seeded):
                 field="players",
             )
         return self
+
+
+def read_plan(path: Path) -> dict[str, Any]:
+    """Read the settings of a plan; InputError where it is none."""
+    try:
+        text = path.expanduser().read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot be read: {error}", source=path, field="plan") from error
+    content = parse_yaml(text, path, "plan")
+    if not isinstance(content, dict) or "plan" in content:
+        raise InputError("should be a mapping of settings of +exp=collect, without plan", source=path, field="plan")
+    return content

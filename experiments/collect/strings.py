@@ -19,25 +19,13 @@ _LANGUAGES = _HERE / "languages"
 
 
 def available() -> list[str]:
-    """Languages that the pages have.
-
-    Examples
-    --------
-    >>> "en" in available()
-    True
-    """
+    """Languages that the pages have."""
     return sorted(path.stem for path in _LANGUAGES.glob("*.yaml"))
 
 
 @cache
 def read_strings(language: str) -> Mapping[str, str]:
-    """Read all texts of a language by key: ``play.next``.
-
-    Examples
-    --------
-    >>> read_strings("en")["play.submit"]
-    'Submit'
-    """
+    """Read all texts of a language by key: ``play.next``."""
     if language not in available():
         raise unknown_choice("language", language, available())
     text = (_LANGUAGES / f"{language}.yaml").read_text(encoding="utf-8")
@@ -57,16 +45,6 @@ def _flat(node: Any, prefix: str) -> Iterable[tuple[str, str]]:
 
 class Strings:
     """The texts of a server's languages.
-
-    Parameters
-    ----------
-    languages : sequence of str
-        The first one is used where a browser asks for none of them.
-
-    Raises
-    ------
-    InputError
-        If the pages do not have one of them, or it lacks a text that English has.
 
     Examples
     --------
@@ -103,13 +81,7 @@ class Strings:
 
 @cache
 def page_version() -> str:
-    """Hash of all that a page is made of: templates, texts, scripts and styles.
-
-    Examples
-    --------
-    >>> len(page_version())
-    12
-    """
+    """Hash of all that a page is made of: templates, texts, scripts and styles."""
     files = sorted(path for name in ("templates", "languages", "static") for path in (_HERE / name).glob("*.*"))
     hashes = [[path.name, hashlib.sha256(path.read_bytes()).hexdigest()] for path in files]
     return hashlib.sha256(json.dumps(hashes).encode()).hexdigest()[:12]

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import JSON, ForeignKey, Index, MetaData, String, UniqueConstraint, text
+from sqlalchemy import JSON, ForeignKey, Index, MetaData, String, UniqueConstraint, and_, text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 
 __all__ = [
     "ANSWERED",
+    "COUNTED",
     "OPEN",
     "SKIPPED",
     "STATES",
@@ -86,8 +87,6 @@ class Question(Base):
     """Its place among the questions of its document, from 0."""
     opens: Mapped[bool]
     """May be asked without the questions before it; in games that go through a text only the first of a document."""
-    reaches: Mapped[int]
-    """First place of its document that its context shows; who has read that far knows what stood there."""
     training: Mapped[bool]
     attention: Mapped[bool]
     content: Mapped[dict[str, Any]]
@@ -115,7 +114,7 @@ class Player(Base):
 
 
 class Session(Base):
-    """One game of one person, from consent to the completion code."""
+    """One visit of one person, from consent to the completion code: a game, or the blocks of the plan."""
 
     __tablename__ = "session"
     __table_args__ = (UniqueConstraint("player_id", "study_id", "game"),)
@@ -123,6 +122,9 @@ class Session(Base):
     study_id: Mapped[int] = mapped_column(ForeignKey("study.id"), index=True)
     player_id: Mapped[int] = mapped_column(ForeignKey("player.id", ondelete="CASCADE"), index=True)
     game: Mapped[str] = mapped_column(String(32))
+    """Of the block that the person is in."""
+    block: Mapped[int] = mapped_column(default=0)
+    """Number of that block, from 0; what is counted below is of this block."""
     token_hash: Mapped[str] = mapped_column(String(64), unique=True)
     """SHA-256 of the secret in the person's cookie: who reads the database cannot play for them."""
     state: Mapped[str] = mapped_column(String(16), index=True)
@@ -235,3 +237,7 @@ class SurveyAnswer(Base):
     """Its name in the YAML file."""
     value: Mapped[str]
     answered_at: Mapped[float]
+
+
+COUNTED = and_(Assignment.training.is_(False), Question.attention.is_(False), Answer.automatic.is_(False))
+"""Answers that count: a person's own, to no training round and no attention check. Points are theirs alone."""

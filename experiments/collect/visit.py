@@ -53,23 +53,7 @@ _MARKS = {" ": ("·", "mark.space"), "\n": ("↵", "mark.newline"), "\t": ("⇥"
 
 @dataclass(frozen=True)
 class Visit:
-    """A request.
-
-    Parameters
-    ----------
-    collection : Collection
-    path : str
-    query, form : mapping of str to str
-        The last value of each name.
-    token : str or None
-        Secret of the visitor's cookie, if it is one of ours.
-    address : str
-        Of the visitor's machine.
-    language : str
-    secure : bool
-        Whether it came by https.
-    cookies : mapping of str to str
-    """
+    """A request."""
 
     collection: Collection
     path: str

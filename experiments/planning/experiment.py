@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rows_of
 from shannon_game.experiments.harness.tables import table_variables
 from shannon_game.experiments.planning.figures import GAME_LABELS, cost_figure
+from shannon_game.experiments.planning.plan import SCALES, plan_of, write_plan
 from shannon_game.experiments.planning.replicates import COVERAGE_SLACK, design_table
 from shannon_game.experiments.planning.settings import ADAPTIVE, SHARE_GAMES, DesignSettings, design_points
 from shannon_game.experiments.planning.worlds import N_TRIED, StudyContexts, draw_worlds, study_contexts
@@ -63,6 +65,12 @@ def design(study: xr.Dataset, settings: DesignSettings) -> ExperimentResult:
         text=summary(table, contexts, settings),
         warnings=design_warnings(table, settings),
         conclusion=conclusion(table, settings),
+        # a scale that no game offers is a simulation's
+        files={
+            f"plan_{row.game}.yaml": partial(write_plan, plan_of(row, settings.width_nats))
+            for row in _recommended(table).values()
+            if row is not None and row.scale in ("", *SCALES)
+        },
         on_screen=(recommended if len(recommended) else table)[list(_ON_SCREEN)],
     )
 

@@ -36,26 +36,12 @@ _LEAST_CHIPS = 0.5
 
 
 def questions(study: xr.Dataset, settings: CollectSettings) -> list[QuestionRow]:
-    """Make a question of every place of a text, or of every item of a cloze study.
-
-    Examples
-    --------
-    >>> from shannon_game.estimators.cloze.examples import cloze_study
-    >>> from shannon_game.experiments.collect.settings import CollectSettings
-    >>> questions(cloze_study(), CollectSettings())[0].item_id
-    '1:2'
-    """
+    """Make a question of every place of a text, or of every item of a cloze study."""
     return word_questions(study, settings, game="bets")
 
 
 def view(content: Content, layout: Content, steps: Steps) -> dict[str, Any]:
-    """The context, the chips and the number of words.
-
-    Examples
-    --------
-    >>> view({"context": "Call me", "target": "Ishmael"}, {}, [])
-    {'context': 'Call me', 'check': None, 'n_bets': 5, 'chips': 100}
-    """
+    """The context, the chips and the number of words."""
     del layout, steps
     return {"context": content["context"], "check": content.get(CHECK), "n_bets": N_BETS, "chips": CHIPS}
 
@@ -116,15 +102,7 @@ def read(content: Content, layout: Content, steps: Steps, form: Mapping[str, str
 
 
 def feedback(content: Content, layout: Content, steps: Steps, value: Content) -> dict[str, Any]:
-    """The word of the text, the bets, the chips that lay on it and the points.
-
-    Examples
-    --------
-    >>> value = {"bets": [{"word": "later", "chips": 30}], "other_chips": 70, "hit": None}
-    >>> shown = feedback({"target": "Ishmael"}, {}, [], value)
-    >>> shown["chips"], round(shown["score"], 1)
-    (70, -3.3)
-    """
+    """The word of the text, the bets, the chips that lay on it and the points."""
     del layout, steps
     hit = value["hit"]
     chips = value["other_chips"] if hit is None else value["bets"][hit]["chips"]

@@ -22,15 +22,7 @@ _LONGEST = 60
 
 
 def questions(study: xr.Dataset, settings: CollectSettings) -> list[QuestionRow]:
-    """Make a question of every place of a text, or of every item of a cloze study.
-
-    Examples
-    --------
-    >>> from shannon_game.estimators.cloze.examples import cloze_study
-    >>> from shannon_game.experiments.collect.settings import CollectSettings
-    >>> questions(cloze_study(), CollectSettings())[0].item_id
-    '1:2'
-    """
+    """Make a question of every place of a text, or of every item of a cloze study."""
     return word_questions(study, settings, game="cloze")
 
 
@@ -48,13 +40,7 @@ def read(content: Content, layout: Content, steps: Steps, form: Mapping[str, str
 
 
 def feedback(content: Content, layout: Content, steps: Steps, value: Content) -> dict[str, Any]:
-    """The word of the text, what was typed, and whether it is the same.
-
-    Examples
-    --------
-    >>> feedback({"target": "Ishmael."}, {}, [], {"word": "Ann"})
-    {'target': 'Ishmael.', 'word': 'Ann', 'correct': False}
-    """
+    """The word of the text, what was typed, and whether it is the same."""
     del layout, steps
     return {"target": content["target"], "word": value["word"], "correct": same_word(value["word"], content["target"])}
 
@@ -68,7 +54,8 @@ def typed_word(text: str) -> str:
     ' cat '
     """
     parts = text.split()
-    if not parts:
+    if not any(unicodedata.category(sign)[0] not in "CZ" for sign in text):
+        # nothing that can be seen, such as a space of no width
         raise FormError("error.no_word")
     if len(parts) > 1:
         raise FormError("error.one_word")

@@ -1,12 +1,14 @@
 """The comparison game: which of two tokens was next, and how sure is the player.
 
 One of them is the token of the text, the other one of the candidates that the generator drew. The player says how
-probable it is that token A is the one, by eleven values, and earns the score of
-:mod:`shannon_game.estimators.comparison.score`.
+probable it is that token A is the one, by eleven values or on a slider in log-odds, and earns the score of
+:mod:`shannon_game.estimators.comparison.score`. A report on the slider is stored as a box of the rounding scheme
+``slider``, and as the probability that this box has there.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -16,17 +18,24 @@ from shannon_game.estimators.comparison import optimal_report, round_reports, ro
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import item_labels
 from shannon_game.experiments.collect.games.protocol import CHECK, Content, FormError, QuestionRow, Reading, Steps
-from shannon_game.experiments.collect.games.texts import marked_cuts, texts_of, with_reach
+from shannon_game.experiments.collect.games.texts import marked_cuts, texts_of
 
 if TYPE_CHECKING:
     import xarray as xr
 
     from shannon_game.experiments.collect.settings import CollectSettings
 
-__all__ = ["PERCENTS", "attention_check", "automatic", "feedback", "layout", "questions", "read", "view"]
+__all__ = ["PERCENTS", "SLIDER", "attention_check", "automatic", "feedback", "layout", "questions", "read", "report_of"]
+__all__ += ["view"]
 
 PERCENTS = (99, 90, 80, 70, 60, 50, 40, 30, 20, 10, 1)
-"""Probabilities that token A is the one, as they can be given."""
+"""Probabilities that token A is the one, as they can be given by eleven values."""
+SLIDER = "slider"
+"""Name of the rounding scheme; content and view of a question that is answered on it have it as ``scale``."""
+
+_BOXES = rounding_scheme(SLIDER).values
+_HALF = len(_BOXES) // 2
+_AT_THE_END = 5  # boxes from an end that are the end to an attention check
 
 
 def questions(study: xr.Dataset, settings: CollectSettings) -> list[QuestionRow]:
@@ -70,23 +79,19 @@ def questions(study: xr.Dataset, settings: CollectSettings) -> list[QuestionRow]
             "target_logprob": {model: float(of_target[which, at]) for which, model in enumerate(models)},
             "generator": study.attrs["generator"],
             "candidates": candidates[: settings.candidates],
+            **({"scale": SLIDER} if settings.scale == SLIDER else {}),
         }
         if candidates:
             rows.append(QuestionRow(names[at], content, str(documents[at]), int(positions[at])))
     if not rows:
         raise InputError("has no item with a candidate", source=source, field="candidate_token")
-    return with_reach(marked_cuts(rows, texts_of(study)))
+    return marked_cuts(rows, texts_of(study))
 
 
 def attention_check(content: Content, number: int) -> Content:
-    """Ask for one end of the scale, in words.
-
-    Examples
-    --------
-    >>> attention_check({"context": "Call me", "target": " Ishmael"}, 0)["check"]
-    99
-    """
-    return {**content, CHECK: PERCENTS[0] if number % 2 == 0 else PERCENTS[-1]}
+    """Ask for one end of the scale, in words; of the slider for the side."""
+    ends = ("A", "B") if content.get("scale") == SLIDER else (PERCENTS[0], PERCENTS[-1])
+    return {**content, CHECK: ends[number % 2]}
 
 
 def layout(content: Content, n_served: int, rng: np.random.Generator) -> dict[str, Any]:
@@ -119,6 +124,8 @@ def automatic(content: Content, layout: Content) -> Reading | None:
     """
     if CHECK in content or _candidate(content, layout)["token"] != content["target"]:
         return None
+    if content.get("scale") == SLIDER:
+        return Reading({"box_a": _HALF, "box_target": _HALF, "report": 0.5}, score=0.0)
     return Reading({"percent_a": 50, "percent_target": 50}, score=0.0)
 
 
@@ -139,12 +146,15 @@ def view(content: Content, layout: Content, steps: Steps) -> dict[str, Any]:
         "a": options["A"],
         "b": options["B"],
         "percents": list(PERCENTS),
+        "scale": content.get("scale"),
+        "most": _HALF,
+        "step_nats": float(np.log(_BOXES[-1] / _BOXES[0]) / _HALF),
         "check": content.get(CHECK),
     }
 
 
 def read(content: Content, layout: Content, steps: Steps, form: Mapping[str, str]) -> Reading:
-    """Read ``report``, one of the percentages.
+    """Read ``report``: one of the percentages, or steps of the slider from the middle towards B.
 
     Examples
     --------
@@ -155,20 +165,41 @@ def read(content: Content, layout: Content, steps: Steps, form: Mapping[str, str
     >>> reading = read(content, {"candidate": 0, "target_side": "B"}, [], {"report": "10"})
     >>> reading.value, round(reading.score, 1), reading.correct
     ({'percent_a': 10, 'percent_target': 90}, 117.6, True)
+    >>> slider = content | {"scale": "slider"}
+    >>> read(slider, {"candidate": 0, "target_side": "B"}, [], {"report": "93"}).value
+    {'box_a': 0, 'box_target': 186, 'report': 0.9999000099990001}
     """
     del steps
-    given = form.get("report", "")
+    given, on_slider = form.get("report", ""), content.get("scale") == SLIDER
     if not given:
         raise FormError("error.no_choice")
-    if given not in map(str, PERCENTS):
-        raise FormError("error.unknown_choice")
-    percent = int(given)
+    if on_slider:
+        if not re.fullmatch(r"-?[0-9]{1,3}", given, re.ASCII) or abs(int(given)) > _HALF:
+            raise FormError("error.unknown_choice")
+        box_a = _HALF - int(given)
+        value: dict[str, Any] = {"box_a": box_a}
+        passed = min(box_a, 2 * _HALF - box_a) < _AT_THE_END and (box_a > _HALF) == (content.get(CHECK) == "A")
+    else:
+        if given not in map(str, PERCENTS):
+            raise FormError("error.unknown_choice")
+        value = {"percent_a": int(given)}
+        passed = int(given) == content.get(CHECK)
     if CHECK in content:
-        return Reading({"percent_a": percent}, correct=percent == content[CHECK])
-    of_target = percent if layout["target_side"] == "A" else 100 - percent
-    points = float(score(of_target / 100, content["target_logprob"][content["generator"]]))
-    correct = None if of_target == 50 else of_target > 50
-    return Reading({"percent_a": percent, "percent_target": of_target}, correct=correct, score=points)
+        return Reading(value, correct=passed)
+    is_a = layout["target_side"] == "A"
+    if on_slider:
+        box = box_a if is_a else 2 * _HALF - box_a
+        value |= {"box_target": box, "report": _BOXES[box]}
+    else:
+        value |= {"percent_target": int(given) if is_a else 100 - int(given)}
+    report = report_of(value)
+    points = float(score(report, content["target_logprob"][content["generator"]]))
+    return Reading(value, correct=None if report == 0.5 else report > 0.5, score=points)
+
+
+def report_of(value: Content) -> float:
+    """Probability that was given to the target, in an answer as it is stored."""
+    return float(value["report"] if "report" in value else value["percent_target"] / 100)
 
 
 def feedback(content: Content, layout: Content, steps: Steps, value: Content) -> dict[str, Any]:
@@ -183,26 +214,32 @@ def feedback(content: Content, layout: Content, steps: Steps, value: Content) ->
     >>> value = {"percent_a": 10, "percent_target": 90}
     >>> shown = feedback(content, {"candidate": 0, "target_side": "B"}, [], value)
     >>> shown["target_side"], round(shown["generator_probability"], 2), shown["models"][0]["percent_a"]
-    ('B', 0.3, 20)
+    ('B', 0.3, 20.0)
     """
     del steps
-    options, candidate = _options(content, layout), _candidate(content, layout)
+    options, candidate, is_a = _options(content, layout), _candidate(content, layout), layout["target_side"] == "A"
     of_generator = content["target_logprob"][content["generator"]]
+
+    def shown(report: float) -> dict[str, float]:
+        of_target = round(100 * report, 2)
+        return {
+            "percent_a": of_target if is_a else round(100 - of_target, 2),
+            "score": float(score(report, of_generator)),
+        }
+
     models = []
     for name, of_target in content["target_logprob"].items():
-        report = float(optimal_report(of_target, candidate["logprob"][name]))
-        rounded = float(round_reports([report], rounding_scheme("interface"))[0])
-        percent = round(100 * rounded)
-        percent_a = percent if layout["target_side"] == "A" else 100 - percent
-        models.append({"name": name, "percent_a": percent_a, "score": float(score(percent / 100, of_generator))})
+        best = float(optimal_report(of_target, candidate["logprob"][name]))
+        rounded = round_reports([best], rounding_scheme(content.get("scale", "interface")))
+        models.append({"name": name, **shown(float(rounded[0]))})
+    report = report_of(value)
     return {
         "a": options["A"],
         "b": options["B"],
         "target_side": layout["target_side"],
-        "percent_a": value["percent_a"],
-        "percent_target": value["percent_target"],
+        **shown(report),
+        "percent_target": round(100 * report, 2),
         "generator_probability": float(np.exp(of_generator)),
-        "score": float(score(value["percent_target"] / 100, of_generator)),
         "models": models,
     }
 

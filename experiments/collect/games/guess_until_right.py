@@ -24,15 +24,7 @@ __all__ = ["attention_check", "automatic", "feedback", "layout", "questions", "r
 
 
 def questions(study: xr.Dataset, settings: CollectSettings) -> list[QuestionRow]:
-    """Make a question of every place of a text, or of every item of a cloze study.
-
-    Examples
-    --------
-    >>> from shannon_game.estimators.cloze.examples import cloze_study
-    >>> from shannon_game.experiments.collect.settings import CollectSettings
-    >>> questions(cloze_study(), CollectSettings(most_guesses=3))[0].content["most_guesses"]
-    3
-    """
+    """Make a question of every place of a text, or of every item of a cloze study."""
     rows = word_questions(study, settings, game="guess_until_right")
     return [replace(row, content={**row.content, "most_guesses": settings.most_guesses}) for row in rows]
 
@@ -57,7 +49,7 @@ def view(content: Content, layout: Content, steps: Steps) -> dict[str, Any]:
 
 
 def read(content: Content, layout: Content, steps: Steps, form: Mapping[str, str]) -> Reading:
-    """Read ``word``, one guess; the question stays open until it is right or no guess is left.
+    """Read ``word``, one guess; the question is open until it is right, no guess is left, or the person gives up.
 
     Examples
     --------
@@ -70,6 +62,8 @@ def read(content: Content, layout: Content, steps: Steps, form: Mapping[str, str
     {'word': 'back', 'n_guesses': 2, 'found': False}
     """
     del layout
+    if form.get("give_up") and steps and CHECK not in content:
+        return Reading({"word": "", "n_guesses": len(steps), "found": False}, correct=False)
     word = typed_word(form.get("word", ""))
     if CHECK in content:
         return Reading({"word": word}, correct=same_word(word, content[CHECK]))
@@ -82,16 +76,9 @@ def read(content: Content, layout: Content, steps: Steps, form: Mapping[str, str
 
 
 def feedback(content: Content, layout: Content, steps: Steps, value: Content) -> dict[str, Any]:
-    """The word of the text, all guesses, and the number of the right one.
-
-    Examples
-    --------
-    >>> value = {"word": "ishmael", "n_guesses": 2, "found": True}
-    >>> feedback({"target": "Ishmael"}, {}, [{"word": "later"}], value)
-    {'target': 'Ishmael', 'guesses': ['later', 'ishmael'], 'n_guesses': 2, 'found': True}
-    """
+    """The word of the text, all guesses, and the number of the right one."""
     del layout
-    guesses = [*(step["word"] for step in steps), value["word"]]
+    guesses = [*(step["word"] for step in steps), value["word"]][: value["n_guesses"]]
     return {
         "target": content["target"],
         "guesses": guesses,

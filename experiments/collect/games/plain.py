@@ -15,47 +15,22 @@ CHECK_WORDS = ("river", "window", "garden", "bread", "summer")
 
 
 def attention_check(content: Content, number: int) -> Content:
-    """Ask for a certain word.
-
-    Examples
-    --------
-    >>> attention_check({"context": "Call me", "target": "Ishmael"}, 0)["check"]
-    'river'
-    """
+    """Ask for a certain word."""
     return {**content, CHECK: CHECK_WORDS[number % len(CHECK_WORDS)]}
 
 
 def layout(content: Content, n_served: int, rng: np.random.Generator) -> dict[str, Any]:
-    """Nothing is to be chosen.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> layout({}, 0, np.random.default_rng(0))
-    {}
-    """
+    """Nothing is to be chosen."""
     del content, n_served, rng
     return {}
 
 
 def automatic(content: Content, layout: Content) -> None:
-    """Every question is asked.
-
-    Examples
-    --------
-    >>> automatic({}, {}) is None
-    True
-    """
+    """Every question is asked."""
     del content, layout
 
 
 def view(content: Content, layout: Content, steps: Steps) -> dict[str, Any]:
-    """The context.
-
-    Examples
-    --------
-    >>> view({"context": "Call me", "target": "Ishmael"}, {}, [])
-    {'context': 'Call me', 'check': None}
-    """
+    """The context."""
     del layout, steps
     return {"context": content["context"], "check": content.get(CHECK)}

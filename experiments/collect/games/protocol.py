@@ -33,15 +33,7 @@ CUT = "cut"
 
 
 class FormError(ValueError):
-    """What a person sent is no answer; the page shows again, with the reason.
-
-    Parameters
-    ----------
-    key : str
-        Of the text in ``languages``, such as ``error.no_answer``.
-    **values : object
-        What the text names.
-    """
+    """What a person sent is no answer; the page shows again, with the reason."""
 
     def __init__(self, key: str, **values: object) -> None:
         super().__init__(key)
@@ -65,8 +57,6 @@ class QuestionRow:
         Place among the questions of its document, from 0.
     opens : bool
         May be asked without the questions before it.
-    reaches : int
-        First place of the document that the context shows: the questions from there to here are answered by it.
     """
 
     item_id: str
@@ -74,7 +64,6 @@ class QuestionRow:
     document: str = ""
     position: int = 0
     opens: bool = True
-    reaches: int = 0
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Words of texts as questions, for games that go through a text; what a context gives away of other questions."""
+"""Words of texts as questions, for games that go through a text."""
 
 from __future__ import annotations
 
@@ -10,29 +10,21 @@ from typing import TYPE_CHECKING
 from shannon_game.estimators.cloze.study import context_labels
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import item_labels
-from shannon_game.experiments.collect.games.protocol import CUT, Content, QuestionRow
+from shannon_game.experiments.collect.games.protocol import CUT, QuestionRow
 
 if TYPE_CHECKING:
     import xarray as xr
 
     from shannon_game.experiments.collect.settings import CollectSettings
 
-__all__ = ["items_alone", "marked_cuts", "texts_of", "with_reach", "word_questions"]
+__all__ = ["items_alone", "marked_cuts", "texts_of", "word_questions"]
 
 _WORD = re.compile(r"\S+")
-_TAIL_CHARACTERS = 40
 _ENDS = tuple(",;:.!?)")
 
 
 def texts_of(study: xr.Dataset) -> dict[str, str]:
-    """Whole texts of a study by name: of a documents study, or of a comparison study with ``document_text``.
-
-    Examples
-    --------
-    >>> from shannon_game.estimators.documents.examples import documents_study
-    >>> next(iter(texts_of(documents_study()).items()))
-    ('a', 'The cat.')
-    """
+    """Whole texts of a study by name: of a documents study, or of a comparison study with ``document_text``."""
     name, text = ("document_name", "document_text") if "document_text" in study else ("document", "text")
     if text not in study or study[text].dims != study[name].dims:
         return {}
@@ -67,27 +59,6 @@ def word_questions(study: xr.Dataset, settings: CollectSettings, *, game: str) -
     return rows
 
 
-def with_reach(rows: Sequence[QuestionRow]) -> list[QuestionRow]:
-    """Say from where on each context shows its document, found by the questions whose place it holds.
-
-    Examples
-    --------
-    >>> early = QuestionRow("0", {"context": "Call", "target": " me"}, "moby", 1)
-    >>> late = QuestionRow("1", {"context": "Call me", "target": " Ishmael"}, "moby", 2)
-    >>> [row.reaches for row in with_reach([early, late])]
-    [1, 1]
-    """
-    by_document: dict[str, list[QuestionRow]] = {}
-    for row in rows:
-        by_document.setdefault(row.document, []).append(row)
-    found = []
-    for row in rows:
-        before = [each for each in by_document[row.document] if row.document and each.position < row.position]
-        seen = [each.position for each in before if _is_shown(each.content, row.content)]
-        found.append(replace(row, reaches=min(seen, default=row.position)))
-    return found
-
-
 def marked_cuts(rows: Sequence[QuestionRow], texts: Mapping[str, str]) -> list[QuestionRow]:
     """Mark the contexts that begin inside their text, so that pages can say so.
 
@@ -104,10 +75,6 @@ def marked_cuts(rows: Sequence[QuestionRow], texts: Mapping[str, str]) -> list[Q
         is_cut = known or (text is None and (start[:1].islower() or start[:1] in _ENDS))
         found.append(replace(row, content={**row.content, CUT: True}) if start and is_cut else row)
     return found
-
-
-def _is_shown(asked: Content, later: Content) -> bool:
-    return asked["context"][-_TAIL_CHARACTERS:] + asked["target"] in later["context"]
 
 
 def _places(study: xr.Dataset) -> Iterator[QuestionRow]:
@@ -141,6 +108,6 @@ def _shown(row: QuestionRow, settings: CollectSettings) -> QuestionRow:
     words = list(_WORD.finditer(row.content["context"]))
     most = settings.max_context_words
     if settings.order == "cumulative" or most is None or len(words) <= most:
-        return replace(row, reaches=0)
+        return row
     context = row.content["context"][words[-most].start() :]
-    return replace(row, content={**row.content, "context": context, CUT: True}, reaches=row.position - most)
+    return replace(row, content={**row.content, "context": context, CUT: True})

@@ -15,7 +15,7 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import item_labels
 from shannon_game.experiments.collect.games.plain import attention_check, automatic, layout, view
 from shannon_game.experiments.collect.games.protocol import CHECK, Content, FormError, QuestionRow, Reading, Steps
-from shannon_game.experiments.collect.games.texts import marked_cuts, texts_of, with_reach
+from shannon_game.experiments.collect.games.texts import marked_cuts, texts_of
 from shannon_game.experiments.collect.games.vocabulary import read_vocabulary, vocabulary_of
 
 if TYPE_CHECKING:
@@ -63,14 +63,7 @@ def questions(study: xr.Dataset, settings: CollectSettings) -> list[QuestionRow]
 
 
 def left_out(study: xr.Dataset) -> int:
-    """Count the places that are not asked for, because their token shows nothing.
-
-    Examples
-    --------
-    >>> from shannon_game.estimators.comparison.examples import comparison_study
-    >>> left_out(comparison_study())
-    0
-    """
+    """Count the places that are not asked for, because their token shows nothing."""
     return sum(not can_be_guessed(row.content["target"]) for row in _places(study))
 
 
@@ -100,13 +93,7 @@ def read(content: Content, layout: Content, steps: Steps, form: Mapping[str, str
 
 
 def feedback(content: Content, layout: Content, steps: Steps, value: Content) -> dict[str, Any]:
-    """The token of the text, the one that was typed, and whether they are the same.
-
-    Examples
-    --------
-    >>> feedback({"target": " me"}, {}, [], {"token": " it"})
-    {'target': ' me', 'token': ' it', 'correct': False}
-    """
+    """The token of the text, the one that was typed, and whether they are the same."""
     del layout, steps
     return {"target": content["target"], "token": value["token"], "correct": value["token"] == content["target"]}
 
@@ -144,4 +131,4 @@ def _places(study: xr.Dataset) -> Iterator[QuestionRow]:
             QuestionRow(item, {"context": context, "target": token}, document, int(position))
             for item, context, token, document, position in zip(*columns, strict=True)
         ]
-        yield from with_reach(marked_cuts(rows, texts_of(study)))
+        yield from marked_cuts(rows, texts_of(study))

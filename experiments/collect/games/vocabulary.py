@@ -24,14 +24,7 @@ _LOADED: dict[str, Vocabulary] = {}
 
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
-    """All tokens that can be typed.
-
-    Parameters
-    ----------
-    name : str
-        First letters of the SHA-256 of the tokens.
-    tokens : frozenset of str
-    """
+    """All tokens that can be typed."""
 
     name: str
     tokens: frozenset[str]
@@ -66,15 +59,7 @@ def read_vocabulary(path: Path) -> Vocabulary:
 
 
 def vocabulary_of(name: str) -> Vocabulary:
-    """Return a vocabulary that was read before, by its name.
-
-    Examples
-    --------
-    >>> from shannon_game.experiments.collect.settings import CollectSettings
-    >>> vocabulary = read_vocabulary(CollectSettings().vocabulary)
-    >>> vocabulary_of(vocabulary.name) is vocabulary
-    True
-    """
+    """Return a vocabulary that was read before, by its name."""
     return _LOADED[name]
 
 

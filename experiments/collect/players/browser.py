@@ -25,13 +25,7 @@ class Answerer(Protocol):
 
 
 class Browser:
-    """Follows links and sends forms, with cookies of its own.
-
-    Parameters
-    ----------
-    client : httpx.AsyncClient
-        Of one visitor; it follows redirects.
-    """
+    """Follows links and sends forms, with cookies of its own."""
 
     def __init__(self, client: httpx.AsyncClient) -> None:
         self.client = client
@@ -53,12 +47,7 @@ class Browser:
 
 
 class Played(Exception):  # noqa: N818 - why a player stops
-    """A page on which a player cannot go on.
-
-    Parameters
-    ----------
-    page : Page
-    """
+    """A page on which a player cannot go on."""
 
     def __init__(self, page: Page) -> None:
         super().__init__(f"{page.status} at {page.path}: {page.problem or page.strong or 'no way on'}")
@@ -81,7 +70,9 @@ async def play_session(browser: Browser, game: str, player: Answerer, recruiter:
             page = await _sent(browser, page.form("/consent"), {"agree": "yes"})
         elif page.path == "/play":
             form = page.form("/play")
-            page = await _sent(browser, form, player.answer(game, page))
+            # a visit may have several games, one after the other
+            own = game if form is None else form.game
+            page = await _sent(browser, form, player.answer(own, page))
             n_answers += 1
         elif page.path == "/feedback":
             page = await browser.get("/play")

@@ -29,16 +29,7 @@ _REQUEST_SECONDS = 60.0
 
 @dataclass(frozen=True)
 class Crowd:
-    """What became of the players.
-
-    Parameters
-    ----------
-    n_answers : int
-        Sent by all of them, training rounds and attention checks among them.
-    seconds : float
-    problems : tuple of str
-        Why players stopped before their completion code.
-    """
+    """What became of the players."""
 
     n_answers: int
     seconds: float

@@ -23,7 +23,7 @@ from shannon_game.experiments.collect.players.crowd import Crowd, play_all, serv
 from shannon_game.experiments.collect.players.models import MODEL_GAMES, ModelPerson, model_people
 from shannon_game.experiments.collect.players.people import Person, exact_people, simulated_people
 from shannon_game.experiments.collect.players.world import World, world_of
-from shannon_game.experiments.collect.tables import Player, Session
+from shannon_game.experiments.collect.tables import COUNTED, Answer, Assignment, Player, Question, Session
 from shannon_game.experiments.comparison.estimates import table_row
 from shannon_game.experiments.comparison.perplexity import sampling_warnings
 from shannon_game.experiments.harness.result import ExperimentResult
@@ -78,17 +78,20 @@ def play_games(collection: Collection, players: Mapping[str, Answerer]) -> dict[
         problem = f"is 'model', and these can play {', '.join(MODEL_GAMES)}, not {cannot[0]}"
         raise InputError(problem, field="players")
     found: dict[str, Crowd] = {}
-    _refuse_repeat(collection, list(players))
+    _refuse_repeat(collection, [f"{game}-{name}" for game in settings.game for name in players])
     with served(collection) as address:
-        for game in settings.game:
+        # a visit of several blocks is played once
+        for game in settings.game[:1] if settings.blocks else settings.game:
             say(f"{len(players)} players play {game} at {address}")
-            crowd = play_all(list(players.items()), game, address=address, parameters=settings.recruiter.parameters)
+            # somebody else in every game: what one of them shows would answer the next one
+            own = [(f"{game}-{name}", player) for name, player in players.items()]
+            crowd = play_all(own, game, address=address, parameters=settings.recruiter.parameters)
             ended = collection.chooser is not None and collection.chooser.enough
             # a model that cannot be read leaves; that is a finding, not a fault of the pages
             if crowd.problems and not ended and settings.players != "model":
                 problem = f"stopped {len(crowd.problems)} of {len(players)} players; the first one: {crowd.problems[0]}"
                 raise InputError(problem, source=f"game {game}", field="players")
-            found[game] = crowd
+            found["comparison" if settings.blocks and "comparison" in settings.game else game] = crowd
     return found
 
 
@@ -150,9 +153,10 @@ def _on_the_estimate(study: xr.Dataset | None) -> tuple[str, ...]:
 
 def _answered(collection: Collection) -> dict[str, int]:
     """Count the answers of people that count, by game."""
-    query = select(Session.game, func.sum(Session.n_counted)).where(Session.study_id == collection.study_id)
+    query = select(Question.game, func.count(Answer.id)).select_from(Answer).join(Assignment).join(Question)
+    query = query.where(Question.study_id == collection.study_id, COUNTED).group_by(Question.game)
     with collection.database.read() as transaction:
-        return {game: int(n) for game, n in transaction.execute(query.group_by(Session.game))}
+        return {row[0]: int(row[1]) for row in transaction.execute(query)}
 
 
 def played_table(

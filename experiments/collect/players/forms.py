@@ -18,7 +18,7 @@ class Form:
 
     Parameters
     ----------
-    action, method : str
+    action, method, game : str
     fields : dict of str to str
         Values that are sent as they are, hidden ones too.
     choices : dict of str to list of str
@@ -32,6 +32,7 @@ class Form:
 
     action: str
     method: str = "get"
+    game: str = ""
     fields: dict[str, str] = field(default_factory=dict)
     choices: dict[str, list[str]] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
@@ -105,7 +106,8 @@ class _Reader(HTMLParser):
         given = {name: value or "" for name, value in attrs}
         classes = set(given.get("class", "").split())
         if tag == "form":
-            self.page.forms.append(Form(given.get("action", self.page.path), given.get("method", "get").lower()))
+            action, method = given.get("action", self.page.path), given.get("method", "get").lower()
+            self.page.forms.append(Form(action, method, given.get("data-game", "")))
         elif tag == "a" and "href" in given:
             self.page.links.append(given["href"])
         elif tag in ("input", "textarea", "button", "select") and self.page.forms and self._inside("form"):

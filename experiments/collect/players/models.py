@@ -41,19 +41,7 @@ class UnreadableError(Played):
 
 @dataclass(eq=False)
 class ModelPerson:
-    """One session of a language model.
-
-    Attributes
-    ----------
-    player : TextPlayer
-    number : int
-        Of the session; draws of two sessions differ.
-    tries : int
-    n_asked : int
-        Answers that were asked for.
-    unreadable : Counter
-        Those that could not be read, by what they say.
-    """
+    """One session of a language model."""
 
     player: TextPlayer
     number: int

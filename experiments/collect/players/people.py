@@ -14,11 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shannon_game.estimators.bets.simulation import whole_chips
+from shannon_game.estimators.comparison import rounding_scheme
 from shannon_game.estimators.comparison.simulation.participants import Participants, draw_participants, simulate_reports
 from shannon_game.estimators.comparison.simulation.players import sample_rows
 from shannon_game.estimators.comparison.simulation.settings import ParticipantPopulation, random_stream
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.collect.games.bets import CHIPS, N_BETS
+from shannon_game.experiments.collect.games.comparison import SLIDER
 from shannon_game.experiments.collect.games.top1 import can_be_guessed
 from shannon_game.experiments.collect.players.forms import Page
 from shannon_game.experiments.collect.players.world import World
@@ -28,42 +30,37 @@ __all__ = ["ANY_WORD", "People", "Person", "exact_people", "simulated_people"]
 
 ANY_WORD = "the"
 """What somebody types where no token of the item is a word."""
-_CHECKS = {"comparison": "play.check_comparison"}
+_BOXES = rounding_scheme(SLIDER).values
 
 
 @dataclass(eq=False)
 class People:
-    """Everybody who plays.
-
-    Parameters
-    ----------
-    world : World
-    people : Participants
-    seed : int
-    """
+    """Everybody who plays."""
 
     world: World
     people: Participants
     seed: int
-    _reports: dict[tuple[int, int], NDArray[np.float64]] = field(default_factory=dict, repr=False)
+    _reports: dict[tuple[int, int, str], NDArray[np.float64]] = field(default_factory=dict, repr=False)
 
-    def report(self, person: int, item: int, candidate: int) -> float:
-        """Probability that a person gives to the target when a candidate is shown beside it.
+    def report(self, person: int, item: int, candidate: int, scale: str = "interface") -> float:
+        """Probability that a person gives to the target, on a scale, when a candidate is shown beside it.
 
         The same random numbers as :func:`shannon_game.estimators.comparison.simulate_comparison_study` takes for this
         person and item, whatever the candidate.
         """
-        if (person, candidate) not in self._reports:
+        key = person, candidate, scale
+        if key not in self._reports:
             log_odds = self.world.target_logprob - self.world.candidate_logprob[:, candidate]
-            self._reports[person, candidate] = simulate_reports(
+            self._reports[key] = simulate_reports(
                 np.nan_to_num(log_odds),
                 rng=random_stream(self.seed, "participant", person, 1),
                 bias=self.people.bias[person],
                 slope=self.people.slope[person],
                 noise_sd=self.people.noise_sd[person],
                 lapse_rate=self.people.lapse_rate[person],
+                rounding=scale,
             )
-        return float(self._reports[person, candidate][item])
+        return float(self._reports[key][item])
 
     def word(self, person: int, item: int) -> str:
         """Token that comes to a person's mind, drawn from the belief over the item's tokens that are one word."""
@@ -83,33 +80,13 @@ class People:
         return tokens[max(seen, key=lambda at: float(noisy[at]))]
 
     def guesses(self, person: int, item: int) -> list[str]:
-        """Words in the order in which a person guesses them: by belief, with noise; then words that nobody says.
-
-        Parameters
-        ----------
-        person, item : int
-
-        Returns
-        -------
-        list of str
-        """
+        """Words in the order in which a person guesses them: by belief, with noise; then words that nobody says."""
         words, logprob = self.world.words(item)
         order = np.argsort(-self._noisy(person, item, logprob), kind="stable")
         return [words[at] for at in order.tolist()]
 
     def bets(self, person: int, item: int) -> tuple[dict[str, int], int]:
-        """Chips on the most probable words and on anything else: beliefs to the power of the person's slope.
-
-        Parameters
-        ----------
-        person, item : int
-
-        Returns
-        -------
-        chips : dict of str to int
-            By word.
-        other : int
-        """
+        """Chips on the most probable words and on anything else: beliefs to the power of the person's slope."""
         words, logprob = self.world.words(item)
         top = np.argsort(-logprob, kind="stable")[:N_BETS].tolist()
         named = np.exp(logprob[top])
@@ -126,13 +103,7 @@ class People:
 
 @dataclass(eq=False)
 class Person:
-    """One of them, in front of a page.
-
-    Parameters
-    ----------
-    people : People
-    number : int
-    """
+    """One of them, in front of a page."""
 
     people: People
     number: int
@@ -141,10 +112,12 @@ class Person:
         """Say what to fill into the form: what an instruction asks for, else what the person believes."""
         check = _instruction(game, page)
         if check:
+            # the end of a slider that an instruction asks for
+            check = {"A": str(-(len(_BOXES) // 2)), "B": str(len(_BOXES) // 2)}.get(check, check)
             fields = {"comparison": "report", "top1": "token", "bets": "word1"}
             return {fields.get(game, "word"): check} | ({"chips1": str(CHIPS)} if game == "bets" else {})
         if game == "comparison":
-            return {"report": str(self._percent_a(page))}
+            return {"report": str(self._report(page))}
         item = self._item(page)
         if game == "bets":
             return self._bets(item)
@@ -161,12 +134,18 @@ class Person:
             raise InputError(problem, source=f"player {self.number}", field="context")
         return item
 
-    def _percent_a(self, page: Page) -> int:
+    def _report(self, page: Page) -> int:
+        """Percentage of A, or steps of the slider from the middle towards B."""
         world, (a, b) = self.people.world, page.tokens[:2]
         item = self._item(page, (a, b))
         target = world.target[item]
         other = b if a == target else a
-        percent = round(100 * self.people.report(self.number, item, world.candidate[item].index(other)))
+        form, candidate = page.form("/play"), world.candidate[item].index(other)
+        if form is not None and "report" not in form.choices:
+            report = self.people.report(self.number, item, candidate, SLIDER)
+            step = int(np.searchsorted(_BOXES, report - 1e-9)) - len(_BOXES) // 2
+            return -step if a == target else step
+        percent = round(100 * self.people.report(self.number, item, candidate))
         return percent if a == target else 100 - percent
 
     def _guess(self, item: int, n_before: int) -> str:
@@ -194,12 +173,10 @@ def exact_people(world: World, n_people: int, seed: int) -> People:
 
 def _instruction(game: str, page: Page) -> str | None:
     """Read what an attention check asks for."""
-    before, _, after = _check_text(game).partition("\0")
-    for text in page.strong:
-        if text.startswith(before) and text.endswith(after) and len(text) > len(before) + len(after):
-            return text[len(before) : len(text) - len(after)]
+    say = Strings(("en",)).say
+    for key in ("play.check_comparison", "play.check_slider") if game == "comparison" else ("play.check_word",):
+        before, _, after = " ".join(say("en", key, value="\0").split(" ")).partition("\0")
+        for text in page.strong:
+            if text.startswith(before) and text.endswith(after) and len(text) > len(before) + len(after):
+                return text[len(before) : len(text) - len(after)]
     return None
-
-
-def _check_text(game: str) -> str:
-    return " ".join(Strings(("en",)).say("en", _CHECKS.get(game, "play.check_word"), value="\0").split(" "))

@@ -85,14 +85,7 @@ class World:
 
 
 def world_of(study: xr.Dataset, belief: str | None = None) -> World:
-    """Read what is believed from a comparison study.
-
-    Examples
-    --------
-    >>> from shannon_game.estimators.comparison.examples import comparison_study
-    >>> world_of(comparison_study()).belief
-    'human'
-    """
+    """Read what is believed from a comparison study."""
     source = f"study {study.attrs.get('name')!r}"
     if "candidate_token" not in study:
         raise InputError("has no candidates, whose beliefs simulated players need", source=source, field="players")

@@ -16,12 +16,17 @@ if (form) {
   let shown = performance.now();
   let revisions = 0;
   let sending = false;
-  form.addEventListener("input", () => { revisions += 1; });
+  // a slider says "input" at every step on the way, and "change" where it is let go
+  form.addEventListener("input", (event) => { if (event.target.type !== "range") revisions += 1; });
+  form.addEventListener("change", (event) => { if (event.target.type === "range") revisions += 1; });
   form.addEventListener("submit", (event) => {
     if (sending) { event.preventDefault(); return; }
     sending = true;
     // where the connection is lost, the button works again; the server takes the same answer once
-    setTimeout(() => { sending = false; }, 4000);
+    const button = form.querySelector(".actions button");
+    setTimeout(() => { sending = false; button.removeAttribute("aria-busy"); }, 4000);
+    // a slow line shows that something happens
+    setTimeout(() => { if (sending) button.setAttribute("aria-busy", "true"); }, 300);
     form.elements.client_ms.value = String(Math.round(performance.now() - shown));
     form.elements.revisions.value = String(Math.max(revisions - 1, 0));
   });
@@ -75,6 +80,54 @@ if (boxes.length) {
     const chosen = boxes.find((box) => box.checked);
     if (chosen && live) say(live.dataset.said.replace("{a}", chosen.value).replace("{b}", String(100 - chosen.value)));
   });
+}
+
+// ---- a slider in log-odds: what it says in words, keys and buttons that move it, and that it was moved at all
+const slider = form ? form.querySelector("input[type=range]") : null;
+if (slider && live) {
+  let touched = false;
+  const limits = [2, 5, 20, 200, Infinity];
+  const inWords = () => {
+    const steps = Number(slider.value);
+    if (!steps) return slider.dataset.equal;
+    const odds = Math.exp(Math.abs(steps) * Number(slider.dataset.step));
+    const number = (value, digits) => value.toLocaleString(document.documentElement.lang, { maximumSignificantDigits: digits });
+    return slider.dataset.said.replace("{side}", steps < 0 ? "A" : "B")
+      .replace("{words}", slider.dataset.words.split("|")[limits.findIndex((limit) => odds < limit)])
+      .replace("{odds}", number(odds, 2)).replace("{percent}", number(100 * odds / (1 + odds), odds < 100 ? 3 : 4));
+  };
+  const show = () => {
+    slider.setAttribute("aria-valuetext", inWords());
+    if (touched) say(inWords());
+  };
+  const touch = () => { touched = true; show(); };
+  const move = (to) => {
+    slider.value = String(to);
+    slider.dispatchEvent(new Event("input", { bubbles: true }));
+    slider.dispatchEvent(new Event("change", { bubbles: true }));
+  };
+  for (const kind of ["input", "pointerdown"]) slider.addEventListener(kind, touch);
+  const nudges = form.querySelector(".nudges");
+  nudges.hidden = false;
+  for (const button of nudges.querySelectorAll("button")) {
+    const by = Number(button.dataset.by);
+    button.addEventListener("click", () => move(by ? Number(slider.value) + by : 0));
+  }
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.altKey || event.metaKey || event.target.matches("button, a, summary")) return;
+    if (event.key === "0") { event.preventDefault(); move(0); }
+    else if (event.key === "Enter") { event.preventDefault(); form.requestSubmit(); }
+    else if (event.target === document.body && /^(Arrow|Page|Home|End)/.test(event.key)) slider.focus();
+  });
+  form.addEventListener("submit", (event) => {
+    if (touched) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    live.setAttribute("aria-live", "assertive");
+    live.removeAttribute("aria-hidden");
+    say(slider.dataset.untouched, "no");
+  }, { capture: true });
+  show();
 }
 
 // ---- one word, where one word is asked for

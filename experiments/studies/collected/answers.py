@@ -12,9 +12,9 @@ from sqlalchemy.orm import Session as Transaction
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.collect.database import existing_database
+from shannon_game.experiments.collect.export import tidy_answers
 from shannon_game.experiments.collect.export_files import chosen_number
-from shannon_game.experiments.collect.export_rows import tidy_answers
-from shannon_game.experiments.collect.tables import Answer, Assignment, Question, Session, Study
+from shannon_game.experiments.collect.tables import Answer, Assignment, Question, Study
 from shannon_game.experiments.studies.collected.settings import CollectedSettings
 from shannon_game.experiments.studies.parsing import Note
 
@@ -27,12 +27,14 @@ _TIMES = ("server_ms", "client_ms", "revisions", "answered_at", "score_points")
 class Collected:
     """What a database holds of one study and game: answers and questions that count, and notes on the others.
 
-    Questions have ``item``, ``document`` and ``position``, answered or not; free answers are those of the cloze game.
+    Questions have ``item``, ``document`` and ``position``, answered or not; ``aside`` are those of the training. Free
+    answers are those of the cloze game.
     """
 
     name: str
     answers: pd.DataFrame
     questions: list[dict[str, Any]]
+    aside: list[dict[str, Any]]
     free_answers: pd.DataFrame | None
     notes: list[Note]
 
@@ -52,7 +54,10 @@ def collected_answers(transaction: Transaction, settings: CollectedSettings) -> 
     if settings.game == "comparison" and settings.free_answers:
         cloze = tidy_answers(transaction, "cloze", study_ids=[study_id])
         free = _counted(cloze, settings, [], needed=False) if len(cloze) else None
-    return Collected(name, answers, _questions(transaction, settings.game, study_id), free, notes)
+    questions, aside = (
+        _questions(transaction, settings.game, study_id, training=training) for training in (False, True)
+    )
+    return Collected(name, answers, questions, aside, free, notes)
 
 
 def response_variables(answers: pd.DataFrame) -> dict[str, Any]:
@@ -70,12 +75,12 @@ def response_variables(answers: pd.DataFrame) -> dict[str, Any]:
 
 def _study(transaction: Transaction, settings: CollectedSettings) -> tuple[int, str]:
     counted = (
-        select(Study.id, Study.name, Session.game, func.count(Answer.id))
+        select(Study.id, Study.name, Question.game, func.count(Answer.id))
         .select_from(Answer)
         .join(Assignment)
-        .join(Session)
-        .join(Study)
-        .group_by(Study.id, Study.name, Session.game)
+        .join(Question)
+        .join(Study, Study.id == Question.study_id)
+        .group_by(Study.id, Study.name, Question.game)
         .order_by(Study.id)
     )
     rows = [(number, name, game, n) for number, name, game, n in transaction.execute(counted)]
@@ -92,13 +97,13 @@ def _study(transaction: Transaction, settings: CollectedSettings) -> tuple[int, 
     return chosen, there[chosen][0]
 
 
-def _questions(transaction: Transaction, game: str, study_id: int) -> list[dict[str, Any]]:
+def _questions(transaction: Transaction, game: str, study_id: int, *, training: bool) -> list[dict[str, Any]]:
     query = (
         select(Question)
         .where(
             Question.study_id == study_id,
             Question.game == game,
-            Question.training.is_(False),
+            Question.training == training,
             Question.attention.is_(False),
         )
         .order_by(Question.id)
@@ -152,6 +157,8 @@ def _flags(table: pd.DataFrame, settings: CollectedSettings) -> list[_Rule]:
         bad = median.index[median < settings.fastest_ms]
         found.append((session.isin(bad), "answers of sessions that were too fast", "fastest_ms"))
     given = next((name for name in ("percent_a", "word", "guess") if name in table.columns), None)
+    if given == "percent_a":
+        own = own.assign(percent_a=own["percent_a"].fillna(own["box_a"]))
     if settings.most_alike is not None and given is not None:
         share = own.groupby("session")[given].agg(lambda values: values.value_counts(normalize=True).iloc[0])
         bad = share.index[share > settings.most_alike]

@@ -22,7 +22,10 @@ from shannon_game.inference.settings import UserPath
 
 def collected_comparisons(found: Collected, served: UserPath | None) -> xr.Dataset:
     """Make a comparison study of what a database holds."""
-    pairs = candidate_rows(found.questions)
+    answered = set() if found.free_answers is None else {_place(text) for text in found.free_answers["context"]}
+    # what was set aside for the training of one game was asked in the other one
+    questions = [*found.questions, *(each for each in found.aside if _place(each["context"]) in answered)]
+    pairs = candidate_rows(questions)
     answers = pd.DataFrame(
         {
             "item": found.answers["item"],
@@ -31,7 +34,7 @@ def collected_comparisons(found: Collected, served: UserPath | None) -> xr.Datas
             "report": found.answers["report"].astype(float),
         }
     )
-    free, lost = _free_answers(found.free_answers, found.questions)
+    free, lost = _free_answers(found.free_answers, questions)
     generator = found.questions[0]["generator"]
     study = comparison_study(answers, pairs, generator=generator, free_answers=free, name=found.name)
     side = found.answers["target_side"].to_numpy(dtype=object)

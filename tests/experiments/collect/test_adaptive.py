@@ -12,7 +12,7 @@ from sqlalchemy import select
 
 from shannon_game.estimators.comparison.simulation.settings import ParticipantPopulation
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.collect.adaptive import AdaptiveChooser, Course
+from shannon_game.experiments.collect.adaptive import AdaptiveChooser
 from shannon_game.experiments.collect.collection import Collection, open_collection
 from shannon_game.experiments.collect.database import open_database
 from shannon_game.experiments.collect.export_files import chosen_study, write_exports
@@ -129,21 +129,6 @@ def test_questions_end_at_the_wanted_width_and_nobody_new_comes_in(
     admin.get("/admin")
     admin.post("/admin/login", password="long enough")
     assert "Enough: the 90% interval" in admin.page.text
-    collection.database.close()
-
-
-def test_the_experimenter_reads_how_many_answers_are_needed(
-    tmp_path: Path, study: xr.Dataset, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("SHANNON_COLLECT_PASSWORD", "long enough")
-    collection = opened(tmp_path, study)
-    admin = Player(app_of(collection), "comparison")
-    admin.get("/admin")
-    admin.post("/admin/login", password="long enough")
-    assert "Adaptive questions begin when" in admin.page.text
-    assert isinstance(collection.chooser, AdaptiveChooser)
-    collection.chooser.course = Course(n_answers=100, width_nats=1.0, wanted_nats=0.5)
-    assert "0.50 is wanted: about 300 more answers" in admin.get("/admin").text
     collection.database.close()
 
 

@@ -42,13 +42,13 @@ def enter(collection: Collection, token: str, game: str = "comparison") -> None:
 def one(collection: Collection, token: str, *, answer: bool = True) -> play.Asked | None:
     """Show the next question, and answer it."""
     with collection.database.write() as transaction:
-        session = sessions.session_of(transaction, token, lock=True)
+        session = sessions.session_of(transaction, collection, token, lock=True)
         assert session is not None
         asked = play.show(transaction, collection, session) if session.state == "play" else None
         game = session.game
     if asked is not None and answer:
         with collection.database.write() as transaction:
-            session = sessions.session_of(transaction, token, lock=True)
+            session = sessions.session_of(transaction, collection, token, lock=True)
             assert session is not None
             play.submit(transaction, collection, session, {"order": str(asked.order), "step": "0", **ANSWERS[game]})
     return asked
@@ -166,26 +166,6 @@ def test_balanced_asks_everything_once_before_anything_twice(database: Database,
     assert np.ptp([served for served, _, _ in counters(database)]) <= 2
 
 
-@pytest.mark.parametrize("game", ["comparison", "top1"])
-def test_no_question_is_asked_of_somebody_who_has_read_its_answer(
-    database: Database, study: xr.Dataset, game: str
-) -> None:
-    collection = opened(database, study, game=game, n_questions=30)
-    enter(collection, "p", game)
-    seen: list[play.Asked] = []
-    while (asked := one(collection, "p")) is not None:
-        for before in seen:
-            inside = before.card.reaches <= asked.card.position < before.card.position
-            assert not (inside and before.card.document == asked.card.document)
-        seen.append(asked)
-        if len(seen) % 7 == 0:
-            with database.write() as transaction:
-                session = sessions.session_of(transaction, "p", lock=True)
-                assert session is not None
-                play.skip_open(transaction, collection, session)
-    assert len(seen) > 5
-
-
 def test_the_counters_of_a_session_are_those_of_its_answers(database: Database, study: xr.Dataset) -> None:
     collection = opened(database, study, n_questions=9, attention_share=0.3)
     enter(collection, "p")
@@ -201,3 +181,15 @@ def test_the_counters_of_a_session_are_those_of_its_answers(database: Database, 
     assert session.n_checks == sum(attention for _, attention in rows) == 3
     assert session.n_asked == len(rows)
     assert session.points == pytest.approx(sum(answer.score or 0 for answer, _ in rows))
+
+
+@pytest.mark.parametrize("game", ["comparison", "cloze"])
+def test_the_first_person_is_asked_as_many_questions_as_were_announced(database: Database, game: str) -> None:
+    """Late places of a text close the early ones; random draws would run out of questions."""
+    collection = opened(database, collect_demo(), game=game, n_questions=40)
+    for name in ("p", "q"):
+        enter(collection, name, game)
+        while one(collection, name) is not None:
+            pass
+    with database.read() as transaction:
+        assert transaction.scalars(select(Session.n_counted)).all() == [40, 40]

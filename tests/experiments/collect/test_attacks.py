@@ -299,10 +299,6 @@ ATTACKS: list[tuple[str, Do, int | tuple[int, ...]]] = [
 """What is tried, how, and the status that it gets."""
 
 
-def test_the_table_has_an_attack_a_row() -> None:
-    assert len({name for name, *_ in ATTACKS}) == len(ATTACKS) >= 60
-
-
 @pytest.mark.parametrize(("attack", "status"), [row[1:] for row in ATTACKS], ids=[row[0] for row in ATTACKS])
 def test_an_attack_is_refused(site: Site, visitor: Visitor, attack: Do, status: int | tuple[int, ...]) -> None:
     before = counts(site)
@@ -311,6 +307,7 @@ def test_an_attack_is_refused(site: Site, visitor: Visitor, attack: Do, status: 
     assert "Traceback" not in response.text
     assert "<script>" not in response.text
     assert response.headers["x-content-type-options"] == "nosniff"
+    assert response.headers["content-security-policy"].startswith("default-src 'none'; script-src 'self'")
     if response.status_code == 303:
         # the way on is one of our pages
         assert re.fullmatch(r"/[a-z/-]*(\?order=\d+)?", response.headers["location"])
@@ -326,11 +323,6 @@ def counts(site: Site) -> dict[str, int]:
             table.__tablename__: transaction.scalar(select(func.count()).select_from(table)) or 0
             for table in (Player, Question, Session)
         }
-
-
-def test_a_second_answer_changes_nothing(visitor: Visitor) -> None:
-    assert twice(visitor.begin()).status_code == 409
-    assert [value["percent_a"] for value in visitor.site.answers(visitor)] == [80]
 
 
 def test_of_many_answers_at_once_one_is_stored(visitor: Visitor) -> None:

@@ -26,12 +26,11 @@ from shannon_game.estimators.layout import item_labels, notes, response_position
 from shannon_game.experiments.collect.__main__ import main
 from shannon_game.experiments.collect.collection import Collection, open_collection
 from shannon_game.experiments.collect.database import open_database
-from shannon_game.experiments.collect.export_public import document_tokens
 from shannon_game.experiments.collect.games import comparison
 from shannon_game.experiments.collect.games.cloze import same_word
 from shannon_game.experiments.collect.players.crowd import Crowd, play_all
 from shannon_game.experiments.collect.players.forms import Page
-from shannon_game.experiments.collect.players.people import People, Person, exact_people, simulated_people
+from shannon_game.experiments.collect.players.people import People, Person, simulated_people
 from shannon_game.experiments.collect.players.world import world_of
 from shannon_game.experiments.collect.server import app_of
 from shannon_game.experiments.collect.settings import CollectSettings, PaySettings
@@ -102,7 +101,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
 
 
 def through_pages(collection: Collection, people: People, game: str) -> Crowd:
-    players = [(f"p-{number}", Person(people, number)) for number in range(len(people.people.bias))]
+    players = [(f"{game}-{number}", Person(people, number)) for number in range(len(people.people.bias))]
     parameters = collection.settings.recruiter.parameters
     return play_all(players, game, application=app_of(collection), parameters=parameters)
 
@@ -158,13 +157,6 @@ def test_a_simulated_person_reports_as_the_simulator_of_studies(played: Played) 
     asked = ~study["automatic"].to_numpy().reshape(N_PLAYERS, -1)
     ours = np.array([[played.people.report(i, q, int(shown[i])) for q in range(14)] for i in range(N_PLAYERS)])
     np.testing.assert_array_equal(ours[asked], report[asked])
-
-
-def test_a_player_without_errors_reports_what_it_believes(played: Played) -> None:
-    world = world_of(played.study, "lm-strong")
-    people = exact_people(world, 1, SEED)
-    odds = np.exp(world.candidate_logprob[3, 2] - world.target_logprob[3])
-    assert people.report(0, 3, 2) == pytest.approx(np.clip(np.rint(10 / (1 + odds)) / 10, 0.01, 0.99))
 
 
 def test_words_through_the_pages_are_those_of_the_simulator(played: Played) -> None:
@@ -379,15 +371,6 @@ def test_the_public_layout_of_top1_reads_back_as_the_same_study(played: Played, 
         assert study["target_token"].to_numpy()[study["response_item"].to_numpy()].tolist() == targets
 
 
-def test_places_of_a_document_keep_their_numbers() -> None:
-    questions = [
-        {"position": 4, "context": "Call me\n\n Ann", "target": "."},
-        {"position": 1, "context": "Call", "target": " me"},
-    ]
-    tokens = document_tokens(questions)
-    assert (tokens[1], tokens[4], "".join(tokens)) == (" me", ".", "Call me\n\n Ann.")
-
-
 def test_tables_for_spreadsheets_hold_every_answer(played: Played, tmp_path: Path) -> None:
     assert main(["export", "--url", played.url, "--folder", str(tmp_path)]) == 0
     assert {path.name for path in tmp_path.glob("*.csv")} == {
@@ -405,9 +388,9 @@ def test_tables_for_spreadsheets_hold_every_answer(played: Played, tmp_path: Pat
         study["candidate_token"].to_numpy()[i, j]
         for i, j in zip(response_positions(study), study["response_candidate"].to_numpy(), strict=True)
     ]
-    assert not any(name in (tmp_path / "answers_comparison.csv").read_text() for name in ("p-0", "p-1"))
+    assert not any(name in (tmp_path / "answers_comparison.csv").read_text() for name in ("comparison-0", "cloze-1"))
     pay = read_guarded_csv(tmp_path / "pay.csv")
-    assert set(pay["recruiter_id"]) == {f"p-{number}" for number in range(N_PLAYERS)}
+    assert set(pay["recruiter_id"]) == {f"{game}-{number}" for game in played.crowds for number in range(N_PLAYERS)}
     assert (pay["base"].astype(float) == 3.0).all()
     assert pay["bonus"].astype(float).between(0, 1).all()
     points = own.groupby("participant")["score_points"].agg(lambda cells: cells.replace("", "0").astype(float).sum())
@@ -444,15 +427,6 @@ def test_what_is_no_database_is_named(no_database: str) -> None:
         collected_study(url=no_database)
     with pytest.raises(InputError, match=r"database: is .*no database that \+exp=collect wrote"):
         run_experiment("+exp=collect", f"experiment.database={no_database}")
-
-
-def test_the_commands_name_what_is_no_database(
-    no_database: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for command in (["export", "--folder", str(tmp_path)], ["forget", "P1"]):
-        assert main([command[0], "--url", no_database, *command[1:]]) == 2
-        assert "error: url: is 'sqlite:///" in (said := capsys.readouterr().err)
-        assert "no database that +exp=collect wrote" in said
 
 
 def test_a_player_without_a_belief_stops(played: Played) -> None:

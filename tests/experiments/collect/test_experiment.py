@@ -25,9 +25,9 @@ def test_the_command_serves_the_demonstration_and_counts_what_came(
     monkeypatch.setattr(module, "serve", one_player)
     database = f"experiment.database=sqlite:///{tmp_path / 'c.sqlite'}"
     result = run_experiment("+exp=collect", database, "experiment.n_questions=2", "experiment.training_rounds=0")
-    assert result.table["n_answers"].tolist() == [3]
+    assert result.table["n_answers"].tolist() == [2]
     assert result.table["state"].tolist() == ["after"]
-    assert "1 session of collect_demo, 0 of them complete, with 3 answers" in result.text
+    assert "1 session of collect_demo, 0 of them complete, with 2 answers" in result.text
 
 
 def test_a_study_of_another_kind_is_refused() -> None:

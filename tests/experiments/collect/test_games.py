@@ -161,11 +161,6 @@ def test_what_is_no_token_is_refused(token: str) -> None:
         top1.read(content, {}, [], {"token": token})
 
 
-def test_an_empty_token_is_refused() -> None:
-    with pytest.raises(FormError, match=r"error\.no_token"):
-        top1.read({"context": "", "target": "a", "vocabulary": ""}, {}, [], {})
-
-
 # ---- vocabularies
 
 
@@ -265,20 +260,6 @@ def test_the_page_can_ask_whether_a_text_is_a_token(
     assert player.client.get("/token", params={"text": text}).json() == {"token": is_token}
 
 
-def test_without_top1_nothing_is_said_of_tokens(database: Database, study: xr.Dataset) -> None:
-    player = entered(database, study, "bets")
-    assert player.client.get("/token?text=the").status_code == 404
-
-
-def test_a_page_that_refuses_a_token_keeps_what_was_typed(database: Database, study: xr.Dataset) -> None:
-    player = entered(database, study, "top1")
-    player.answer("thequick")
-    assert player.page.status_code == 422
-    assert 'value="thequick"' in player.page.text
-    assert "This is no token" in player.page.text
-    assert stored(database) == []
-
-
 def test_guesses_stay_until_the_word_is_right_and_each_has_its_time(database: Database, study: xr.Dataset) -> None:
     player = entered(database, study, "guess_until_right", most_guesses=4)
     target = target_of(player, database)
@@ -317,19 +298,6 @@ def test_the_word_is_shown_after_as_many_wrong_guesses_as_are_allowed(database: 
     (row,) = stored(database)
     assert row.answer.value == {"word": "xylophone", "n_guesses": 2, "found": False}
     assert row.answer.correct is False
-
-
-def test_bets_that_do_not_add_up_are_said_in_words_and_kept(database: Database, study: xr.Dataset) -> None:
-    player = entered(database, study, "bets")
-    sent = {"word1": "zebra", "chips1": "30", "chips_other": "50"}
-    player.post("/play", order=order_of(player.page), step="0", **sent)
-    assert player.page.status_code == 422
-    assert "Your chips add up to 80, should be 100: 20 are left." in player.page.text
-    assert 'value="zebra"' in player.page.text
-    player.post("/play", order=order_of(player.page), step="0", **sent | {"chips_other": "70"})
-    assert player.page.url.path == "/feedback"
-    (row,) = stored(database)
-    assert row.answer.value == {"bets": [{"word": "zebra", "chips": 30}], "other_chips": 70, "hit": None}
 
 
 def test_guess_until_right_is_played_to_the_completion_code(database: Database, study: xr.Dataset) -> None:

@@ -9,9 +9,7 @@ import pytest
 
 import shannon_game.experiments.collect
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.collect.games.registry import GAMES
 from shannon_game.experiments.collect.strings import Strings, available, read_strings
-from shannon_game.experiments.collect.surveys import read_survey
 from shannon_game.experiments.collect.yaml_file import parse_yaml
 
 HERE = Path(shannon_game.experiments.collect.__file__).parent
@@ -19,10 +17,6 @@ HERE = Path(shannon_game.experiments.collect.__file__).parent
 
 def fields(text: str) -> set[str]:
     return set(re.findall(r"\{(\w*)\}", text))
-
-
-def test_english_and_german_are_there() -> None:
-    assert {"en", "de"} <= set(available())
 
 
 @pytest.mark.parametrize("language", available())
@@ -35,13 +29,6 @@ def test_a_language_has_every_text(language: str) -> None:
     # formats without a value left
     for key, text in own.items():
         assert "{" not in text.format(**dict.fromkeys(fields(english[key]), "1")), key
-
-
-def test_german_is_translated() -> None:
-    """What is alike in both languages is a name, a sign, or a word that both have."""
-    english, german = read_strings("en"), read_strings("de")
-    alike = {english[key] for key in english if english[key] == german[key]}
-    assert alike == {"A", "B", "A, %", "Chips", "Name", "Start", "Text", "ltr"}
 
 
 @pytest.mark.parametrize("path", sorted((HERE / "templates").glob("*.html")), ids=lambda path: path.stem)
@@ -60,13 +47,6 @@ def test_texts_of_the_program_are_there() -> None:
     for path in HERE.rglob("*.py"):
         for key in re.findall(r"\"((?:error|admin|consent)\.(?!html|md)\w+)\"", path.read_text(encoding="utf-8")):
             assert key in keys, f"{path.name}: {key}"
-
-
-@pytest.mark.parametrize("game", GAMES)
-def test_a_game_has_its_texts(game: str) -> None:
-    keys = read_strings("en").keys()
-    wanted = {f"game.{game}.name", f"game.{game}.about", f"instructions.{game}_text", f"instructions.{game}_score"}
-    assert wanted | {f"keys.{game}"} <= keys
 
 
 def test_a_language_that_lacks_a_text_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,13 +68,6 @@ def test_a_doubled_key_is_refused() -> None:
     assert parse_yaml("a: {b: 1}\nc: {b: 2}\n", "en.yaml") == {"a": {"b": 1}, "c": {"b": 2}}
     with pytest.raises(InputError, match=r"en\.yaml, b: stands twice, again in line 3"):
         parse_yaml("a:\n  b: 1\n  b: 2\n", "en.yaml")
-
-
-def test_a_question_with_a_doubled_key_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "before.yaml"
-    path.write_text("- {name: age, text: Your age, kind: number}\n- name: sex\n  text: One\n  text: Two\n")
-    with pytest.raises(InputError, match=r"before\.yaml, text: stands twice, again in line 4"):
-        read_survey(path, "before")
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,9 @@ import pytest
 from starlette.applications import Starlette
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.collect.players.browser import Played
 from shannon_game.experiments.collect.players.crowd import Crowd, play_all
 from shannon_game.experiments.collect.players.demonstration import PLAYED_COLUMNS
-from shannon_game.experiments.collect.players.forms import Page, read_page
+from shannon_game.experiments.collect.players.forms import read_page
 from shannon_game.experiments.collect.players.world import world_of
 from shannon_game.experiments.studies.collected.loader import collected_study
 from shannon_game.experiments.studies.comparison.simulated import simulated
@@ -124,10 +123,6 @@ def test_a_page_is_read_as_it_is_shown() -> None:
     assert (form.fields, form.choices) == ({"order": "3", "word": ""}, {"report": ["99", "1"]})
     assert (form.asked, form.required, form.buttons) == (["word"], {"word"}, {"agree": ["yes"]})
     assert page.form("/nowhere") is None
-
-
-def test_a_player_says_why_it_stopped() -> None:
-    assert str(Played(Page("/play", 409))) == "409 at /play: no way on"
 
 
 def test_players_play_from_a_notebook_too() -> None:

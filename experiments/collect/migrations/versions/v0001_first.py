@@ -165,28 +165,3 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_answer")),
         sa.UniqueConstraint("assignment_id", name=op.f("uq_answer_assignment_id")),
     )
-
-
-def downgrade() -> None:
-    """Drop all tables."""
-    op.drop_table("answer")
-    op.drop_index(op.f("ix_survey_answer_session_id"), table_name="survey_answer")
-    op.drop_table("survey_answer")
-    op.drop_index(
-        "uq_assignment_open",
-        table_name="assignment",
-        sqlite_where=sa.text("state = 'open'"),
-        postgresql_where=sa.text("state = 'open'"),
-    )
-    op.drop_index(op.f("ix_assignment_session_id"), table_name="assignment")
-    op.drop_index(op.f("ix_assignment_question_id"), table_name="assignment")
-    op.drop_table("assignment")
-    op.drop_index(op.f("ix_session_study_id"), table_name="session")
-    op.drop_index(op.f("ix_session_state"), table_name="session")
-    op.drop_index(op.f("ix_session_player_id"), table_name="session")
-    op.drop_table("session")
-    op.drop_index(op.f("ix_question_study_id"), table_name="question")
-    op.drop_table("question")
-    op.drop_table("study")
-    op.drop_table("server_value")
-    op.drop_table("player")

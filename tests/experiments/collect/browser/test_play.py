@@ -9,7 +9,7 @@ from sqlalchemy import select
 
 from shannon_game.experiments.collect.games.registry import GAMES
 from shannon_game.experiments.collect.tables import Answer, Assignment, Question, Session
-from tests.experiments.collect.browser.people import HANDS, SIZES, How, Person, Site
+from tests.experiments.collect.browser.people import SIZES, How, Person, Site
 
 pytestmark = [pytest.mark.slow, pytest.mark.subprocess]
 
@@ -27,10 +27,6 @@ def stored_answers(site: Site) -> list[object]:
     with site.database.read() as transaction:
         steps = transaction.scalars(select(Assignment.steps).order_by(Assignment.id)).all()
         return [*transaction.scalars(select(Answer.value).order_by(Answer.id)), *steps]
-
-
-def test_every_game_is_played() -> None:
-    assert HANDS.keys() == GAMES.keys()
 
 
 @pytest.mark.parametrize("width", SIZES)
@@ -186,6 +182,31 @@ def test_keys_choose_boxes_and_the_page_says_what_was_chosen(
     stored = answers(here)[0][0]
     assert stored.value["percent_a"] == 50
     assert stored.revisions == 9
+
+
+def test_keys_move_the_slider_and_the_page_says_what_it_means(
+    site: Callable[..., Site], person: Callable[..., Person]
+) -> None:
+    here = site(training_rounds=0, attention_share=0, scale="slider", game=("comparison",))
+    player = person(here, "comparison", "keyboard", 390)
+    player.to_play()
+    page = player.page
+    # a slider that nobody has moved is no answer
+    page.keyboard.press("Enter")
+    assert "Please move the slider first" in page.locator(".live").inner_text()
+    for keys, said in (
+        (["ArrowLeft"] * 25, "A is much more likely: 12 to 1 (92.2%)"),
+        (["Home"], "A is practically certain: 10,000 to 1 (99.99%)"),
+        (["0"], "A and B are equally likely"),
+        (["End", "ArrowLeft"], "B is practically certain: 9,100 to 1 (99.99%)"),
+    ):
+        for key in keys:
+            page.keyboard.press(key)
+        assert page.locator(".live").inner_text() == page.get_attribute("#report", "aria-valuetext") == said
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+    [(answer, _, _)] = answers(here)
+    assert answer.value["box_a"] == 1
 
 
 def test_a_key_that_is_held_answers_one_question(site: Callable[..., Site], person: Callable[..., Person]) -> None:

@@ -1,0 +1,47 @@
+"""The plan of a recommended design, as ``+exp=collect`` runs it: ``experiment.plan=plan_GAME.yaml``."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from shannon_game.experiments.planning.settings import ADAPTIVE
+from shannon_game.inference.disk import write_whole
+
+__all__ = ["SCALES", "plan_of", "write_plan"]
+
+SCALES = ("interface", "slider")
+"""Scales that the comparison game has."""
+
+_BLOCKS = {
+    "comparison": {"comparison": "n_comparisons"},
+    "bridge": {"cloze": "n_answers", "comparison": "n_comparisons"},
+    ADAPTIVE: {"cloze": "n_answers", "comparison": "n_comparisons"},
+    "mixed": {"cloze": "n_answers", "comparison": "n_comparisons", "bets": "n_bets"},
+    "bets": {"bets": "n_bets"},
+    "cloze": {"cloze": "n_answers"},
+    "accuracy": {"top1": "n_guesses"},
+    "ranks": {"guess_until_right": "n_guesses"},
+}
+"""Game of a design -> games of a visit, with the size per context that each asks."""
+
+
+def plan_of(row: Any, width_nats: float) -> dict[str, Any]:
+    """Settings of a collection: how many questions of each game every person answers, and of how many people."""
+    share = 0.5 if row.game == "mixed" else 1.0
+    blocks = [
+        {"game": game, "n_questions": math.ceil(share * row.n_contexts * getattr(row, size) / row.n_people)}
+        for game, size in _BLOCKS[row.game].items()
+    ]
+    plan: dict[str, Any] = {"blocks": blocks, "n_sessions": int(row.n_people)}
+    if row.scale:
+        plan["scale"] = row.scale
+    return plan | ({"questions": "adaptive", "width_nats": width_nats} if row.game == ADAPTIVE else {})
+
+
+def write_plan(plan: dict[str, Any], path: Path) -> None:
+    """Write a plan as YAML."""
+    write_whole(path, yaml.safe_dump(plan, sort_keys=False))

@@ -1,0 +1,207 @@
+"""Who comes: by the recruiter's link, by the browser, as somebody else; and what a person has seen of all games."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from sqlalchemy import func, select, text
+
+from shannon_game.experiments.collect.database import Database, open_database
+from shannon_game.experiments.collect.demo import collect_demo
+from shannon_game.experiments.collect.export import tidy_answers
+from shannon_game.experiments.collect.server import app
+from shannon_game.experiments.collect.settings import CollectSettings, RecruiterSettings
+from shannon_game.experiments.collect.tables import Answer, Assignment, Question, Session
+from shannon_game.experiments.collect.tables import Player as Person
+from tests.experiments.collect.players import Player, order_of
+
+SMALL: dict[str, Any] = {"n_questions": 4, "training_rounds": 1, "attention_share": 0.25}
+ANN, BO = "?PROLIFIC_PID=ann&STUDY_ID=s&SESSION_ID=a", "?PROLIFIC_PID=bo&STUDY_ID=s&SESSION_ID=b"
+REOPENED = ANN + "2"
+
+
+def site(database: Database, **settings: Any) -> Any:
+    return app(CollectSettings(**SMALL | settings), collect_demo(), database)
+
+
+def finish(player: Player, given: str = "the") -> Any:
+    player.play_all(given)
+    return player.post("/after", **{"q-knew_text": "1"})
+
+
+def people(database: Database) -> dict[str | None, list[tuple[str, str]]]:
+    """Game and state of every visit by the recruiter's id."""
+    found: dict[str | None, list[tuple[str, str]]] = {}
+    with database.read() as transaction:
+        for session in transaction.scalars(select(Session).order_by(Session.id)):
+            found.setdefault(session.player.recruiter_id, []).append((session.game, session.state))
+    return found
+
+
+def test_a_recruiters_person_goes_on_in_another_browser_and_in_a_reopened_submission(database: Database) -> None:
+    recruiter = RecruiterSettings(required=True, completion_code="DONE", return_url="https://example.org/?cc={code}")
+    made = site(database, recruiter=recruiter)
+    assert Player(made, "cloze").begin().status_code == 403
+    player = Player(made, "cloze")
+    player.to_play(ANN)
+    # who knows the id alone is not the person
+    assert Player(made, "cloze").begin("?PROLIFIC_PID=ann").status_code == 403
+    reopened = Player(made, "cloze")
+    assert reopened.begin(REOPENED).url.path == "/play"
+    # the first browser's cookie is worth nothing now
+    assert player.get("/play").url.path == "/"
+    assert "https://example.org/?cc=DONE" in finish(reopened).text
+    # the code is shown again to the submission that it is for, and to no other one
+    assert Player(made, "cloze").begin(ANN).status_code == 403
+    assert "DONE" in Player(made, "cloze").begin(REOPENED).text
+    assert people(database) == {"ann": [("cloze", "done")]}
+
+
+def test_two_people_in_one_browser_have_a_visit_each(database: Database) -> None:
+    made = site(database)
+    ann = Player(made, "cloze")
+    ann.to_play(ANN)
+    ann.answer("ann")
+    bo = Player(made, "cloze", ann.client)
+    assert "Go on" not in bo.get(f"/{BO}").text
+    bo.to_play(BO)
+    finish(bo, "bo")
+    ann.page = ann.client.get(f"/{ANN}")
+    assert ann.begin(ANN).url.path == "/play"
+    finish(ann, "ann")
+    assert people(database) == {"ann": [("cloze", "done")], "bo": [("cloze", "done")]}
+    with database.read() as transaction:
+        query = select(Person.recruiter_id, Answer.value).join(Session, Session.player_id == Person.id)
+        query = query.join(Assignment).join(Answer).join(Question).where(~Question.attention)
+        said = {(who, value["word"]) for who, value in transaction.execute(query)}
+    assert said == {("ann", "ann"), ("bo", "bo")}
+
+
+def test_without_a_recruiter_somebody_else_begins_anew_and_the_same_person_plays_another_game(
+    database: Database,
+) -> None:
+    made = site(database)
+    one = Player(made, "cloze")
+    one.to_play()
+    assert 'href="/play"' in one.get("/").text
+    assert 'href="/?new=1"' in one.page.text
+    two = Player(made, "cloze", one.client)
+    two.page = two.get("/?new=1")
+    two.post("/start", game="cloze", new="1")
+    two.post("/consent", agree="yes")
+    two.post("/before", **{"q-first_language": "0"})
+    two.post("/instructions")
+    finish(two)
+    two.get("/")
+    assert "You have played this game" in two.page.text
+    assert two.post("/start", game="cloze").url.path == "/thanks"
+    again = Player(made, "bets", two.client)
+    again.to_play()
+    with database.read() as transaction:
+        visits = transaction.execute(select(Session.player_id, Session.game).order_by(Session.id)).all()
+    assert [tuple(visit) for visit in visits] == [(1, "cloze"), (2, "cloze"), (2, "bets")]
+
+
+def test_of_somebody_who_refuses_nothing_stays(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHANNON_COLLECT_PASSWORD", "long enough")
+    made = site(database)
+    player = Player(made, "cloze")
+    player.begin(ANN)
+    assert player.post("/consent", agree="no").url.path == "/declined"
+    with database.read() as transaction:
+        assert transaction.scalar(select(func.count(Person.id))) == 0
+        assert transaction.scalar(select(func.count(Session.id))) == 0
+    player.get("/admin")
+    player.post("/admin/login", password="long enough")
+    assert "<b>1</b> declined" in player.page.text
+    # who comes again may take part
+    assert player.begin(ANN).url.path == "/consent"
+
+
+@pytest.mark.parametrize("value", ["{{%PROLIFIC_PID%}}", "%SURVEY_CODE%", "${e://Field/id}", "[ID]", "<id>"])
+def test_a_link_with_an_unfilled_placeholder_is_refused(database: Database, value: str) -> None:
+    made = site(database)
+    player = Player(made, "cloze")
+    player.page = player.client.get("/", params={"PROLIFIC_PID": value})
+    assert player.page.status_code == 400
+    player.get("/")
+    assert player.post("/start", game="cloze", PROLIFIC_PID=value).status_code == 400
+    assert people(database) == {}
+
+
+@pytest.mark.parametrize("games", [("cloze", "comparison"), ("comparison", "cloze", "top1"), ("bets", "top1")])
+def test_what_was_shown_in_one_game_answers_no_question_of_another(database: Database, games: tuple[str, ...]) -> None:
+    made = site(database, n_questions=12, training_rounds=3)
+    client = None
+    for game in games:
+        player = Player(made, game, client)
+        player.to_play()
+        finish(player, {"comparison": "70", "top1": " the"}.get(game, "the"))
+        client = player.client
+        assert player.page.url.path == "/thanks"
+    with database.read() as transaction:
+        assert transaction.scalar(select(func.count(Person.id))) == 1
+        # what the server answers by itself is not shown
+        shown = ~Question.attention & Assignment.shown_at.is_not(None)
+        query = select(Question, Assignment.id).join(Assignment).where(shown).order_by(Assignment.id)
+        asked = [row[0] for row in transaction.execute(query)]
+    assert len(asked) == 15 * len(games)
+    seen: list[str] = []
+    for question in asked:
+        place = "".join(question.content["context"].split())
+        # no text that was shown goes on after this place
+        assert [before for before in seen if place in before[:-1]] == []
+        seen.append(place + "".join(question.content["target"].split()))
+
+
+def test_a_database_of_the_version_before_goes_on(database: Database) -> None:
+    made = site(database)
+    player = Player(made, "comparison")
+    player.to_play()
+    with database.write() as transaction:
+        transaction.execute(text("alter table session drop column block"))
+        transaction.execute(text("alter table question add column reaches integer not null default 0"))
+        transaction.execute(text("update alembic_version set version_num = '0001'"))
+    opened = open_database(database.engine.url.render_as_string(hide_password=False))
+    again = Player(site(opened), "comparison", None)
+    again.client.cookies = player.client.cookies
+    assert again.get("/play").url.path == "/play"
+    finish(again, "70")
+    assert again.page.url.path == "/thanks"
+    opened.close()
+
+
+def test_a_guesser_may_give_up_after_a_guess(database: Database) -> None:
+    made = site(database, game="guess_until_right", n_questions=1, training_rounds=0, attention_share=0)
+    player = Player(made, "guess_until_right")
+    order = order_of(player.to_play())
+    assert "I give up" not in player.page.text
+    assert player.post("/play", order=order, step="0", give_up="1").status_code == 422
+    player.post("/play", order=order, step="0", word="zebra")
+    assert "I give up" in player.page.text
+    assert "Not found with 1 guesses" in player.post("/play", order=order, step="1", give_up="1").text
+    with database.read() as transaction:
+        [row] = tidy_answers(transaction, "guess_until_right", study_ids=[1]).to_dict("records")
+    assert (row["guess"], row["right"], row["correct"]) == ("zebra", False, False)
+
+
+def test_who_has_no_place_or_does_not_agree_finds_the_way_back(database: Database) -> None:
+    recruiter = RecruiterSettings(
+        full_url="https://example.org/full?id={PROLIFIC_PID}", declined_url="https://example.org/no?id={PROLIFIC_PID}"
+    )
+    made = site(database, recruiter=recruiter, n_sessions=1)
+    bo = Player(made, "cloze")
+    bo.begin(BO)
+    assert 'href="https://example.org/full?id=ann"' in Player(made, "cloze").begin(ANN).text
+    assert 'href="https://example.org/no?id=bo"' in bo.post("/consent", agree="no").text
+
+
+def test_the_last_page_says_where_fewer_questions_were_asked(database: Database) -> None:
+    small = collect_demo().isel(item=slice(0, 6))
+    made = app(CollectSettings(game="comparison", n_questions=9, training_rounds=1, attention_share=0), small, database)
+    player = Player(made, "comparison")
+    player.to_play()
+    n = player.play_all("70") - 1
+    assert 0 < n < 9
+    assert f"You were asked {n} of the 9 questions" in player.post("/after", **{"q-knew_text": "1"}).text
