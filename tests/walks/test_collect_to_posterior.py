@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.mcmc]
 
 STUDY = {"n_items": 30, "n_reference_items": 30, "n_candidates": 6, "vocab_size": 80}
 FIT = (
-    *("sampler.draws=300", "players=[human]", "experiment.sensitivity=false", "experiment.curve.points=3"),
+    *("sampler.draws=300", "players=[human]", "experiment.sensitivity=false"),
     "experiment.save_posterior=false",
 )
 
