@@ -32,7 +32,7 @@ RUNS = {
     ),
     "human_loss": (
         *("+exp=human_loss", *TINY, "sampler.draws=60", "players=[human,lm-weak]", "rounding=none"),
-        *("experiment.grid=interface", "experiment.curve.points=3", "experiment.sensitivity=false"),
+        *("experiment.grid=interface", "experiment.sensitivity=false"),
     ),
 }
 """Experiment -> command line, tiny."""
