@@ -409,11 +409,11 @@ class Compiled:
         model, data = self.program.model, self.data
         op, table, grid = model.latent_words, model.table, model.grid
         target = np.empty((len(inputs), data.item.size))
-        silent = np.empty(target.shape, dtype=np.intp)
+        lambda_place = np.empty(target.shape, dtype=np.intp)
         token = np.empty((len(inputs), data.token_item.size))
         e, t = grid.e_values, grid.t_values
         for at, one in enumerate(inputs):
-            t_place, silent[at], e_place = draw_words(op, one, int(rng.integers(2**31)))
+            t_place, lambda_place[at], e_place = draw_words(op, one, int(rng.integers(2**31)))
             target[at], token[at] = t[t_place], e[e_place]
         return SharedBelief(
             data=data,
@@ -423,7 +423,7 @@ class Compiled:
             e=e,
             rest_bin=table.rest_bin,
             silence=table.silence,
-            silent=silent,
+            lambda_place=lambda_place,
             noise=rng.normal(size=(*target.shape, 2)),
         )
 
