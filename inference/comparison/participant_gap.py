@@ -186,8 +186,8 @@ def outcome_temperature(belief: SharedBelief, item_weight: ArrayLike, *, objecti
     right has :math:`\mathrm{logit}\, P(y \text{ is the true one}) = -c D_x + \ln g(x)/g(y)`. ``rank`` takes all draws
     shown on an item together: it minimises
     :math:`\sum_q w_q \ln (1 + n_{\mathrm{same}} + \sum_x n_x e^{c D_x - \ln g(x)/g(y)})`, with :math:`n_x` how often x
-    was drawn and shown; ``pair`` maximises :math:`\sum_q w_q \sum_x n_x \ln \sigma(-c D_x + \ln g(x)/g(y))`. Both have
-    one optimum.
+    was drawn and shown, :math:`n_{\mathrm{same}}` how often the target was; ``pair`` maximises
+    :math:`\sum_q w_q \sum_x n_x \ln \sigma(-c D_x + \ln g(x)/g(y))`. Both have one optimum.
 
     Parameters
     ----------
