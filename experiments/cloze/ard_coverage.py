@@ -60,7 +60,8 @@ def ard_coverage(study: xr.Dataset, settings: ArdCoverageSettings) -> Experiment
     """Draw parameters and data from the model on a study's design, fit, and count what the intervals hold.
 
     ``coverage`` is how often the interval held the truth, ``coverage_se`` its standard error if it is right, ``right``
-    if it is in ``experiment.accepted``; the others are of :class:`~shannon_game.inference.posterior.sbc.SbcVerdict`.
+    if it is in ``experiment.accepted``; the others are of
+    :class:`~shannon_game.inference.posterior.sbc_bands.SbcVerdict`.
     """
     (low, high), n_fits = settings.accepted, settings.n_fits
     data = _design(study, settings)

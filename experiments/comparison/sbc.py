@@ -31,7 +31,7 @@ SBC_COLUMNS = (
     *("model", "quantity", "n_fits", "rank_mean", "deviation", "p_value", "inside", "inside_together", "ess_median"),
     "n_unconverged",
 )
-"""Columns of the table; see :class:`shannon_game.inference.posterior.sbc.SbcVerdict`.
+"""Columns of the table; see :class:`shannon_game.inference.posterior.sbc_bands.SbcVerdict`.
 
 ``inside``: in the quantity's own band; ``inside_together``: in the wider one that holds all quantities at once.
 """

@@ -84,7 +84,7 @@ def predicted_reports(
     Raises
     ------
     InputError
-        If the posterior is of other participants or rows.
+        If the posterior is of other participants, or of another number of shared questions.
 
     Examples
     --------

@@ -140,6 +140,7 @@ class ParticipantFit(Result):
     scale : float
         k0 at which the model was fitted; NaN where it is a parameter.
     idata : arviz.InferenceData
+        Its variable ``gap`` leaves out the discrepancies that :attr:`gap_nats` includes.
     convergence : Convergence
     belief : SharedBelief
     temperature : ndarray, shape (draw,)
@@ -316,17 +317,17 @@ def fit_participants(
     anchor = anchor or Anchor("answers" if data.has_answers or data.is_player else "outcomes")
     rng = np.random.default_rng(seed)
     scale = None if anchor.name == "answers" or data.is_player else anchor.k0
-    fit = Compiled(participant_model(data, p, k0=scale, covariates=covariates), data)
+    compiled = Compiled(participant_model(data, p, k0=scale, covariates=covariates), data)
     if anchor.name == "outcomes" and scale is not None:
         for _ in range(_ROUNDS):
-            belief = fit.at(scale).belief(_FIRST_DRAWS, rng)
+            belief = compiled.at(scale).belief(_FIRST_DRAWS, rng)
             step = float(np.median(outcome_temperature(belief, np.ones(data.item.size), objective=anchor.objective)))
             scale = float(np.clip(scale / step, *_SCALES))
             # at a scale that is off by so much the priors, meant for the right one, hardly distort the temperature
             if 1 / _NEAR_ENOUGH < step < _NEAR_ENOUGH:
                 break
-    fit = fit.at(scale)
-    idata, belief = fit.draws(rng, draws=draws, tune=tune, chains=chains, cores=cores, target_accept=target_accept)
+    compiled.at(scale)
+    idata, belief = compiled.draws(rng, draws=draws, tune=tune, chains=chains, cores=cores, target_accept=target_accept)
     temperature = np.ones(belief.n_draws)
     if anchor.name == "outcomes" and not data.is_player:
         weight = rng.exponential(size=belief.target.shape)
@@ -362,7 +363,7 @@ def fit_participants(
         temperature=temperature,
         item_gap_nats=item_gap,
         discrepancy=rng.normal(size=(belief.n_draws, 2)) * [p.form, p.uninformed],
-        compiled=fit,
+        compiled=compiled,
     )
 
 
@@ -375,7 +376,7 @@ class Compiled:
         self.start: FloatArray | None = None
 
     def at(self, scale: float | None) -> Compiled:
-        """Fit at this scale."""
+        """Move the Gaussian to this scale, in place; return this object."""
         model = self.program.model
         if scale is not None:
             model.set_data("scale", scale)
@@ -388,7 +389,7 @@ class Compiled:
     def belief(self, n: int, rng: np.random.Generator, gaussian: Gaussian | None = None) -> SharedBelief:
         """Draw the belief alone, by default at this fit's Gaussian."""
         points = (gaussian or self.gaussian).points(n, rng)
-        return self.drawn([self.program.wanted(x) for x in points], rng)
+        return self.belief_given([self.program.wanted(x) for x in points], rng)
 
     def draws(self, rng: np.random.Generator, **lengths: Any) -> tuple[InferenceData, SharedBelief]:
         """Draws of the posterior, and of the belief given them."""
@@ -402,18 +403,18 @@ class Compiled:
             model.latent_inputs, inputs=model.free_RVs, on_unused_input="ignore", point_fn=False, mode=QUICK
         )
         values = [draws[one.name].transpose("sample", ...).to_numpy() for one in model.free_RVs]
-        return idata, self.drawn([wanted(*one) for one in zip(*values, strict=True)], rng)
+        return idata, self.belief_given([wanted(*one) for one in zip(*values, strict=True)], rng)
 
-    def drawn(self, inputs: list[Any], rng: np.random.Generator) -> SharedBelief:
+    def belief_given(self, inputs: list[Any], rng: np.random.Generator) -> SharedBelief:
         """Draw the belief once given each of the inputs of the likelihood."""
         model, data = self.program.model, self.data
         op, table, grid = model.latent_words, model.table, model.grid
         target = np.empty((len(inputs), data.item.size))
-        silent = np.empty(target.shape, dtype=np.intp)
+        lambda_place = np.empty(target.shape, dtype=np.intp)
         token = np.empty((len(inputs), data.token_item.size))
         e, t = grid.e_values, grid.t_values
         for at, one in enumerate(inputs):
-            t_place, silent[at], e_place = draw_words(op, one, int(rng.integers(2**31)))
+            t_place, lambda_place[at], e_place = draw_words(op, one, int(rng.integers(2**31)))
             target[at], token[at] = t[t_place], e[e_place]
         return SharedBelief(
             data=data,
@@ -423,7 +424,7 @@ class Compiled:
             e=e,
             rest_bin=table.rest_bin,
             silence=table.silence,
-            silent=silent,
+            lambda_place=lambda_place,
             noise=rng.normal(size=(*target.shape, 2)),
         )
 

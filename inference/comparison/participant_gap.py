@@ -52,9 +52,9 @@ class SharedBelief(Result):
     rest_bin : ndarray of int, shape (rest,)
         Bin of the law of each other token.
     silence : ndarray, shape (bin, lambda, e)
-        Probability that a token that nobody answered was not answered.
-    silent : ndarray of int, shape (draw, item)
-        Place of ln lambda.
+        Probability that nobody answers with a token, given ln lambda and its e.
+    lambda_place : ndarray of int, shape (draw, item)
+        Position of ln lambda on its grid.
     noise : ndarray, shape (draw, item, 2)
         Standard normals: where in its distribution the sum over other tokens is, drawn ones and tokens never drawn.
     """
@@ -66,7 +66,7 @@ class SharedBelief(Result):
     e: FloatArray
     rest_bin: IntArray
     silence: FloatArray
-    silent: IntArray
+    lambda_place: IntArray
     noise: FloatArray
 
     @property
@@ -112,8 +112,8 @@ class SharedBelief(Result):
                 # at c = 1 the mass of an item's bin is exact, else that of its mean token
                 each = np.exp(power * log_g)
                 weight = mass if power == 1 else count * each
-                m = (weight @ first)[item, self.silent[at]]
-                v = ((weight * each) @ np.maximum(second - first**2, 0))[item, self.silent[at]]
+                m = (weight @ first)[item, self.lambda_place[at]]
+                v = ((weight * each) @ np.maximum(second - first**2, 0))[item, self.lambda_place[at]]
                 spread = np.sqrt(np.log1p(v / np.maximum(m, 1e-100) ** 2))
                 found[which, at] = m * np.exp(spread * self.noise[at, :, which] - spread**2 / 2)
         return found
@@ -186,8 +186,8 @@ def outcome_temperature(belief: SharedBelief, item_weight: ArrayLike, *, objecti
     right has :math:`\mathrm{logit}\, P(y \text{ is the true one}) = -c D_x + \ln g(x)/g(y)`. ``rank`` takes all draws
     shown on an item together: it minimises
     :math:`\sum_q w_q \ln (1 + n_{\mathrm{same}} + \sum_x n_x e^{c D_x - \ln g(x)/g(y)})`, with :math:`n_x` how often x
-    was drawn and shown; ``pair`` maximises :math:`\sum_q w_q \sum_x n_x \ln \sigma(-c D_x + \ln g(x)/g(y))`. Both have
-    one optimum.
+    was drawn and shown, :math:`n_{\mathrm{same}}` how often the target was; ``pair`` maximises
+    :math:`\sum_q w_q \sum_x n_x \ln \sigma(-c D_x + \ln g(x)/g(y))`. Both have one optimum.
 
     Parameters
     ----------

@@ -23,6 +23,7 @@ FloatArray = NDArray[np.float64]
 
 _SCALES = (
     *("log_spread", "slope", "slope_change", "spread_slope", "ratio", "ratio_slope", "level", "target", "target_slope"),
+    *("entropy_slope", "entropy_weight", "entropy_target"),
     *("log_target_spread", "log_k0", "log_sd", "log_noise", "logit_lapse", "covariate"),
 )
 

@@ -8,6 +8,9 @@ An item's words have latent log-ratios e and its target t. Reports compare e wit
 
 for n free answers: the multinomial is exact, every word of the vocabulary is in it, and the belief sums to one. An item
 is then a sum over the grids of t and :math:`\ln \lambda` of a product over words of sums over the grid of e.
+
+A word here is a token of :class:`~shannon_game.models.comparison.participant_data.ParticipantData`. In loops q is an
+item, x a word; z, i and j are places on the grids of ln lambda, t and e.
 """
 
 # mypy: allow-untyped-defs, allow-untyped-calls
@@ -325,7 +328,7 @@ class LatentWords(Op):
         self.words, self.items, self.reports = words, items, reports
 
     def make_node(self, *inputs: Any) -> Apply[Any]:
-        """Laws of words and of targets (as logarithms), ln P(nobody answered another word), and what people are."""
+        """Laws of words and (as logarithms) targets, ln P(nobody answered another word), people's slope, ..., half."""
         given = [pt.as_tensor(x, dtype="float64") for x in inputs]
         return Apply(self, given, [pt.dscalar(), *[x.type() for x in given[:6]], pt.dvector()])
 

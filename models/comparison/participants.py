@@ -210,7 +210,8 @@ def participant_model(
     -------
     pymc.Model
         Dims ``participant`` and ``covariate``. Its log-likelihood is the potential ``likelihood``; ``latent_words`` is
-        the operation, ``latent_inputs`` are its inputs.
+        the operation, ``latent_inputs`` are its inputs; ``words_data`` is `data`, ``grid`` and ``table`` its grids and
+        constants.
 
     Raises
     ------
@@ -331,13 +332,13 @@ def _player() -> Any:
 
 
 def _unanswered(law: Any, table: _Table) -> Any:
-    """Log-probability that nobody answered one of the other tokens of an item, (item, lambda)."""
+    """Log-likelihood of free answers on an item's other tokens, of which nearly all got none, (item, lambda)."""
     silent = _by_bin(table.silence, law)
     found = pt.dot(table.count, pt.log(silent))  # type: ignore[no-untyped-call]
     if table.other_answers.any():
-        # tokens that are no candidates: the mean of what they have together
+        # an answer that is no candidate is one of the tokens never drawn, whose expected belief stands for it
         tilted = _by_bin(table.silence * np.exp(table.e), law) / silent
-        mass = pt.dot(table.unknown, tilted)  # type: ignore[no-untyped-call]
+        mass = pt.dot(table.never_drawn, tilted)  # type: ignore[no-untyped-call]
         found = found + table.other_answers[:, None] * (table.log_lambda + pt.log(mass + 1e-30))
     return found
 
@@ -351,8 +352,8 @@ def _by_bin(table: FloatArray, law: Any) -> Any:
 class _Table:
     """Constants of the model: bins of ln g and of entropy, how many other tokens each has, and the answers' part.
 
-    ``unknown`` is what tokens that the study does not know have of g, (item, bin). ``entropy`` is the mean entropy of
-    each class of items, less that of all, nats.
+    ``never_drawn`` is the mass under g of tokens that the generator never drew, (item, bin). ``entropy`` is the
+    mean entropy of each class of items, less that of all, nats.
     """
 
     entropy: FloatArray
@@ -362,7 +363,7 @@ class _Table:
     token_bin: NDArray[np.intp]
     rest_bin: NDArray[np.intp]
     count: FloatArray
-    unknown: FloatArray
+    never_drawn: FloatArray
     silence: FloatArray
     other_answers: NDArray[np.intp]
     log_lambda: FloatArray
@@ -396,7 +397,7 @@ class _Table:
             token_bin=token_bin.astype(np.intp),
             rest_bin=rest_bin.astype(np.intp),
             count=count,
-            unknown=never_drawn * np.exp(bin_log_g),
+            never_drawn=never_drawn * np.exp(bin_log_g),
             silence=np.exp(-rate),
             other_answers=data.other_answers,
             log_lambda=log_lambda,
@@ -405,7 +406,7 @@ class _Table:
 
 
 def entropy_classes(entropy_nats: FloatArray) -> tuple[NDArray[np.intp], FloatArray]:
-    """Third of the items in which each is by its entropy, and the mean entropy of each, less that of all."""
+    """Third of the items, by entropy, that each item is in, and the mean entropy of each third less that of all."""
     edges = np.quantile(entropy_nats, np.arange(1, _ENTROPY_CLASSES) / _ENTROPY_CLASSES)
     place = np.unique(np.searchsorted(edges, entropy_nats), return_inverse=True)[1].astype(np.intp)
     return place, np.bincount(place, entropy_nats - entropy_nats.mean()) / np.bincount(place)

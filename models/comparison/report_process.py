@@ -92,10 +92,10 @@ def report_model(data: ReportData, priors: ReportPriors | None = None) -> pm.Mod
         L = b_u + k_u\, x + s_u\, \epsilon, \qquad \epsilon \sim \mathrm N(0, 1),
 
     censored to the boxes that could be reported, and with probability :math:`\pi_u` replaced by a lapse: "50%" with
-    probability *half_share*, else any box alike (any probability, where reports are not rounded). Bias
-    :math:`b_u \sim \mathrm T_\nu(\bar b, \tau_b)`, :math:`\ln k_u`, :math:`\ln s_u`, :math:`\mathrm{logit}\,\pi_u`
-    normal, all non-centred. The evidence of a question that one row has alone is marginalised: its
-    :math:`k_u d` adds to the noise.
+    probability *half_share*, else any box alike (any probability, where reports are not rounded). Bias is
+    :math:`b_u \sim \mathrm T_\nu(\bar b, \tau_b)`; :math:`\ln k_u`, :math:`\ln s_u` and :math:`\mathrm{logit}\,\pi_u`
+    are normal and non-centred, but :math:`\ln k_u` stays within 1.5 of its mean. The evidence of a question that one
+    row has alone is marginalised: its :math:`k_u d` adds to the noise.
 
     **What is identified.** A single row's L is normal given the truth, with mean :math:`b_u \pm k_u d^2/2` and
     variance :math:`k_u^2 d^2 + s_u^2`: two numbers for k, s and d. So without shared questions slope and noise cannot

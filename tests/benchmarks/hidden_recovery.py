@@ -113,7 +113,7 @@ def of_gaussian(
         "sample_stats": {"diverging": (("chain", "draw"), np.zeros((chains, draws), dtype=bool))},
     }
     idata = from_groups({name: xr.Dataset(variables) for name, variables in groups.items()})
-    return idata, compiled.drawn([inputs for _, inputs in found], rng)
+    return idata, compiled.belief_given([inputs for _, inputs in found], rng)
 
 
 def compared(fit: ParticipantFit, truth: hidden.Truth) -> dict[str, Any]:

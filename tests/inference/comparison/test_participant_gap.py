@@ -70,7 +70,7 @@ def test_a_token_that_nobody_answered_is_less_likely_the_longer_the_silence() ->
     data = with_rest()
     belief = belief_of(data, np.zeros((N, 2)), np.zeros((N, 2)))
     silence = np.stack([np.ones(E.size), np.exp(-np.exp(E))])[None]
-    tilted = replace(belief, silence=silence, silent=np.ones((N, 2), dtype=int))
+    tilted = replace(belief, silence=silence, lambda_place=np.ones((N, 2), dtype=int))
     weight = np.array([0.3, 0.7]) * np.exp(-np.exp([0.5, -1.0]))
     wanted = 0.5 * (weight @ np.exp([0.5, -1.0])) / weight.sum() / 0.5
     assert tilted.parts()[2][:, 1].mean() == pytest.approx(wanted, rel=0.01)

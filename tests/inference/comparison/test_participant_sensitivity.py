@@ -73,10 +73,11 @@ def test_unusual_participants_live_at_the_ends_alone() -> None:
 def test_scaled_priors_leave_medians() -> None:
     default = ParticipantPriors()
     wide = scaled_priors(default, 2)
-    assert wide.target == 2 * default.target
-    assert wide.log_sd == 2 * default.log_sd
-    for name in ("spread", "noise", "lapse", "slope_sd", "form", "uninformed", "half_alpha"):
-        assert getattr(wide, name) == getattr(default, name)
+    # medians, the prior of a share, and what nothing is learned about
+    places = {"spread", "noise", "lapse", "slope_sd", "bias_sd", "noise_sd", "target_spread", "form", "uninformed"}
+    places |= {"half_alpha", "half_beta"}
+    for name, value in vars(default).items():
+        assert getattr(wide, name) == (value if name in places else 2 * value), name
     for factor in (0.0, float("nan")):
         with pytest.raises(InputError, match="factor"):
             scaled_priors(default, factor)
