@@ -31,6 +31,7 @@ from tests.experiments.command import TINY, config, prepared, run_experiment
 
 FEW: dict[str, Any] = {"sampler": {"draws": 10, "tune": 5}}
 """A study this small takes a hundred gradients a draw."""
+FIT = "shannon_game.experiments.comparison.human_loss.experiment.fit_participants"
 DESIGN = {"n_draws": 4, "n_answers": 6, "n_comparisons": 8, "n_participants": 9}
 AGED: dict[str, Any] = {"players": "human", "sensitivity": False, "people": "age", "allow_unconverged": True, **FEW}
 ENDS = ("lower", "median", "upper")
@@ -51,12 +52,22 @@ def compared() -> tuple[xr.Dataset, ExperimentResult]:
 
 
 @pytest.fixture(scope="module")
-def designed() -> tuple[xr.Dataset, ExperimentResult]:
-    """A study with free answers, whose items have ids of their owner's, and whose participants an age."""
+def designed() -> tuple[xr.Dataset, ExperimentResult, ParticipantFit]:
+    """A study with free answers, whose items have ids of their owner's, and whose participants an age; its only fit."""
     study = experiments.designed_simulated(n_items=10, vocab_size=150, design=DESIGN)
     study = study.assign(item_id=("item", np.array([f"q{number}" for number in range(10)], dtype=object)))
     study = study.assign(age=("response", 20.0 + np.unique(study["participant"], return_inverse=True)[1]))
-    return study, experiments.human_loss(study, **AGED)
+    fits: list[ParticipantFit] = []
+
+    def remember(data: ParticipantData, **settings: Any) -> ParticipantFit:
+        fits.append(fit_participants(data, **settings))
+        return fits[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(FIT, remember)
+        result = experiments.human_loss(study, **AGED)
+    (fit,) = fits
+    return study, result, fit
 
 
 @pytest.mark.mcmc
@@ -117,8 +128,8 @@ def test_files_and_the_design_after_them(compared: tuple[xr.Dataset, ExperimentR
 
 
 @pytest.mark.mcmc
-def test_people_who_also_answered_freely(designed: tuple[xr.Dataset, ExperimentResult]) -> None:
-    study, result = designed
+def test_people_who_also_answered_freely(designed: tuple[xr.Dataset, ExperimentResult, ParticipantFit]) -> None:
+    study, result, _ = designed
     assert result.table["what"].tolist() == ["everyone", "outcomes", "scaled bridge"]
     everyone, outcomes, bridge = (result.table.iloc[at] for at in range(3))
     assert (everyone["anchor"], outcomes["anchor"]) == ("answers", "outcomes")
@@ -140,8 +151,17 @@ def test_people_who_also_answered_freely(designed: tuple[xr.Dataset, ExperimentR
 
 
 @pytest.mark.mcmc
-def test_another_control_shifts_every_gap(designed: tuple[xr.Dataset, ExperimentResult]) -> None:
-    study, result = designed
+def test_another_control_shifts_every_gap(
+    designed: tuple[xr.Dataset, ExperimentResult, ParticipantFit], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study, result, fit = designed
+
+    def again(data: ParticipantData, **_: Any) -> ParticipantFit:
+        # what is fitted does not depend on the control
+        np.testing.assert_equal(vars(data), vars(fit.data))
+        return fit
+
+    monkeypatch.setattr(FIT, again)
     generator = {"name": "lm-strong", "control_only": True}
     other = experiments.human_loss(study, generator=generator, **AGED)
     target = study["target_logprob"]
@@ -160,7 +180,7 @@ def test_of_language_models_alone_a_failed_check_is_marked_beside_its_number(mon
         passed = data.participant[0] != "lm-strong" or data.row_box[0] >= 0
         return replace(fit, convergence=replace(fit.convergence, passed=passed, reasons=("it is not Gaussian",)))
 
-    monkeypatch.setattr("shannon_game.experiments.comparison.human_loss.experiment.fit_participants", failed)
+    monkeypatch.setattr(FIT, failed)
     study = prepared("+exp=perplexity", *TINY).study
     result = experiments.human_loss(study, players=["lm-medium", "lm-strong"], **FEW)
     table = result.table

@@ -52,13 +52,13 @@ def answered() -> xr.Dataset:
 
 @pytest.fixture(scope="module")
 def fit(answered: xr.Dataset) -> ParticipantFit:
-    return fit_participants(participant_data(answered, "slider"), draws=200)
+    return fit_participants(participant_data(answered, "slider"), draws=80)
 
 
 @pytest.fixture(scope="module")
 def outcomes(answered: xr.Dataset) -> ParticipantFit:
     """The same reports without the answers' anchor."""
-    return fit_participants(participant_data(answered, "slider"), anchor=Anchor("outcomes"), draws=60)
+    return fit_participants(participant_data(answered, "slider"), anchor=Anchor("outcomes"), draws=30)
 
 
 @pytest.mark.mcmc
