@@ -86,10 +86,10 @@ class Program:
         self.model = model
         self._spreads = spreads
         self._precision: list[tuple[Spread, FloatArray]] = []
-        self._density = model.logp_dlogp_function(ravel_inputs=True, mode=QUICK)
-        self._density.set_extra_values({})
+        self.logp = model.logp_dlogp_function(ravel_inputs=True, mode=QUICK)
+        self.logp.set_extra_values({})
         start = model.initial_point()
-        raveled = DictToArrayBijection.map({v.name: start[v.name] for v in self._density._grad_vars})
+        raveled = DictToArrayBijection.map({v.name: start[v.name] for v in self.logp._grad_vars})
         self.start: FloatArray = np.asarray(raveled.data, dtype=float)
         self._layout = raveled.point_map_info
         self.variables = [*model.free_RVs, *model.deterministics]
@@ -114,7 +114,7 @@ class Program:
 
     def density(self, x: FloatArray, *, laplace: bool = True) -> tuple[float, FloatArray]:
         """Log-density and its gradient, with the factors of spreads or without."""
-        found, slope = self._density(x)
+        found, slope = self.logp(x)
         value, gradient = float(found), np.array(slope, dtype=float)
         for one, precision in self._precision if laplace else ():
             at = self._places[one.log_sd]
@@ -232,7 +232,8 @@ def nuts(
             potential=QuadPotentialFull(gaussian.directions @ gaussian.directions.T),
             step_scale=_STEP_SCALE * np.sqrt(norm.isf(target_accept / 2)),
             adapt_step_size=False,
-            mode=QUICK,
+            # compiled once: to compile takes longer than the draws of a small study
+            logp_dlogp_func=program.logp,
         )
         return pm.sample(
             draws,

@@ -29,6 +29,9 @@ TINY = (
 FEW_DIVERGENT = "experiment.gate.divergent=16"
 """One draw in 1,000 of the default sampler: one diverges on one processor and none on another, which biases nothing."""
 
+COMPILED_FAST = ("sampler.name=pymc", "sampler.chains=2", "sampler.cores=1")
+"""For a few draws: nutpie, whose draws are the faster ones, takes five times as long to compile a model."""
+
 
 def config(*overrides: str) -> DictConfig:
     """The composed config, as the command has it."""

@@ -11,10 +11,10 @@ from shannon_game.estimators.bets import bet_losses
 from shannon_game.estimators.bets.examples import bet_study
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.harness.result import ExperimentResult
-from tests.experiments.command import FEW_DIVERGENT, prepared, run_experiment
+from tests.experiments.command import COMPILED_FAST, FEW_DIVERGENT, prepared, run_experiment
 
 TINY_BETS = ("study.n_items=20", "study.n_participants=6", "study.n_answers=10", "study.vocab_size=60", "output.dpi=40")
-SHORT = ("sampler.draws=200", "sampler.tune=300", "sampler.chains=2", "sampler.cores=1", FEW_DIVERGENT)
+SHORT = (*COMPILED_FAST, "sampler.draws=200", "sampler.tune=300", FEW_DIVERGENT)
 
 
 def overrides(*more: str) -> list[str]:

@@ -15,14 +15,14 @@ from shannon_game.experiments.cloze.ard.settings import ArdSettings, variants
 from shannon_game.experiments.harness.outputs import write_outputs
 from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.inference.posterior.arviz_adapter import group
-from tests.experiments.command import FEW_DIVERGENT, config, prepared, run_experiment
+from tests.experiments.command import COMPILED_FAST, FEW_DIVERGENT, config, prepared, run_experiment
 
 SIMULATED = (
     *("study=cloze_simulated", "study.n_items=24", "study.items_per_text=6", "study.vocab_size=60"),
     *("study.n_samples=60", "output.dpi=30", "players=[factors]"),
     "experiment.predictors=[human_entropy,model_entropy,oracle_tvd,word_num]",
 )
-SHORT = ("sampler.draws=60", "sampler.tune=150", "sampler.chains=2", "sampler.cores=1", "experiment.n_predictive=80")
+SHORT = (*COMPILED_FAST, "sampler.draws=60", "sampler.tune=150", "experiment.n_predictive=80")
 
 
 TINY = (*SIMULATED, *SHORT, "experiment.variants=[]")

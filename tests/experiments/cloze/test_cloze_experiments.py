@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,9 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.cloze.settings import words_of
 from shannon_game.experiments.cloze.tvd.figures import differences_figure, full_panels, reliability_figure, tvd_figure
 from shannon_game.experiments.cloze.tvd.results import part_counts
+from shannon_game.experiments.harness.job import Job
 from shannon_game.experiments.harness.outputs import write_outputs
+from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.experiments.harness.settings import rng_for
 from tests.experiments.command import config, prepared, run_experiment
 
@@ -40,11 +43,20 @@ MARKS = {"tvd": pytest.mark.mcmc, "recovery": pytest.mark.slow}
 NAMES = [pytest.param(name, marks=MARKS.get(name, ())) for name in sorted(TINY)]
 
 
+def overrides_of(name: str, seed: int) -> tuple[str, ...]:
+    return f"+exp={name}", *TINY[name], f"study.seed={seed}"
+
+
+@cache
+def first_run(name: str, seed: int) -> tuple[Job, ExperimentResult]:
+    job = prepared(*overrides_of(name, seed))
+    return job, job.run()
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_at_a_tiny_size(name: str, tmp_path: Path, seed_offset: int) -> None:
-    overrides = (f"+exp={name}", *TINY[name], f"study.seed={seed_offset}")
-    job = prepared(*overrides)
-    result = job.run()
+    overrides = overrides_of(name, seed_offset)
+    job, result = first_run(name, seed_offset)
     assert result.figures
     assert result.text
     assert not result.gate_failed
@@ -72,7 +84,7 @@ def test_figures_are_drawn_from_what_was_written(tmp_path: Path) -> None:
 
 @pytest.mark.mcmc
 def test_the_baseline_stands_beside_every_raw_distance(seed_offset: int) -> None:
-    table = run_experiment("+exp=tvd", *TINY["tvd"], f"study.seed={seed_offset}").table.set_index("player")
+    table = first_run("tvd", seed_offset)[1].table.set_index("player")
     assert table.index.tolist() == ["half_of_people", "mixture", "factors"]
     assert (table["tvd_between_oracles"] > 0.3).all()
     assert (table["tvd"] > table["tvd_bayes"]).all()

@@ -14,6 +14,7 @@ from numpy.testing import assert_allclose
 
 from shannon_game import experiments
 from shannon_game.estimators.comparison import HUMAN, estimate_perplexity, scaled_bridge, study_pool
+from shannon_game.estimators.comparison.examples import comparison_study
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import item_labels
 from shannon_game.experiments.comparison.estimates import TABLE_COLUMNS
@@ -22,13 +23,17 @@ from shannon_game.experiments.comparison.human_loss.rows import HUMAN_LOSS_COLUM
 from shannon_game.experiments.harness.outputs import write_outputs
 from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.experiments.planning.worlds import pilot_populations
-from shannon_game.inference.comparison.participant_fit import fit_participants
+from shannon_game.inference.comparison.participant_fit import ParticipantFit, fit_participants
 from shannon_game.inference.posterior.arviz_adapter import group
 from shannon_game.inference.posterior.storage import load_posterior
+from shannon_game.models.comparison.participant_data import ParticipantData
 from tests.experiments.command import TINY, config, prepared, run_experiment
 
-FEW: dict[str, Any] = {"sampler": {"draws": 30, "tune": 30}}
+FEW: dict[str, Any] = {"sampler": {"draws": 10, "tune": 5}}
+"""A study this small takes a hundred gradients a draw."""
+FIT = "shannon_game.experiments.comparison.human_loss.experiment.fit_participants"
 DESIGN = {"n_draws": 4, "n_answers": 6, "n_comparisons": 8, "n_participants": 9}
+AGED: dict[str, Any] = {"players": "human", "sensitivity": False, "people": "age", "allow_unconverged": True, **FEW}
 ENDS = ("lower", "median", "upper")
 
 
@@ -39,7 +44,7 @@ def row_of(result: ExperimentResult, what: str) -> Any:
 @pytest.fixture(scope="module")
 def compared() -> tuple[xr.Dataset, ExperimentResult]:
     """A study of comparisons alone."""
-    study = prepared("+exp=perplexity", *TINY).study
+    study = prepared("+exp=perplexity", *TINY, "study.n_participants=4").study
     players = ["human", "lm-weak", "lm-medium"]
     return study, experiments.human_loss(
         study, players=players, rounding="none", grid="interface", top1={"rate": 0.3}, **FEW
@@ -47,11 +52,22 @@ def compared() -> tuple[xr.Dataset, ExperimentResult]:
 
 
 @pytest.fixture(scope="module")
-def designed() -> tuple[xr.Dataset, ExperimentResult]:
-    """A study with free answers, whose items have ids of their owner's."""
+def designed() -> tuple[xr.Dataset, ExperimentResult, ParticipantFit]:
+    """A study with free answers, whose items have ids of their owner's, and whose participants an age; its only fit."""
     study = experiments.designed_simulated(n_items=10, vocab_size=150, design=DESIGN)
     study = study.assign(item_id=("item", np.array([f"q{number}" for number in range(10)], dtype=object)))
-    return study, experiments.human_loss(study, players="human", sensitivity=False, **FEW)
+    study = study.assign(age=("response", 20.0 + np.unique(study["participant"], return_inverse=True)[1]))
+    fits: list[ParticipantFit] = []
+
+    def remember(data: ParticipantData, **settings: Any) -> ParticipantFit:
+        fits.append(fit_participants(data, **settings))
+        return fits[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(FIT, remember)
+        result = experiments.human_loss(study, **AGED)
+    (fit,) = fits
+    return study, result, fit
 
 
 @pytest.mark.mcmc
@@ -112,8 +128,8 @@ def test_files_and_the_design_after_them(compared: tuple[xr.Dataset, ExperimentR
 
 
 @pytest.mark.mcmc
-def test_people_who_also_answered_freely(designed: tuple[xr.Dataset, ExperimentResult]) -> None:
-    study, result = designed
+def test_people_who_also_answered_freely(designed: tuple[xr.Dataset, ExperimentResult, ParticipantFit]) -> None:
+    study, result, _ = designed
     assert result.table["what"].tolist() == ["everyone", "outcomes", "scaled bridge"]
     everyone, outcomes, bridge = (result.table.iloc[at] for at in range(3))
     assert (everyone["anchor"], outcomes["anchor"]) == ("answers", "outcomes")
@@ -128,13 +144,26 @@ def test_people_who_also_answered_freely(designed: tuple[xr.Dataset, ExperimentR
     assert_allclose(everyone["k0_true"], np.exp(np.log(slope).mean()))
     assert result.dataset["item"].to_numpy().tolist() == item_labels(study).tolist()
     assert set(result.posteriors) == {HUMAN}
+    assert not everyone["converged"]
+    assert not result.gate_failed  # as was allowed
+    effects = result.tables["covariates"][["covariate", "of"]].to_numpy()
+    assert effects.tolist() == [["age", name] for name in ("slope", "bias", "noise")]
 
 
 @pytest.mark.mcmc
-def test_another_control_shifts_every_gap(designed: tuple[xr.Dataset, ExperimentResult]) -> None:
-    study, result = designed
+def test_another_control_shifts_every_gap(
+    designed: tuple[xr.Dataset, ExperimentResult, ParticipantFit], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study, result, fit = designed
+
+    def again(data: ParticipantData, **_: Any) -> ParticipantFit:
+        # what is fitted does not depend on the control
+        np.testing.assert_equal(vars(data), vars(fit.data))
+        return fit
+
+    monkeypatch.setattr(FIT, again)
     generator = {"name": "lm-strong", "control_only": True}
-    other = experiments.human_loss(study, players="human", sensitivity=False, generator=generator, **FEW)
+    other = experiments.human_loss(study, generator=generator, **AGED)
     target = study["target_logprob"]
     shift = float((target.sel(model="lm-strong") - target.sel(model="lm-medium")).mean())
     first, second = row_of(result, "everyone"), row_of(other, "everyone")
@@ -145,46 +174,34 @@ def test_another_control_shifts_every_gap(designed: tuple[xr.Dataset, Experiment
 
 
 @pytest.mark.mcmc
-def test_language_models_alone() -> None:
+def test_of_language_models_alone_a_failed_check_is_marked_beside_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    def failed(data: ParticipantData, **settings: Any) -> ParticipantFit:
+        fit = fit_participants(data, **settings)
+        passed = data.participant[0] != "lm-strong" or data.row_box[0] >= 0
+        return replace(fit, convergence=replace(fit.convergence, passed=passed, reasons=("it is not Gaussian",)))
+
+    monkeypatch.setattr(FIT, failed)
     study = prepared("+exp=perplexity", *TINY).study
     result = experiments.human_loss(study, players=["lm-medium", "lm-strong"], **FEW)
-    assert result.table["rounding"].tolist() == ["none", "interface"] * 2
+    table = result.table
+    assert table["rounding"].tolist() == ["none", "interface"] * 2
     assert set(result.figures) == {"human_loss"}
     assert not result.posteriors
-    assert np.isfinite(result.table["gap_median_nats"]).all()
-    assert result.table["tail_factor"].isna().all()
-
-
-@pytest.mark.mcmc
-def test_a_failed_check_is_marked_beside_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    def failed(*given: Any, **settings: Any) -> Any:
-        fit = fit_participants(*given, **settings)
-        return replace(fit, convergence=replace(fit.convergence, passed=False, reasons=("it is not Gaussian",)))
-
-    monkeypatch.setattr("shannon_game.experiments.comparison.human_loss.experiment.fit_participants", failed)
-    study = prepared("+exp=perplexity", *TINY).study
-    given = {"players": ["lm-weak", "lm-medium"], "rounding": "none", **FEW}
-    result = experiments.human_loss(study, **given)
-    assert result.table["converged"].tolist() == [False, True]
+    assert np.isfinite(table["gap_median_nats"]).all()
+    assert table["tail_factor"].isna().all()
+    assert table["converged"].tolist() == [True, True, False, True]
     assert result.gate_failed
-    assert [text for text in result.warnings if "lm-weak" in text]
+    assert [text for text in result.warnings if "lm-strong" in text]
     (axes,) = result.figures["human_loss"].axes
-    assert ["not" in label.get_text() for label in axes.get_yticklabels()] == [True, False]
-    assert not experiments.human_loss(study, allow_unconverged=True, **given).gate_failed
+    assert ["not" in label.get_text() for label in axes.get_yticklabels()] == [False, False, True, False]
 
 
-@pytest.mark.mcmc
-def test_covariates_of_people(designed: tuple[xr.Dataset, ExperimentResult]) -> None:
-    study, _ = designed
-    names = study["participant"].to_numpy().astype(str)
-    age = {name: 20.0 + at for at, name in enumerate(np.unique(names))}
-    aged = study.assign(age=("response", np.array([age[name] for name in names])))
-    effects = experiments.human_loss(aged, players="human", sensitivity=False, people="age", **FEW).tables["covariates"]
-    assert effects[["covariate", "of"]].to_numpy().tolist() == [["age", name] for name in ("slope", "bias", "noise")]
-    # what a participant has several values of is no covariate
-    for formula in ("nothing", "report", "age +"):
-        with pytest.raises(InputError, match="people: is "):
-            experiments.human_loss(aged, players="human", people=formula)
+@pytest.mark.parametrize("formula", ["nothing", "report", "age +"])
+def test_covariates_that_no_participant_has_one_value_of(formula: str) -> None:
+    study = comparison_study()
+    aged = study.assign(age=("response", 20.0 + np.unique(study["participant"], return_inverse=True)[1]))
+    with pytest.raises(InputError, match="people: is "):
+        experiments.human_loss(aged, players="human", people=formula)
 
 
 @pytest.mark.parametrize(

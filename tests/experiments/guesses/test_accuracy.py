@@ -23,10 +23,10 @@ from shannon_game.experiments.guesses.accuracy.summary import summary
 from shannon_game.experiments.harness.job import Job
 from shannon_game.experiments.harness.outputs import write_outputs
 from shannon_game.experiments.harness.result import ExperimentResult
-from tests.experiments.command import FEW_DIVERGENT, config, prepared, run_experiment
+from tests.experiments.command import COMPILED_FAST, FEW_DIVERGENT, config, prepared, run_experiment
 from tests.experiments.studies.guesses.tiny_top1 import played
 
-SHORT = ("sampler.draws=40", "sampler.tune=120", "sampler.chains=2", "sampler.cores=1", "experiment.n_predictive=40")
+SHORT = (*COMPILED_FAST, "sampler.draws=40", "sampler.tune=120", "experiment.n_predictive=40")
 SMALL = (
     "experiment.min_answers=30",
     "experiment.n_replicates=100",
