@@ -209,7 +209,9 @@ def bonus(points: float, pay: PaySettings) -> float:
     return round(earned if pay.most is None else min(earned, pay.most), 2)
 
 
-def visits(transaction: Transaction, study_id: int, *which: Any) -> list[Row[Any]]:
+def visits(
+    transaction: Transaction, study_id: int, *which: Any
+) -> list[Row[Session, Player, int, int, float | None]]:
     """Read visits with their persons, numbers of answers that count and of failed checks, and points."""
     query = (
         select(
@@ -239,7 +241,7 @@ def points_by_game(transaction: Transaction, session: Session) -> dict[str, floa
         .join(Question)
         .where(Assignment.session_id == session.id, COUNTED, Answer.score.is_not(None))
     )
-    return {game: float(points) for game, points in transaction.execute(query.group_by(Question.game))}
+    return {game: float(points or 0.0) for game, points in transaction.execute(query.group_by(Question.game))}
 
 
 def pay_table(transaction: Transaction, study_id: int, pay: PaySettings) -> pd.DataFrame:
