@@ -209,9 +209,7 @@ def bonus(points: float, pay: PaySettings) -> float:
     return round(earned if pay.most is None else min(earned, pay.most), 2)
 
 
-def visits(
-    transaction: Transaction, study_id: int, *which: Any
-) -> list[Row[Session, Player, int, int, float | None]]:
+def visits(transaction: Transaction, study_id: int, *which: Any) -> list[Row[Session, Player, int, int, float | None]]:
     """Read visits with their persons, numbers of answers that count and of failed checks, and points."""
     query = (
         select(
