@@ -220,6 +220,7 @@ BEGIN, LATER = "It was the best of times, it was the worst of times, it was", "t
         ("it was the worst", True, True),  # the end of a window
         (f"worst of times, it was {LATER}", True, False),  # a window that goes on
         (f"It was {LATER}", False, False),
+        ("those were hard times, it was", True, False),  # other words before the same end
     ],
 )
 def test_what_a_page_gives_away(context: str, cut: bool, closed: bool) -> None:
