@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import func, select, text
 
 from shannon_game.experiments.collect.database import Database, open_database
+from shannon_game.experiments.collect.deck import Card, Deck
 from shannon_game.experiments.collect.demo import collect_demo
 from shannon_game.experiments.collect.export import tidy_answers
 from shannon_game.experiments.collect.server import app
@@ -205,3 +206,25 @@ def test_the_last_page_says_where_fewer_questions_were_asked(database: Database)
     n = player.play_all("70") - 1
     assert 0 < n < 9
     assert f"You were asked {n} of the 9 questions" in player.post("/after", **{"q-knew_text": "1"}).text
+
+
+BEGIN, LATER = "It was the best of times, it was the worst of times, it was", "the age of wisdom, it was the age of"
+
+
+@pytest.mark.parametrize(
+    ("context", "cut", "closed"),
+    [
+        (BEGIN, False, True),  # its very place
+        (f"{BEGIN} the", False, False),  # the next one
+        ("It was the best of", False, True),
+        ("it was the worst", True, True),  # the end of a window
+        (f"worst of times, it was {LATER}", True, False),  # a window that goes on
+        (f"It was {LATER}", False, False),
+        ("those were hard times, it was", True, False),  # other words before the same end
+    ],
+)
+def test_what_a_page_gives_away(context: str, cut: bool, closed: bool) -> None:
+    shown = Card(1, "cloze", "1", "two", 13, True, False, False, {"context": BEGIN, "target": "the"})
+    content = {"context": f"{context} ", "target": " x", "cut": cut}
+    deck = Deck([shown, Card(2, "comparison", "2", "two", 1, True, False, False, content)])
+    assert bool(deck.gives_away(shown) & deck.bit[2]) is closed

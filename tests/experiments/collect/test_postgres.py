@@ -33,7 +33,8 @@ def test_a_collection_on_postgresql(tmp_path: Path) -> None:
         database = open_database(url)
         collection = open_collection(settings, study, database)
         for game in settings.game:
-            players = [(f"p-{number}", Person(people, number)) for number in range(3)]
+            # each game has its own people: 12 items are too few for one person in three games
+            players = [(f"{game}-{number}", Person(people, number)) for number in range(3)]
             parameters = settings.recruiter.parameters
             crowd = play_all(players, game, application=app_of(collection), parameters=parameters)
             assert crowd.problems == ()
