@@ -52,7 +52,7 @@ def answered() -> xr.Dataset:
 
 @pytest.fixture(scope="module")
 def fit(answered: xr.Dataset) -> ParticipantFit:
-    return fit_participants(participant_data(answered, "slider"), draws=120)
+    return fit_participants(participant_data(answered, "slider"), draws=400, tune=50)
 
 
 @pytest.fixture(scope="module")
