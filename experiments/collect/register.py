@@ -159,16 +159,16 @@ def launched(settings: CollectSettings) -> dict[str, Any]:
     """All settings as they are stored at the launch; of files what they say, not where they are."""
     stored = settings.model_dump(mode="json", exclude={"database", "collection", "plan", "vocabulary"})
     stored["consent"] = {language: consent_paragraphs(settings.consent, language) for language in settings.languages}
-    for name in ("before", "after"):
+    for name in _FILES:
         stored[name] = [each.model_dump(mode="json") for each in read_survey(getattr(settings, name), name)]
     return stored
 
 
 def _refuse_changes(found: Study, given: Mapping[str, Any]) -> None:
     """What data depend on stays as it was launched."""
-    changed = []
+    changed, before = [], dict(_flat(found.settings))
     for name, value in _flat(given):
-        old = dict(_flat(found.settings)).get(name, value)
+        old = before.get(name, value)
         # a version before stored the names of files
         if (
             old != value
