@@ -267,6 +267,7 @@ def fit_participants(
     chains: int = 4,
     cores: int | None = 1,
     target_accept: float = 0.8,
+    retries: int = 0,
     sampler: str = NUTS,
     thresholds: GateThresholds | None = None,
     seed: int = 0,
@@ -287,6 +288,9 @@ def fit_participants(
         Chains at a time; by default one, and None takes all cores.
     target_accept : float
         Sets the step, which is not adapted.
+    retries : int
+        How often draws that miss the thresholds are made again, each time twice as many, and after divergent
+        transitions with half the distance of `target_accept` to 1.
     sampler : str
         ``pymc`` alone.
     thresholds : GateThresholds, optional
@@ -327,42 +331,62 @@ def fit_participants(
             if 1 / _NEAR_ENOUGH < step < _NEAR_ENOUGH:
                 break
     compiled.at(scale)
-    idata, belief = compiled.draws(rng, draws=draws, tune=tune, chains=chains, cores=cores, target_accept=target_accept)
-    temperature = np.ones(belief.n_draws)
-    if anchor.name == "outcomes" and not data.is_player:
-        weight = rng.exponential(size=belief.target.shape)
-        temperature = outcome_temperature(belief, weight, objective=anchor.objective)
-    item_gap = loss_gap(belief, temperature)
-    gap = xr.Variable(
-        ("chain", "draw"), item_gap.mean(axis=1).reshape(chains, draws), {"description": DESCRIPTIONS["gap"]}
-    )
-    posterior = group(idata, "posterior").assign(gap=gap)
-    idata = from_groups({"posterior": posterior, "sample_stats": group(idata, "sample_stats")})
-    checked = from_groups(
-        {
-            "posterior": posterior[[name for name in CHECKED if name in posterior]],
-            "sample_stats": group(idata, "sample_stats"),
-        }
-    )
-    convergence = check_convergence(checked, thresholds or REPORTED, fixed=() if scale is None else ("k0",))
+    for left in reversed(range(retries + 1)):
+        lengths = {"draws": draws, "tune": tune, "chains": chains, "cores": cores, "target_accept": target_accept}
+        fit = _drawn(compiled, anchor, rng, priors=p, scale=scale, thresholds=thresholds or REPORTED, lengths=lengths)
+        if fit.convergence.passed or not left:
+            break
+        draws *= 2
+        if fit.convergence.n_divergent:
+            target_accept = (1 + target_accept) / 2
     n_compared = np.unique(data.row_item).size
     if anchor.name == "outcomes" and not data.is_player and n_compared < OUTCOME_ITEMS:
         problem = (
             f"outcomes of {n_compared} items do not fix the scale of reports, at least {OUTCOME_ITEMS} are wanted; "
             "collect free answers, or assume a scale (anchor=assumed)"
         )
-        convergence = replace(convergence, passed=False, reasons=(*convergence.reasons, problem))
+        reasons = (*fit.convergence.reasons, problem)
+        fit = replace(fit, convergence=replace(fit.convergence, passed=False, reasons=reasons))
+    return fit
+
+
+def _drawn(
+    compiled: Compiled,
+    anchor: Anchor,
+    rng: np.random.Generator,
+    *,
+    priors: ParticipantPriors,
+    scale: float | None,
+    thresholds: GateThresholds,
+    lengths: dict[str, Any],
+) -> ParticipantFit:
+    """Draw from the posterior, and judge the draws."""
+    data = compiled.data
+    idata, belief = compiled.draws(rng, **lengths)
+    temperature = np.ones(belief.n_draws)
+    if anchor.name == "outcomes" and not data.is_player:
+        weight = rng.exponential(size=belief.target.shape)
+        temperature = outcome_temperature(belief, weight, objective=anchor.objective)
+    item_gap = loss_gap(belief, temperature)
+    mean = item_gap.mean(axis=1).reshape(lengths["chains"], lengths["draws"])
+    gap = xr.Variable(("chain", "draw"), mean, {"description": DESCRIPTIONS["gap"]})
+    posterior, stats = group(idata, "posterior").assign(gap=gap), group(idata, "sample_stats")
+    checked = posterior[[name for name in CHECKED if name in posterior]]
     return ParticipantFit(
         data=data,
         anchor=anchor,
-        priors=p,
+        priors=priors,
         scale=float("nan") if scale is None else scale,
-        idata=idata,
-        convergence=convergence,
+        idata=from_groups({"posterior": posterior, "sample_stats": stats}),
+        convergence=check_convergence(
+            from_groups({"posterior": checked, "sample_stats": stats}),
+            thresholds,
+            fixed=() if scale is None else ("k0",),
+        ),
         belief=belief,
         temperature=temperature,
         item_gap_nats=item_gap,
-        discrepancy=rng.normal(size=(belief.n_draws, 2)) * [p.form, p.uninformed],
+        discrepancy=rng.normal(size=(belief.n_draws, 2)) * [priors.form, priors.uninformed],
         compiled=compiled,
     )
 

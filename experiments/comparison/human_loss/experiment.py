@@ -42,6 +42,7 @@ from shannon_game.inference.progress import advance
 from shannon_game.inference.settings import Names, Positive, Probability, Settings, Text, numbers_of
 from shannon_game.models import ParticipantPriors, participant_data, without_participants
 
+_RETRIES = 2
 _ON_SCREEN = (
     *("what", "perplexity_median", "perplexity_posterior_lower", "perplexity_posterior_upper"),
     *("k0_median", "k0_lower", "k0_upper", "tail_share_median", "tail_factor", "perplexity", "true_perplexity_asked"),
@@ -63,7 +64,8 @@ class HumanLossSettings(estimates.ComparisonSettings, bayes.PosteriorSettings):
     """Settings of :func:`human_loss`."""
 
     sampler: bayes.SamplerSettings = bayes.SamplerSettings(name="pymc", draws=120, tune=20, target_accept=0.8)
-    """How PyMC's NUTS draws from the posteriors; no other package can."""
+    """How PyMC's NUTS draws from the posteriors; no other package can. Draws that miss the gate are made again up to
+    twice, each time twice as many, and after divergent transitions with half the distance of target_accept to 1."""
     gate: Annotated[GateThresholds, numbers_of(GateThresholds)] = REPORTED
     """What the gap and k0 must reach; the run ends with exit code 3 where a fit misses it (r_hat, ess_bulk, ess_tail,
     divergent, bfmi)."""
@@ -206,6 +208,7 @@ def _fit(case: Case, settings: HumanLossSettings) -> ParticipantFit | None:
                 covariates=case.covariates,
                 priors=settings.priors if factor is None else scaled_priors(settings.priors, factor),
                 thresholds=settings.gate,
+                retries=_RETRIES,
                 seed=bayes.sampler_seed(settings.seed, case.name),
                 **settings.sampler.arguments,
             )

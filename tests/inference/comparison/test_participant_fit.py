@@ -212,3 +212,9 @@ def test_top1_weights_by_hand() -> None:
     for se in (0.0, float("inf")):
         with pytest.raises(InputError, match=r"top1\.se"):
             top1_weights([0.2], 0.3, se)
+
+
+@pytest.mark.mcmc
+def test_draws_that_miss_the_thresholds_are_made_again() -> None:
+    fit = fit_participants(participant_data(comparison_study()), anchor=Anchor("assumed"), draws=8, tune=8, retries=1)
+    assert fit.gap_nats.size == 4 * 16
