@@ -55,6 +55,8 @@ TARGET_FREEDOM = 4
 FINE_NATS, BIN_NATS = 0.02, 0.05
 """Steps at which log-ratios and ln g are drawn, far finer than the model's."""
 N_RANKED = 63
+DRAWS, TUNE = 60, 15
+"""Of each of four chains."""
 MARGIN = 1.0
 """Nats that ln lambda of eight answers may be off the sum over the vocabulary."""
 
@@ -169,11 +171,11 @@ def simulated(sizes: Sizes, seed: int) -> tuple[xr.Dataset, Array, dict[str, Arr
     return made.assign(report=("response", report)), (log_g - log_h)[row, target], drawn
 
 
-def ranked(number: int, sizes: Sizes, **settings: Any) -> dict[str, Any]:
+def ranked(number: int, sizes: Sizes, *, draws: int = DRAWS, tune: int = TUNE) -> dict[str, Any]:
     """Simulate and fit one study: rank, truth and posterior median of every quantity."""
     study, gap, drawn = simulated(sizes, number)
     start = time.process_time()
-    fit = fit_participants(participant_data(study, sizes.design.scale), seed=number, **settings)
+    fit = fit_participants(participant_data(study, sizes.design.scale), draws=draws, tune=tune, seed=number)
     found: dict[str, Any] = {"study": number, "converged": fit.convergence.passed}
     posterior, rng = group(fit.idata, "posterior"), np.random.default_rng([number, 2])
     for name in QUANTITIES:
