@@ -111,7 +111,7 @@ def literature_page(rows: list[Row]) -> str:
         "",
         *table_of(header, _ours()),
         "",
-        "For text of your own `+exp=corpus` gives bits a byte, `+exp=bounds` Shannon's "
+        "For text of your own `+exp=surprisal` gives bits a byte, `+exp=bounds` Shannon's "
         "bounds, and `+exp=bet_perplexity` the gambling estimate.",
         "",
         "## Sources",

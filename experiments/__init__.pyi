@@ -15,8 +15,8 @@ from .comparison.practice import practice as practice
 from .comparison.recovery.experiment import recovery as recovery
 from .comparison.shared_belief import shared_belief as shared_belief
 from .comparison.text_players.experiment import text_players as text_players
-from .documents.corpus import corpus as corpus
 from .documents.pool import pool as pool
+from .documents.surprisal import surprisal as surprisal
 from .documents.train.experiment import train as train
 from .guesses.accuracy.experiment import accuracy as accuracy
 from .guesses.bounds import bounds as bounds
@@ -48,6 +48,7 @@ from .studies.documents.corpus_sample import corpus_sample as corpus_sample
 from .studies.documents.estimates import estimates as estimates
 from .studies.documents.lm_game_documents import lm_game_documents as lm_game_documents
 from .studies.documents.rules import rules as rules
+from .studies.documents.texts import text_study as text_study
 from .studies.documents.texts import texts as texts
 from .studies.documents.written import written as written
 from .studies.guesses.lm_game_top1 import lm_game_top1 as lm_game_top1

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.harness.language_models import Work, batches_by_length
 from shannon_game.inference.lm.alignment import shared_places, token_places
-from shannon_game.inference.lm.language_model import LanguageModel, encode, model_record
+from shannon_game.inference.lm.language_model import LanguageModel, encode, model_record, token_strings
 from shannon_game.inference.lm.scoring import score_documents
 from shannon_game.inference.lm.vocabulary import vocabulary
 from shannon_game.inference.store.keys import operation_key, result_key
@@ -54,6 +54,8 @@ def units_of(content: bytes) -> tuple[int, int, int]:
 
 
 _SCORES = ("logprob", "is_best", "entropy_nats", "rank")
+BOUNDARY = "boundary_logprob"
+"""ln of the probability that a word ends before each token, and after the last."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +65,7 @@ class Scored:
     document: NDArray[np.intp]
     """Position of the document, shape (row,)."""
     scores: Mapping[str, NDArray[Any]]
-    """Of :data:`_SCORES`: an array a row, of its tokens."""
+    """Of :data:`_SCORES`: an array a row, of its tokens; :data:`BOUNDARY` has one value more."""
     places: Sequence[NDArray[np.int64] | None]
     """Where the scored tokens begin and end, in UTF-8 bytes; None where the tokenizer changed the text."""
     units: NDArray[np.int64]
@@ -74,6 +76,8 @@ class Scored:
     stride: int
     bos: str
     """Token before every document, or none."""
+    tokens: Sequence[Sequence[str]]
+    """Strings of the scored tokens, by row."""
 
 
 def score_texts(
@@ -84,8 +88,9 @@ def score_texts(
     max_tokens: int | None,
     window: int | None,
     stride: int | None,
+    boundaries: bool = False,
 ) -> Scored:
-    """Score texts under a model, through the store."""
+    """Score texts under a model, through the store; with `boundaries` also where words end."""
     tokens = all_tokens = encode(model, texts)
     if max_tokens is not None:
         tokens = [document[:max_tokens] for document in tokens]
@@ -100,16 +105,24 @@ def score_texts(
     stride = max(1, window // 2) if stride is None else stride
 
     def compute(batch: list[list[int]]) -> dict[str, NDArray[Any]]:
-        found = score_documents(model, batch, window=window, stride=stride)
+        found = score_documents(model, batch, window=window, stride=stride, boundaries=boundaries)
         ends = np.searchsorted(found["document_index"].to_numpy(), np.arange(1, len(batch)))
         columns = {name: found[name].to_numpy() for name in ("logprob", "entropy_nats", "rank")}
         columns["is_best"] = found["best_token"].to_numpy() == found["token_id"].to_numpy()
-        return {name: ragged(np.split(columns[name], ends)) for name in _SCORES}
+        rows = {name: ragged(np.split(columns[name], ends)) for name in _SCORES}
+        if boundaries:
+            before, last = found["boundary_logprob"].to_numpy(), found["last_boundary_logprob"].to_numpy()
+            pairs = zip(np.split(before, ends), last, strict=True)
+            rows[BOUNDARY] = ragged([np.append(row, end) for row, end in pairs])
+        return rows
 
     found = work.compute(
         f"documents under {model.name}",
         operation_key(
-            "document_scores", model=model.identity, parameters={"window": window, "stride": stride}, compute=compute
+            "document_boundaries" if boundaries else "document_scores",
+            model=model.identity,
+            parameters={"window": window, "stride": stride},
+            compute=compute,
         ),
         items,
         [result_key(its) for its in items],
@@ -130,6 +143,7 @@ def score_texts(
         window=window,
         stride=stride,
         bos="none" if model.bos_id is None else str(model.tokenizer.convert_ids_to_tokens(model.bos_id)),
+        tokens=[token_strings(model, its[first:]) for its in items],
     )
 
 
@@ -159,5 +173,6 @@ def _within(its: Scored, rows: Sequence[int], spans: Sequence[Span], units: NDAr
     scores = {
         key: ragged([values[row][mask] for row, mask in zip(rows, masks, strict=True)])
         for key, values in its.scores.items()
+        if key != BOUNDARY
     }
     return replace(its, document=its.document[list(rows)], scores=scores, places=places, units=units)

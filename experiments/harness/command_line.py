@@ -199,6 +199,26 @@ def _long_form(arguments: Sequence[str]) -> list[str]:
     return list(arguments)
 
 
+def models_by_path(arguments: Sequence[str]) -> list[str]:
+    """Read ``model=[smollm2,openai-community/gpt2,./mine]``: with a slash it is a repository of the Hub or a folder."""
+    from shannon_game.experiments.harness.language_models import found_at  # noqa: PLC0415 - few commands name a model
+
+    found = []
+    for text in arguments:
+        key, _, value = text.partition("=")
+        names = value.strip("[]").split(",")
+        if key != "model" or "/" not in value or "{" in value:
+            found.append(text)
+            continue
+        known = [name for name in names if "/" not in name]
+        found += [f"model=[{','.join(known)}]"] if known else []
+        for name in (name.strip() for name in names if "/" in name):
+            settings = found_at(name)
+            key = re.sub(r"\W", "_", settings["name"])
+            found += [f"+models.{key}.{field}={quoted(its)}" for field, its in settings.items()]
+    return found
+
+
 def _check_groups(given: Mapping[str, Override]) -> None:
     """Hydra looks a number or a list up as the name of a file of settings, and says so in many lines."""
     for name, override in given.items():
@@ -220,7 +240,7 @@ def _check_lists(given: Mapping[str, Override]) -> None:
 
 def check_arguments(arguments: Sequence[str]) -> list[str]:
     """Refuse, before Hydra makes a folder, what can only go wrong; give the rest as Hydra reads it."""
-    arguments = _long_form(arguments)
+    arguments = models_by_path(_long_form(arguments))
     if "--version" in arguments:
         _say_and_leave(f"shannon-game {package_version()}")
     # settings on both sides of a flag, which Hydra's own parser refuses

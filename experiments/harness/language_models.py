@@ -28,8 +28,20 @@ SMOLLM2 = ModelSettings(name="smollm2", source="smollm2", bos="<|endoftext|>")
 S = TypeVar("S", bound=Settings)
 
 
+def found_at(path: str) -> dict[str, Any]:
+    """Settings of the model in a folder, else of a repository of the Hub at its newest commit."""
+    settings = {"name": Path(path).name, "path": path}
+    if Path(path).is_dir():
+        return {**settings, "source": "folder"}
+    return {**settings, "source": "hub", "revision": "main"}
+
+
 def keys_are_names(given: Any) -> Any:
     """A model that runs and has no name goes by its key; one behind an endpoint always does."""
+    if isinstance(given, str):
+        given = [given]
+    if isinstance(given, list | tuple) and all(isinstance(each, str) for each in given):
+        return {Path(each).name: SMOLLM2 if each == SMOLLM2.name else found_at(each) for each in given}
     if not isinstance(given, Mapping):
         return given
     return {

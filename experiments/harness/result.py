@@ -148,12 +148,19 @@ class Loader(Protocol[S]):
         ...
 
 
-def experiment(settings_class: type[S]) -> Callable[[Callable[[xr.Dataset, S], ExperimentResult]], Experiment[S]]:
-    """Let a function of a study and settings take the settings by name too; complete its docstring."""
+def experiment(
+    settings_class: type[S], *, reads: Callable[[Any], xr.Dataset] | None = None
+) -> Callable[[Callable[[xr.Dataset, S], ExperimentResult]], Experiment[S]]:
+    """Let a function of a study and settings take the settings by name too; complete its docstring.
+
+    `reads` makes a study of anything else that a notebook hands over, such as a DataFrame.
+    """
 
     def decorate(function: Callable[[xr.Dataset, S], ExperimentResult]) -> Experiment[S]:
         @wraps(function)
         def call(study: xr.Dataset, settings: S | None = None, **changes: Any) -> ExperimentResult:
+            if not is_dataset(study) and reads is not None:
+                study = reads(study)
             if not is_dataset(study):
                 raise InputError(
                     f"is a {type(study).__name__}, should be an xarray.Dataset; comparison_study, cloze_study, "

@@ -13,6 +13,7 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.inference.lm.forward import TokenTree, reduce_log_probs, with_bos
 from shannon_game.inference.lm.language_model import LanguageModel, model_record
 from shannon_game.inference.lm.rows import TokenScores
+from shannon_game.inference.lm.vocabulary import word_ends
 
 if TYPE_CHECKING:
     import torch
@@ -25,6 +26,7 @@ def score_documents(
     *,
     window: int | None = None,
     stride: int | None = None,
+    boundaries: bool = False,
 ) -> xr.Dataset:
     r"""Score every token of documents once, each given the tokens before it.
 
@@ -53,6 +55,10 @@ def score_documents(
         Tokens that the model sees at once; the longest it takes by default.
     stride : int, optional
         Half a window by default.
+    boundaries : bool
+        Add ``boundary_logprob`` (token), ln of the probability that a word ends before the token, and
+        ``last_boundary_logprob`` (document), that one ends after the last: of tokens that begin with whitespace, and of
+        the text's end.
 
     Returns
     -------
@@ -80,9 +86,11 @@ def score_documents(
             wrong = tokens[(tokens < 0) | (tokens >= model.vocab_size)][0]
             raise InputError(f"document {index} has token {wrong}; {model.name} has 0 to {model.vocab_size - 1}")
         for first, scored_from, stop in _windows(len(tokens), window, stride):
-            seen = tokens[first:stop]
+            # the word that a text ends with has a boundary after it, and no token
+            beyond = int(boundaries and stop == len(tokens))
+            seen = np.concatenate([tokens[first:stop], np.zeros(beyond, dtype=np.int64)])
             # the token at node i is scored by the distribution at node i - 1
-            nodes = np.arange(scored_from - first - 1, stop - first - 1)
+            nodes = np.arange(scored_from - first - 1, len(seen) - 1)
             trees.append(TokenTree(seen[:-1], np.arange(len(seen) - 1) - 1))
             wanted.append(nodes.astype(np.intp))
             pieces["document_index"].append(np.full(len(nodes), index))
@@ -92,17 +100,21 @@ def score_documents(
     columns = {name: np.concatenate(parts) for name, parts in pieces.items()}
     scores = TokenScores(columns["token"])
     best = np.zeros(len(columns["token"]), dtype=np.int64)
+    ends = word_ends(model) if boundaries else np.zeros(0, dtype=np.int64)
+    boundary = np.full(len(best), np.nan)
 
     def reduce(rows: NDArray[np.intp], log_probs: torch.Tensor) -> None:
         scores.take(rows, log_probs)
         # torch.argmax takes twice as long on a CPU
         best[rows] = log_probs.max(dim=-1).indices.cpu().numpy()
+        if boundaries:
+            boundary[rows] = log_probs[:, ends].logsumexp(dim=-1).cpu().numpy()
 
     reduce_log_probs(model, trees, wanted, reduce)
     nats = {"units": "nats"}
     import xarray as xr  # noqa: PLC0415 - half a second that only results should cost
 
-    return xr.Dataset(
+    found = xr.Dataset(
         {
             **{name: ("token", values) for name, values in columns.items() if name != "token"},
             "token_id": ("token", columns["token"]),
@@ -110,9 +122,17 @@ def score_documents(
             "rank": ("token", scores.rank),
             "entropy_nats": ("token", scores.entropy, nats),
             "best_token": ("token", best),
+            "boundary_logprob": ("token", boundary, nats),
         },
         attrs={"model": json.dumps(model_record(model), sort_keys=True), "window": window, "stride": stride},
     )
+    if not boundaries:
+        return found.drop_vars("boundary_logprob")
+    length = np.array([len(document) for document in documents])
+    beyond = columns["position"] == length[columns["document_index"]]
+    last = np.full(len(documents), np.nan)
+    last[columns["document_index"][beyond]] = boundary[beyond]
+    return found.isel(token=~beyond).assign(last_boundary_logprob=("document", last, nats))
 
 
 def _window(

@@ -54,6 +54,15 @@ def vocabulary(model: LanguageModel, *, boundary: str = "punctuation") -> Vocabu
     return known[boundary]
 
 
+def word_ends(model: LanguageModel) -> NDArray[np.int64]:
+    """Tokens before which a word between whitespace ends: those that begin with whitespace, and the text's end."""
+    contents = vocabulary(model, boundary="whitespace").token_bytes
+    first = [content.decode(errors="replace")[:1] for content in contents]
+    return np.flatnonzero(
+        [not content or letter.isspace() for content, letter in zip(contents, first, strict=True)]
+    ).astype(np.int64)
+
+
 def _sort_tokens(model: LanguageModel, boundary: bytes) -> Vocabulary:
     token_bytes = _token_bytes(model.tokenizer, model.vocab_size)
     by_bytes: dict[bytes, list[int]] = {}

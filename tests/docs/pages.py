@@ -14,6 +14,7 @@ from typing import Any
 
 from markdown_it import MarkdownIt
 
+from shannon_game.experiments.harness.command_line import models_by_path
 from shannon_game.experiments.harness.job import experiment_settings
 from shannon_game.experiments.harness.registry import entry_of, given_to, load_target
 from shannon_game.inference.settings import settings_from
@@ -55,7 +56,7 @@ def script(name: str) -> ModuleType:
 
 def check_settings(overrides: Sequence[str]) -> None:
     """Raise what the command raises for settings that its experiment or its study does not take."""
-    cfg = config(*overrides)
+    cfg = config(*models_by_path(overrides))
     entry = entry_of(cfg.experiment, what="experiment")
     experiment_settings(load_target(entry, what="experiment"), cfg, given_to(cfg.experiment), tuple(overrides))
     entry = entry_of(cfg.study, what="study")

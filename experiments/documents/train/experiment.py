@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from shannon_game.estimators.documents import ngram_overlap
 from shannon_game.estimators.errors import InputError, unknown_choice
-from shannon_game.experiments.documents.corpus import TABLE_COLUMNS, corpus
+from shannon_game.experiments.documents.surprisal import TABLE_COLUMNS, surprisal
 from shannon_game.experiments.harness.language_models import StoreFolder, training_folder
 from shannon_game.experiments.harness.loss_curves import curve_table, loss_curves_figure
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
@@ -50,8 +50,8 @@ class TrainSettings(Seeded, StoreFolder, TrainingSettings):
 
 
 TRAIN_COLUMNS = ("n_parameters", "n_steps", "n_train_tokens", "n_epochs", "ngram_overlap")
-"""Columns of the table after :data:`~shannon_game.experiments.documents.corpus.TABLE_COLUMNS`; ``ngram_overlap`` is the
-share of a split's sequences of words that the training documents have."""
+"""Columns of the table after :data:`~shannon_game.experiments.documents.surprisal.TABLE_COLUMNS`; ``ngram_overlap`` is
+the share of a split's sequences of words that the training documents have."""
 
 _TRAIN, _HELD_OUT = "train", "held out"
 
@@ -93,7 +93,8 @@ def train(study: xr.Dataset, settings: TrainSettings) -> ExperimentResult:
     how: dict[str, Any] = {"bos": minimal_model.separator_of(tokenizer), "device": settings.device}
     model = ModelSettings(name=settings.name, source="folder", path=str(trained.folder), **how)
     kept: dict[str, Any] = {"store": settings.store, "window": settings.shape.context_tokens, "seed": settings.seed}
-    scored = corpus(_scored(study, split, settings), models={settings.name: model}, **kept)
+    kept["words"] = False
+    scored = surprisal(_scored(study, split, settings), models={settings.name: model}, **kept)
     overlap = _overlap(study, split, training, settings)
     table = _table(scored.table, overlap, trained, settings, blocks)
     curves = curve_table({settings.name: trained})

@@ -1,14 +1,15 @@
-"""Plain texts as documents: a folder of ``.txt`` files, one ``.txt`` file, or JSON lines."""
+"""Plain texts as documents: a folder of ``.txt`` files, one ``.txt`` file, JSON lines, or a table with a text a row."""
 
 from __future__ import annotations
 
 import codecs
 import hashlib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import pandas as pd
 import xarray as xr
 from pydantic import AfterValidator, Field
 
@@ -17,10 +18,12 @@ from shannon_game.experiments.harness.result import loader
 from shannon_game.experiments.studies.documents.tokens import ALL, Document, documents_study
 from shannon_game.experiments.studies.files import read_bytes
 from shannon_game.experiments.studies.parsing import decoded, parse_json, shown
-from shannon_game.experiments.studies.table_file import known_encoding
+from shannon_game.experiments.studies.plain_table import Table, table_of
+from shannon_game.experiments.studies.table_file import TableFile, known_encoding, read_table
 from shannon_game.inference.settings import Settings, UserPath
 
 _JSON_LINES = (".jsonl", ".ndjson")
+_TABLES = (".csv", ".tsv", ".parquet", ".gz")
 _MARKS = {
     codecs.BOM_UTF32_LE: "utf-32",
     codecs.BOM_UTF32_BE: "utf-32",
@@ -37,7 +40,8 @@ class TextsSettings(Settings):
     """Settings of plain texts."""
 
     path: UserPath
-    """Folder of .txt files (subfolders are splits), one .txt file, or JSON lines (.jsonl, .ndjson)."""
+    """Folder of .txt files (subfolders are splits), one .txt file, JSON lines (.jsonl, .ndjson), or a table with a text
+    in each row (.csv, .tsv, .parquet)."""
     encoding: Annotated[str, AfterValidator(known_encoding)] = "utf-8"
     """Encoding of the files; a file in another one is refused."""
     newlines: Literal["unify", "keep"] = "unify"
@@ -45,11 +49,11 @@ class TextsSettings(Settings):
     duplicates: Literal["keep", "drop", "error"] = "keep"
     """What to do with a document that has the same text as another; kept and dropped ones are counted."""
     text_field: FieldName = "text"
-    """Field of JSON lines that holds the text."""
+    """Field of JSON lines, or column of a table, that holds the text."""
     id_field: FieldName | None = None
-    """Field of JSON lines that names the document; null: file and line."""
+    """Field or column that names the text; null: file and line."""
     split_field: FieldName | None = None
-    """Field of JSON lines that names the document's split; null: none."""
+    """Field or column that names the text's split; null: none."""
 
 
 @loader(TextsSettings)
@@ -57,7 +61,7 @@ def texts(settings: TextsSettings) -> xr.Dataset:
     """Load texts as a documents study.
 
     A folder gives one document a ``.txt`` file at any depth, named by its path in the folder; the first subfolder on
-    that path is its split. JSON lines (``.jsonl``, ``.ndjson``) give one document a line.
+    that path is its split. JSON lines (``.jsonl``, ``.ndjson``) give one document per line, tables one per row.
 
     Examples
     --------
@@ -81,12 +85,15 @@ def texts(settings: TextsSettings) -> xr.Dataset:
         notes = Counter[str]()
         if path.suffix.lower() in _JSON_LINES:
             documents = _json_lines(content, path, settings, notes)
+        elif path.suffix.lower() in _TABLES:
+            how = TableFile(encoding="auto" if settings.encoding == "utf-8" else settings.encoding)
+            table = read_table(path, of="text", how=how, wanted=[settings.text_field], once=False)
+            documents = _rows(table, settings, notes)
         elif path.suffix.lower() == ".txt":
             documents = [Document(path.name, _text(content, path, settings, notes))]
         else:
-            raise InputError(
-                f"is no .txt, {' or '.join(_JSON_LINES)} file and no folder of .txt files", source=path, field="path"
-            )
+            problem = f"is no .txt, {', '.join((*_JSON_LINES, *_TABLES))} file and no folder of .txt files"
+            raise InputError(problem, source=path, field="path")
     return documents_study(
         path.resolve().name,
         documents,
@@ -95,6 +102,58 @@ def texts(settings: TextsSettings) -> xr.Dataset:
         duplicates=settings.duplicates,
         notes=list(notes.items()),
     )
+
+
+def text_study(given: pd.DataFrame | Sequence[str], *, name: str = "texts", **settings: Any) -> xr.Dataset:
+    """Make a documents study of texts, or of a DataFrame with a text in each row.
+
+    Parameters
+    ----------
+    given : pandas.DataFrame or sequence of str
+        Texts, or a table with a column ``text``.
+    name : str, optional
+        Of the study.
+    **settings
+        Fields of :class:`TextsSettings` but for the path, such as ``id_field="item"``.
+
+    Returns
+    -------
+    xarray.Dataset
+        ``text`` and ``split`` by ``document``.
+
+    Raises
+    ------
+    InputError
+        For a column that is not there and for what is no text.
+
+    Examples
+    --------
+    >>> from shannon_game import text_study
+    >>> text_study(["Rain fell.", "The old clock struck nine."])["document"].values.tolist()
+    ['1', '2']
+    """
+    frame = given if isinstance(given, pd.DataFrame) else pd.DataFrame({"text": list(given)}, dtype=object)
+    read, notes = TextsSettings(path=name, **settings), Counter[str]()
+    documents = _rows(table_of(frame, "texts", of="text", needed=[read.text_field], once=False), read, notes)
+    digest = hashlib.sha256("\0".join(document.text for document in documents).encode()).hexdigest()
+    return documents_study(
+        name, documents, {name: digest}, source=name, duplicates=read.duplicates, notes=list(notes.items())
+    )
+
+
+def _rows(table: Table, settings: TextsSettings, notes: Counter[str]) -> list[Document]:
+    """Texts of a table, one per row."""
+    given = {name: getattr(settings, f"{name}_field") for name in ("text", "id", "split")}
+    for what, field in given.items():
+        if field:
+            table.check_columns({what: field}, f"study.{what}_field=NAME says which column it is")
+    found = {name: table.filled(field) for name, field in given.items() if field}
+    texts = [_newlines(str(text), settings, notes) for text in found["text"]]
+    names = found.get("id", [str(at) for at in range(1, len(texts) + 1)])
+    return [
+        Document(str(name), text, str(split))
+        for name, text, split in zip(names, texts, found.get("split", [ALL] * len(texts)), strict=True)
+    ]
 
 
 def _folder(root: Path, settings: TextsSettings) -> tuple[list[Document], dict[str, str], Counter[str]]:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shannon_game.experiments.documents.corpus_splits import SPLIT_COLUMNS, split_contrasts, split_summary
+from shannon_game.experiments.documents.splits import SPLIT_COLUMNS, split_contrasts, split_summary
 
 
 def table(losses: dict[str, float], se: float = 0.1) -> pd.DataFrame:

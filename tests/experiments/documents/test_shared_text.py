@@ -16,7 +16,7 @@ from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.inference.lm.alignment import token_places
 from shannon_game.inference.lm.language_model import encode
 from tests.experiments.command import run_experiment
-from tests.experiments.documents.test_corpus import overrides
+from tests.experiments.documents.test_surprisal import overrides
 from tests.experiments.tiny_language_models import write_models, write_texts
 from tests.inference.lm import exact_word_models, tiny_models
 from tests.oracles import language_model as reference

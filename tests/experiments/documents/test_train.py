@@ -80,7 +80,7 @@ def test_the_model_plays_where_others_do(root: Path, found: ExperimentResult, tm
     assert (tmp_path / "curves.csv").is_file()
     play = ["model=[local]", f"models.local.path={tmp_path / 'model'}", f"experiment.store={root / 'store'}"]
     scored = run_experiment(
-        "+exp=corpus", "study=texts", f"study.path={root / 'texts'}", *play, "experiment.window=32"
+        "+exp=surprisal", "study=texts", f"study.path={root / 'texts'}", *play, "experiment.window=32"
     ).table.set_index("split")
     # the same documents: those of both splits
     expected = found.table.set_index("split")["loss_nats"]

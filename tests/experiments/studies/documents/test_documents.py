@@ -103,7 +103,7 @@ def test_empty_files_and_duplicates(tmp_path: Path) -> None:
         ({"a.txt": ""}, {}, r"holds no text \(1 read: a\.txt\)"),
         ({"a.md": "x"}, {}, r"has no \.txt file"),
         ({"a.jsonl": "{}"}, {}, r"has no \.txt file; name the file a\.jsonl itself to read it"),
-        ({"a.md": "x"}, {"path": "a.md"}, r"is no \.txt, \.jsonl or \.ndjson file"),
+        ({"a.md": "x"}, {"path": "a.md"}, r"is no \.txt, \.jsonl"),
         ({"a.txt": "x"}, {"path": "b.txt"}, "there is no such file"),
         ({"a.txt": b"caf\xe9\n"}, {}, r"a\.txt: is not UTF-8: byte 0xe9 in line 1"),
         ({"a.txt": "text".encode("utf-16-le")}, {}, r"a\.txt: holds 4 null characters"),

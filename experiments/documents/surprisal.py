@@ -1,4 +1,4 @@
-"""``+exp=corpus``: loss, perplexity and top-1 accuracy of language models on documents (table 1 of the paper)."""
+"""``+exp=surprisal``: surprisal of every word and token of texts, and their sums (table 1 of the paper)."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from pydantic import Field
 from shannon_game.estimators.documents import ClusteredMean, corpus_scores, unit_loss
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.perplexity import perplexity_of_loss
-from shannon_game.experiments.documents.corpus_splits import split_contrasts, split_summary
 from shannon_game.experiments.documents.scored import Scored, of_shared_text, score_texts
+from shannon_game.experiments.documents.splits import split_contrasts, split_summary
+from shannon_game.experiments.documents.words import surprisal_figure, token_table, word_table
 from shannon_game.experiments.harness import figures
 from shannon_game.experiments.harness.figures import Series, player_colours, player_label
 from shannon_game.experiments.harness.language_models import GeneratedSettings, Work, chosen_generator, open_work
@@ -24,6 +25,7 @@ from shannon_game.experiments.harness.marks import light_grid, titled
 from shannon_game.experiments.harness.plots import styled
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import Seeded, rng_for, rows_of
+from shannon_game.experiments.studies.documents.texts import text_study
 from shannon_game.inference.lm.loading import load_language_model
 from shannon_game.inference.settings import Count
 from shannon_game.inference.store.keys import result_key
@@ -63,29 +65,39 @@ _ON_SCREEN = (
 _BOUNDS = {"_lower": -2.0, "_upper": 2.0}
 
 
-class CorpusSettings(Seeded, GeneratedSettings):
-    """Settings of :func:`corpus`; the generator is scored where no models are named."""
+class SurprisalSettings(Seeded, GeneratedSettings):
+    """Settings of :func:`surprisal`; the generator is scored where no models are named."""
 
     n_documents: Count | None = None
     """Documents, drawn at random; null takes all."""
     max_tokens: AtLeastTwo | None = None
     """Tokens of a document that are scored, from its beginning; null scores all."""
-    window: AtLeastTwo | None = 1024
+    window: AtLeastTwo | None = None
     """Tokens that a model sees at once; null: as many as it takes."""
     stride: Count | None = None
     """Tokens from one window to the next; null: half a window."""
+    words: bool = True
+    """Write words.csv and tokens.csv, a row per word and token under each model; false for large corpora."""
     characters: Literal["all", "shared"] = "all"
     """all: every token that a model can score; shared: of each document the characters from the first to the last place
     at which every model has the end of a token, so that the losses of models with different tokenizers are of exactly
     the same text."""
 
 
-@experiment(CorpusSettings)
-def corpus(study: xr.Dataset, settings: CorpusSettings) -> ExperimentResult:
-    """Score documents under language models (table 1 of the paper).
+@experiment(SurprisalSettings, reads=text_study)
+def surprisal(study: xr.Dataset, settings: SurprisalSettings) -> ExperimentResult:
+    """Surprisal of every word and token of texts under language models, and loss and perplexity of the whole.
 
-    :data:`TABLE_COLUMNS`, a row per model and split. Its ``tables`` have the differences between splits
-    (:func:`~shannon_game.experiments.documents.corpus_splits.split_contrasts`).
+    ``words.csv`` (:data:`~shannon_game.experiments.documents.words.WORD_COLUMNS`) has a row per word with its
+    probability up to its end, ``tokens.csv`` a row per token, the table (:data:`TABLE_COLUMNS`) a row per model and
+    split, ``splits.csv`` the differences between splits.
+
+    Examples
+    --------
+    >>> from shannon_game import surprisal
+    >>> result = surprisal(["Rain fell.", "Nobody moved."], models=["tiny"])
+    >>> result.tables["words"]["word"].tolist()
+    ['Rain', 'fell.', 'Nobody', 'moved.']
     """
     models = settings.models
     if not models:
@@ -96,25 +108,37 @@ def corpus(study: xr.Dataset, settings: CorpusSettings) -> ExperimentResult:
     texts = study["text"].to_numpy()[chosen].tolist()
     splits = study["split"].to_numpy()[chosen].astype(str)
     limits = {name: getattr(settings, name) for name in ("max_tokens", "window", "stride")}
-    scored = {name: score_texts(work, load_language_model(its), texts, **limits) for name, its in models.items()}
+    scored = {
+        name: score_texts(work, load_language_model(its), texts, **limits, boundaries=settings.words)
+        for name, its in models.items()
+    }
+    documents, tables = study["document"].to_numpy()[chosen], dict[str, pd.DataFrame]()
+    if settings.words:
+        for what, table_of in (("words", word_table), ("tokens", token_table)):
+            tables[what] = pd.concat(
+                [table_of(name, found, documents, texts) for name, found in scored.items()], ignore_index=True
+            )
     n_lost = 0
     if settings.characters == "shared":
         scored, n_lost = of_shared_text(scored, texts)
     rows = [row for name, found in scored.items() for row in _rows(name, found, splits)]
     table = pd.DataFrame(rows, columns=list(TABLE_COLUMNS))
     contrasts = split_contrasts(table, whole=_EVERYTHING)
+    tables |= {} if contrasts.empty else {"splits": contrasts}
+    name = str(study.attrs.get("name", "documents"))
+    figures_ = {"surprisal": surprisal_figure(tables["words"], name)} if settings.words else {}
     return ExperimentResult(
         table=table,
-        tables={} if contrasts.empty else {"splits": contrasts},
-        dataset=_dataset(scored, study["document"].to_numpy()[chosen], splits),
-        figures={"corpus": corpus_figure(table, str(study.attrs.get("name", "documents")))},
-        text=_summary(table, settings, work) + split_summary(contrasts),
+        tables=tables,
+        dataset=_dataset(scored, documents, splits),
+        figures={**figures_, "losses": loss_figure(table, name)},
+        text=_of_words(tables) + _summary(table, settings, work) + split_summary(contrasts),
         warnings=_warnings(scored, settings, work, n_lost),
         on_screen=table[list(_ON_SCREEN)],
     )
 
 
-def _chosen(settings: CorpusSettings, study: xr.Dataset, work: Work) -> NDArray[np.intp]:
+def _chosen(settings: SurprisalSettings, study: xr.Dataset, work: Work) -> NDArray[np.intp]:
     """Positions of the documents to score, increasing: a random subset, and of it this run's shard."""
     n_there = study.sizes["document"]
     chosen = np.arange(n_there)
@@ -185,7 +209,7 @@ def _dataset(scored: Mapping[str, Scored], names: NDArray[Any], splits: NDArray[
     return found
 
 
-def _warnings(scored: Mapping[str, Scored], settings: CorpusSettings, work: Work, n_lost: int) -> tuple[str, ...]:
+def _warnings(scored: Mapping[str, Scored], settings: SurprisalSettings, work: Work, n_lost: int) -> tuple[str, ...]:
     found = []
     if n_lost:
         why = "the models share fewer than two places in them, or a tokenizer changes their text"
@@ -205,7 +229,22 @@ def _warnings(scored: Mapping[str, Scored], settings: CorpusSettings, work: Work
     return tuple(found)
 
 
-def _summary(table: pd.DataFrame, settings: CorpusSettings, work: Work) -> str:
+def _of_words(tables: Mapping[str, pd.DataFrame]) -> str:
+    """Mean surprisal of words under each model; nothing where words have none."""
+    if "words" not in tables:
+        return ""
+    found = tables["words"].dropna(subset="surprisal_bits").groupby("model", sort=False)["surprisal_bits"]
+    said = "; ".join(
+        f"{row.Index} {row.mean:.2f} ({row.size:,} words)" for row in found.agg(["mean", "size"]).itertuples()
+    )
+    n_without = int(tables["words"]["surprisal_bits"].isna().sum())
+    without = (
+        f" {n_without:,} words have none: a token is of two words, or nothing comes before it." if n_without else ""
+    )
+    return f"**Surprisal in bits per word: {said}.**{without}\n\n"
+
+
+def _summary(table: pd.DataFrame, settings: SurprisalSettings, work: Work) -> str:
     whole = table.drop_duplicates("model", keep="last")
     said = "; ".join(
         f"{row.model} {row.loss_nats:.3f} (perplexity {row.perplexity:.1f}, top-1 accuracy {row.top1_accuracy:.1%}, "
@@ -222,7 +261,7 @@ def _summary(table: pd.DataFrame, settings: CorpusSettings, work: Work) -> str:
 
 
 @styled
-def corpus_figure(table: pd.DataFrame, title: str = "documents") -> Figure:
+def loss_figure(table: pd.DataFrame, title: str = "documents") -> Figure:
     """Both perplexities and the top-1 accuracy of every model and split, with bars of two standard errors."""
     one_split = len(set(table["split"])) == 1
     labels = [

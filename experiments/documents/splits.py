@@ -1,4 +1,4 @@
-"""Whether one part of a corpus is easier than another: differences of ``+exp=corpus``'s losses, with their errors."""
+"""Whether one part of a corpus is easier than another: differences of losses, with their errors."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from shannon_game import experiments
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.documents.corpus import TABLE_COLUMNS
+from shannon_game.experiments.documents.surprisal import TABLE_COLUMNS
+from shannon_game.experiments.harness.command_line import check_arguments
 from shannon_game.experiments.harness.result import ExperimentResult
+from shannon_game.experiments.studies.documents.texts import text_study
 from shannon_game.inference.lm import forward
 from shannon_game.inference.lm.language_model import LanguageModel, encode
+from shannon_game.inference.lm.vocabulary import vocabulary
 from tests.experiments.command import run_experiment
 from tests.experiments.tiny_language_models import cached_loading, named, write_models, write_texts
 from tests.inference.lm import tiny_models
@@ -26,7 +31,7 @@ pytest.importorskip("torch")
 
 @pytest.fixture(autouse=True, scope="module")
 def _loaded_once() -> Iterator[None]:
-    with cached_loading("shannon_game.experiments.documents.corpus"):
+    with cached_loading("shannon_game.experiments.documents.surprisal"):
         yield
 
 
@@ -40,7 +45,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def overrides(root: Path, store: Path, *names: str, bos: str = tiny_models.END) -> list[str]:
     return [
-        "+exp=corpus",
+        "+exp=surprisal",
         "study=texts",
         f"study.path={root / 'texts'}",
         "generator=study",
@@ -192,3 +197,72 @@ def test_the_generator_is_scored_where_there_are_no_models(root: Path, tmp_path:
 def test_wrong_settings(settings: list[str], message: str, root: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=message):
         score(*overrides(root, tmp_path, "a"), *settings)
+
+
+def words_by_hand(model: LanguageModel, text: str) -> dict[str, list[float]]:
+    """Bits of every word between spaces: its tokens, the end of the word after them, and that of the word before."""
+    import torch
+
+    tokens = encode(model, [text])[0]
+    bos = [] if model.bos_id is None else [model.bos_id]
+    with torch.inference_mode():
+        logits = model.module(torch.tensor([[*bos, *tokens]])).logits[0].double()
+    logprob = torch.log_softmax(logits, dim=-1).numpy()
+    contents = vocabulary(model).token_bytes
+    space = re.compile(rb"[\s\x1c-\x1f]|\xc2\x85|\xc2\xa0")
+    ends = [token for token, content in enumerate(contents) if not content or space.match(content)]
+    ended = np.log(np.exp(logprob[:, ends]).sum(axis=1))
+    found: dict[str, list[float]] = {"surprisal_bits": [], "sum_bits": []}
+    at = 0
+    for word in re.findall(r"\S+", text):
+        first, written = at, b""
+        while written.strip() != word.encode():
+            written += contents[tokens[at]]
+            at += 1
+        total, last = -sum(logprob[len(bos) + t - 1, tokens[t]] for t in range(first, at)), len(bos) + at - 1
+        corrected = total - ended[last] + (ended[len(bos) + first - 1] if first else 0.0)
+        scored = bool(bos) or first > 0
+        found["sum_bits"].append(total / np.log(2) if scored else np.nan)
+        found["surprisal_bits"].append(corrected / np.log(2) if scored else np.nan)
+    return found
+
+
+@pytest.mark.parametrize(("name", "bos"), [("a", tiny_models.END), ("a", "none"), ("d", tiny_models.END)])
+def test_words_and_tokens_by_hand(name: str, bos: str, root: Path, tmp_path: Path) -> None:
+    result = score(*overrides(root, tmp_path, name, bos=bos))
+    model = tiny_models.load(root / name, bos="<s>" if name == "d" else bos)
+    words, tokens = result.tables["words"], result.tables["tokens"]
+    for path in sorted(root.glob("texts/*/*.txt")):
+        text, document = path.read_text(), path.relative_to(root / "texts").as_posix()
+        own = words[words["document"] == document]
+        assert own["word"].tolist() == text.split()
+        assert [text[a:b] for a, b in zip(own["start"], own["stop"], strict=True)] == text.split()
+        for column, expected in words_by_hand(model, text).items():
+            np.testing.assert_allclose(own[column], expected, atol=1e-4, err_msg=f"{document} {column}")
+        its = tokens[tokens["document"] == document]
+        pieces = [text[int(a) : int(b)] for a, b in zip(its["start"], its["stop"], strict=True)]
+        assert "".join(pieces) == text[int(its["start"].iloc[0]) :]
+    np.testing.assert_allclose(words["probability"], np.exp(-words["surprisal_nats"]))
+
+
+def test_texts_of_a_notebook_and_a_model_by_its_folder(root: Path, tmp_path: Path) -> None:
+    texts = pd.DataFrame({"item": ["x", "y"], "text": ["Rain fell on the old clock.", "Rain fell."]})
+    result = experiments.surprisal(text_study(texts, id_field="item"), models=[str(root / "a")], store=tmp_path)
+    assert result.tables["words"].groupby("document").size().to_dict() == {"x": 6, "y": 2}
+    again = experiments.surprisal(texts["text"].tolist(), models=[str(root / "a")], store=tmp_path, words=False)
+    assert not again.tables
+    np.testing.assert_allclose(again.table["loss_nats"], result.table["loss_nats"])
+
+
+def test_a_table_of_sentences_and_two_models_by_their_folders(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "sentences.csv").write_text('item,text\nx,"Rain fell, on the old clock."\ny,Rain fell.\n')
+    said = ["+exp=surprisal", f"study.path={tmp_path / 'sentences.csv'}", "study.id_field=item"]
+    said += [f"model=[{root / 'a'},{root / 'b'}]", f"experiment.store={tmp_path / 'store'}", "output.dpi=40"]
+    result = score(*check_arguments(said))
+    words = result.tables["words"]
+    assert words.groupby(["document", "model"]).size().to_dict() == {
+        ("x", "a"): 6,
+        ("x", "b"): 6,
+        ("y", "a"): 2,
+        ("y", "b"): 2,
+    }

@@ -1,0 +1,132 @@
+r"""Surprisal of every token and of every word of texts.
+
+A word is what stands between whitespace, with its punctuation. Its probability needs the end of the word: without it
+" the" would have the probability of " them" too. With :math:`B_t` the probability that a word ends before token t (of
+tokens that begin with whitespace, and of the text's end), the word of tokens a to b has
+
+.. math:: -\ln q(w \mid c) = -\sum_{t=a}^{b} \ln q(y_t \mid y_{<t}) - \ln B_{b+1} + \ln B_a
+
+(Pimentel and Meister 2024; Oh and Schuler 2024). The first word of a text has no :math:`B_a`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from shannon_game.experiments.documents.scored import BOUNDARY, Scored
+from shannon_game.experiments.harness.figures import new_figure, player_colours, player_label
+from shannon_game.experiments.harness.marks import light_grid, mark, named, titled
+from shannon_game.experiments.harness.plots import styled
+from shannon_game.inference.lm.alignment import character_places
+
+TOKEN_COLUMNS = (
+    *("document", "model", "token_num", "start", "stop", "token"),
+    *("surprisal_bits", "surprisal_nats", "entropy_nats", "rank"),
+)
+"""A row per token; ``start`` and ``stop`` are characters of the text, ``entropy_nats`` and ``rank`` are of the
+distribution before the token."""
+WORD_COLUMNS = (
+    *("document", "model", "word_num", "start", "stop", "word", "surprisal_bits", "surprisal_nats", "probability"),
+    *("sum_bits", "entropy_nats", "rank", "n_tokens"),
+)
+"""A row per word; ``sum_bits`` is the plain sum over its tokens, ``entropy_nats`` and ``rank`` are of the first."""
+
+_SHOWN = 30
+"""Words of the figure."""
+
+
+def token_table(name: str, scored: Scored, documents: NDArray[Any], texts: Sequence[str]) -> pd.DataFrame:
+    """Make a table of :data:`TOKEN_COLUMNS`."""
+    parts = []
+    for row, at in enumerate(scored.document):
+        start, stop = _characters(scored.places[row], texts[at], len(scored.tokens[row]))
+        nats = -scored.scores["logprob"][row].astype(float)
+        first = 1 + int(scored.bos == "none")
+        columns = {"token_num": np.arange(first, first + nats.size), "start": start, "stop": stop}
+        columns |= {"token": list(scored.tokens[row]), "surprisal_bits": nats / np.log(2), "surprisal_nats": nats}
+        columns |= {key: scored.scores[key][row] for key in ("entropy_nats", "rank")}
+        parts.append(pd.DataFrame({"document": documents[at], "model": name, **columns}))
+    return pd.concat(parts, ignore_index=True)[list(TOKEN_COLUMNS)]
+
+
+def word_table(name: str, scored: Scored, documents: NDArray[Any], texts: Sequence[str]) -> pd.DataFrame:
+    """Make a table of :data:`WORD_COLUMNS`; a word that a token shares with its neighbour has no surprisal."""
+    parts = []
+    for row, at in enumerate(scored.document):
+        found = list(re.finditer(r"\S+", texts[at]))
+        place = character_places(texts[at])
+        starts, stops = (np.array([getattr(one, end)() for one in found], dtype=int) for end in ("start", "end"))
+        columns: dict[str, Any] = {"word_num": np.arange(1, len(found) + 1), "start": starts, "stop": stops}
+        columns |= {"word": [one[0] for one in found], **_of_words(scored, row, place[starts], place[stops])}
+        parts.append(pd.DataFrame({"document": documents[at], "model": name, **columns}))
+    table = pd.concat(parts, ignore_index=True)
+    table = table.assign(surprisal_bits=table["surprisal_nats"] / np.log(2))
+    return table.assign(probability=np.exp(-table["surprisal_nats"]))[list(WORD_COLUMNS)]
+
+
+def _characters(places: NDArray[np.int64] | None, text: str, n: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """First and last character of every token, by places in bytes; none where the tokenizer changed the text."""
+    if places is None:
+        return np.full(n, np.nan), np.full(n, np.nan)
+    begins = character_places(text)
+    # a token that holds a part of a character has that character
+    start, stop = np.searchsorted(begins, places[:-1], "right") - 1, np.searchsorted(begins, places[1:], "left")
+    return np.minimum(start, stop), stop
+
+
+def _of_words(scored: Scored, row: int, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+    """Columns of the words of a text, whose ends are given in bytes."""
+    names = ("surprisal_nats", "sum_bits", "entropy_nats", "rank")
+    found = {name: np.full(starts.size, np.nan) for name in names}
+    n_tokens, places = np.zeros(starts.size, dtype=int), scored.places[row]
+    if places is None:
+        return {**found, "n_tokens": n_tokens}
+    logprob, boundary = scored.scores["logprob"][row].astype(float), scored.scores[BOUNDARY][row]
+    # whitespace between two words is of the second, but for what the first one's last token holds of it
+    last, next_start = np.searchsorted(places, stops), np.append(starts[1:], places[-1])
+    first, is_open = 0, False
+    for at, b in enumerate(last):
+        if b == places.size:
+            break
+        if first < b and places[first] <= starts[at] and places[b] <= next_start[at]:
+            nats = -logprob[first:b].sum()
+            ends_here = places[b] == stops[at]
+            before, after = boundary[first] if is_open else 0.0, boundary[b] if ends_here else 0.0
+            found["surprisal_nats"][at], found["sum_bits"][at] = nats + before - after, nats / np.log(2)
+            found["entropy_nats"][at], found["rank"][at] = (scored.scores[name][row][first] for name in names[2:])
+            n_tokens[at] = b - first
+        first, is_open = int(b), bool(places[b] == stops[at])
+    return {**found, "n_tokens": n_tokens}
+
+
+@styled
+def surprisal_figure(words: pd.DataFrame, title: str) -> Figure:
+    """Surprisal of the first words under every model, word by word."""
+    models = list(dict.fromkeys(words["model"]))
+    colour = player_colours(models)
+    first = words[words["model"] == models[0]].head(_SHOWN)
+    fig = new_figure(max(4.0, 0.36 * len(first) + 1), 3.0)
+    axes = fig.add_subplot()
+    for name in models:
+        own = words[words["model"] == name].head(_SHOWN).reset_index(drop=True)
+        for _, text in own.groupby("document", sort=False):
+            axes.plot(text.index, text["surprisal_bits"], marker="o", markersize=4, color=colour[name])
+    # a text begins where the numbers of its words do
+    for at in np.flatnonzero(first["word_num"].to_numpy() == 1)[1:]:
+        axes.axvline(at - 0.5, color="0.7", linewidth=0.8)
+    axes.set_xticks(np.arange(len(first)), first["word"], rotation=45, ha="right")
+    axes.set_ylabel("surprisal, bits")
+    axes.set_ylim(bottom=0)
+    light_grid(axes, "y")
+    if len(models) > 1:
+        named(fig, [mark(player_label(name), colour[name], "o", line="-") for name in models])
+    said = f"Surprisal of the first {len(first)} words" if len(first) < len(words) / len(models) else "Surprisal"
+    titled(fig, said, title)
+    return fig
