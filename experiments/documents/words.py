@@ -49,7 +49,7 @@ def token_table(name: str, scored: Scored, documents: NDArray[Any], texts: Seque
         start, stop = _characters(scored.places[row], texts[at], len(scored.tokens[row]))
         nats = -scored.scores["logprob"][row].astype(float)
         first = 1 + int(scored.bos == "none")
-        columns = {"token_num": np.arange(first, first + nats.size), "start": start, "stop": stop}
+        columns: dict[str, Any] = {"token_num": np.arange(first, first + nats.size), "start": start, "stop": stop}
         columns |= {"token": list(scored.tokens[row]), "surprisal_bits": nats / np.log(2), "surprisal_nats": nats}
         columns |= {key: scored.scores[key][row] for key in ("entropy_nats", "rank")}
         parts.append(pd.DataFrame({"document": documents[at], "model": name, **columns}))

@@ -133,7 +133,7 @@ def text_study(given: pd.DataFrame | Sequence[str], *, name: str = "texts", **se
     ['1', '2']
     """
     frame = given if isinstance(given, pd.DataFrame) else pd.DataFrame({"text": list(given)}, dtype=object)
-    read, notes = TextsSettings(path=name, **settings), Counter[str]()
+    read, notes = TextsSettings(path=Path(name), **settings), Counter[str]()
     documents = _rows(table_of(frame, "texts", of="text", needed=[read.text_field], once=False), read, notes)
     digest = hashlib.sha256("\0".join(document.text for document in documents).encode()).hexdigest()
     return documents_study(
