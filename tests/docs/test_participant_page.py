@@ -13,9 +13,11 @@ DOCS = Path(__file__).parents[2] / "docs"
 ROWS = {
     "ten beliefs": "answers:(?!peaks|shallow)",
     "of these: temperature 0.7": "answers:cold:2:",
+    "of these: the last 8 tokens": "answers:short:",
     "half of the belief": "answers:peaks:",
     "the generator without": "answers:shallow:",
-    "14M model": "game:14M:",
+    "14M model, exact": "game:14M:exact",
+    "14M model, rounded": "game:14M:rounded",
     "GPT-2 medium": "game:gpt2-medium:",
     "three beliefs": "live:.*:small",
 }
