@@ -31,7 +31,7 @@ S = TypeVar("S", bound=Settings)
 def found_at(path: str) -> dict[str, Any]:
     """Settings of the model in a folder, else of a repository of the Hub at its newest commit."""
     settings = {"name": Path(path).name, "path": path}
-    if Path(path).is_dir():
+    if Path(path).is_dir() or path.startswith((".", "/", "~")):
         return {**settings, "source": "folder"}
     return {**settings, "source": "hub", "revision": "main"}
 

@@ -104,12 +104,12 @@ def texts(settings: TextsSettings) -> xr.Dataset:
     )
 
 
-def text_study(given: pd.DataFrame | Sequence[str], *, name: str = "texts", **settings: Any) -> xr.Dataset:
+def text_study(given: pd.DataFrame | Sequence[str] | str, *, name: str = "texts", **settings: Any) -> xr.Dataset:
     """Make a documents study of texts, or of a DataFrame with a text in each row.
 
     Parameters
     ----------
-    given : pandas.DataFrame or sequence of str
+    given : pandas.DataFrame, sequence of str, or str
         Texts, or a table with a column ``text``.
     name : str, optional
         Of the study.
@@ -132,7 +132,12 @@ def text_study(given: pd.DataFrame | Sequence[str], *, name: str = "texts", **se
     >>> text_study(["Rain fell.", "The old clock struck nine."])["document"].values.tolist()
     ['1', '2']
     """
-    frame = given if isinstance(given, pd.DataFrame) else pd.DataFrame({"text": list(given)}, dtype=object)
+    if not isinstance(given, pd.DataFrame):
+        given = [given] if isinstance(given, str) else list(given)
+        for number, text in enumerate(given, start=1):
+            if not isinstance(text, str):
+                raise InputError(f"is {text!r}, should be a string", source=name, field=f"text {number}")
+    frame = given if isinstance(given, pd.DataFrame) else pd.DataFrame({"text": given}, dtype=object)
     read, notes = TextsSettings(path=Path(name), **settings), Counter[str]()
     documents = _rows(table_of(frame, "texts", of="text", needed=[read.text_field], once=False), read, notes)
     digest = hashlib.sha256("\0".join(document.text for document in documents).encode()).hexdigest()

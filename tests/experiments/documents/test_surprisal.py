@@ -266,3 +266,9 @@ def test_a_table_of_sentences_and_two_models_by_their_folders(root: Path, tmp_pa
         ("y", "a"): 2,
         ("y", "b"): 2,
     }
+
+
+def test_what_is_no_text_is_refused_with_its_place() -> None:
+    with pytest.raises(InputError, match="text 2: is 3"):
+        text_study(["Rain fell.", 3])  # type: ignore[list-item]
+    assert text_study("Rain fell.").sizes["document"] == 1
