@@ -102,7 +102,7 @@ def law(drawn: dict[str, Array], e: Array, log_g: Array, entropy: Array) -> Arra
     spread = drawn["spread"] * np.exp(-drawn["spread_slope"] * within)
     narrow = np.hypot(spread, GRID.narrowest_nats)
     z = (e - middle[:, None]) / narrow[:, None] / np.sqrt(2)
-    found = -(np.arcsinh(z) ** 2) / 2 - np.log(1 + z**2) / 2
+    found = -(np.arcsinh(z) ** 2) / 2 - np.log(1 + z**2) / 2 - 1.2 * np.logaddexp(0, e - middle[:, None] - 1)
     for at, centre in enumerate(RATIOS):
         height = drawn["by_ratio"][at] + drawn["by_ratio_slope"][at] * within
         found += height[:, None] * np.exp(-((np.arcsinh(2 * e) - centre) ** 2) / (2 * 0.7**2))

@@ -5,34 +5,54 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.special import logsumexp
+from scipy.special import logsumexp, softmax
 
 from shannon_game.estimators.comparison import QuestionDesign
-from shannon_game.models.comparison.participants import GRID, RATIOS
-from tests.benchmarks.participant_sbc import LAW, N_RANKED, SHAPE, Sizes, judged, log_ratios, ranked, world
+from shannon_game.models.comparison.participants import GRID
+from tests.benchmarks.participant_sbc import (
+    LAW,
+    N_RANKED,
+    SHAPE,
+    Sizes,
+    drawn_parameters,
+    judged,
+    law,
+    log_ratios,
+    ranked,
+    template,
+    world,
+)
 
 TINY = Sizes(12, 200, QuestionDesign(n_participants=12))
 
 
+@pytest.mark.mcmc
+def test_the_simulated_law_is_the_model_s() -> None:
+    model, drawn = template(TINY), drawn_parameters(TINY, 0)
+    names = [*LAW, *SHAPE]
+    of_model = model.compile_fn(
+        model.latent_inputs[0], inputs=[model[name] for name in names], on_unused_input="ignore", point_fn=False
+    )
+    expected = of_model(*[drawn[name] for name in names])
+    table = model.table
+    simulated = law(drawn, GRID.reaching(model.words_data).e_values, table.bin_log_g, table.entropy[table.bin_class])
+    np.testing.assert_allclose(softmax(simulated, axis=1), expected, rtol=1e-6, atol=1e-12)
+
+
 def test_log_ratios_follow_their_law() -> None:
-    """Words around a line with the quartiles of a Johnson SU, one bump that moves them, targets around another line."""
+    """Quantiles of words by the sum over their law, and targets around a line."""
     drawn = dict.fromkeys(LAW, np.array(0.0)) | {name: np.zeros(20) for name in SHAPE}
     drawn |= {"spread": np.array(0.5), "law_slope": np.array(0.3)}
     drawn |= {"target_mean": np.array(2.0), "target_spread": np.array(1e-6)}
-    log_g = np.tile(np.linspace(-6, -3, 5001), (4, 1))
-    narrow = np.hypot(0.5, GRID.narrowest_nats)
-
-    def standard(drawn: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-        e = log_ratios(drawn, log_g, np.zeros(4, dtype=int), np.random.default_rng(0))
-        return e[:, 0], np.arcsinh((e[:, 1:] - 0.3 * (log_g[:, 1:] + 4)) / (np.sqrt(2) * narrow)).ravel()
-
-    target, normal = standard(drawn)
-    np.testing.assert_allclose(target, 2, atol=8 * GRID.narrowest_nats)
-    # four standard errors of 20,000 draws of a standard normal
-    assert abs(normal.mean()) < 4 / np.sqrt(20_000)
-    assert normal.std() == pytest.approx(1, rel=4 / np.sqrt(40_000))
-    drawn["by_ratio"] = np.where(RATIOS == 1, 2.0, 0.0)
-    assert standard(drawn)[1].mean() > 0.2
+    log_g = np.full((4, 5001), -5.0)
+    e = log_ratios(drawn, log_g, np.zeros(4, dtype=int), np.random.default_rng(0))
+    np.testing.assert_allclose(e[:, 0], 2, atol=8 * GRID.narrowest_nats)
+    at = np.linspace(-9, 13, 22_001)
+    cumulative = softmax(law(drawn, at, np.full(1, -5.0), np.zeros(1)), axis=1)[0].cumsum()
+    for share in (0.1, 0.5, 0.9):
+        # four standard errors of 20,000 draws, and the half bin of ln g that the draws leave out
+        below = (e[:, 1:] <= np.interp(share, cumulative, at)).mean()
+        assert below == pytest.approx(share, abs=4 * np.sqrt(share * (1 - share) / 20_000) + 0.01)
 
 
 def test_a_world_is_a_belief_within_the_grids() -> None:
