@@ -1,11 +1,11 @@
 # What the package offers: read by type checkers and editors, and by lazy_loader, which imports a name when it is used.
 
 from . import api, bets, cloze, comparison, guesses, lm, posterior, rankings, store
-from .comparison.calibration_curves import predicted_reports, reliability_curves, report_shares
+from .comparison.calibration_curves import reliability_curves
 from .comparison.participant_fit import ANCHORS, Anchor, ParticipantFit, design_matrix, fit_participants, top1_weights
 from .comparison.participant_gap import SharedBelief, loss_gap, outcome_temperature, tail_share
 from .comparison.participant_sensitivity import WithoutOne, leave_one_out, scaled_priors, unusual_participants
-from .comparison.sbc import calibration_sbc, report_sbc
+from .comparison.sbc import calibration_sbc
 from .examples import stand_in_posterior
 from .posterior.convergence import Convergence, check_convergence
 from .posterior.model_comparison import LooByGroup, compare, comparison_table, loo_by
@@ -52,11 +52,8 @@ __all__ = [
     "loss_gap",
     "outcome_temperature",
     "posterior",
-    "predicted_reports",
     "rankings",
     "reliability_curves",
-    "report_sbc",
-    "report_shares",
     "run_sbc",
     "sample",
     "save_posterior",

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 from shannon_game.inference.comparison import sbc
 from shannon_game.inference.settings import from_numbers
 from shannon_game.models.comparison.calibration import CalibrationPriors, favoured_outcomes
-from shannon_game.models.comparison.calibration_data import reports_on_truth
-from shannon_game.models.comparison.report_process import ReportPriors
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -19,20 +17,10 @@ if TYPE_CHECKING:
 
 def calibration(study: xr.Dataset, settings: SbcSettings, family: str = "llo") -> SbcModel:
     """Calibration curves that are linear in log-odds."""
-    outcomes = favoured_outcomes(_small(study, settings))
+    outcomes = favoured_outcomes(sbc.small_study(study, settings.n_items, settings.n_participants))
     return sbc.calibration_sbc(outcomes, family, from_numbers(CalibrationPriors, settings.priors))
 
 
 def calibration_beta(study: xr.Dataset, settings: SbcSettings) -> SbcModel:
     """Calibration curves of the beta family."""
     return calibration(study, settings, "beta")
-
-
-def reports(study: xr.Dataset, settings: SbcSettings) -> SbcModel:
-    """How reports come about."""
-    data = reports_on_truth(_small(study, settings), settings.rounding.scheme)
-    return sbc.report_sbc(data, from_numbers(ReportPriors, settings.priors))
-
-
-def _small(study: xr.Dataset, settings: SbcSettings) -> xr.Dataset:
-    return sbc.small_study(study, settings.n_items, settings.n_participants)

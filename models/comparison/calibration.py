@@ -15,6 +15,7 @@ from shannon_game.models.comparison.calibration_data import OutcomeData, binary_
 from shannon_game.models.priors import check_priors
 
 __all__ = [
+    "COEFFICIENTS",
     "FAMILIES",
     "CalibrationPriors",
     "Family",
@@ -29,7 +30,8 @@ __all__ = [
 Family = Literal["llo", "beta"]
 FAMILIES: tuple[str, ...] = get_args(Family)
 
-_COEFFICIENTS = {"llo": ("bias", "slope"), "beta": ("bias", "slope_low", "slope_high")}
+COEFFICIENTS = {"llo": ("bias", "slope"), "beta": ("bias", "slope_low", "slope_high")}
+"""Family -> its coefficients, in the order of :func:`curve_features`."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +147,7 @@ def calibration_model(
         person = pm.Data("person", data.person, dims="response")
         weight = pm.Data("weight", data.weight, dims="response")
         logit: Any = 0.0
-        for name, feature in zip(_COEFFICIENTS[family], features, strict=True):
+        for name, feature in zip(COEFFICIENTS[family], features, strict=True):
             is_bias = name == "bias"
             mean = pm.Normal(f"{name}_mean", 0 if is_bias else p.slope_mean, p.bias if is_bias else p.slope)
             spread = pm.HalfNormal(f"{name}_spread", p.bias_spread if is_bias else p.slope_spread)

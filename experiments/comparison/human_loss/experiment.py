@@ -128,7 +128,7 @@ def human_loss(study: xr.Dataset, settings: HumanLossSettings) -> ExperimentResu
     return ExperimentResult(
         table=table,
         dataset=dataset,
-        tables=made.effects(),
+        tables=made.people(),
         figures=human_loss_figures(table, dataset),
         text=sentences(table, dataset),
         warnings=(*bayes.unconverged(found), *made.problems),

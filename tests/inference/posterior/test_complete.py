@@ -34,11 +34,9 @@ Point = dict[str, np.ndarray]
 
 @cache
 def data_of(name: str) -> Any:
-    kind, _, variant = name.partition(" ")
+    kind = name.partition(" ")[0]
     if kind == "calibration":
         return models.favoured_outcomes(comparison_study())
-    if kind == "reports":
-        return models.reports_on_truth(comparison_study(), variant)
     if kind == "accuracy":
         return models.accuracy_data(guess_study())
     if kind == "ranks":
@@ -67,8 +65,6 @@ def data_of(name: str) -> Any:
 BUILDERS: dict[str, Callable[[Any], pm.Model]] = {
     "calibration llo": lambda data: models.calibration_model(data, "llo"),
     "calibration beta": lambda data: models.calibration_model(data, "beta"),
-    "reports none": models.report_model,
-    "reports interface": models.report_model,
     "accuracy": models.accuracy_model,
     "ard": models.ard_model,
     "ranks": models.rank_slope_model,
@@ -115,8 +111,6 @@ def reference_of(name: str, data: Any, point: Point, model: pm.Model) -> dict[st
     kind, _, variant = name.partition(" ")
     if kind == "calibration":
         return {"outcome": calibration.outcome_log_likelihood(data, variant, point)}
-    if kind == "reports":
-        return {"report": calibration.report_log_likelihood(data, point)}
     if kind == "accuracy":
         logit = point["intercept"] + point["ability"][data.person] + point["practice"][data.person] * data.practice
         logit = logit + point["document_effect"][data.place] + point["context_effect"][data.context]
