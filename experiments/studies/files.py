@@ -93,12 +93,6 @@ class Files:
         place = self._place(name)
         return f"{place}, member {name}" if place.is_file() else str(place / name)
 
-    def stamps(self, names: Sequence[str]) -> list[str]:
-        """Lines that change whenever one of the named files is changed or replaced, without reading them."""
-        found = {path: regular_file(path) for path in self._on_disk(names).values()}
-        # the change time catches an edit that put the old modification time back
-        return [f"{path} {one.st_size} {one.st_mtime_ns} {one.st_ctime_ns}" for path, one in found.items()]
-
     def read(self, names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
         """Contents of the named files, in the order given; missing ones are an error before the first is read."""
         self._on_disk(names)

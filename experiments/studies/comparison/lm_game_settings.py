@@ -84,8 +84,6 @@ class LmGameSettings(GameSettings):
     leave_out_questions: tuple[int, ...] = ()
     """Numbers of questions that are not read, such as one whose file is damaged. Answers to them are left out, and
     counted."""
-    cache: bool = True
-    """Keep the parsed files between runs; the filters above are applied afterwards."""
 
     @model_validator(mode="after")
     def _left_out_are_there(self) -> Self:
