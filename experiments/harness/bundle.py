@@ -60,7 +60,6 @@ def bundle(
     ----------
     study : xarray.Dataset
         What the experiment was run on; its people have pseudonyms, see :func:`pseudonymous`.
-    result : ExperimentResult
     folder : str or Path
         One that this function wrote before is replaced, ``FOLDER.zip`` beside it too.
     settings : Settings, optional

@@ -134,15 +134,10 @@ class ParticipantFit(Result):
 
     Attributes
     ----------
-    data : ParticipantData
-    anchor : Anchor
-    priors : ParticipantPriors
     scale : float
         k0 at which the model was fitted; NaN where it is a parameter.
     idata : arviz.InferenceData
         Its variable ``gap`` leaves out the discrepancies that :attr:`gap_nats` includes.
-    convergence : Convergence
-    belief : SharedBelief
     temperature : ndarray, shape (draw,)
         What the outcomes multiply log-ratios by; ones for other anchors.
     item_gap_nats : ndarray, shape (draw, item)
@@ -275,8 +270,6 @@ def fit_participants(
 
     Parameters
     ----------
-    data : ParticipantData
-    priors : ParticipantPriors, optional
     anchor : Anchor, optional
         By default ``answers`` where people answered freely, else ``outcomes``.
     covariates : pandas.DataFrame, optional
@@ -291,11 +284,6 @@ def fit_participants(
         ``pymc`` alone.
     thresholds : GateThresholds, optional
         What the gap and k0 have to reach.
-    seed : int
-
-    Returns
-    -------
-    ParticipantFit
 
     Raises
     ------

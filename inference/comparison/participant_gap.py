@@ -41,7 +41,6 @@ class SharedBelief(Result):
 
     Attributes
     ----------
-    data : ParticipantData
     target : ndarray, shape (draw, item)
         e of the targets, nats.
     token : ndarray, shape (draw, token)
@@ -135,7 +134,6 @@ def loss_gap(belief: SharedBelief, temperature: ArrayLike = 1.0) -> FloatArray:
 
     Parameters
     ----------
-    belief : SharedBelief
     temperature : array_like, scalar or shape (draw,)
         c.
 
@@ -191,7 +189,6 @@ def outcome_temperature(belief: SharedBelief, item_weight: ArrayLike, *, objecti
 
     Parameters
     ----------
-    belief : SharedBelief
     item_weight : array_like, shape (draw, item) or (item,)
         w_q, not negative; draws of a Bayesian bootstrap carry the uncertainty from which items were asked.
     objective : str

@@ -37,7 +37,6 @@ def unusual_participants(data: ParticipantData, *, mostly: float = 0.8, typicall
 
     Parameters
     ----------
-    data : ParticipantData
     mostly : float
         Share of a participant's answers in the lowest or the highest box above which the use is unusual ...
     typically : float
@@ -78,13 +77,8 @@ def scaled_priors(priors: ParticipantPriors, factor: float) -> ParticipantPriors
 
     Parameters
     ----------
-    priors : ParticipantPriors
     factor : float
         Above 1 for weaker priors.
-
-    Returns
-    -------
-    ParticipantPriors
 
     Raises
     ------
@@ -109,7 +103,6 @@ class WithoutOne(Result):
 
     Attributes
     ----------
-    participant : str
     n_answers : int
         Reports.
     gap_nats : ndarray, shape (draw,)
@@ -140,7 +133,6 @@ def leave_one_out(fit: ParticipantFit, rng: np.random.Generator, *, n_draws: int
     ----------
     fit : ParticipantFit
         Of people.
-    rng : numpy.random.Generator
     n_draws : int
         For each participant.
 

@@ -171,15 +171,10 @@ def fit_gaussian(
 
     Parameters
     ----------
-    program : Program
     start : ndarray, shape (parameter,), optional
         Mode of a model that is much alike; by default the search begins at the model's own start, in more rounds.
     before : callable, optional
         Called with the parameters before every round of the search, to adapt the program to where it is.
-
-    Returns
-    -------
-    Gaussian
     """
     adapt = before or (lambda _: None)
     found = Gaussian(program.start if start is None else start, np.eye(program.start.size))

@@ -87,7 +87,6 @@ class SbcSettings:
         Posterior draws among which the truth is ranked.
     draws, tune, chains : int
         Draws kept and draws of the warm-up, per chain.
-    target_accept : float
     sampler : str
         ``nutpie``, or ``hmc`` for a model whose density is written out.
     n_longer : int

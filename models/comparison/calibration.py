@@ -117,9 +117,7 @@ def calibration_model(
 
     Parameters
     ----------
-    data : OutcomeData
     family : {"llo", "beta"}
-    priors : CalibrationPriors, optional
 
     Returns
     -------

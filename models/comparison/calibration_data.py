@@ -83,10 +83,6 @@ def favoured_outcomes(study: xr.Dataset, *, as_paid: bool = False) -> OutcomeDat
         right as continuations; without, as guesses at which token was in the text. A fixed offset ln g(o)/g(f) would
         not do: given a noisy report, the generator's ratio says much about t's, and the two cancel.
 
-    Returns
-    -------
-    OutcomeData
-
     Raises
     ------
     InputError
@@ -135,10 +131,6 @@ def binary_outcomes(participant: Sequence[str] | NDArray[Any], report: ArrayLike
     outcome : array_like of bool or int, shape (response,)
         Whether the event happened. What the event is has to be settled without knowing the truth (the option on the
         left, "it will rain"), or the bias has no meaning.
-
-    Returns
-    -------
-    OutcomeData
 
     Raises
     ------

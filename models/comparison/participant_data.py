@@ -53,7 +53,6 @@ class ParticipantData:
 
     Attributes
     ----------
-    study, generator : str
     item : ndarray of int or str, shape (item,)
         Labels of the items with a response or a free answer; the owner's own where the study has them.
     position : ndarray of int, shape (item,)
@@ -177,10 +176,6 @@ def participant_data(  # noqa: PLR0915
         A language model of the study, which answers the people's questions with its own probabilities.
     rounding : RoundingScheme or str, optional
         What the player's reports are rounded to; by default they are exact.
-
-    Returns
-    -------
-    ParticipantData
 
     Raises
     ------
@@ -391,7 +386,6 @@ def with_reports(data: ParticipantData, row_box: IntArray) -> ParticipantData:
 
     Parameters
     ----------
-    data : ParticipantData
     row_box : ndarray of int, shape (row,)
 
     Raises
@@ -415,12 +409,7 @@ def without_participants(data: ParticipantData, names: Sequence[str]) -> Partici
 
     Parameters
     ----------
-    data : ParticipantData
     names : sequence of str
-
-    Returns
-    -------
-    ParticipantData
 
     Raises
     ------

@@ -196,15 +196,12 @@ def participant_model(
 
     Parameters
     ----------
-    data : ParticipantData
-    priors : ParticipantPriors, optional
     k0 : float, optional
         Geometric mean of the slopes, which the model's data ``scale`` holds; by default it is a parameter, which needs
         free answers.
     covariates : pandas.DataFrame, optional
         Columns of numbers by participant, whose effects on ln slope, bias and ln noise are parameters; see
         :func:`shannon_game.inference.comparison.participant_fit.design_matrix`.
-    grid : Grid, optional
 
     Returns
     -------
