@@ -16,37 +16,7 @@ from shannon_game.models.comparison.calibration_data import OutcomeData
 
 
 def reliability_curves(posterior: xr.Dataset, family: Family | str, report: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Probability of the event given a report, for the typical participant and for each, draw by draw.
-
-    The typical participant has the means of all coefficients; offsets are left out.
-
-    Parameters
-    ----------
-    posterior : xarray.Dataset
-        Of :func:`shannon_game.models.calibration_model`, which has the `family`.
-    report : array_like of float, shape (report,)
-        Strictly between 0 and 1.
-
-    Returns
-    -------
-    typical : ndarray, shape (draw, report)
-    participants : ndarray, shape (draw, participant, report)
-
-    Raises
-    ------
-    InputError
-        For an unknown family, or a posterior of another one.
-
-    Examples
-    --------
-    >>> from shannon_game import inference, models
-    >>> from shannon_game.estimators.comparison.examples import comparison_study
-    >>> model = models.calibration_model(models.favoured_outcomes(comparison_study()))
-    >>> posterior = inference.stand_in_posterior(model).posterior
-    >>> typical, participants = inference.reliability_curves(posterior, "llo", [0.6, 0.9])
-    >>> typical.shape, participants.shape[::2]
-    ((16, 2), (16, 2))
-    """
+    """Probability of the event given a report, (draw, report) of the one with mean coefficients, and of each."""
     features = curve_features(report, family)
     names = COEFFICIENTS[family]
     missing = [name for name in names if f"{name}_mean" not in posterior]

@@ -145,7 +145,7 @@ class ParticipantFit(Result):
     discrepancy : ndarray, shape (draw, 2)
         Draws of what the law's form and items without any report or answer may be off by, nats.
     compiled : object
-        The model compiled, for :func:`shannon_game.inference.leave_one_out`.
+        The model compiled, for :func:`~shannon_game.inference.comparison.participant_sensitivity.leave_one_out`.
     """
 
     data: ParticipantData
@@ -459,32 +459,9 @@ def design_matrix(formula: str, people: pd.DataFrame) -> pd.DataFrame:
 
 
 def top1_weights(model_rate: Sequence[float] | FloatArray, rate: float, se: float) -> FloatArray:
-    r"""Weights of posterior draws under the soft constraint that people's most probable word is right at a known rate.
+    r"""Weights of draws under the soft constraint that people's most probable word is right at a known rate.
 
     .. math:: w_i \propto \exp\left(-\frac{(r_i - r)^2}{2\, \mathrm{se}^2}\right)
-
-    Parameters
-    ----------
-    model_rate : array_like, shape (draw,)
-        :meth:`ParticipantFit.top1_rate`.
-    rate, se : float
-        Measured share of right guesses, and how far it can be from that on these items.
-
-    Returns
-    -------
-    ndarray, shape (draw,)
-        They sum to one.
-
-    Raises
-    ------
-    InputError
-        If the rate is no share or its error not positive.
-
-    Examples
-    --------
-    >>> from shannon_game import inference
-    >>> inference.top1_weights([0.3, 0.4, 0.5], 0.4, 0.05).round(3).tolist()
-    [0.107, 0.787, 0.107]
     """
     if not 0 < rate < 1:
         raise InputError(f"is {rate}, should be between 0 and 1", field="top1.rate")

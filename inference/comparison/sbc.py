@@ -31,15 +31,7 @@ def _most_frequent(values: NDArray[Any], n: int) -> NDArray[Any]:
 
 
 def calibration_sbc(data: OutcomeData, family: str = "llo", priors: CalibrationPriors | None = None) -> SbcModel:
-    """Calibration curves for SBC; the outcomes of `data` only give the shape of those simulated.
-
-    Examples
-    --------
-    >>> from shannon_game import inference, models
-    >>> from shannon_game.estimators.comparison.examples import comparison_study
-    >>> inference.calibration_sbc(models.favoured_outcomes(comparison_study())).name
-    'calibration'
-    """
+    """Calibration curves for SBC; the outcomes of `data` only give the shape of those simulated."""
     return SbcModel(
         name="calibration" if family == "llo" else f"calibration_{family}",
         build=partial(calibration_model, data, family, priors),

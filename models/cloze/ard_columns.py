@@ -179,16 +179,7 @@ def clean_columns(
 
 
 def measured_error(columns: ArdColumns, names: Sequence[str]) -> Measured | None:
-    """Errors of those of `names` that are predictors of the columns; None if they have none of them.
-
-    Examples
-    --------
-    >>> people = {"target_answers": 10, "oracle_answers": 5, "rng": np.random.default_rng(0)}
-    >>> study, names = cloze.examples.cloze_study(), ("human_entropy", "word_num")
-    >>> columns = models.clean_columns(study, ["mixture"], names, **people)
-    >>> models.measured_error(columns, ["human_entropy"]).covariance.shape
-    (12, 1, 1)
-    """
+    """Errors of those of `names` that are predictors of the columns; None if they have none of them."""
     for name in names:
         if name not in _MEASURED:
             raise unknown_choice("measured predictor", name, _MEASURED)

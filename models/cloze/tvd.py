@@ -318,16 +318,7 @@ def word_pair_model(  # noqa: PLR0915 - one density, line by line as in the docs
 
 
 def set_word_pairs(model: pm.Model, data: WordPairData) -> None:
-    """Give a model of :func:`word_pair_model` the counts of other contexts, as many as it was built with.
-
-    Examples
-    --------
-    >>> people, model = cloze.examples.two_samples()
-    >>> program = models.word_pair_model(models.word_pair_data(people, model))
-    >>> models.set_word_pairs(program, models.word_pair_data(model, people))
-    >>> program["row_a"].get_value().tolist()
-    [0.0, 0.0, 4.0, 6.0]
-    """
+    """Give a model of :func:`word_pair_model` the counts of other contexts, as many as it was built with."""
     built = len(model.coords["context"])
     if data.n_contexts != built:
         raise InputError(f"has {data.n_contexts} contexts, the model was built for {built}", field="data")

@@ -10,8 +10,8 @@ import pymc as pm
 import pytensor.tensor as pt
 from numpy.typing import ArrayLike, NDArray
 
-from shannon_game.estimators.errors import InputError, unknown_choice
-from shannon_game.models.comparison.calibration_data import OutcomeData, binary_outcomes, favoured_outcomes
+from shannon_game.estimators.errors import unknown_choice
+from shannon_game.models.comparison.calibration_data import OutcomeData, favoured_outcomes
 from shannon_game.models.priors import check_priors
 
 __all__ = [
@@ -20,11 +20,9 @@ __all__ = [
     "CalibrationPriors",
     "Family",
     "OutcomeData",
-    "binary_outcomes",
     "calibration_model",
     "curve_features",
     "favoured_outcomes",
-    "set_weights",
 ]
 
 Family = Literal["llo", "beta"]
@@ -59,24 +57,7 @@ class CalibrationPriors:
 
 
 def curve_features(report: ArrayLike, family: Family | str) -> NDArray[np.float64]:
-    """What the coefficients of a family multiply: 1 and the functions of the reports.
-
-    Parameters
-    ----------
-    report : array_like of float, any shape
-        Probabilities strictly between 0 and 1.
-    family : {"llo", "beta"}
-
-    Returns
-    -------
-    ndarray, shape (coefficient, ...)
-        In the order bias, slope ("llo") or bias, slope_low, slope_high ("beta").
-
-    Raises
-    ------
-    InputError
-        For an unknown family.
-    """
+    """What the coefficients of a family multiply, (coefficient, ...): 1 and the functions of the reports."""
     if family not in FAMILIES:
         raise unknown_choice("family", family, FAMILIES, source="calibration model")
     p = np.asarray(report, dtype=float)
@@ -110,7 +91,7 @@ def calibration_model(
     the posterior is of a pseudo-likelihood, in which an answer counts as a part of one; its intervals err on the
     wide side. Draws of the outcome do not depend on the weights.
 
-    Where the event is the option that the report favours (``data.half_range``), the bias is a jump at one half: what
+    Where the event is the option that the report favours, the bias is a jump at one half: what
     favouring an option says of being right, beyond the number given. It is no preference for a side: sides
     are unknown there, and by the symmetry of the two options the curve below one half mirrors the one above. Rows are
     taken as independent given their participant; that several are about one item makes intervals a little too narrow.
@@ -123,7 +104,7 @@ def calibration_model(
     -------
     pymc.Model
         Dims ``participant`` and ``response``; observed variable ``outcome``; for every coefficient NAME of
-        the family NAME (participant), NAME_mean and NAME_spread. :func:`set_weights` exchanges the weights.
+        the family NAME (participant), NAME_mean and NAME_spread. The weights are its data ``weight``.
 
     Raises
     ------
@@ -163,37 +144,6 @@ def calibration_model(
             dims="response",
         )
     return model
-
-
-def set_weights(model: pm.Model, data: OutcomeData) -> None:
-    """Put the weights of the same rows into a model, so that it need not be compiled again.
-
-    Parameters
-    ----------
-    model : pymc.Model
-        From :func:`calibration_model`.
-    data : OutcomeData
-        The rows of the model, with other weights.
-
-    Raises
-    ------
-    InputError
-        If the rows are not the model's.
-
-    Examples
-    --------
-    >>> from shannon_game import models
-    >>> from dataclasses import replace
-    >>> from shannon_game.estimators.comparison.examples import comparison_study
-    >>> data = models.favoured_outcomes(comparison_study())
-    >>> model = models.calibration_model(data)
-    >>> models.set_weights(model, replace(data, weight=data.weight / 2))
-    >>> float(model["weight"].get_value().max())
-    0.5
-    """
-    if list(model.coords["response"]) != data.row.tolist():
-        raise InputError("are not those of the model", source="calibration data", field="rows")
-    model.set_data("weight", data.weight)
 
 
 def _weighted_log_probability(value: Any, logit: Any, weight: Any) -> Any:

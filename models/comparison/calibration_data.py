@@ -10,12 +10,11 @@ curve is: such rows are left out.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from shannon_game.estimators.comparison import response_positions, same_token
 from shannon_game.estimators.errors import InputError
@@ -23,7 +22,7 @@ from shannon_game.estimators.errors import InputError
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["OutcomeData", "binary_outcomes", "favoured_outcomes", "informative_responses"]
+__all__ = ["OutcomeData", "favoured_outcomes", "informative_responses"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -47,8 +46,6 @@ class OutcomeData:
         1 where the event happened.
     weight : ndarray, shape (response,)
         How much of an answer each one counts as, above 0 and at most 1.
-    half_range : bool
-        The event is "the option with more than half is the true one", so that every report is above one half.
     n_ties : int
         Rows left out because they favour no option.
     """
@@ -59,7 +56,6 @@ class OutcomeData:
     report: FloatArray
     outcome: IntArray
     weight: FloatArray
-    half_range: bool
     n_ties: int
 
 
@@ -93,8 +89,8 @@ def favoured_outcomes(study: xr.Dataset, *, as_paid: bool = False) -> OutcomeDat
     >>> from shannon_game import models
     >>> from shannon_game.estimators.comparison.examples import comparison_study
     >>> data = models.favoured_outcomes(comparison_study())
-    >>> bool(data.half_range), bool((data.report > 0.5).all())
-    (True, True)
+    >>> bool((data.report > 0.5).all())
+    True
     """
     rows = informative_responses(study)
     report = study["report"].values[rows].astype(float)
@@ -115,53 +111,7 @@ def favoured_outcomes(study: xr.Dataset, *, as_paid: bool = False) -> OutcomeDat
         report=np.where(right, p, 1 - p),
         outcome=right.astype(np.intp),
         weight=1 / (1 + np.exp((drawn - target).astype(float))) if as_paid else np.ones(kept.size),
-        half_range=True,
         n_ties=int(is_tie.sum()),
-    )
-
-
-def binary_outcomes(participant: Sequence[str] | NDArray[Any], report: ArrayLike, outcome: ArrayLike) -> OutcomeData:
-    """Rows of any study with binary outcomes, for the whole range of reports.
-
-    Parameters
-    ----------
-    participant : sequence of str, length response
-    report : array_like of float, shape (response,)
-        Probability given to the event, strictly between 0 and 1.
-    outcome : array_like of bool or int, shape (response,)
-        Whether the event happened. What the event is has to be settled without knowing the truth (the option on the
-        left, "it will rain"), or the bias has no meaning.
-
-    Raises
-    ------
-    InputError
-        If the lengths differ, there is no row, a report is not inside (0, 1), an outcome is neither 0 nor 1, or all
-        outcomes are the same.
-
-    Examples
-    --------
-    >>> from shannon_game import models
-    >>> data = models.binary_outcomes(["ann", "bob", "ann"], [0.9, 0.2, 0.6], [1, 0, 1])
-    >>> data.participant.tolist(), data.outcome.tolist()
-    (['ann', 'bob'], [1, 0, 1])
-    """
-    names, p, happened = _checked(participant, report, outcome)
-    if happened.min() == happened.max():
-        raise InputError(
-            f"is {happened[0]} in every row: the event was labelled by the truth; label it by something that was known "
-            "before (the option on the left), or use the option that the report favours",
-            field="outcome",
-        )
-    people, person = _people(names)
-    return OutcomeData(
-        participant=people,
-        row=np.arange(p.size),
-        person=person,
-        report=p,
-        outcome=happened,
-        weight=np.ones(p.size),
-        half_range=False,
-        n_ties=0,
     )
 
 
@@ -182,23 +132,3 @@ def _people(names: NDArray[Any]) -> tuple[NDArray[np.str_], IntArray]:
 
 def _source(study: xr.Dataset) -> str:
     return f"study {study.attrs.get('name')!r}"
-
-
-def _checked(
-    participant: Sequence[str] | NDArray[Any], report: ArrayLike, outcome: ArrayLike
-) -> tuple[NDArray[Any], FloatArray, IntArray]:
-    names, p, happened = np.asarray(participant), np.asarray(report, dtype=float), np.asarray(outcome)
-    if not (names.shape == p.shape == happened.shape and p.ndim == 1 and p.size):
-        raise InputError(
-            f"have shapes {names.shape}, {p.shape}, {happened.shape}; one of each a row is needed, and one row or more",
-            field="participant, report, outcome",
-        )
-    bad = ~((p > 0) & (p < 1))
-    if bad.any():
-        raise InputError(
-            f"is {p[bad][0]} ({int(bad.sum())} such); a probability strictly between 0 and 1 is needed", field="report"
-        )
-    bad = ~np.isin(happened, (0, 1))
-    if bad.any():
-        raise InputError(f"is {happened[bad][0]} ({int(bad.sum())} such), should be 0 or 1", field="outcome")
-    return names, p, happened.astype(np.intp)

@@ -405,26 +405,7 @@ def with_reports(data: ParticipantData, row_box: IntArray) -> ParticipantData:
 
 
 def without_participants(data: ParticipantData, names: Sequence[str]) -> ParticipantData:
-    """Leave out the reports of some participants; items, tokens and free answers stay.
-
-    Parameters
-    ----------
-    names : sequence of str
-
-    Raises
-    ------
-    InputError
-        If a name is unknown, or nobody would be left.
-
-    Examples
-    --------
-    >>> from shannon_game import models
-    >>> from shannon_game.estimators.comparison.examples import comparison_study
-    >>> data = models.participant_data(comparison_study())
-    >>> rest = models.without_participants(data, [data.participant[0]])
-    >>> rest.row_box.size < data.row_box.size, rest.participant.size
-    (True, 4)
-    """
+    """Leave out the reports of some participants; items, tokens and free answers stay."""
     known = data.participant.tolist()
     for name in names:
         if name not in known:

@@ -200,17 +200,7 @@ def rank_slope_model(data: RankData, priors: RankPriors | None = None) -> pm.Mod
 
 
 def set_counts(model: pm.Model, data: RankData) -> None:
-    """Put other counts of the same design into a model of :func:`rank_slope_model`, without compiling it again.
-
-    Examples
-    --------
-    >>> study = rankings.examples.ranking_study()
-    >>> data = models.rank_data(study, study["reference_rank"], 3)
-    >>> model = models.rank_slope_model(data)
-    >>> models.set_counts(model, data.with_counts(data.count[::-1]))
-    >>> model["count_data"].get_value().shape
-    (12, 4)
-    """
+    """Put other counts of the same design into a model of :func:`rank_slope_model`, without compiling it again."""
     model.set_data("count_data", data.count)
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import stats
 from scipy.special import expit, logit
+
+from shannon_game.models.comparison.calibration_data import OutcomeData
 
 
 def outcome_log_likelihood(data: Any, family: str, point: Mapping[str, Any]) -> list[float]:
@@ -22,3 +25,10 @@ def outcome_log_likelihood(data: Any, family: str, point: Mapping[str, Any]) -> 
             chance = expit(bias + low * np.log(report) - high * np.log(1 - report))
         found.append(weight * float(stats.bernoulli.logpmf(outcome, chance)))
     return found
+
+
+def outcomes(participant: Sequence[str], report: ArrayLike, outcome: ArrayLike) -> OutcomeData:
+    """Rows of any study with binary outcomes, for the whole range of reports."""
+    people, person = np.unique(np.asarray(participant), return_inverse=True)
+    p, happened = np.asarray(report, dtype=float), np.asarray(outcome, dtype=np.intp)
+    return OutcomeData(people, np.arange(p.size), person, p, happened, np.ones(p.size), n_ties=0)

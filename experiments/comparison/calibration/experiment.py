@@ -21,7 +21,7 @@ from shannon_game.inference.comparison import calibration_curves as curves
 from shannon_game.inference.posterior.model_comparison import loo_by, se_of_sum
 from shannon_game.inference.posterior.sampling import compile_model
 from shannon_game.inference.settings import numbers_of
-from shannon_game.models.comparison.calibration import CalibrationPriors, calibration_model, set_weights
+from shannon_game.models.comparison.calibration import CalibrationPriors, calibration_model
 from shannon_game.models.comparison.calibration_data import OutcomeData, favoured_outcomes
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _fits(
     posteriors: dict[str, InferenceData] = {}
     for name in (*programs, "game"):
         if name == "game":
-            set_weights(models["llo"], game)
+            models["llo"].set_data("weight", game.weight)
         program, purpose = programs.get(name, programs["llo"]), f"calibration {name}"
         fits[name] = bayes.fit_model(settings, program, purpose)
         if settings.save_posterior:

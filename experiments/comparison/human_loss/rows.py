@@ -27,7 +27,9 @@ from shannon_game.experiments.comparison.estimates import TABLE_COLUMNS, bars_la
 from shannon_game.experiments.harness.bayes import CONVERGENCE_COLUMNS, convergence_columns, timed
 from shannon_game.experiments.harness.settings import rng_for
 from shannon_game.experiments.harness.tables import short_names, table_variables
-from shannon_game.inference import Anchor, ParticipantFit, leave_one_out, loss_gap, outcome_temperature, top1_weights
+from shannon_game.inference.comparison.participant_fit import Anchor, ParticipantFit, top1_weights
+from shannon_game.inference.comparison.participant_gap import loss_gap, outcome_temperature
+from shannon_game.inference.comparison.participant_sensitivity import leave_one_out
 from shannon_game.inference.posterior.arviz_adapter import group
 from shannon_game.models import ParticipantData
 

@@ -12,8 +12,8 @@ from shannon_game.inference.comparison.calibration_curves import outcome_log_lik
 from shannon_game.inference.posterior.arviz_adapter import group
 from shannon_game.inference.posterior.sampling import sample
 from shannon_game.models.comparison.calibration import calibration_model
-from shannon_game.models.comparison.calibration_data import binary_outcomes
 from tests.oracles.calibration import outcome_log_likelihood as reference
+from tests.oracles.calibration import outcomes
 
 
 def test_curves_of_known_coefficients():
@@ -37,7 +37,7 @@ def test_curves_of_known_coefficients():
 @pytest.mark.parametrize("family", ["llo", "beta"])
 def test_pointwise_log_likelihood_is_the_reference_s(family):
     rng = np.random.default_rng(8)
-    data = binary_outcomes(["a", "b", "a", "b"], rng.uniform(0.1, 0.9, 4), [1, 0, 0, 1])
+    data = outcomes(["a", "b", "a", "b"], rng.uniform(0.1, 0.9, 4), [1, 0, 0, 1])
     names = ("bias", "slope") if family == "llo" else ("bias", "slope_low", "slope_high")
     posterior = xr.Dataset({name: (("chain", "draw", "participant"), rng.normal(size=(1, 3, 2))) for name in names})
     found = outcome_log_likelihood(posterior, data, family).log_likelihood["outcome"]
@@ -55,7 +55,7 @@ def test_the_curve_of_a_population_is_recovered(family, seed_offset):
     person = np.repeat(np.arange(40), 60)
     report = np.clip(expit(rng.normal(0, 1.5, person.size)), 0.01, 0.99)
     outcome = rng.random(person.size) < expit(bias[person] + slope[person] * logit(report))
-    data = binary_outcomes([f"p{k:02d}" for k in person], report, outcome)
+    data = outcomes([f"p{k:02d}" for k in person], report, outcome)
     settings = {"draws": 500, "tune": 500, "chains": 4, "target_accept": 0.9}
     idata = sample(calibration_model(data, family), seed=1 + seed_offset, **settings)
     shown = np.linspace(0.05, 0.95, 10)

@@ -21,6 +21,7 @@ from shannon_game.estimators.guesses.examples import guess_study
 from shannon_game.estimators.rankings.examples import ranking_study
 from shannon_game.inference.posterior.arviz_adapter import group, group_names
 from shannon_game.inference.posterior.predictive import log_likelihood
+from shannon_game.models.cloze.ard_columns import measured_error
 from shannon_game.models.rankings.slopes import log_category_probability
 from tests.oracles import calibration, word_pairs
 from tests.oracles.ard import ordered_beta
@@ -55,7 +56,7 @@ def data_of(name: str) -> Any:
             columns.predictors,
             text=columns.text,
             item=columns.item,
-            measured=models.measured_error(columns, ["human_entropy"]),
+            measured=measured_error(columns, ["human_entropy"]),
         )
     none = WORD_RULES["none"]
     words = study_words(cloze_study(), human=none, model=none, corpus=none)

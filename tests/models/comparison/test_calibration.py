@@ -13,10 +13,10 @@ from shannon_game.estimators.comparison import response_positions, same_token
 from shannon_game.estimators.comparison.simulation.settings import ParticipantPopulation, SimulationSettings
 from shannon_game.estimators.comparison.simulation.study import simulate_comparison_study
 from shannon_game.estimators.errors import InputError
-from shannon_game.models.comparison.calibration import calibration_model, set_weights
-from shannon_game.models.comparison.calibration_data import binary_outcomes, favoured_outcomes
+from shannon_game.models.comparison.calibration import calibration_model
+from shannon_game.models.comparison.calibration_data import favoured_outcomes
 from tests.estimators.comparison.comparison_studies import small_study
-from tests.oracles.calibration import outcome_log_likelihood
+from tests.oracles.calibration import outcome_log_likelihood, outcomes
 
 
 def some_rows(rng: np.random.Generator, n: int = 60) -> tuple[list[str], np.ndarray, np.ndarray]:
@@ -30,7 +30,7 @@ def some_rows(rng: np.random.Generator, n: int = 60) -> tuple[list[str], np.ndar
 def test_outcomes_have_the_reference_s_log_likelihood(family):
     rng = np.random.default_rng(1)
     names, report, outcome = some_rows(rng)
-    data = binary_outcomes(names, report, outcome)
+    data = outcomes(names, report, outcome)
     data.weight[:] = rng.uniform(0.1, 1, data.weight.size)
     model = calibration_model(data, family)
     coefficients = ("bias", "slope") if family == "llo" else ("bias", "slope_low", "slope_high")
@@ -97,19 +97,3 @@ def test_weights_make_a_player_who_knows_the_text_calibrated():
         items = study["response_item"].values[plain.row[inside]]
         residual = np.bincount(items, weight * (plain.outcome[inside] - said)) / weight.sum()
         assert abs(difference) < 4 * np.sqrt((residual**2).sum())
-
-
-def test_weights_can_be_exchanged_only_on_the_same_rows():
-    study = small_study()
-    model = calibration_model(favoured_outcomes(study))
-    paid = favoured_outcomes(study, as_paid=True)
-    set_weights(model, paid)
-    np.testing.assert_array_equal(model["weight"].get_value(), paid.weight)
-    with pytest.raises(InputError, match="rows"):
-        set_weights(model, favoured_outcomes(study.isel(response=slice(0, -2))))
-
-
-@pytest.mark.parametrize("change", [{"report": [0.2, 1.0]}, {"outcome": [0, 2]}, {"participant": ["a"]}])
-def test_wrong_rows_are_named(change):
-    with pytest.raises(InputError, match=next(iter(change))):
-        binary_outcomes(**({"participant": ["a", "b"], "report": [0.2, 0.7], "outcome": [0, 1]} | change))
