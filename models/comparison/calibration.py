@@ -70,31 +70,19 @@ def curve_features(report: ArrayLike, family: Family | str) -> NDArray[np.float6
 def calibration_model(
     data: OutcomeData, family: Family | str = "llo", priors: CalibrationPriors | None = None
 ) -> pm.Model:
-    r"""Build the model of outcomes given reports, with partial pooling over participants.
+    """Build the model of outcomes given reports, with partial pooling over participants.
 
-    For a report r of participant u,
+    Section 2 of the page on mathematics has both families. Slope 1 and bias 0 are calibrated; a slope below 1 is
+    over-confidence, above 1 under-confidence, at 0 the reports say nothing. Beta calibration (Kull, Silva Filho and
+    Flach 2017) is linear in log-odds (Turner and others 2014; Zhang and Maloney 2012) where its slopes are equal, and
+    bends otherwise. Its slopes are not forced to be positive: a participant at chance has slopes around 0, and a
+    boundary there would push them up.
 
-    .. math::
-
-        \mathrm{logit}\,P(\text{event} \mid r) =
-        \begin{cases} \alpha_u + \beta_u\, \mathrm{logit}\, r & \text{linear in log-odds, "llo"} \\
-        \alpha_u + a_u \ln r - b_u \ln(1 - r) & \text{beta calibration, "beta"} \end{cases}
-
-    with :math:`\alpha_u \sim \mathrm N(\bar\alpha, \tau_\alpha)` and the slopes likewise, non-centred. Slope 1 and bias
-    0 are calibrated; a slope below 1 is over-confidence, above 1 under-confidence, at 0 the reports say nothing. Beta
-    calibration (Kull, Silva Filho and Flach 2017) is the former where a = b, and bends otherwise. Its slopes are not
-    forced to be positive: a participant at chance has slopes around 0, and a boundary there would push them up.
-    Linear in log-odds: Turner and others (2014), Zhang and Maloney (2012).
-
-    Both families are densities of the same outcomes given the same reports, so that their pointwise log-likelihoods
-    can be compared (with the same weights). A row's log-likelihood is multiplied by its weight: with weights below 1
-    the posterior is of a pseudo-likelihood, in which an answer counts as a part of one; its intervals err on the
-    wide side. Draws of the outcome do not depend on the weights.
-
-    Where the event is the option that the report favours, the bias is a jump at one half: what
-    favouring an option says of being right, beyond the number given. It is no preference for a side: sides
-    are unknown there, and by the symmetry of the two options the curve below one half mirrors the one above. Rows are
-    taken as independent given their participant; that several are about one item makes intervals a little too narrow.
+    A row's log-likelihood is multiplied by its weight: with weights below 1 the posterior is of a pseudo-likelihood, in
+    which an answer counts as a part of one; its intervals err on the wide side. Draws of the outcome do not depend on
+    the weights. Where the event is the option that the report favours, the bias is a jump at one half: what favouring
+    an option says of being right, beyond the number given. Rows are taken as independent given their participant; that
+    several are about one item makes intervals a little too narrow.
 
     Parameters
     ----------

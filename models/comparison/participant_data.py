@@ -382,17 +382,7 @@ def _stand_ins(
 
 
 def with_reports(data: ParticipantData, row_box: IntArray) -> ParticipantData:
-    """Put other reports in the places of people's.
-
-    Parameters
-    ----------
-    row_box : ndarray of int, shape (row,)
-
-    Raises
-    ------
-    InputError
-        If there are not as many reports, or one is no box of the grid.
-    """
+    """Put other reports in the places of people's."""
     if row_box.shape != data.row_box.shape or row_box.min() < 0 or row_box.max() >= len(data.box_edges):
         raise InputError(f"should be {data.row_box.size} boxes from 0 to {len(data.box_edges) - 1}", field="row_box")
     low, high = np.clip(data.box_edges[row_box], -_FAR, _FAR).T
@@ -425,13 +415,7 @@ def with_rows(data: ParticipantData, kept: NDArray[np.bool_]) -> ParticipantData
 
 
 def report_box_edges(scheme: RoundingScheme) -> tuple[FloatArray, int]:
-    """Log-odds between which reports take each value of a grid, (box, 2), and the box of one half.
-
-    Raises
-    ------
-    InputError
-        If the grid has no values.
-    """
+    """Log-odds between which reports take each value of a grid, (box, 2), and the box of one half."""
     if not scheme.values:
         raise InputError(
             "has no values; the participant model needs the values that could be reported (rounding=custom gives any)",
@@ -444,13 +428,7 @@ def report_box_edges(scheme: RoundingScheme) -> tuple[FloatArray, int]:
 
 
 def reported_boxes(report: FloatArray, scheme: RoundingScheme, source: str) -> IntArray:
-    """Which value of the grid each report is.
-
-    Raises
-    ------
-    InputError
-        If a report is none.
-    """
+    """Which value of the grid each report is."""
     values = np.asarray(scheme.values)
     nearest = np.abs(report[:, None] - values).argmin(axis=1)
     off = ~(np.abs(report - values[nearest]) <= _GRID_TOLERANCE)  # a report that is no number is off, too
