@@ -103,7 +103,7 @@ def filtered(rows: pd.DataFrame, settings: LmGameSettings, study: xr.Dataset) ->
     what = f"on questions of no set ({some_of([str(item) for item in others])})"
     kept.keep(rows["question"].isin(asked), what, "sets")
     kept.exclude(settings.exclude_participants, rows["participant"].tolist())
-    _check_values(kept, settings, candidates=study.sizes["candidate"])
+    _check_values(kept, candidates=study.sizes["candidate"])
     _keep_participants(kept, settings)
     _keep_repeats(kept, settings)
     selected = study["item"].to_numpy()[study["selected"].to_numpy()]
@@ -112,17 +112,12 @@ def filtered(rows: pd.DataFrame, settings: LmGameSettings, study: xr.Dataset) ->
     return kept
 
 
-def _check_values(kept: Kept, settings: LmGameSettings, *, candidates: int) -> None:
+def _check_values(kept: Kept, *, candidates: int) -> None:
     guess, shown = kept.rows["guess"], kept.rows["sample_index"]
     right = "should be a percentage strictly between 0 and 100: a certain report means an infinite likelihood ratio"
     _refuse(kept.rows, (guess <= 0) | (guess >= 100), "guess", right)
-    off = ~guess.isin(_BOXES_PERCENT)
-    if settings.off_grid == "error":
-        right = f"the game offers {', '.join(map(str, _BOXES_PERCENT))} percent; study.off_grid=keep takes it anyway"
-        _refuse(kept.rows, off, "guess", right)
-    elif off.any():
-        text = f"answers off the game's grid of percentages, kept; the first is {guess[off].iloc[0]:g} percent"
-        kept.notes.append(Note(text, int(off.sum()), "warning"))
+    right = f"the game offers {', '.join(map(str, _BOXES_PERCENT))} percent"
+    _refuse(kept.rows, ~guess.isin(_BOXES_PERCENT), "guess", right)
     _refuse(kept.rows, (shown < 0) | (shown >= candidates), "sample_index", f"should be 0 to {candidates - 1}")
 
 

@@ -69,8 +69,6 @@ class LmGameSettings(GameSettings):
     keep, as the paper; drop_different_token leaves out those on two tokens that only share a string; drop leaves out
     all of them, which biases the loss.
     """
-    off_grid: Literal["error", "keep"] = "error"
-    """What to do with a report that is none of the game's 11 percentages; keep counts it."""
     answers: bool = True
     """False reads the questions only, as build_study writes them; there are then no answers."""
     sets: Annotated[Mapping[Text, Questions], Field(min_length=1), AfterValidator(_disjoint)] = {
