@@ -104,26 +104,14 @@ class WordPairPriors:
 
 @dataclass(frozen=True, eq=False)
 class WordPairData:
-    """Rows are the different pairs of counts in a context: words with the same pair have the same likelihood.
+    """Rows are the different pairs of counts in a context: words with the same pair have the same likelihood."""
 
-    Attributes
-    ----------
-    context : ndarray of int, shape (row,)
-        Position of the context, not decreasing.
-    a, b : ndarray of float, shape (row,)
-        Answers with the word in the first and second sample; not both 0.
-    words : ndarray of int, shape (row,)
-        How many words have this pair.
-    n_a, n_b : ndarray of float, shape (context,)
-        Answers of each context, all 1 or more.
-    """
-
-    context: Ints
-    a: FloatArray
+    context: Ints  # (row,): position of the context, not decreasing
+    a: FloatArray  # answers with the word in the first and second sample; not both 0
     b: FloatArray
-    words: Ints
+    words: Ints  # how many words have this pair
     n_contexts: int
-    n_a: FloatArray
+    n_a: FloatArray  # (context,): answers, all 1 or more
     n_b: FloatArray
 
 

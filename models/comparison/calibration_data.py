@@ -30,33 +30,15 @@ IntArray = NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class OutcomeData:
-    """Reported probability of an event, and whether it happened.
-
-    Attributes
-    ----------
-    participant : ndarray of str, shape (participant,)
-        Names, sorted.
-    row : ndarray of int, shape (response,)
-        Position of every row along the study's responses.
-    person : ndarray of int, shape (response,)
-        Position along ``participant``.
-    report : ndarray, shape (response,)
-        Probability given to the event, strictly between 0 and 1; where reports are boxes, the value shown for the box.
-    outcome : ndarray of int, shape (response,)
-        1 where the event happened.
-    weight : ndarray, shape (response,)
-        How much of an answer each one counts as, above 0 and at most 1.
-    n_ties : int
-        Rows left out because they favour no option.
-    """
+    """Reported probability of an event, and whether it happened."""
 
     participant: NDArray[np.str_]
-    row: IntArray
-    person: IntArray
-    report: FloatArray
-    outcome: IntArray
-    weight: FloatArray
-    n_ties: int
+    row: IntArray  # (response,): position along the study's responses
+    person: IntArray  # position along ``participant``, whose names are sorted
+    report: FloatArray  # probability given to the event, strictly between 0 and 1; of boxes the value shown
+    outcome: IntArray  # 1 where the event happened
+    weight: FloatArray  # how much of an answer each one counts as, above 0 and at most 1
+    n_ties: int  # rows left out because they favour no option
 
 
 def favoured_outcomes(study: xr.Dataset, *, as_paid: bool = False) -> OutcomeData:

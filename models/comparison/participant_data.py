@@ -47,82 +47,44 @@ _MOST_UNSEEN = 0.9
 
 @dataclass(frozen=True, eq=False)
 class ParticipantData:
-    r"""Reports and free answers of a comparison study, and the generator's distribution.
+    """Reports and free answers of a comparison study, and the generator's distribution.
 
-    All log-probabilities are the generator's, in nats; ``*_item`` are positions along ``item``, increasing.
-
-    Attributes
-    ----------
-    item : ndarray of int or str, shape (item,)
-        Labels of the items with a response or a free answer; the owner's own where the study has them.
-    position : ndarray of int, shape (item,)
-        Along the study's ``item``.
-    target_log_g : ndarray, shape (item,)
-        ln g(y).
-    n_answers, target_answers, other_answers : ndarray of int, shape (item,)
-        Free answers; those that were the target; those whose token the study does not know.
-    token_item, token_log_g : ndarray, shape (token,)
-        Tokens other than the target that were compared or answered.
-    token_answers : ndarray of int, shape (token,)
-    token_column : ndarray of int, shape (token,)
-        A position along ``candidate`` at which the token stands.
-    rest_item, rest_log_g, rest_count : ndarray, shape (rest,)
-        All other tokens, in bins of ln g of 0.25 nats: ln of their mean probability, and how many there are.
-    rest_drawn : ndarray of bool, shape (rest,)
-        Tokens that the generator drew; the others stand for tokens never drawn.
-    whole : bool
-        Whether the generator's whole distribution is known. If not, its mass outside the candidates is spread over
-        tokens like those drawn once (Good and Turing).
-    participant : ndarray of str, shape (participant,)
-        Those with a report; the player's name for a language model.
-    is_player : bool
-        Reports are a language model's: without noise, bias or lapses.
-    row_token, row_participant, row_response : ndarray of int, shape (row,)
-        Token, participant and position along the study's ``response`` of every report, tokens increasing.
-    row_box : ndarray of int, shape (row,)
-        Which value of the scale was reported, from the lowest; -1 for exact reports.
-    row_low, row_high : ndarray, shape (row,)
-        Log-odds of the target between which the report was made.
-    box_edges : ndarray, shape (box, 2)
-        Lower and upper log-odds of the boxes.
-    half_box : int
-        The box that holds a probability of one half.
-    n_other_reference : int
-        Reports that compare two candidates; they are left out.
-    token_shown : ndarray of int, shape (token,)
-        Draws of the generator that were shown beside the target and were this token.
-    target_shown : ndarray of int, shape (item,)
-        Draws of the generator that were shown and were the target itself.
+    All log-probabilities are the generator's, in nats; ``*_item`` are positions along ``item``, increasing. The rest is
+    all tokens neither compared nor answered. Without the generator's whole distribution, its mass outside the
+    candidates is spread over tokens like those drawn once (Good and Turing).
     """
 
     study: str
     generator: str
+    # (item,): labels of those with a response or a free answer; the owner's own where the study has them
     item: NDArray[Any]
-    position: IntArray
-    target_log_g: FloatArray
-    n_answers: IntArray
+    position: IntArray  # along the study's ``item``
+    target_log_g: FloatArray  # ln g(y)
+    n_answers: IntArray  # free answers; those that were the target; those whose token the study does not know
     target_answers: IntArray
     other_answers: IntArray
-    token_item: IntArray
+    token_item: IntArray  # (token,): tokens other than the target that were compared or answered
     token_log_g: FloatArray
     token_answers: IntArray
-    token_column: IntArray
+    token_column: IntArray  # a position along ``candidate`` at which the token stands
+    # (rest,): bins of ln g of 0.25 nats, ln of their mean probability, and how many tokens there are
     rest_item: IntArray
     rest_log_g: FloatArray
     rest_count: FloatArray
-    rest_drawn: NDArray[np.bool_]
-    whole: bool
-    participant: NDArray[np.str_]
-    is_player: bool
-    row_token: IntArray
+    rest_drawn: NDArray[np.bool_]  # that the generator drew; the others stand for tokens never drawn
+    whole: bool  # the generator's whole distribution is known
+    participant: NDArray[np.str_]  # those with a report; the player's name for a language model
+    is_player: bool  # reports are a language model's: without noise, bias or lapses
+    row_token: IntArray  # (row,): reports, tokens increasing, and their positions along the study's ``response``
     row_participant: IntArray
     row_response: IntArray
-    row_box: IntArray
-    row_low: FloatArray
+    row_box: IntArray  # which value of the scale was reported, from the lowest; -1 for exact reports
+    row_low: FloatArray  # log-odds of the target between which the report was made
     row_high: FloatArray
-    box_edges: FloatArray
-    half_box: int
-    n_other_reference: int
+    box_edges: FloatArray  # (box, 2): lower and upper log-odds
+    half_box: int  # the box that holds a probability of one half
+    n_other_reference: int  # reports that compare two candidates; they are left out
+    # draws of the generator that were shown beside the target and were this token, or the target itself
     token_shown: IntArray
     target_shown: IntArray
 

@@ -21,23 +21,16 @@ _MOST_CATEGORIES = 201
 
 @dataclass(frozen=True, eq=False)
 class RankData:
-    """How often each rank occurred, by cell; a cell is one window scored by one model.
-
-    Attributes
-    ----------
-    window : ndarray of str, shape (window,)
-        "TEXT, LENGTH, NAME"; ``window_text`` and ``window_length`` have its text's position and its tokens of context.
-    count : ndarray of int, shape (cell, category)
-        Category 0 is a token outside the list, category j the rank k + 1 - j, so that the last one is rank 1.
-    """
+    """How often each rank occurred, by cell; a cell is one window scored by one model."""
 
     model: NDArray[np.str_]
     text: NDArray[np.str_]
-    window: NDArray[np.str_]
+    window: NDArray[np.str_]  # "TEXT, LENGTH, NAME", with its text's position and its tokens of context
     window_text: NDArray[np.int64]
     window_length: NDArray[np.int64]
     cell_model: NDArray[np.int64]
     cell_window: NDArray[np.int64]
+    # (cell, category): 0 is a token outside the list, j the rank k + 1 - j, so that the last one is rank 1
     count: NDArray[np.int64]
 
     @property

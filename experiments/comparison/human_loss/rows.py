@@ -31,7 +31,7 @@ from shannon_game.inference.comparison.participant_fit import Anchor, Participan
 from shannon_game.inference.comparison.participant_gap import loss_gap, outcome_temperature
 from shannon_game.inference.comparison.participant_sensitivity import leave_one_out
 from shannon_game.inference.posterior.arviz_adapter import group
-from shannon_game.models import ParticipantData
+from shannon_game.models.comparison.participant_data import ParticipantData
 
 if TYPE_CHECKING:
     from shannon_game.experiments.comparison.human_loss.experiment import HumanLossSettings
