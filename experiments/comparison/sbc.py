@@ -36,10 +36,10 @@ SBC_COLUMNS = (
 """
 
 MODELS: Mapping[str, str] = {
-    **{name: f"shannon_game.experiments.comparison.sbc_designs.{name}" for name in ("calibration", "calibration_beta")},
-    "accuracy": "shannon_game.experiments.guesses.sbc_designs.accuracy",
-    "recalibration": "shannon_game.experiments.bets.sbc_designs.recalibration",
-    "tvd": "shannon_game.experiments.cloze.sbc_designs.tvd",
+    **{name: f"shannon_game.inference.comparison.sbc.{name}" for name in ("calibration", "calibration_beta")},
+    "accuracy": "shannon_game.inference.guesses.sbc.accuracy",
+    "recalibration": "shannon_game.inference.bets.sbc.recalibration",
+    "tvd": "shannon_game.inference.cloze.tvd_sbc.tvd",
 }
 """Model -> dotted name of the function that makes its design of a study and the settings."""
 

@@ -7,9 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shannon_game.inference.posterior.sbc import SbcModel
-from shannon_game.models.comparison.calibration import COEFFICIENTS, CalibrationPriors, calibration_model
-from shannon_game.models.comparison.calibration_data import OutcomeData
+from shannon_game.inference.posterior.sbc import Design, SbcModel
+from shannon_game.inference.settings import from_numbers
+from shannon_game.models.comparison.calibration import (
+    COEFFICIENTS,
+    CalibrationPriors,
+    calibration_model,
+    favoured_outcomes,
+)
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -30,10 +35,16 @@ def _most_frequent(values: NDArray[Any], n: int) -> NDArray[Any]:
     return chosen
 
 
-def calibration_sbc(data: OutcomeData, family: str = "llo", priors: CalibrationPriors | None = None) -> SbcModel:
-    """Calibration curves for SBC; the outcomes of `data` only give the shape of those simulated."""
+def calibration(study: xr.Dataset, design: Design, family: str = "llo") -> SbcModel:
+    """Calibration curves that are linear in log-odds; the outcomes only give the shape of those simulated."""
+    data = favoured_outcomes(small_study(study, design.n_items, design.n_participants))
     return SbcModel(
         name="calibration" if family == "llo" else f"calibration_{family}",
-        build=partial(calibration_model, data, family, priors),
+        build=partial(calibration_model, data, family, from_numbers(CalibrationPriors, design.priors)),
         quantities=tuple(f"{name}{part}" for name in COEFFICIENTS[family] for part in ("_mean", "_spread", "[0]")),
     )
+
+
+def calibration_beta(study: xr.Dataset, design: Design) -> SbcModel:
+    """Calibration curves of the beta family."""
+    return calibration(study, design, "beta")

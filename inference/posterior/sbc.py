@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pymc as pm
@@ -75,6 +75,15 @@ class SbcModel:
         except UnsureError as problem:
             text = f"cannot be told from other models, as nothing says what this holds: {problem}"
             raise InputError(text, source=f"model {self.name!r}") from problem
+
+
+class Design(Protocol):
+    """What ``+exp=recovery of=sbc`` says of the data sets that a model is fitted to."""
+
+    n_items: int
+    n_pairs: int
+    n_participants: int
+    priors: Mapping[str, float]
 
 
 @dataclass(frozen=True)
