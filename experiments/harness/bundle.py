@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any
 import pandas as pd
 from omegaconf import OmegaConf
 
-from shannon_game.estimators.code_identity import code_hash, package_version
+from shannon_game.estimators.code_identity import PACKAGES, code_hash, package_version
 from shannon_game.estimators.errors import InputError, printable
 from shannon_game.experiments.harness.bundle_checks import Check, check_bundle, without_texts
 from shannon_game.experiments.harness.csv_tables import csv_text, is_formula, write_csv
@@ -211,7 +211,7 @@ def _versions() -> dict[str, object]:
     packages = {name: package_version(name) for name in _PACKAGES}
     return {
         "shannon-game": package_version(),
-        "code_sha256": code_hash("estimators", "models", "inference", "experiments"),
+        "code_sha256": code_hash(*PACKAGES),
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
         "packages": {name: version for name, version in packages.items() if version != "not installed"},
