@@ -18,7 +18,7 @@ PACKAGES = tuple(f"shannon_game.{name}" for name in ("estimators", "models", "in
 """The packages of this distribution that hold code."""
 
 # tables inside a package decide numbers too: published values, hashes of the files that a download must match
-_SUFFIXES = (".py", ".csv", ".npz")
+_SUFFIXES = (".py", ".csv")
 _UNKNOWN = "not installed"
 _SAMPLERS = ("numpy", "scipy", "numba", "pytensor", "pymc", "nutpie", "jax", "numpyro", "blackjax", "arviz", "xarray")
 

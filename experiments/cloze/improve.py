@@ -30,6 +30,8 @@ from shannon_game.experiments.studies.cloze.answers import answer_warnings
 from shannon_game.inference.settings import Count, Positive, Probability
 
 _SHOWN = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+# of every criterion of criteria.csv: means, distribution functions, areas and probabilities
+_CRITERION_MARGINS = (0.02, 0.05, 0.1, 0.2)
 
 
 class ShareSettings(Seeded):
@@ -39,8 +41,6 @@ class ShareSettings(Seeded):
         tuple[Positive, ...], Field(min_length=1), BeforeValidator(lambda m: (m,) if isinstance(m, int | float) else m)
     ] = (0.01, 0.02, 0.05)
     """Differences of mean TVD that count as none."""
-    criterion_margins: Annotated[tuple[Positive, ...], Field(min_length=1)] = (0.02, 0.05, 0.1, 0.2)
-    """Margins of every criterion of criteria.csv: of means, distribution functions, areas and probabilities."""
     n_replicates: Count = 2000
     """Bootstrap replicates over texts."""
     interval: Probability = 0.9
@@ -117,7 +117,7 @@ def share_result(curves: Curves, settings: ShareSettings) -> ExperimentResult:
         "improve": improve_figure(table, dataset, half=half),
         "improve_densities": improve_densities_figure(curves, seed=settings.seed, half=half),
     }
-    criteria = {"criteria": criteria_table(curves, settings.criterion_margins)}
+    criteria = {"criteria": criteria_table(curves, _CRITERION_MARGINS)}
     shown = table.drop(columns=["n_contexts", "gap"])
     return ExperimentResult(table, dataset, figures, _summary(table), tables=criteria, on_screen=shown)
 

@@ -39,8 +39,6 @@ class TvdCoverageSettings(bayes.BayesianSettings):
 
     n: Counts = (20, 40, 1000)
     """Answers of people, and samples of the model, in each context."""
-    unpooled: bool = False
-    """Also without pooling: every context by itself."""
     sampler: bayes.SamplerSettings = bayes.SamplerSettings(name="hmc", draws=500, tune=500, chains=2)
     """What draws from the posterior; intervals of one context settle long before the population does."""
     gate: Annotated[GateThresholds, numbers_of(GateThresholds)] = GateThresholds(
@@ -51,14 +49,13 @@ class TvdCoverageSettings(bayes.BayesianSettings):
 
 @experiment(TvdCoverageSettings)
 def tvd_coverage(study: xr.Dataset, settings: TvdCoverageSettings) -> ExperimentResult:
-    """Count how often the Bayesian TVD's interval holds a known truth: a row per size, family and pooling."""
+    """Count how often the Bayesian TVD's interval holds a known truth: a row per size and family."""
     base = simulation_of(study)
     fits, verdicts = WordPairFits(settings), {}
     rows: list[dict[str, Any]] = []
     points: list[xr.Dataset] = []
     cases = list(product(settings.n, base.families))
-    kinds = (True, False) if settings.unpooled else (True,)
-    with bayes.several_fits(len(cases) * len(kinds), settings.sampler):
+    with bayes.several_fits(len(cases), settings.sampler):
         for n, family in cases:
             rng = rng_for(settings.seed, f"coverage {n} {family}")
             one = cloze.simulate_cloze_study(replace(base, n_answers=n, n_samples=n, families=(family,)), rng)
@@ -68,20 +65,18 @@ def tvd_coverage(study: xr.Dataset, settings: TvdCoverageSettings) -> Experiment
             truth = one["true_tvd"].to_numpy()[0]
             raw = cloze.total_variation(cloze.relative_frequencies(human), cloze.relative_frequencies(model))
             corrected = cloze.tvd_with_baseline(human, model).corrected
-            for pooled in kinds:
-                fit = fits.fit(human, model, f"coverage fit {n} {family} {pooled}", pooled=pooled)
-                verdicts[f"{n} answers, {_FAMILY[family]}{'' if pooled else ', not pooled'}"] = fit.convergence
-                lower, upper = fit.posterior.interval(settings.interval)
-                middle, share = fit.posterior.mean(), float(((lower <= truth) & (truth <= upper)).mean())
-                row = {"n": n, "family": family, "pooled": pooled, "n_contexts": len(truth)}
-                row |= {"true_tvd": truth.mean(), "tvd": raw.mean(), "tvd_corrected": np.nanmean(corrected)}
-                row |= {"tvd_bayes": middle.mean(), "coverage": share}
-                row |= {"se_coverage": np.sqrt(share * (1 - share) / len(truth)) if len(truth) > 1 else np.nan}
-                row |= {"share_truth_below": (truth < lower).mean(), "width": (upper - lower).mean()}
-                rows.append(row | bayes.convergence_columns(fit.convergence))
-                if pooled:
-                    point = {"truth": truth, "raw": raw, "mean": middle, "lower": lower, "upper": upper}
-                    points.append(xr.Dataset({name: ("item", values) for name, values in point.items()}))
+            fit = fits.fit(human, model, f"coverage fit {n} {family} True")
+            verdicts[f"{n} answers, {_FAMILY[family]}"] = fit.convergence
+            lower, upper = fit.posterior.interval(settings.interval)
+            middle, share = fit.posterior.mean(), float(((lower <= truth) & (truth <= upper)).mean())
+            row = {"n": n, "family": family, "n_contexts": len(truth)}
+            row |= {"true_tvd": truth.mean(), "tvd": raw.mean(), "tvd_corrected": np.nanmean(corrected)}
+            row |= {"tvd_bayes": middle.mean(), "coverage": share}
+            row |= {"se_coverage": np.sqrt(share * (1 - share) / len(truth)) if len(truth) > 1 else np.nan}
+            row |= {"share_truth_below": (truth < lower).mean(), "width": (upper - lower).mean()}
+            rows.append(row | bayes.convergence_columns(fit.convergence))
+            point = {"truth": truth, "raw": raw, "mean": middle, "lower": lower, "upper": upper}
+            points.append(xr.Dataset({name: ("item", values) for name, values in point.items()}))
     table = pd.DataFrame(rows)
     sizes, families = zip(*cases, strict=True)
     dataset = xr.concat(points, "case").assign_coords(
@@ -102,7 +97,7 @@ def tvd_coverage(study: xr.Dataset, settings: TvdCoverageSettings) -> Experiment
 
 def _summary(table: pd.DataFrame, interval: float) -> str:
     lines = []
-    for n, rows in table[table["pooled"]].groupby("n", sort=False):
+    for n, rows in table.groupby("n", sort=False):
         each = ", ".join(f"{_FAMILY[row.family]} {row.coverage:.0%}" for row in rows_of(rows))
         raw, mean = ((rows[name] - rows["true_tvd"]).mean() for name in ("tvd", "tvd_bayes"))
         lines.append(

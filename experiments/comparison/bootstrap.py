@@ -37,6 +37,7 @@ _KINDS = {
 """Kind of bootstrap -> its label, marker, opacity and height in the figure."""
 _OF_THE_WEIGHTS = ("pareto_k", "kl_nats", "n_required", "share_starved", "verdict")
 _OWN = ("n_replicates", "perplexity_median", "perplexity_full", "gap_full_nats", "se_bootstrap_nats", "items_lost")
+_CLUSTER_REPLICATES = 2000
 _LOST_ITEMS_SHARE = 0.05  # beyond it the replicates estimate another set of items
 
 
@@ -47,8 +48,6 @@ class BootstrapSettings(estimates.ComparisonSettings):
     """The grid to which reports are rounded."""
     half_samples: Count = 100
     """Replicates that leave out a random half of the participants, as in the paper."""
-    cluster_replicates: Count = 2000
-    """Replicates that resample participants and items with replacement."""
     interval: Probability = 0.9
     """Probability inside the reported interval (equal tails)."""
 
@@ -87,7 +86,7 @@ def bootstrap(study: xr.Dataset, settings: BootstrapSettings) -> ExperimentResul
 
 def _replicates(arrays: tuple[Any, Any, Any], settings: BootstrapSettings) -> dict[str, BootstrapGap]:
     """Resample three ways; the same people and items for every player, so that players are compared like with like."""
-    seed, n = settings.seed, settings.cluster_replicates
+    seed, n = settings.seed, _CLUSTER_REPLICATES
     half, people, both = (rng_for(seed, kind) for kind in _KINDS)
     return {
         "half_sample": half_sample_bootstrap(*arrays, n_replicates=settings.half_samples, rng=half),

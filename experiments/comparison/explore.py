@@ -37,15 +37,7 @@ _LABELS = {
 
 
 def comparison_exploration(study: xr.Dataset, result: ExperimentResult | None = None) -> Exploration:
-    """Describe every item of a comparison study, with its candidates and reports.
-
-    Examples
-    --------
-    >>> from shannon_game.estimators.comparison.examples import comparison_study
-    >>> found = comparison_exploration(comparison_study())
-    >>> found.tables[0][0].heading
-    'Tokens: what people reported and models expected'
-    """
+    """Describe every item of a comparison study, with its candidates and reports."""
     items = exploration.items_of(result, study.sizes["item"], "context", lambda: comparison_items(study))
     reports = _reports(study)
     n_automatic = np.bincount(response_positions(study)[study["automatic"].to_numpy()], minlength=study.sizes["item"])

@@ -15,7 +15,6 @@ from matplotlib.patches import Patch
 from pydantic import model_validator
 
 from shannon_game.estimators.errors import InputError, unknown_choice
-from shannon_game.experiments.comparison.estimates import RoundingSettings
 from shannon_game.experiments.harness.bayes import SamplerSettings
 from shannon_game.experiments.harness.figures import new_figure
 from shannon_game.experiments.harness.marks import label_below, mark, named, titled
@@ -37,13 +36,10 @@ SBC_COLUMNS = (
 """
 
 MODELS: Mapping[str, str] = {
-    **{
-        name: f"shannon_game.experiments.comparison.sbc_designs.{name}"
-        for name in ("calibration", "calibration_beta", "reports")
-    },
-    "accuracy": "shannon_game.experiments.guesses.sbc_designs.accuracy",
-    "recalibration": "shannon_game.experiments.bets.sbc_designs.recalibration",
-    "tvd": "shannon_game.experiments.cloze.sbc_designs.tvd",
+    **{name: f"shannon_game.inference.comparison.sbc.{name}" for name in ("calibration", "calibration_beta")},
+    "accuracy": "shannon_game.inference.guesses.sbc.accuracy",
+    "recalibration": "shannon_game.inference.bets.sbc.recalibration",
+    "tvd": "shannon_game.inference.cloze.tvd_sbc.tvd",
 }
 """Model -> dotted name of the function that makes its design of a study and the settings."""
 
@@ -55,7 +51,7 @@ class SbcSettings(RankedSettings):
     """Settings of :func:`sbc`."""
 
     model: str = "calibration"
-    """calibration, calibration_beta, reports, accuracy, recalibration or tvd (sampler=hmc), or the dotted name of a
+    """calibration, calibration_beta, accuracy, recalibration or tvd (sampler=hmc), or the dotted name of a
     function of your own: takes the study and these settings, gives an SbcModel."""
     n_items: Count = 16
     """Items of each; accuracy, recalibration and tvd take no study: everybody guesses in half of so many documents,
@@ -71,8 +67,6 @@ class SbcSettings(RankedSettings):
     probability (together), or one outside its own (each): of 20 quantities of a right model, one is on average."""
     priors: Mapping[str, float] = {}
     """Priors of the simulation and of the fits; only those to change, such as {slope_spread: 0.5}."""
-    rounding: RoundingSettings = RoundingSettings()
-    """The grid to which answers are rounded."""
     sampler: SamplerSettings = SamplerSettings(draws=400, tune=400, chains=2, cores=1)
     """Short chains, one at a time; a fit that mixes badly is made again with longer ones."""
 

@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any
 import pandas as pd
 from omegaconf import OmegaConf
 
-from shannon_game.estimators.code_identity import code_hash, package_version
+from shannon_game.estimators.code_identity import PACKAGES, code_hash, package_version
 from shannon_game.estimators.errors import InputError, printable
 from shannon_game.experiments.harness.bundle_checks import Check, check_bundle, without_texts
 from shannon_game.experiments.harness.csv_tables import csv_text, is_formula, write_csv
@@ -60,7 +60,6 @@ def bundle(
     ----------
     study : xarray.Dataset
         What the experiment was run on; its people have pseudonyms, see :func:`pseudonymous`.
-    result : ExperimentResult
     folder : str or Path
         One that this function wrote before is replaced, ``FOLDER.zip`` beside it too.
     settings : Settings, optional
@@ -212,7 +211,7 @@ def _versions() -> dict[str, object]:
     packages = {name: package_version(name) for name in _PACKAGES}
     return {
         "shannon-game": package_version(),
-        "code_sha256": code_hash("estimators", "models", "inference", "experiments"),
+        "code_sha256": code_hash(*PACKAGES),
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
         "packages": {name: version for name, version in packages.items() if version != "not installed"},

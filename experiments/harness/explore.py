@@ -82,10 +82,6 @@ def explore(study: xr.Dataset, result: ExperimentResult | None, path: str | Path
         The file; a page that this function wrote is replaced. People's ids that are long become P1, P2, ...; texts of
         the study are inside.
 
-    Returns
-    -------
-    Path
-
     Raises
     ------
     InputError

@@ -35,27 +35,17 @@ from shannon_game.inference.posterior.replicates import Row, Task, run_replicate
 from shannon_game.inference.posterior.sampling import compile_model, sample
 from shannon_game.inference.posterior.thresholds import GateThresholds
 from shannon_game.inference.progress import stage
-from shannon_game.inference.settings import Settings
 from shannon_game.models.rankings import slopes
 
-NotNegative = Annotated[float, Field(ge=0)]
-
-
-class TruthSettings(Settings):
-    """Populations that true values are drawn from, log-odds (slopes per doubling); close to the thesis's data."""
-
-    slope_mean: float = 0.08
-    """Mean slope of all models."""
-    slope_spread: NotNegative = 0.08
-    """Standard deviation of the models' slopes."""
-    model_spread: NotNegative = 0.2
-    """Of the models' levels."""
-    text_spread: NotNegative = 0.1
-    """Of texts."""
-    window_spread: NotNegative = 0.25
-    """Of windows, which models share."""
-    model_window_spread: NotNegative = 0.1
-    """Of what a window is to a single model."""
+# populations that true values are drawn from, log-odds (slopes per doubling); close to the thesis's data
+TRUTH = {
+    "slope_mean": 0.08,
+    "slope_spread": 0.08,
+    "model_spread": 0.2,
+    "text_spread": 0.1,
+    "window_spread": 0.25,
+    "model_window_spread": 0.1,
+}
 
 
 class RankRecoverySettings(BayesianSettings, ReplicationSettings):
@@ -63,8 +53,6 @@ class RankRecoverySettings(BayesianSettings, ReplicationSettings):
 
     n_studies: Annotated[int, Field(ge=2)] = 200
     """Simulated studies."""
-    truth: TruthSettings = TruthSettings()
-    """Populations that the true values are drawn from."""
     sampler: SamplerSettings = SamplerSettings(draws=500, tune=400, chains=2, cores=1)
     """What draws from the posteriors: short chains, one at a time."""
 
@@ -74,19 +62,19 @@ _programs: dict[tuple[object, ...], Any] = {}
 
 
 def simulate_ranks(
-    design: slopes.RankData, baseline: NDArray[np.float64], truth: Mapping[str, float], rng: np.random.Generator
+    design: slopes.RankData, baseline: NDArray[np.float64], rng: np.random.Generator
 ) -> tuple[slopes.RankData, NDArray[np.float64]]:
     """Simulate counts in a design."""
-    slope = rng.normal(truth["slope_mean"], truth["slope_spread"], design.model.size)
-    level = rng.normal(0, truth["model_spread"], design.model.size)
-    text = rng.normal(0, truth["text_spread"], design.text.size)
-    window = rng.normal(0, truth["window_spread"], design.window.size) + text[design.window_text]
+    slope = rng.normal(TRUTH["slope_mean"], TRUTH["slope_spread"], design.model.size)
+    level = rng.normal(0, TRUTH["model_spread"], design.model.size)
+    text = rng.normal(0, TRUTH["text_spread"], design.text.size)
+    window = rng.normal(0, TRUTH["window_spread"], design.window.size) + text[design.window_text]
     x = np.log2(design.window_length) - design.centre
     log_odds = (
         level[design.cell_model]
         + slope[design.cell_model] * x[design.cell_window]
         + window[design.cell_window]
-        + rng.normal(0, truth["model_window_spread"], design.cell_model.size)
+        + rng.normal(0, TRUTH["model_window_spread"], design.cell_model.size)
     )
     probability = np.exp(slopes.log_category_probability(log_odds, baseline))
     count = rng.multinomial(design.count.sum(axis=1), probability / probability.sum(axis=-1, keepdims=True))
@@ -100,11 +88,10 @@ def rank_recovery(study: xr.Dataset, settings: RankRecoverySettings) -> Experime
     design = slopes.rank_data(study, scores.rank, scores.k)
     total = design.count.sum(axis=0) + 0.5
     sampler = settings.sampler.arguments
-    truth = settings.truth.model_dump()
     decisive = {
         "study": content_digest(design),
         "interval": settings.interval,
-        "truth": truth,
+        "truth": TRUTH,
         "seed": settings.seed,
         "sampler": {name: value for name, value in sampler.items() if name != "cores"},
     }
@@ -118,7 +105,7 @@ def rank_recovery(study: xr.Dataset, settings: RankRecoverySettings) -> Experime
             progress=show,
             set_aside=settings.set_aside,
         )
-    return _result(pd.DataFrame(rows), settings.interval, truth)
+    return _result(pd.DataFrame(rows), settings.interval)
 
 
 def _program(design: slopes.RankData, *, compiled: bool) -> Any:
@@ -142,7 +129,7 @@ def fit_one(
 ) -> list[Row]:
     """Simulate and fit one study; a row per model's slope, and a row per difference of two."""
     rng = np.random.default_rng(np.random.SeedSequence(int(settings["seed"]), spawn_key=(int(task["seed"]),)))
-    data, true = simulate_ranks(design, baseline, settings["truth"], rng)
+    data, true = simulate_ranks(design, baseline, rng)
     program = _program(data, compiled=sampler["sampler"] == "nutpie")
     slopes.set_counts(getattr(program, "model", program), data)
     idata = sample(program, seed=int(rng.integers(2**31)), progress=False, **sampler)
@@ -161,7 +148,7 @@ def fit_one(
     return rows
 
 
-def _result(rows: pd.DataFrame, interval: float, truth: Mapping[str, float]) -> ExperimentResult:
+def _result(rows: pd.DataFrame, interval: float) -> ExperimentResult:
     rows = rows.assign(covered=rows["true"].between(rows["lower"], rows["upper"]), error=rows["median"] - rows["true"])
     table = pd.DataFrame([_cell(str(what), mine) for what, mine in rows.groupby("what", sort=False)])
     line = (
@@ -169,7 +156,7 @@ def _result(rows: pd.DataFrame, interval: float, truth: Mapping[str, float]) -> 
         "studies (standard error {coverage_se:.1%}, studies as clusters); bias {bias:+.4f}, RMSE {rmse:.4f}"
     )
     shown = rows[["seed", "true", "median", "lower", "upper", "what", "name"]]
-    dataset = xr.Dataset(table_variables(shown, "row"), attrs={f"true_{name}": value for name, value in truth.items()})
+    dataset = xr.Dataset(table_variables(shown, "row"), attrs={f"true_{name}": value for name, value in TRUTH.items()})
     poor = int((~rows.groupby("seed")["converged"].first()).sum())
     return ExperimentResult(
         table=table,

@@ -25,7 +25,7 @@ FILE_LIMIT_BYTES = 4 * 2**30
 MEMBER_LIMIT_BYTES = 256 * 2**20
 """An archive with a member larger than this when unpacked is refused; the largest real one is 1.4 MB."""
 
-UNPACKING_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError)
+_UNPACKING_ERRORS = (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError, NotImplementedError)
 """What a damaged archive makes :mod:`zipfile` raise."""
 
 _TOTAL_LIMIT_BYTES = 8 * 2**30
@@ -92,12 +92,6 @@ class Files:
         """Place of one file, for messages."""
         place = self._place(name)
         return f"{place}, member {name}" if place.is_file() else str(place / name)
-
-    def stamps(self, names: Sequence[str]) -> list[str]:
-        """Lines that change whenever one of the named files is changed or replaced, without reading them."""
-        found = {path: regular_file(path) for path in self._on_disk(names).values()}
-        # the change time catches an edit that put the old modification time back
-        return [f"{path} {one.st_size} {one.st_mtime_ns} {one.st_ctime_ns}" for path, one in found.items()]
 
     def read(self, names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
         """Contents of the named files, in the order given; missing ones are an error before the first is read."""
@@ -178,7 +172,7 @@ def unpacked_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, source: o
     """Contents of one member of an archive that was checked."""
     try:
         return archive.read(member)
-    except UNPACKING_ERRORS as error:
+    except _UNPACKING_ERRORS as error:
         problem = f"cannot be unpacked ({error}); the archive is damaged, fetch it again"
         raise InputError(problem, source=source) from error
 
@@ -211,15 +205,13 @@ def check_hash(name: str, digest: str, manifest: Mapping[str, str], *, source: s
         raise InputError(problem, source=source)
 
 
-def checked_members(
-    archive: zipfile.ZipFile, source: object, *, member_limit_bytes: int = MEMBER_LIMIT_BYTES
-) -> dict[str, zipfile.ZipInfo]:
+def checked_members(archive: zipfile.ZipFile, source: object) -> dict[str, zipfile.ZipInfo]:
     """Look at every member of an archive before any is read."""
     members: dict[str, zipfile.ZipInfo] = {}
     for member in archive.infolist():
         # `filename` is already tidied up by zipfile; what the archive really says is in `orig_filename`
         name = member.orig_filename
-        problem = "is there twice" if name in members else _member_problem(member, name, member_limit_bytes)
+        problem = "is there twice" if name in members else _member_problem(member, name)
         if problem is not None:
             raise InputError(f"member {name!r} {problem}; the archive is refused", source=source)
         members[name] = member
@@ -230,7 +222,7 @@ def checked_members(
     return members
 
 
-def _member_problem(member: zipfile.ZipInfo, name: str, limit: int) -> str | None:
+def _member_problem(member: zipfile.ZipInfo, name: str) -> str | None:
     kind = stat.S_IFMT(member.external_attr >> 16)
     problems = (
         (name.startswith("/"), "has an absolute path"),
@@ -242,7 +234,10 @@ def _member_problem(member: zipfile.ZipInfo, name: str, limit: int) -> str | Non
         # zero: an archive made where there are no such kinds
         (kind not in (0, stat.S_IFREG, stat.S_IFDIR), "is not a plain file"),
         (member.flag_bits & 1, "is encrypted"),
-        (member.file_size > limit, f"would unpack to {member.file_size} bytes, more than {limit}"),
+        (
+            member.file_size > MEMBER_LIMIT_BYTES,
+            f"would unpack to {member.file_size} bytes, more than {MEMBER_LIMIT_BYTES}",
+        ),
     )
     return next((problem for found, problem in problems if found), None)
 

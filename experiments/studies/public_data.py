@@ -84,21 +84,7 @@ def downloaded(url: str, path: Path, hint: str, *, sha256: str | None = None) ->
     return path
 
 
-class CachedSettings(Settings):
-    """Settings of a loader that keeps files between runs."""
-
-    cache_dir: UserPath | None = None
-    """Folder for downloads and parsed files; null is the user's own cache folder."""
-
-    @property
-    def cache_folder(self) -> Path:
-        """The folder, whoever chose it."""
-        import pooch  # noqa: PLC0415 - it brings what downloads, which a run of one's own data needs not
-
-        return self.cache_dir or Path(pooch.os_cache("shannon-game"))
-
-
-class PublicSettings(CachedSettings):
+class PublicSettings(Settings):
     """Settings of a loader that can download its data."""
 
     root: UserPath | None = None
@@ -108,6 +94,15 @@ class PublicSettings(CachedSettings):
     """Commit of the public repository; it replaces {commit} in url."""
     url: Address
     """Address of the public data."""
+    cache_dir: UserPath | None = None
+    """Folder for downloads; null is the user's own cache folder."""
+
+    @property
+    def cache_folder(self) -> Path:
+        """The folder, whoever chose it."""
+        import pooch  # noqa: PLC0415 - it brings what downloads, which a run of one's own data needs not
+
+        return self.cache_dir or Path(pooch.os_cache("shannon-game"))
 
     @property
     def address(self) -> str:

@@ -1,4 +1,4 @@
-"""A study as one netCDF file: what an experiment built, what another program wrote, or the cache of a slow reader.
+"""A study as one netCDF file: what an experiment built or another program wrote.
 
 The file holds the variables that the validator of the study's kind documents under their own names, so that xarray, R
 or Panoply read it. Strings are lossless: those that netCDF cannot hold (a null character, half of a surrogate pair) are
@@ -11,21 +11,18 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import h5py
 import xarray as xr
 
-from shannon_game.estimators.code_identity import code_hash, package_version
-from shannon_game.estimators.content import content_digest
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.studies.files import Files, read_bytes
-from shannon_game.experiments.studies.parsing import Note, is_whole, objects, parse_json, shown
+from shannon_game.experiments.studies.files import read_bytes
+from shannon_game.experiments.studies.parsing import is_whole, objects, parse_json, shown
 from shannon_game.inference.disk import is_as_signed, is_signed, make_room, refuse_other, sign, whole
 from shannon_game.inference.settings import Settings, UserPath
 
-_CACHED = "cached"
 _FORMAT = "format"
 _ESCAPE = "string_escape"
 _ESCAPE_VALUE = "backslash, u, four hexadecimal digits"
@@ -146,34 +143,3 @@ def _decoded(variable: xr.Variable, source: str) -> xr.Variable:
     if escape is not None:
         texts = [_ESCAPED.sub(lambda found: chr(int(found[1], 16)), text) for text in texts]
     return xr.Variable(variable.dims, objects(texts).reshape(variable.shape), attributes)
-
-
-def through_cache(
-    name: str, folder: Path, files: Files, names: Sequence[str], make: Callable[[], xr.Dataset], *key: object
-) -> tuple[xr.Dataset, list[Note]]:
-    """Read what was made of some files from a cache file of theirs, or make it anew after a change and write it.
-
-    A file that is damaged, or a folder that cannot be written to, costs time and is noted.
-    """
-    notes = []
-    root = str(files.root.resolve())
-    path = folder / f"{name}-{content_digest([root, *names])[:16]}.nc"
-    code = code_hash("shannon_game.estimators", "shannon_game.experiments.studies")
-    made_by = [code, *map(package_version, ("numpy", "pandas")), *map(str, key)]
-    stamp = content_digest([root, *files.stamps(names), *made_by])
-    try:
-        found = read_study(path, kind=_CACHED) if path.is_file() else None
-        if found is not None and found.attrs.pop("stamp", None) == stamp:
-            return found.assign_attrs(data_sha256=found.attrs.pop("made_of")), []
-    except InputError as error:
-        text = f"the cache file {path.name} was damaged and was made again ({error})"
-        notes.append(Note(text, 1, "warning"))
-    made = make()
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.unlink(missing_ok=True)
-        write_study(made.assign_attrs(stamp=stamp, made_of=made.attrs["data_sha256"]), path, kind=_CACHED)
-    except (OSError, InputError) as error:
-        text = f"the cache folder {path.parent} cannot be written to ({error}); nothing was cached"
-        notes.append(Note(text, None, "warning"))
-    return made, notes

@@ -20,12 +20,8 @@ from shannon_game.inference.api.store import AnswerStore, Ledger
 class ChatQuestion:
     """A question to an endpoint; an empty text is left out.
 
-    Attributes
-    ----------
-    draw : int
-        The same question is asked once for every number, which above 0 is sent as ``seed``.
-    ranked : bool
-        Ask for the most probable first tokens too.
+    It is asked once for every number `draw`, which above 0 is sent as ``seed``; `ranked` asks for the most probable
+    first tokens too.
     """
 
     system: str
@@ -92,30 +88,10 @@ def ask_questions(
     *,
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[list[ChatAnswer | UnusableCallError], Ledger]:
-    """Ask an endpoint many questions, each once.
+    """Ask an endpoint many questions, each once; an error stands for one of which two whole answers cannot be used.
 
-    Every answer is in the store before it is used: the same call resumes a stopped run and pays nothing twice. Ctrl-C
-    and SIGTERM let the calls in flight end first.
-
-    Parameters
-    ----------
-    store : Path
-        SQLite file of :class:`~shannon_game.inference.api.store.AnswerStore`.
-    progress : callable, optional
-        Takes how many questions are answered, and of how many.
-
-    Returns
-    -------
-    answers : list of ChatAnswer or UnusableCallError
-        By question; the error where two whole answers cannot be used, once any other question had a usable one.
-    ledger : Ledger
-
-    Raises
-    ------
-    InputError
-        As :meth:`shannon_game.inference.api.client.ApiClient.answer`.
-    StoppedError
-        After a signal whose handler raises nothing.
+    Every answer is in the store, an SQLite file, before it is used: the same call resumes a stopped run and pays
+    nothing twice. Ctrl-C and SIGTERM let the calls in flight end first.
     """
     with AnswerStore(store) as answers:
         work = [partial(_asked, question=question) for question in questions]

@@ -45,17 +45,10 @@ class BudgetSpentError(InputError):
 
 @dataclass(frozen=True)
 class Ledger:
-    """What a store has cost.
+    """What a store has cost: stored answers, each paid for once, and attempts that may have been paid for.
 
-    Attributes
-    ----------
-    n_answers : int
-        Stored answers, each paid for once with ``paid_usd``.
-    n_unsure : int
-        Attempts without a usable answer that may have been paid for: time-outs, answers that broke off, processes
-        that were killed. ``unsure_usd`` is the most that they can have cost.
-    n_apart : int
-        Answers that are kept apart, because they cannot be used; their cost is among the unsure.
+    The latter are time-outs, answers that broke off, processes that were killed, and the answers that are kept apart
+    because they cannot be used; ``unsure_usd`` is the most that they can have cost.
     """
 
     n_answers: int

@@ -5,12 +5,20 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
+import xarray as xr
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.inference.posterior.sbc import SbcModel
+from shannon_game.inference.posterior.sbc import Design, SbcModel
+from shannon_game.inference.settings import from_numbers
 from shannon_game.models.bets.recalibration import recalibration_model
 from shannon_game.models.bets.recalibration_data import RecalibrationData
 from shannon_game.models.bets.recalibration_priors import RecalibrationPriors
+
+
+def recalibration(_study: xr.Dataset, design: Design) -> SbcModel:
+    """Recalibration of bets, on a design of its own: a comparison study has no bets."""
+    imagined = small_recalibration_design(design.n_participants, design.n_items)
+    return recalibration_sbc(imagined, from_numbers(RecalibrationPriors, design.priors))
 
 
 def recalibration_sbc(data: RecalibrationData, priors: RecalibrationPriors | None = None) -> SbcModel:

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 import pymc as pm
+import xarray as xr
 from numpy.typing import NDArray
 from scipy.special import expit, gammaln
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.inference.posterior.sbc import SbcModel
+from shannon_game.inference.posterior.sbc import Design, SbcModel
 from shannon_game.models.cloze.tvd import (
     PARAMETERS,
     WordPairData,
@@ -21,6 +22,13 @@ from shannon_game.models.cloze.tvd import (
     word_pair_model,
 )
 from shannon_game.models.cloze.word_pair_density import word_pair_density
+
+_ANSWERS = 20
+
+
+def tvd(_study: xr.Dataset, design: Design) -> SbcModel:
+    """Two samples of 20 words in each context, on a design of its own: a comparison study has no words."""
+    return word_pair_sbc(design.n_items, _ANSWERS)
 
 
 def word_pair_sbc(n_contexts: int, n_answers: int, priors: WordPairPriors | None = None) -> SbcModel:

@@ -134,15 +134,10 @@ class ParticipantFit(Result):
 
     Attributes
     ----------
-    data : ParticipantData
-    anchor : Anchor
-    priors : ParticipantPriors
     scale : float
         k0 at which the model was fitted; NaN where it is a parameter.
     idata : arviz.InferenceData
         Its variable ``gap`` leaves out the discrepancies that :attr:`gap_nats` includes.
-    convergence : Convergence
-    belief : SharedBelief
     temperature : ndarray, shape (draw,)
         What the outcomes multiply log-ratios by; ones for other anchors.
     item_gap_nats : ndarray, shape (draw, item)
@@ -150,7 +145,7 @@ class ParticipantFit(Result):
     discrepancy : ndarray, shape (draw, 2)
         Draws of what the law's form and items without any report or answer may be off by, nats.
     compiled : object
-        The model compiled, for :func:`shannon_game.inference.leave_one_out`.
+        The model compiled, for :func:`~shannon_game.inference.comparison.participant_sensitivity.leave_one_out`.
     """
 
     data: ParticipantData
@@ -276,8 +271,6 @@ def fit_participants(
 
     Parameters
     ----------
-    data : ParticipantData
-    priors : ParticipantPriors, optional
     anchor : Anchor, optional
         By default ``answers`` where people answered freely, else ``outcomes``.
     covariates : pandas.DataFrame, optional
@@ -295,11 +288,6 @@ def fit_participants(
         ``pymc`` alone.
     thresholds : GateThresholds, optional
         What the gap and k0 have to reach.
-    seed : int
-
-    Returns
-    -------
-    ParticipantFit
 
     Raises
     ------
@@ -495,32 +483,9 @@ def design_matrix(formula: str, people: pd.DataFrame) -> pd.DataFrame:
 
 
 def top1_weights(model_rate: Sequence[float] | FloatArray, rate: float, se: float) -> FloatArray:
-    r"""Weights of posterior draws under the soft constraint that people's most probable word is right at a known rate.
+    r"""Weights of draws under the soft constraint that people's most probable word is right at a known rate.
 
     .. math:: w_i \propto \exp\left(-\frac{(r_i - r)^2}{2\, \mathrm{se}^2}\right)
-
-    Parameters
-    ----------
-    model_rate : array_like, shape (draw,)
-        :meth:`ParticipantFit.top1_rate`.
-    rate, se : float
-        Measured share of right guesses, and how far it can be from that on these items.
-
-    Returns
-    -------
-    ndarray, shape (draw,)
-        They sum to one.
-
-    Raises
-    ------
-    InputError
-        If the rate is no share or its error not positive.
-
-    Examples
-    --------
-    >>> from shannon_game import inference
-    >>> inference.top1_weights([0.3, 0.4, 0.5], 0.4, 0.05).round(3).tolist()
-    [0.107, 0.787, 0.107]
     """
     if not 0 < rate < 1:
         raise InputError(f"is {rate}, should be between 0 and 1", field="top1.rate")

@@ -37,26 +37,13 @@ _HALVINGS = 45
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SharedBelief(Result):
-    r"""Posterior draws of the log-ratios e of the belief to the generator, before normalisation.
+    """Posterior draws of the log-ratios e of the belief to the generator, before normalisation.
 
-    Attributes
-    ----------
-    data : ParticipantData
-    target : ndarray, shape (draw, item)
-        e of the targets, nats.
-    token : ndarray, shape (draw, token)
-        e of the tokens compared or answered, nats.
-    law : ndarray, shape (draw, bin, e)
-        Probabilities of e on its grid by bins of ln g.
-    e : ndarray, shape (e,)
-    rest_bin : ndarray of int, shape (rest,)
-        Bin of the law of each other token.
-    silence : ndarray, shape (bin, lambda, e)
-        Probability that nobody answers with a token, given ln lambda and its e.
-    lambda_place : ndarray of int, shape (draw, item)
-        Position of ln lambda on its grid.
-    noise : ndarray, shape (draw, item, 2)
-        Standard normals: where in its distribution the sum over other tokens is, drawn ones and tokens never drawn.
+    `target` (draw, item) and `token` (draw, token), of those compared or answered, are e in nats; `law` (draw, bin, e)
+    its probabilities on the grid `e` by bins of ln g, of which `rest_bin` has that of each other token. `silence` (bin,
+    lambda, e) is the probability that nobody answers with a token, `lambda_place` (draw, item) a position on the grid
+    of ln lambda. `noise` (draw, item, 2) says where in its distribution the sum over other tokens is, drawn ones and
+    tokens never drawn.
     """
 
     data: ParticipantData
@@ -131,88 +118,28 @@ class SharedBelief(Result):
 
 
 def loss_gap(belief: SharedBelief, temperature: ArrayLike = 1.0) -> FloatArray:
-    r"""Compute :math:`R_q(c)` for every draw.
-
-    Parameters
-    ----------
-    belief : SharedBelief
-    temperature : array_like, scalar or shape (draw,)
-        c.
-
-    Returns
-    -------
-    ndarray, shape (draw, item)
-        Nats; its mean over items is the loss gap to the generator.
-
-    Examples
-    --------
-    >>> from shannon_game import inference
-    >>> from shannon_game.inference.comparison.examples import people_belief
-    >>> inference.loss_gap(people_belief(), 0.8).shape
-    (40, 6)
-    """
+    """Compute :math:`R_q(c)` of every draw at the temperatures c, shape (draw, item); nats."""
     return belief.data.target_log_g + np.log(sum(belief.parts(temperature)))
 
 
 def tail_share(belief: SharedBelief, temperature: ArrayLike = 1.0) -> FloatArray:
-    """Share of the belief that lies on tokens never drawn nor answered, known through the law alone.
-
-    Parameters
-    ----------
-    belief, temperature
-        See :func:`loss_gap`.
-
-    Returns
-    -------
-    ndarray, shape (draw, item)
-
-    Examples
-    --------
-    >>> from shannon_game import inference
-    >>> from shannon_game.inference.comparison.examples import people_belief
-    >>> share = inference.tail_share(people_belief())
-    >>> bool(((0 <= share) & (share <= 1)).all())
-    True
-    """
+    """Share of the belief on tokens never drawn nor answered, known through the law alone, (draw, item)."""
     asked, drawn, never = belief.parts(temperature)
     share: FloatArray = never / (asked + drawn + never)
     return share
 
 
 def outcome_temperature(belief: SharedBelief, item_weight: ArrayLike, *, objective: str = "rank") -> FloatArray:
-    r"""Find the temperature at which the shared belief best fits which of the tokens was the true one.
+    r"""Find the temperature at which the shared belief best fits which of the tokens was the true one, (draw,).
 
     One token of each pair is from the text and the others are draws of the known generator, so that a belief that is
     right has :math:`\mathrm{logit}\, P(y \text{ is the true one}) = -c D_x + \ln g(x)/g(y)`. ``rank`` takes all draws
     shown on an item together: it minimises
     :math:`\sum_q w_q \ln (1 + n_{\mathrm{same}} + \sum_x n_x e^{c D_x - \ln g(x)/g(y)})`, with :math:`n_x` how often x
     was drawn and shown, :math:`n_{\mathrm{same}}` how often the target was; ``pair`` maximises
-    :math:`\sum_q w_q \sum_x n_x \ln \sigma(-c D_x + \ln g(x)/g(y))`. Both have one optimum.
-
-    Parameters
-    ----------
-    belief : SharedBelief
-    item_weight : array_like, shape (draw, item) or (item,)
-        w_q, not negative; draws of a Bayesian bootstrap carry the uncertainty from which items were asked.
-    objective : str
-        One of :data:`OBJECTIVES`.
-
-    Returns
-    -------
-    ndarray, shape (draw,)
-        c, between .001 and 30.
-
-    Raises
-    ------
-    InputError
-        For an unknown objective.
-
-    Examples
-    --------
-    >>> from shannon_game import inference
-    >>> from shannon_game.inference.comparison.examples import people_belief
-    >>> inference.outcome_temperature(people_belief(), [1.0] * 6).shape
-    (40,)
+    :math:`\sum_q w_q \sum_x n_x \ln \sigma(-c D_x + \ln g(x)/g(y))`. Both have one optimum, sought between .001 and 30.
+    The weights w_q, (draw, item) or (item,), are not negative; draws of a Bayesian bootstrap carry the uncertainty from
+    which items were asked.
     """
     if objective not in OBJECTIVES:
         raise unknown_choice("objective of the outcome anchor", objective, OBJECTIVES)

@@ -33,32 +33,8 @@ def unusual_participants(data: ParticipantData, *, mostly: float = 0.8, typicall
 
     The ends carry little of how strongly somebody believes: who always answers "99%" says only which option. The rule
     looks at how the scale is used, not at whether the answers were right, so that leaving somebody out by it does not
-    select for the result.
-
-    Parameters
-    ----------
-    data : ParticipantData
-    mostly : float
-        Share of a participant's answers in the lowest or the highest box above which the use is unusual ...
-    typically : float
-        ... if the median participant's share is below this one; where everybody lives at the ends, it marks nobody.
-
-    Returns
-    -------
-    list of str
-        In the order of the data.
-
-    Raises
-    ------
-    InputError
-        If a share is not between 0 and 1.
-
-    Examples
-    --------
-    >>> from shannon_game import inference, models
-    >>> from shannon_game.estimators.comparison.examples import comparison_study
-    >>> inference.unusual_participants(models.participant_data(comparison_study()))
-    []
+    select for the result. A share of answers in the lowest or the highest box above `mostly` is unusual if the median
+    participant's is below `typically`.
     """
     for name, share in (("mostly", mostly), ("typically", typically)):
         if not 0 < share < 1:
@@ -74,30 +50,7 @@ def unusual_participants(data: ParticipantData, *, mostly: float = 0.8, typicall
 
 
 def scaled_priors(priors: ParticipantPriors, factor: float) -> ParticipantPriors:
-    """Multiply every standard deviation; medians and places stay, and so do what nothing is learned about.
-
-    Parameters
-    ----------
-    priors : ParticipantPriors
-    factor : float
-        Above 1 for weaker priors.
-
-    Returns
-    -------
-    ParticipantPriors
-
-    Raises
-    ------
-    InputError
-        If the factor is not positive.
-
-    Examples
-    --------
-    >>> from shannon_game import inference, models
-    >>> weaker = inference.scaled_priors(models.ParticipantPriors(), 2)
-    >>> weaker.slope, weaker.noise
-    (0.6, 0.9)
-    """
+    """Multiply every standard deviation; medians and places stay, and so do what nothing is learned about."""
     if not (np.isfinite(factor) and factor > 0):
         raise InputError(f"is {factor}, should be a positive number", field="factor")
     return replace(priors, **{name: factor * getattr(priors, name) for name in _SCALES})
@@ -105,15 +58,7 @@ def scaled_priors(priors: ParticipantPriors, factor: float) -> ParticipantPriors
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WithoutOne(Result):
-    """The gap as it would be without a participant.
-
-    Attributes
-    ----------
-    participant : str
-    n_answers : int
-        Reports.
-    gap_nats : ndarray, shape (draw,)
-    """
+    """The gap as it would be without the reports of a participant."""
 
     participant: str
     n_answers: int
@@ -130,37 +75,11 @@ class WithoutOne(Result):
 
 
 def leave_one_out(fit: ParticipantFit, rng: np.random.Generator, *, n_draws: int = 40) -> Iterator[WithoutOne]:
-    r"""Leave out the reports of every participant in turn, without a new fit.
+    """Leave out the reports of every participant in turn, without a new fit.
 
     The mode is found again without these reports, from the mode of the whole fit and in its directions, which takes
     few steps; the curvature is that of the whole fit. Draws of the belief are then made without the reports of that
     participant, with the same random numbers for all.
-
-    Parameters
-    ----------
-    fit : ParticipantFit
-        Of people.
-    rng : numpy.random.Generator
-    n_draws : int
-        For each participant.
-
-    Yields
-    ------
-    WithoutOne
-        In the order of the data.
-
-    Raises
-    ------
-    InputError
-        If there is one participant alone.
-
-    Examples
-    --------
-    >>> from shannon_game import inference
-    >>> import numpy as np
-    >>> from shannon_game.inference.comparison.examples import participant_fit
-    >>> [one.participant for one in inference.leave_one_out(participant_fit(), np.random.default_rng(0), n_draws=8)]
-    ['p000', 'p001', 'p002', 'p003', 'p004']
     """
     data, compiled = fit.data, fit.compiled
     if data.participant.size < 2:

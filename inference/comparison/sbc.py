@@ -1,4 +1,4 @@
-"""Models of reports for simulation-based calibration, on small designs."""
+"""Calibration curves for simulation-based calibration, on small designs."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shannon_game.inference.posterior.sbc import SbcModel
-from shannon_game.models.comparison.calibration import CalibrationPriors, calibration_model
-from shannon_game.models.comparison.calibration_data import OutcomeData, ReportData
-from shannon_game.models.comparison.report_process import ReportPriors, report_model
+from shannon_game.inference.posterior.sbc import Design, SbcModel
+from shannon_game.inference.settings import from_numbers
+from shannon_game.models.comparison.calibration import (
+    COEFFICIENTS,
+    CalibrationPriors,
+    calibration_model,
+    favoured_outcomes,
+)
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -31,46 +35,16 @@ def _most_frequent(values: NDArray[Any], n: int) -> NDArray[Any]:
     return chosen
 
 
-def calibration_sbc(data: OutcomeData, family: str = "llo", priors: CalibrationPriors | None = None) -> SbcModel:
-    """Calibration curves for SBC; the outcomes of `data` only give the shape of those simulated.
-
-    Examples
-    --------
-    >>> from shannon_game import inference, models
-    >>> from shannon_game.estimators.comparison.examples import comparison_study
-    >>> inference.calibration_sbc(models.favoured_outcomes(comparison_study())).name
-    'calibration'
-    """
-    coefficients = ("bias", "slope") if family == "llo" else ("bias", "slope_low", "slope_high")
+def calibration(study: xr.Dataset, design: Design, family: str = "llo") -> SbcModel:
+    """Calibration curves that are linear in log-odds; the outcomes only give the shape of those simulated."""
+    data = favoured_outcomes(small_study(study, design.n_items, design.n_participants))
     return SbcModel(
         name="calibration" if family == "llo" else f"calibration_{family}",
-        build=partial(calibration_model, data, family, priors),
-        quantities=tuple(f"{name}{part}" for name in coefficients for part in ("_mean", "_spread", "[0]")),
+        build=partial(calibration_model, data, family, from_numbers(CalibrationPriors, design.priors)),
+        quantities=tuple(f"{name}{part}" for name in COEFFICIENTS[family] for part in ("_mean", "_spread", "[0]")),
     )
 
 
-def report_sbc(data: ReportData, priors: ReportPriors | None = None) -> SbcModel:
-    """Report process for SBC; the reports of `data` only give the shape of those simulated.
-
-    Examples
-    --------
-    >>> from shannon_game import inference, models
-    >>> from shannon_game.estimators.comparison.examples import comparison_study
-    >>> inference.report_sbc(models.reports_on_truth(comparison_study(), "interface")).name
-    'reports'
-    """
-    scalars: tuple[str, ...] = (
-        "strength",
-        "bias_spread",
-        "log_slope_mean",
-        "log_slope_spread",
-        "log_noise_mean",
-        "log_noise_spread",
-    )
-    scalars += ("logit_lapse_mean", "logit_lapse_spread", "half_share")
-    scalars += () if data.on_truth else ("bias_mean",)
-    return SbcModel(
-        name="reports",
-        build=partial(report_model, data, priors),
-        quantities=(*scalars, "bias[0]", "slope[0]", "noise[0]", "lapse[0]"),
-    )
+def calibration_beta(study: xr.Dataset, design: Design) -> SbcModel:
+    """Calibration curves of the beta family."""
+    return calibration(study, design, "beta")

@@ -5,13 +5,21 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
+import xarray as xr
 from scipy.stats import norm
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.inference.posterior.sbc import SbcModel
+from shannon_game.inference.posterior.sbc import Design, SbcModel
+from shannon_game.inference.settings import from_numbers
 from shannon_game.models.guesses.accuracy import accuracy_model
 from shannon_game.models.guesses.accuracy_data import AccuracyData, context_band_names, practice_amount
 from shannon_game.models.guesses.accuracy_priors import AccuracyPriors
+
+
+def accuracy(_study: xr.Dataset, design: Design) -> SbcModel:
+    """Accuracy of guesses, on a design of its own: a comparison study has no guesses."""
+    imagined = small_accuracy_design(design.n_participants, design.n_items, design.n_pairs)
+    return accuracy_sbc(imagined, from_numbers(AccuracyPriors, design.priors))
 
 
 def accuracy_sbc(data: AccuracyData, priors: AccuracyPriors | None = None) -> SbcModel:

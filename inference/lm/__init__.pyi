@@ -6,7 +6,6 @@ from .generation import Generated, generate
 from .language_model import LanguageModel, encode, model_record, token_strings
 from .loading import load_language_model
 from .next_token import next_token_distributions
-from .prompting import prompt_tokens
 from .scoring import score_documents
 from .settings import ModelSettings
 from .word_samples import SampledWords, sample_words
@@ -24,7 +23,6 @@ __all__ = [
     "load_language_model",
     "model_record",
     "next_token_distributions",
-    "prompt_tokens",
     "sample_words",
     "score_documents",
     "token_strings",

@@ -94,19 +94,12 @@ def play_top1(
     contexts: Sequence[Sequence[int]],
     targets: Sequence[str],
 ) -> xr.Dataset:
-    r"""Guess the next token of texts, and compare strings with the tokens that the texts are cut into.
+    """Guess the next token of texts, and compare strings with the tokens that the texts are cut into.
 
     Where the model has not the target as a token, its most probable tokens are taken one after the other until they are
-    as long as the target. A guess is a hit when it is the target: " the" for " the", not " them".
-
-    ====================  =======  ==============================================================================
-    variable              dims     meaning
-    ====================  =======  ==============================================================================
-    ``hit``               context  the guess is the target
-    ``begins_alike``      context  the guess begins with the target
-    ``n_tokens``          context  tokens in which the model writes the target
-    ``surprisal_nats``    context  :math:`-\ln` of the probability of the target in those tokens
-    ====================  =======  ==============================================================================
+    as long as the target. By context: ``hit``, the guess is the target (" the" for " the", not " them");
+    ``begins_alike``, it begins with the target; ``n_tokens`` in which the model writes the target, and
+    ``surprisal_nats`` of the target in those.
     """
     if len(targets) != len(contexts):
         raise InputError(f"has {len(targets)} entries for {len(contexts)} contexts", field="targets")

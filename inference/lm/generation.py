@@ -66,7 +66,8 @@ def generate(
     --------
     >>> from shannon_game.inference import lm
     >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
-    >>> prompts = lm.prompt_tokens(model, [("", "The old clock"), ("", "Rain fell")])
+    >>> from shannon_game.inference.lm.prompting import prompt_tokens
+    >>> prompts = prompt_tokens(model, [("", "The old clock"), ("", "Rain fell")])
     >>> lm.generate(model, prompts, max_tokens=3).text == lm.generate(model, prompts[::-1], max_tokens=3).text[::-1]
     True
     """

@@ -10,23 +10,10 @@ from shannon_game.inference.lm.words import word_tokens
 
 
 def prompt_tokens(model: LanguageModel, prompts: Sequence[tuple[str, str]]) -> list[list[int]]:
-    r"""Tokenise prompts, up to the place where the model answers, with the BOS token.
+    """Tokenise prompts, what the system and the user say, up to the place where the model answers, with the BOS token.
 
-    A tokenizer with a chat template writes them as messages of the system and the user. Without one the two texts
-    follow the BOS token, with an empty line between them and a line break at the end.
-
-    Parameters
-    ----------
-    prompts : sequence of (str, str)
-        What the system and the user say; an empty text is left out.
-
-    Examples
-    --------
-    >>> from shannon_game.inference import lm
-    >>> model = lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny"))
-    >>> [tokens] = lm.prompt_tokens(model, [("Answer with a word.", "The old clock")])
-    >>> model.tokenizer.decode(tokens)
-    '<|endoftext|>Answer with a word.\n\nThe old clock\n'
+    A tokenizer with a chat template writes them as messages of the system and the user. Without one the two texts, if
+    they are not empty, follow the BOS token, with an empty line between them and a line break at the end.
     """
     for position, prompt in enumerate(prompts):
         if not any(prompt):

@@ -33,10 +33,6 @@ class TrainingSettings(Settings):
     """First steps, in which the learning rate rises from zero."""
     weight_decay: NotNegative = 0.1
     """Of AdamW; biases and layer norms have none."""
-    adam_epsilon: Positive = 1e-8
-    """Of AdamW."""
-    max_grad_norm: Positive = 1.0
-    """Gradients with a larger norm are scaled down to it."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """Of the passes; weights and optimiser stay float32. auto: bfloat16 on a GPU that has it, float32 elsewhere."""
     device: Text = "auto"

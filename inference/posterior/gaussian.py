@@ -169,17 +169,8 @@ def fit_gaussian(
 ) -> Gaussian:
     """Find the mode, and the Gaussian that has the curvature of the log-density there.
 
-    Parameters
-    ----------
-    program : Program
-    start : ndarray, shape (parameter,), optional
-        Mode of a model that is much alike; by default the search begins at the model's own start, in more rounds.
-    before : callable, optional
-        Called with the parameters before every round of the search, to adapt the program to where it is.
-
-    Returns
-    -------
-    Gaussian
+    The search begins at `start`, the mode of a model that is much alike, or in more rounds at the model's own; `before`
+    is called with the parameters before every round, to adapt the program to where it is.
     """
     adapt = before or (lambda _: None)
     found = Gaussian(program.start if start is None else start, np.eye(program.start.size))

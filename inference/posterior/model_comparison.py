@@ -143,20 +143,6 @@ def _log_likelihood(idata: InferenceData, variable: str | None) -> xr.DataArray:
     return found[chosen]
 
 
-def compare(models: Mapping[str, InferenceData], by: ArrayLike | str, *, variable: str | None = None) -> pd.DataFrame:
-    """Compare models of the same rows by leave-one-group-out; see :func:`loo_by` and :func:`comparison_table`.
-
-    Examples
-    --------
-    >>> from shannon_game import inference
-    >>> from shannon_game.inference.examples import normal_posterior
-    >>> idata = normal_posterior()
-    >>> inference.compare({"normal": idata, "the same": idata}, by="row")["difference_nats"].tolist()
-    [0.0, 0.0]
-    """
-    return comparison_table({name: loo_by(idata, by, variable=variable) for name, idata in models.items()})
-
-
 def comparison_table(loos: Mapping[str, LooByGroup]) -> pd.DataFrame:
     """Set models of the same groups side by side, the best first.
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pymc as pm
@@ -77,22 +77,22 @@ class SbcModel:
             raise InputError(text, source=f"model {self.name!r}") from problem
 
 
+class Design(Protocol):
+    """What ``+exp=recovery of=sbc`` says of the data sets that a model is fitted to."""
+
+    n_items: int
+    n_pairs: int
+    n_participants: int
+    priors: Mapping[str, float]
+
+
 @dataclass(frozen=True)
 class SbcSettings:
-    """How each data set is fitted.
+    """How each data set is fitted; draws and warm-up are per chain.
 
-    Attributes
-    ----------
-    n_ranked : int
-        Posterior draws among which the truth is ranked.
-    draws, tune, chains : int
-        Draws kept and draws of the warm-up, per chain.
-    target_accept : float
-    sampler : str
-        ``nutpie``, or ``hmc`` for a model whose density is written out.
-    n_longer : int
-        A fit with an effective sample size below `n_ranked`, or an R-hat above 1.05, is made again with twice the draws
-        (and warm-up), this many times at most.
+    A fit with an effective sample size below `n_ranked`, or an R-hat above 1.05, is made again with twice the draws
+    (and warm-up), `n_longer` times at most. The sampler is ``nutpie``, or ``hmc`` for a model whose density is written
+    out.
     """
 
     n_ranked: int = 63
@@ -126,27 +126,7 @@ def run_sbc(
     progress: Callable[[int, int], None] | None = None,
     set_aside: bool = False,
 ) -> list[Row]:
-    """Rank the truth in `n_fits` posteriors; the file at `path` resumes an interrupted run.
-
-    Returns
-    -------
-    list of dict
-        Of each fit and quantity the rank of the truth, truth, posterior mean and sd, ESS, R-hat, and whether the fit
-        converged.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from shannon_game import inference, models
-    >>> from shannon_game.estimators.guesses.examples import guess_study
-    >>> from shannon_game.inference.guesses.sbc import accuracy_sbc
-    >>> model = accuracy_sbc(models.accuracy_data(guess_study()))
-    >>> settings = inference.SbcSettings(n_ranked=15, draws=40, tune=60, chains=1, n_longer=0)
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     rows = inference.run_sbc(model, 2, path=f"{folder}/sbc.jsonl", settings=settings)
-    >>> len(rows) == 2 * (len(model.quantities) + 1)
-    True
-    """
+    """Rank the truth in `n_fits` posteriors, a row per fit and quantity; the file resumes an interrupted run."""
     chosen = settings or SbcSettings()
     return run_replicates(
         partial(sbc_rows, model=model, settings=chosen),

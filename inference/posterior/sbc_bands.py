@@ -99,15 +99,9 @@ def ecdf_counts(ranks: ArrayLike, n_ranked: int) -> IntArray:
 class SbcVerdict(Result):
     """Whether ranks are uniform.
 
-    Attributes
-    ----------
-    rank_mean : float
-        Mean of rank / n_ranked, 0.5 if uniform; above, the truth tends to be larger than the posterior.
-    deviation : float
-        Largest distance of the ECDF from the diagonal, as a multiple of the distance of the band there: above 1 is
-        outside.
-    p_value : float
-        Probability that uniform ranks stray as far, over all points together.
+    `rank_mean` is the mean of rank / n_ranked; above .5 the truth tends to be larger than the posterior. `deviation` is
+    the largest distance of the ECDF from the diagonal as a multiple of the distance of the band there: above 1 is
+    outside. `p_value` is the probability that uniform ranks stray as far, over all points together.
     """
 
     n_fits: int
@@ -123,15 +117,7 @@ class SbcVerdict(Result):
 
 
 def judge_ranks(ranks: ArrayLike, n_ranked: int, probability: float = 0.95) -> SbcVerdict:
-    """Judge ranks from 0 to `n_ranked`, shape (fit,), by their ECDF and :func:`ecdf_band`.
-
-    Examples
-    --------
-    >>> from shannon_game import inference
-    >>> import numpy as np
-    >>> inference.judge_ranks(np.arange(100) % 20, 19)
-    SbcVerdict(ranks of 100 fits inside the band (p = 1.000))
-    """
+    """Judge ranks from 0 to `n_ranked`, shape (fit,), by their ECDF and :func:`ecdf_band`."""
     counts = ecdf_counts(ranks, n_ranked)
     values = np.asarray(ranks, dtype=float).ravel()
     band = ecdf_band(values.size, n_ranked, probability)

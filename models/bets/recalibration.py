@@ -13,21 +13,12 @@ from shannon_game.models.bets.recalibration_priors import RecalibrationPriors
 
 
 def recalibration_model(data: RecalibrationData, priors: RecalibrationPriors | None = None) -> pm.Model:
-    r"""Build the model of what comes, given stakes.
+    """Build the model of what comes, given stakes; section 6 of the page on mathematics has it.
 
-    An answer of participant u has the cells c = 0 (anything else) and 1, 2, ... (the words named), with stakes
-    :math:`b_c` and probabilities :math:`m_c` under what is mixed in. The cell that comes is
-
-    .. math::
-
-        P(c) = (1 - \varepsilon_u) \frac{b_c^{k_u}}{\sum_{c'} b_{c'}^{k_u}} + \varepsilon_u\, m_c, \qquad
-        \ln k_u \sim \mathrm N(\mu_k, \tau_k), \qquad
-        \mathrm{logit}\, \varepsilon_u \sim \mathrm N(\mu_\varepsilon, \tau_\varepsilon).
-
-    k below 1 says that stakes are too bold, above 1 too timid; :math:`\varepsilon` says how often what comes has
-    nothing to do with them. With the same :math:`m_c` for every cell (``mix="cells"``) nothing is mixed in that the
+    An exponent below 1 says that stakes are too bold, above 1 too timid; the share mixed in says how often what comes
+    has nothing to do with them. With the same mixture for every cell (``mix="cells"``) nothing is mixed in that the
     participant did not know. Where the target was not named, the back-off's share of it among unnamed words is a
-    constant, and no part of the likelihood. Stakes as they are have k = 1 and :math:`\varepsilon = 0`.
+    constant, and no part of the likelihood.
 
     Returns
     -------

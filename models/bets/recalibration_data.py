@@ -26,34 +26,19 @@ class RecalibrationData:
     """Bets for :func:`shannon_game.models.recalibration_model`: A answers of U participants in C cells.
 
     Cell 0 is anything else, then come the words named, then padding.
-
-    Attributes
-    ----------
-    person : ndarray of int, shape (A,)
-        Positions of the participants.
-    stake, mixed : ndarray, shape (A, C)
-        Shares, and the distribution that they are mixed with; 0 in the padding.
-    came : ndarray of int, shape (A,)
-        The cell that came; 0 where the target was not named.
-    spread_nats : ndarray, shape (A,)
-        -ln of the back-off's share of the target among the words not named; 0 where it was named.
-    response : ndarray of int, shape (A,)
-        Responses of the study.
-    n_unasked : int
-        Responses left out: the back-off was not asked.
     """
 
     participant: NDArray[np.str_]
-    person: NDArray[np.intp]
-    stake: FloatArray
+    person: NDArray[np.intp]  # (A,): positions of the participants
+    stake: FloatArray  # (A, C): shares, and the distribution that they are mixed with; 0 in the padding
     mixed: FloatArray
-    came: NDArray[np.intp]
-    spread_nats: FloatArray
-    response: NDArray[np.intp]
+    came: NDArray[np.intp]  # the cell that came; 0 where the target was not named
+    spread_nats: FloatArray  # -ln of the back-off's share of the target among the words not named; 0 where it was named
+    response: NDArray[np.intp]  # responses of the study
     item: NDArray[np.generic]
     back_off: str
     mix: str
-    n_unasked: int
+    n_unasked: int  # responses left out: the back-off was not asked
 
 
 def recalibration_data(

@@ -25,36 +25,20 @@ def ard_model(
     likelihood: str = "beta",
     priors: ArdPriors | None = None,
 ) -> pm.Model:
-    r"""Build the regression.
+    r"""Build the regression; section 3 of the page on mathematics has its equations.
 
-    For row r, item i(r) in text g, player m(r),
+    Predictors are standardised, with normal effects of texts, items and players where the data have such groups
+    (:attr:`~shannon_game.models.cloze.ard_data.ArdData.groups`). The target is beta ("beta", with point masses at 0 and
+    1) or logit-normal ("logit_normal", likewise) with :math:`\mathrm{logit}^{-1}\eta` as mean or median, or normal
+    around :math:`\eta` ("gaussian"). "ard" gives every coefficient a precision of its own (MacKay 1994; Neal 1996;
+    Tipping 2001), "horseshoe" is the regularised horseshoe (Piironen and Vehtari 2017), "normal" gives all the same
+    wide prior.
 
-    .. math::
-
-        \eta_r = \alpha + \sum_k \beta_k\, \xi_{i(r)k} + a_g + b_{i(r)} + c_{m(r)}
-
-    with predictors :math:`\xi`, standardised, and normal effects of texts, items and players where the data have such
-    groups (:attr:`~shannon_game.models.cloze.ard_data.ArdData.groups`). The target is beta ("beta", with point masses
-    at 0 and 1) or logit-normal ("logit_normal", likewise) with :math:`\mathrm{logit}^{-1}\eta` as mean or median, or
-    normal around :math:`\eta` ("gaussian").
-
-    **Relevance.** "ard" gives every coefficient a precision of its own with a gamma hyperprior (MacKay 1994; Neal 1996;
-    Tipping 2001), :math:`\beta_k \sim \mathrm N(0, \lambda_k^{-1})`, :math:`\lambda_k \sim \mathrm{Gamma}(a, a s^2)`,
-    so that :math:`\beta_k` is Student t with 2a degrees of freedom and scale s. ``scale`` is
-    :math:`\lambda_k^{-1/2}`. "horseshoe" is the regularised horseshoe (Piironen and Vehtari 2017):
-    :math:`\beta_k \sim \mathrm N(0, \tau^2 \tilde\lambda_k^2)`,
-    :math:`\tilde\lambda_k^2 = c^2 \lambda_k^2 / (c^2 + \tau^2 \lambda_k^2)`, half-t local scales,
-    :math:`\tau \sim C^+(0, \tau_0)`, :math:`\tau_0 = \frac{p_0}{D - p_0} \frac{\tilde\sigma}{\sqrt n}`,
-    :math:`c^2 \sim \mathrm{InvGamma}(\nu / 2, \nu s^2 / 2)`. ``scale`` is :math:`\tau \tilde\lambda_k`; the pseudo
-    noise :math:`\tilde\sigma` is the standard deviation of the target on the scale of :math:`\eta`. "normal" gives all
-    the same wide prior.
-
-    **Measurement error.** Predictors of ``data.noisy`` are estimates: :math:`x_i \sim \mathrm N(\xi_i, S_i)` with
-    known :math:`S_i`. Their true values depend on the predictors :math:`z_i` without error,
-    :math:`\xi_i \sim \mathrm N(\gamma + \Gamma z_i, \Omega)`, as coefficients would be attenuated, or given to the
-    wrong predictor, without it (Carroll and others 2006; Richardson and Gilks 1993). In the program x comes first, from
-    its marginal :math:`\mathrm N(\gamma + \Gamma z_i, \Omega + S_i)`, and then :math:`\xi` from its normal conditional
-    distribution, by unit normals that the target says little about: the same joint distribution without a funnel.
+    Predictors of ``data.noisy`` are estimates with known errors. Their true values depend on the predictors without
+    error, as coefficients would be attenuated, or given to the wrong predictor, without it (Carroll and others 2006;
+    Richardson and Gilks 1993). In the program x comes first, from its marginal, and then the true values from their
+    normal conditional distribution, by unit normals that the target says little about: the same joint distribution
+    without a funnel.
 
     Parameters
     ----------

@@ -39,30 +39,17 @@ _MEASURED = ("human_entropy", "oracle_tvd")
 
 @dataclass(frozen=True, eq=False)
 class ArdColumns:
-    """Rows of a regression: one for each context and model.
+    """Rows of a regression: one for each context and model."""
 
-    Parameters
-    ----------
-    target : ndarray, shape (row,)
-        TVD between the model and one group of people.
-    position : ndarray of int, shape (row,)
-        Position along the study's ``item``.
-    text, item, player : ndarray of str, shape (row,)
-        Text, (text, word) and model.
-    covariance : ndarray, shape (item, 2, 2), optional
-        Errors of ``human_entropy`` and ``oracle_tvd``, items in the order of ``np.unique(item)``.
-    notes : tuple of (str, int)
-        What was left out, and how often.
-    """
-
-    target: FloatArray
+    target: FloatArray  # TVD between the model and one group of people
     predictors: Mapping[str, FloatArray]
-    position: NDArray[np.intp]
-    text: NDArray[np.str_]
+    position: NDArray[np.intp]  # along the study's ``item``
+    text: NDArray[np.str_]  # text, (text, word) and model
     item: NDArray[np.str_]
     player: NDArray[np.str_]
+    # (item, 2, 2): errors of ``human_entropy`` and ``oracle_tvd``, items in the order of ``np.unique(item)``
     covariance: FloatArray | None = None
-    notes: tuple[tuple[str, int], ...] = ()
+    notes: tuple[tuple[str, int], ...] = ()  # what was left out, and how often
 
     def take(self, rows: NDArray[np.bool_]) -> ArdColumns:
         """Keep some rows; errors of items without a row go."""
@@ -179,16 +166,7 @@ def clean_columns(
 
 
 def measured_error(columns: ArdColumns, names: Sequence[str]) -> Measured | None:
-    """Errors of those of `names` that are predictors of the columns; None if they have none of them.
-
-    Examples
-    --------
-    >>> people = {"target_answers": 10, "oracle_answers": 5, "rng": np.random.default_rng(0)}
-    >>> study, names = cloze.examples.cloze_study(), ("human_entropy", "word_num")
-    >>> columns = models.clean_columns(study, ["mixture"], names, **people)
-    >>> models.measured_error(columns, ["human_entropy"]).covariance.shape
-    (12, 1, 1)
-    """
+    """Errors of those of `names` that are predictors of the columns; None if they have none of them."""
     for name in names:
         if name not in _MEASURED:
             raise unknown_choice("measured predictor", name, _MEASURED)

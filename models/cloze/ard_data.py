@@ -38,35 +38,23 @@ class Measured:
 
 @dataclass(frozen=True, eq=False)
 class ArdData:
-    """A regression's rows, its predictors standardised.
-
-    Parameters
-    ----------
-    x : ndarray, shape (row, predictor)
-        (value - centre) / scale; the scale is the standard deviation over the rows (ddof = 0).
-    noisy : tuple of str
-        Predictors with measurement error, in the order of `predictor`.
-    error_covariance : ndarray, shape (item, noisy, noisy)
-        In units of `x`.
-    item, text, player : ndarray of str
-        Labels of the items, of the texts that they are from, and of the players (models) compared with people.
-    groups : tuple of str
-        What has an effect of its own: "text", "item" and "player", where the rows can tell it.
-    """
+    """A regression's rows, its predictors standardised."""
 
     target: FloatArray
     predictor: tuple[str, ...]
-    x: FloatArray
+    x: FloatArray  # (row, predictor): (value - centre) / scale, the standard deviation over the rows (ddof = 0)
     centre: FloatArray
     scale: FloatArray
-    noisy: tuple[str, ...]
-    error_covariance: FloatArray
+    noisy: tuple[str, ...]  # predictors with measurement error, in the order of `predictor`
+    error_covariance: FloatArray  # (item, noisy, noisy), in units of `x`
+    # labels of the items, of the texts that they are from, and of the players (models) compared with people
     item: NDArray[np.str_]
     text: NDArray[np.str_]
     player: NDArray[np.str_]
     item_of_row: Codes
     player_of_row: Codes
     text_of_item: Codes
+    # what has an effect of its own: "text", "item" and "player", where the rows can tell it
     groups: tuple[str, ...] = field(default=("text",))
 
     @property

@@ -104,26 +104,14 @@ class WordPairPriors:
 
 @dataclass(frozen=True, eq=False)
 class WordPairData:
-    """Rows are the different pairs of counts in a context: words with the same pair have the same likelihood.
+    """Rows are the different pairs of counts in a context: words with the same pair have the same likelihood."""
 
-    Attributes
-    ----------
-    context : ndarray of int, shape (row,)
-        Position of the context, not decreasing.
-    a, b : ndarray of float, shape (row,)
-        Answers with the word in the first and second sample; not both 0.
-    words : ndarray of int, shape (row,)
-        How many words have this pair.
-    n_a, n_b : ndarray of float, shape (context,)
-        Answers of each context, all 1 or more.
-    """
-
-    context: Ints
-    a: FloatArray
+    context: Ints  # (row,): position of the context, not decreasing
+    a: FloatArray  # answers with the word in the first and second sample; not both 0
     b: FloatArray
-    words: Ints
+    words: Ints  # how many words have this pair
     n_contexts: int
-    n_a: FloatArray
+    n_a: FloatArray  # (context,): answers, all 1 or more
     n_b: FloatArray
 
 
@@ -165,40 +153,21 @@ def word_pair_data(first: WordCounts, second: WordCounts) -> WordPairData:
 def word_pair_model(  # noqa: PLR0915 - one density, line by line as in the docstring
     data: WordPairData, *, pooled: bool = True, priors: WordPairPriors | None = None
 ) -> pm.Model:
-    r"""Build the model of two samples of words in each of many contexts.
+    r"""Build the model of two samples of words in each of many contexts; section 3 of the page on mathematics has it.
 
-    Words of a context are the points of three independent generalised gamma processes, with Lévy intensity
-    :math:`\nu(dz) = M z^{-1-d} e^{-z} dz`, whose discount *d* in (0, 1) gives power-law (Zipf-like) tails as in the
-    Pitman-Yor process: shared words (*M_s*, *d_s*), words of the first distribution only, of the second only (*M_1*,
-    *M_2*, *d_e*). A shared word of size *z* has weights :math:`z e^{\sigma x / 2}` and :math:`z e^{-\sigma x / 2}`
-    with *x* standard normal, so that both distributions differ by the same factor all along their ranks; the words
-    of one side, with a discount of their own, let the tails be more (or less) alike than the heads. Distributions
-    are the weights over their sums *S_1*, *S_2*.
+    Words of a context are the points of three independent generalised gamma processes: shared words, and words of the
+    first and of the second distribution only. A shared word of size *z* has weights :math:`z e^{\sigma x / 2}` and
+    :math:`z e^{-\sigma x / 2}` with *x* standard normal, so that both distributions differ by the same factor all along
+    their ranks; the words of one side, with a discount of their own, let the tails be more (or less) alike than the
+    heads. Sizes are integrated out exactly (James, Lijoi and Prünster 2009), and *x* by quadrature, whose nodes are
+    moved to where the counts of a word put it. Parameters vary over contexts around population means that are learnt
+    from all of them (`pooled`), which is what makes 20 answers a context enough.
 
-    With auxiliary variables *u_1*, *u_2* for the sums (James, Lijoi and Prünster 2009) sizes are integrated out
-    exactly, and *x* by quadrature, whose nodes are moved to where the counts of a word put it: a word seen 300 times
-    on both sides has a ratio much better known than any fixed nodes are near to each other. With
-    :math:`r(x) = 1 + u_1 e^{\sigma x / 2} + u_2 e^{-\sigma x / 2}` a shared word with counts (a, b) contributes
-
-    .. math:: M_s \Gamma(a + b - d_s) E_x[e^{(a - b) \sigma x / 2} r(x)^{-(a + b - d_s)}]
-
-    a word of the first side alone may also be exclusive, :math:`M_1 \Gamma(a - d_e) (1 + u_1)^{-(a - d_e)}`, and all
-    words together are weighed by :math:`u_1^{n_1} u_2^{n_2} e^{-\psi}`,
-
-    .. math:: \psi = M_s \frac{\Gamma(1 - d_s)}{d_s} E_x[r(x)^{d_s} - 1] +
-              \sum_{i = 1, 2} M_i \frac{\Gamma(1 - d_e)}{d_e} [(1 + u_i)^{d_e} - 1]
-
-    on the scale of log u. Parameters vary over contexts around population means that are learnt from all of them
-    (`pooled`), which is what makes 20 answers a context enough.
-
-    **Equal distributions.** In a share :math:`\pi` of the contexts (``share_equal``; one half without pooling) both
-    distributions are one: there are shared words alone, and :math:`\sigma = 0`. Which contexts these are is summed
-    out, so that the likelihood of one is :math:`\pi L_= + (1 - \pi) L_{\neq}`, each with its own u. The prior of the
-    share is a beta distribution with most of its mass near zero and some near one: small samples cannot tell equal
-    distributions from different ones, and must not be taken for equal because of that.
-
-    **Words never seen** differ as the seen ones do, but for one factor of the study, whose logarithm is ``unseen``.
-    About it no answer says anything; it widens intervals by what the form of the model may be off by.
+    **Equal distributions.** In a share of the contexts (``share_equal``; one half without pooling) both distributions
+    are one. Which contexts these are is summed out. The prior of the share has most of its mass near zero and some near
+    one: small samples cannot tell equal distributions from different ones, and must not be taken for equal because of
+    that. **Words never seen** differ as the seen ones do, but for one factor of the study, whose logarithm is
+    ``unseen``. About it no answer says anything; it widens intervals by what the form of the model may be off by.
 
     Parameters
     ----------
@@ -211,12 +180,9 @@ def word_pair_model(  # noqa: PLR0915 - one density, line by line as in the docs
     pymc.Model
         Variables ``population_mean``, ``population_variance`` (parameter) and ``share_equal`` (pooled only), ``theta``
         (parameter, context), ``unseen``, ``log_u`` and ``log_u_equal`` (side, context; of a context whose distributions
-        differ, or are equal) and ``log_odds_equal`` (context), of equal distributions given all else. The counts are
-        ``pm.Data``: :func:`set_word_pairs` gives the model those of as many other contexts. What
-        :func:`shannon_game.inference.complete` compares with the prior and the posterior are two statistics of the
-        counts: ``n_words`` (kind, context), how many different words both samples have and one of them alone, and
-        ``sample_tvd`` (context), the distance between the two samples. Predictions are of other contexts with these
-        parameters, of which the study's share have equal distributions.
+        differ, or are equal) and ``log_odds_equal`` (context), of equal distributions given all else. Predicted are
+        ``n_words`` (kind, context), how many different words both samples have and one of them alone, and
+        ``sample_tvd`` (context), of other contexts with these parameters.
 
     Examples
     --------
@@ -318,16 +284,7 @@ def word_pair_model(  # noqa: PLR0915 - one density, line by line as in the docs
 
 
 def set_word_pairs(model: pm.Model, data: WordPairData) -> None:
-    """Give a model of :func:`word_pair_model` the counts of other contexts, as many as it was built with.
-
-    Examples
-    --------
-    >>> people, model = cloze.examples.two_samples()
-    >>> program = models.word_pair_model(models.word_pair_data(people, model))
-    >>> models.set_word_pairs(program, models.word_pair_data(model, people))
-    >>> program["row_a"].get_value().tolist()
-    [0.0, 0.0, 4.0, 6.0]
-    """
+    """Give a model of :func:`word_pair_model` the counts of other contexts, as many as it was built with."""
     built = len(model.coords["context"])
     if data.n_contexts != built:
         raise InputError(f"has {data.n_contexts} contexts, the model was built for {built}", field="data")

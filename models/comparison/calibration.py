@@ -10,26 +10,26 @@ import pymc as pm
 import pytensor.tensor as pt
 from numpy.typing import ArrayLike, NDArray
 
-from shannon_game.estimators.errors import InputError, unknown_choice
-from shannon_game.models.comparison.calibration_data import OutcomeData, binary_outcomes, favoured_outcomes
+from shannon_game.estimators.errors import unknown_choice
+from shannon_game.models.comparison.calibration_data import OutcomeData, favoured_outcomes
 from shannon_game.models.priors import check_priors
 
 __all__ = [
+    "COEFFICIENTS",
     "FAMILIES",
     "CalibrationPriors",
     "Family",
     "OutcomeData",
-    "binary_outcomes",
     "calibration_model",
     "curve_features",
     "favoured_outcomes",
-    "set_weights",
 ]
 
 Family = Literal["llo", "beta"]
 FAMILIES: tuple[str, ...] = get_args(Family)
 
-_COEFFICIENTS = {"llo": ("bias", "slope"), "beta": ("bias", "slope_low", "slope_high")}
+COEFFICIENTS = {"llo": ("bias", "slope"), "beta": ("bias", "slope_low", "slope_high")}
+"""Family -> its coefficients, in the order of :func:`curve_features`."""
 
 
 @dataclass(frozen=True)
@@ -57,24 +57,7 @@ class CalibrationPriors:
 
 
 def curve_features(report: ArrayLike, family: Family | str) -> NDArray[np.float64]:
-    """What the coefficients of a family multiply: 1 and the functions of the reports.
-
-    Parameters
-    ----------
-    report : array_like of float, any shape
-        Probabilities strictly between 0 and 1.
-    family : {"llo", "beta"}
-
-    Returns
-    -------
-    ndarray, shape (coefficient, ...)
-        In the order bias, slope ("llo") or bias, slope_low, slope_high ("beta").
-
-    Raises
-    ------
-    InputError
-        For an unknown family.
-    """
+    """What the coefficients of a family multiply, (coefficient, ...): 1 and the functions of the reports."""
     if family not in FAMILIES:
         raise unknown_choice("family", family, FAMILIES, source="calibration model")
     p = np.asarray(report, dtype=float)
@@ -87,43 +70,29 @@ def curve_features(report: ArrayLike, family: Family | str) -> NDArray[np.float6
 def calibration_model(
     data: OutcomeData, family: Family | str = "llo", priors: CalibrationPriors | None = None
 ) -> pm.Model:
-    r"""Build the model of outcomes given reports, with partial pooling over participants.
+    """Build the model of outcomes given reports, with partial pooling over participants.
 
-    For a report r of participant u,
+    Section 2 of the page on mathematics has both families. Slope 1 and bias 0 are calibrated; a slope below 1 is
+    over-confidence, above 1 under-confidence, at 0 the reports say nothing. Beta calibration (Kull, Silva Filho and
+    Flach 2017) is linear in log-odds (Turner and others 2014; Zhang and Maloney 2012) where its slopes are equal, and
+    bends otherwise. Its slopes are not forced to be positive: a participant at chance has slopes around 0, and a
+    boundary there would push them up.
 
-    .. math::
-
-        \mathrm{logit}\,P(\text{event} \mid r) =
-        \begin{cases} \alpha_u + \beta_u\, \mathrm{logit}\, r & \text{linear in log-odds, "llo"} \\
-        \alpha_u + a_u \ln r - b_u \ln(1 - r) & \text{beta calibration, "beta"} \end{cases}
-
-    with :math:`\alpha_u \sim \mathrm N(\bar\alpha, \tau_\alpha)` and the slopes likewise, non-centred. Slope 1 and bias
-    0 are calibrated; a slope below 1 is over-confidence, above 1 under-confidence, at 0 the reports say nothing. Beta
-    calibration (Kull, Silva Filho and Flach 2017) is the former where a = b, and bends otherwise. Its slopes are not
-    forced to be positive: a participant at chance has slopes around 0, and a boundary there would push them up.
-    Linear in log-odds: Turner and others (2014), Zhang and Maloney (2012).
-
-    Both families are densities of the same outcomes given the same reports, so that their pointwise log-likelihoods
-    can be compared (with the same weights). A row's log-likelihood is multiplied by its weight: with weights below 1
-    the posterior is of a pseudo-likelihood, in which an answer counts as a part of one; its intervals err on the
-    wide side. Draws of the outcome do not depend on the weights.
-
-    Where the event is the option that the report favours (``data.half_range``), the bias is a jump at one half: what
-    favouring an option says of being right, beyond the number given. It is no preference for a side: sides
-    are unknown there, and by the symmetry of the two options the curve below one half mirrors the one above. Rows are
-    taken as independent given their participant; that several are about one item makes intervals a little too narrow.
+    A row's log-likelihood is multiplied by its weight: with weights below 1 the posterior is of a pseudo-likelihood, in
+    which an answer counts as a part of one; its intervals err on the wide side. Draws of the outcome do not depend on
+    the weights. Where the event is the option that the report favours, the bias is a jump at one half: what favouring
+    an option says of being right, beyond the number given. Rows are taken as independent given their participant; that
+    several are about one item makes intervals a little too narrow.
 
     Parameters
     ----------
-    data : OutcomeData
     family : {"llo", "beta"}
-    priors : CalibrationPriors, optional
 
     Returns
     -------
     pymc.Model
         Dims ``participant`` and ``response``; observed variable ``outcome``; for every coefficient NAME of
-        the family NAME (participant), NAME_mean and NAME_spread. :func:`set_weights` exchanges the weights.
+        the family NAME (participant), NAME_mean and NAME_spread. The weights are its data ``weight``.
 
     Raises
     ------
@@ -145,7 +114,7 @@ def calibration_model(
         person = pm.Data("person", data.person, dims="response")
         weight = pm.Data("weight", data.weight, dims="response")
         logit: Any = 0.0
-        for name, feature in zip(_COEFFICIENTS[family], features, strict=True):
+        for name, feature in zip(COEFFICIENTS[family], features, strict=True):
             is_bias = name == "bias"
             mean = pm.Normal(f"{name}_mean", 0 if is_bias else p.slope_mean, p.bias if is_bias else p.slope)
             spread = pm.HalfNormal(f"{name}_spread", p.bias_spread if is_bias else p.slope_spread)
@@ -163,37 +132,6 @@ def calibration_model(
             dims="response",
         )
     return model
-
-
-def set_weights(model: pm.Model, data: OutcomeData) -> None:
-    """Put the weights of the same rows into a model, so that it need not be compiled again.
-
-    Parameters
-    ----------
-    model : pymc.Model
-        From :func:`calibration_model`.
-    data : OutcomeData
-        The rows of the model, with other weights.
-
-    Raises
-    ------
-    InputError
-        If the rows are not the model's.
-
-    Examples
-    --------
-    >>> from shannon_game import models
-    >>> from dataclasses import replace
-    >>> from shannon_game.estimators.comparison.examples import comparison_study
-    >>> data = models.favoured_outcomes(comparison_study())
-    >>> model = models.calibration_model(data)
-    >>> models.set_weights(model, replace(data, weight=data.weight / 2))
-    >>> float(model["weight"].get_value().max())
-    0.5
-    """
-    if list(model.coords["response"]) != data.row.tolist():
-        raise InputError("are not those of the model", source="calibration data", field="rows")
-    model.set_data("weight", data.weight)
 
 
 def _weighted_log_probability(value: Any, logit: Any, weight: Any) -> Any:

@@ -1,127 +1,44 @@
 r"""Rows of a calibration study: who reported which probability, and what turned out to be true.
 
-Two views of the same answers. The *outcomes* given the reports are a calibration curve
-(:mod:`shannon_game.models.comparison.calibration`); the *reports* given the outcomes are how people answer
-(:mod:`shannon_game.models.comparison.report_process`).
-
 In the comparison game a report of p on the true token y is a report of 1 - p on the other token x, and on which side
 either stood is not stored. So "the event" of a row must not be "y is true", which always holds: its frequency would be
 1 at every report. The label has to come from the report itself: the *favoured* token, the one with more than half. Its
 probability is max(p, 1 - p), and the outcome is whether it is the true one (the half-range format of two-alternative
 studies, Lichtenstein and Fischhoff 1977). A report of 50% favours neither and says nothing of the curve, whatever the
-curve is: such rows are left out of the outcomes, not of the reports.
+curve is: such rows are left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from shannon_game.estimators.comparison import response_positions, same_token
-from shannon_game.estimators.comparison.rounding import RoundingScheme, report_boxes, rounding_scheme
 from shannon_game.estimators.errors import InputError
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = [
-    "OutcomeData",
-    "ReportData",
-    "binary_outcomes",
-    "binary_reports",
-    "favoured_outcomes",
-    "reports_on_truth",
-    "with_reports",
-]
+__all__ = ["OutcomeData", "favoured_outcomes", "informative_responses"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
-_ON_GRID = 1e-9
-_KEY_DECIMALS = 5
-
 
 @dataclass(frozen=True, eq=False)
 class OutcomeData:
-    """Reported probability of an event, and whether it happened.
-
-    Attributes
-    ----------
-    participant : ndarray of str, shape (participant,)
-        Names, sorted.
-    row : ndarray of int, shape (response,)
-        Position of every row along the study's responses.
-    person : ndarray of int, shape (response,)
-        Position along ``participant``.
-    report : ndarray, shape (response,)
-        Probability given to the event, strictly between 0 and 1; where reports are boxes, the value shown for the box.
-    outcome : ndarray of int, shape (response,)
-        1 where the event happened.
-    weight : ndarray, shape (response,)
-        How much of an answer each one counts as, above 0 and at most 1.
-    half_range : bool
-        The event is "the option with more than half is the true one", so that every report is above one half.
-    n_ties : int
-        Rows left out because they favour no option.
-    """
+    """Reported probability of an event, and whether it happened."""
 
     participant: NDArray[np.str_]
-    row: IntArray
-    person: IntArray
-    report: FloatArray
-    outcome: IntArray
-    weight: FloatArray
-    half_range: bool
-    n_ties: int
-
-
-@dataclass(frozen=True, eq=False)
-class ReportData:
-    """Reports on a labelled option, and whether that option is the true one.
-
-    Attributes
-    ----------
-    participant : ndarray of str, shape (participant,)
-        Names, sorted.
-    row : ndarray of int, shape (response,)
-        Position of every row along the study's responses.
-    person : ndarray of int, shape (response,)
-        Position along ``participant``.
-    direction : ndarray, shape (response,)
-        +1 where the labelled option is true, -1 where it is false.
-    question : ndarray of int, shape (response,)
-        Position along the questions that several rows share; -1 where a row's question is its own.
-    n_questions : int
-        Number of shared questions.
-    edges : ndarray, shape (box + 1,)
-        Log-odds between the boxes, infinite at the ends; empty where reports are not rounded.
-    box_report : ndarray, shape (box,)
-        The probability shown for each box.
-    report : ndarray, shape (response,)
-        Position of the box, as an integer; the log-odds of the report where reports are not rounded.
-    on_truth : bool
-        The labelled option is the true one in every row.
-    """
-
-    participant: NDArray[np.str_]
-    row: IntArray
-    person: IntArray
-    direction: FloatArray
-    question: IntArray
-    n_questions: int
-    edges: FloatArray
-    box_report: FloatArray
-    report: NDArray[Any]
-    on_truth: bool
-
-    @property
-    def is_raw(self) -> bool:
-        """Whether reports are not rounded."""
-        return self.edges.size == 0
+    row: IntArray  # (response,): position along the study's responses
+    person: IntArray  # position along ``participant``, whose names are sorted
+    report: FloatArray  # probability given to the event, strictly between 0 and 1; of boxes the value shown
+    outcome: IntArray  # 1 where the event happened
+    weight: FloatArray  # how much of an answer each one counts as, above 0 and at most 1
+    n_ties: int  # rows left out because they favour no option
 
 
 def favoured_outcomes(study: xr.Dataset, *, as_paid: bool = False) -> OutcomeData:
@@ -144,10 +61,6 @@ def favoured_outcomes(study: xr.Dataset, *, as_paid: bool = False) -> OutcomeDat
         right as continuations; without, as guesses at which token was in the text. A fixed offset ln g(o)/g(f) would
         not do: given a noisy report, the generator's ratio says much about t's, and the two cancel.
 
-    Returns
-    -------
-    OutcomeData
-
     Raises
     ------
     InputError
@@ -158,10 +71,10 @@ def favoured_outcomes(study: xr.Dataset, *, as_paid: bool = False) -> OutcomeDat
     >>> from shannon_game import models
     >>> from shannon_game.estimators.comparison.examples import comparison_study
     >>> data = models.favoured_outcomes(comparison_study())
-    >>> bool(data.half_range), bool((data.report > 0.5).all())
-    (True, True)
+    >>> bool((data.report > 0.5).all())
+    True
     """
-    rows = _informative(study)
+    rows = informative_responses(study)
     report = study["report"].values[rows].astype(float)
     is_tie = report == 0.5
     kept, p = rows[~is_tie], report[~is_tie]
@@ -180,222 +93,11 @@ def favoured_outcomes(study: xr.Dataset, *, as_paid: bool = False) -> OutcomeDat
         report=np.where(right, p, 1 - p),
         outcome=right.astype(np.intp),
         weight=1 / (1 + np.exp((drawn - target).astype(float))) if as_paid else np.ones(kept.size),
-        half_range=True,
         n_ties=int(is_tie.sum()),
     )
 
 
-def binary_outcomes(participant: Sequence[str] | NDArray[Any], report: ArrayLike, outcome: ArrayLike) -> OutcomeData:
-    """Rows of any study with binary outcomes, for the whole range of reports.
-
-    Parameters
-    ----------
-    participant : sequence of str, length response
-    report : array_like of float, shape (response,)
-        Probability given to the event, strictly between 0 and 1.
-    outcome : array_like of bool or int, shape (response,)
-        Whether the event happened. What the event is has to be settled without knowing the truth (the option on the
-        left, "it will rain"), or the bias has no meaning.
-
-    Returns
-    -------
-    OutcomeData
-
-    Raises
-    ------
-    InputError
-        If the lengths differ, there is no row, a report is not inside (0, 1), an outcome is neither 0 nor 1, or all
-        outcomes are the same.
-
-    Examples
-    --------
-    >>> from shannon_game import models
-    >>> data = models.binary_outcomes(["ann", "bob", "ann"], [0.9, 0.2, 0.6], [1, 0, 1])
-    >>> data.participant.tolist(), data.outcome.tolist()
-    (['ann', 'bob'], [1, 0, 1])
-    """
-    names, p, happened = _checked(participant, report, outcome)
-    if happened.min() == happened.max():
-        raise InputError(
-            f"is {happened[0]} in every row: the event was labelled by the truth; label it by something that was known "
-            "before (the option on the left), or use the option that the report favours",
-            field="outcome",
-        )
-    people, person = _people(names)
-    return OutcomeData(
-        participant=people,
-        row=np.arange(p.size),
-        person=person,
-        report=p,
-        outcome=happened,
-        weight=np.ones(p.size),
-        half_range=False,
-        n_ties=0,
-    )
-
-
-def reports_on_truth(study: xr.Dataset, scheme: RoundingScheme | str) -> ReportData:
-    """Reports of a comparison study on the true token; rows on the same two tokens share a question.
-
-    Answers that the site gave by itself and answers on the very same token are left out.
-
-    Parameters
-    ----------
-    study : xarray.Dataset
-        A comparison study.
-    scheme : RoundingScheme or str
-        The values that could be reported.
-
-    Returns
-    -------
-    ReportData
-
-    Raises
-    ------
-    InputError
-        If no row is left, or a report is not a value of the scheme.
-
-    Examples
-    --------
-    >>> from shannon_game import models
-    >>> from shannon_game.estimators.comparison.examples import comparison_study
-    >>> data = models.reports_on_truth(comparison_study(), "interface")
-    >>> data.n_questions, len(data.box_report)
-    (2, 11)
-    """
-    rows = _informative(study)
-    position, candidate = response_positions(study)[rows], study["response_candidate"].values[rows]
-    sampler = study["model"].values.tolist().index(study.attrs["generator"])
-    token = study["candidate_token"].values[position, candidate].astype(str)
-    # equal strings can be different tokens (half a character): the log-probability tells them apart
-    log_g = np.round(study["candidate_logprob"].values[sampler, position, candidate].astype(float), _KEY_DECIMALS)
-    key = np.array([f"{q}\0{x}\0{g}" for q, x, g in zip(position, token, log_g, strict=True)])
-    return _report_data(
-        study["participant"].values[rows],
-        direction=np.ones(rows.size),
-        key=key,
-        report=study["report"].values[rows].astype(float),
-        scheme=scheme,
-        source=_source(study),
-        row=rows,
-    )
-
-
-def binary_reports(
-    participant: Sequence[str] | NDArray[Any],
-    report: ArrayLike,
-    outcome: ArrayLike,
-    scheme: RoundingScheme | str = "none",
-    *,
-    question: Sequence[Any] | NDArray[Any] | None = None,
-) -> ReportData:
-    """Reports of any study with binary outcomes.
-
-    Parameters
-    ----------
-    participant, report, outcome
-        As in :func:`binary_outcomes`.
-    scheme : RoundingScheme or str
-        The values that could be reported.
-    question : sequence, length response, optional
-        What the row is about: rows with equal labels share their evidence. By default every row is on its own.
-
-    Returns
-    -------
-    ReportData
-
-    Raises
-    ------
-    InputError
-        As :func:`binary_outcomes`, or if a report is not a value of the scheme, a question has both outcomes, or there
-        is not one question a row.
-
-    Examples
-    --------
-    >>> from shannon_game import models
-    >>> data = models.binary_reports(["ann", "bob", "ann"], [0.9, 0.2, 0.6], [1, 0, 1])
-    >>> data.direction.tolist(), data.report.round(2).tolist()
-    ([1.0, -1.0, 1.0], [2.2, -1.39, 0.41])
-    """
-    names, p, happened = _checked(participant, report, outcome)
-    key = np.arange(p.size) if question is None else np.asarray([str(label) for label in question])
-    if key.size != p.size:
-        raise InputError(f"has {key.size} labels for {p.size} reports", field="question")
-    labels, code = np.unique(key, return_inverse=True)
-    share = np.bincount(code, happened) / np.bincount(code)
-    mixed = (share > 0) & (share < 1)
-    if mixed.any():
-        raise InputError(
-            f"{labels[mixed][0]!r} has both outcomes ({int(mixed.sum())} such); a question has one", field="question"
-        )
-    return _report_data(names, direction=np.where(happened == 1, 1.0, -1.0), key=key, report=p, scheme=scheme)
-
-
-def with_reports(data: ReportData, report: ArrayLike) -> ReportData:
-    """The same rows with other reports (drawn from the prior, say).
-
-    Raises
-    ------
-    InputError
-        If there is not one report a row, or one is not a box of the data.
-    """
-    values = np.asarray(report)
-    if values.shape != data.report.shape:
-        raise InputError(f"has shape {values.shape}, should be {data.report.shape}", field="report")
-    good = np.isfinite(values) if data.is_raw else (values >= 0) & (values < data.box_report.size)
-    if not good.all():
-        wanted = "finite log-odds" if data.is_raw else f"a box from 0 to {data.box_report.size - 1}"
-        raise InputError(f"is {values[~good][0]}, should be {wanted}", field="report")
-    return replace(data, report=values.astype(data.report.dtype))
-
-
-def _report_data(
-    names: NDArray[Any],
-    *,
-    direction: FloatArray,
-    key: NDArray[Any],
-    report: FloatArray,
-    scheme: RoundingScheme | str,
-    source: str | None = None,
-    row: IntArray | None = None,
-) -> ReportData:
-    scheme = rounding_scheme(scheme)
-    people, person = _people(names)
-    _, code, count = np.unique(key, return_inverse=True, return_counts=True)
-    is_shared = count > 1
-    position = np.where(is_shared, np.cumsum(is_shared) - 1, -1)
-    values = np.asarray(scheme.values, dtype=float)
-    if values.size:
-        inner = report_boxes(scheme)[1:, 0]
-        edges = np.concatenate([[-np.inf], np.log(inner) - np.log1p(-inner), [np.inf]])
-        box = np.abs(report[:, None] - values).argmin(axis=1)
-        off = np.abs(report - values[box]) > _ON_GRID
-        if off.any():
-            raise InputError(
-                f"is {report[off][0]:g} ({int(off.sum())} such), which is no value of the rounding {scheme.name!r} "
-                f"({', '.join(f'{value:g}' for value in values)}); take the grid that the study offered",
-                source=source,
-                field="report",
-            )
-        found: NDArray[Any] = box.astype(np.int64)
-    else:
-        edges = np.empty(0)
-        found = np.log(report) - np.log1p(-report)
-    return ReportData(
-        participant=people,
-        row=np.arange(report.size) if row is None else row,
-        person=person,
-        direction=direction,
-        question=position[code].astype(np.intp),
-        n_questions=int(is_shared.sum()),
-        edges=edges,
-        box_report=values,
-        report=found,
-        on_truth=bool((direction > 0).all()),
-    )
-
-
-def _informative(study: xr.Dataset) -> IntArray:
+def informative_responses(study: xr.Dataset) -> IntArray:
     """Responses that somebody gave on two different tokens."""
     position = response_positions(study)
     same = same_token(study)[position, study["response_candidate"].values]
@@ -412,23 +114,3 @@ def _people(names: NDArray[Any]) -> tuple[NDArray[np.str_], IntArray]:
 
 def _source(study: xr.Dataset) -> str:
     return f"study {study.attrs.get('name')!r}"
-
-
-def _checked(
-    participant: Sequence[str] | NDArray[Any], report: ArrayLike, outcome: ArrayLike
-) -> tuple[NDArray[Any], FloatArray, IntArray]:
-    names, p, happened = np.asarray(participant), np.asarray(report, dtype=float), np.asarray(outcome)
-    if not (names.shape == p.shape == happened.shape and p.ndim == 1 and p.size):
-        raise InputError(
-            f"have shapes {names.shape}, {p.shape}, {happened.shape}; one of each a row is needed, and one row or more",
-            field="participant, report, outcome",
-        )
-    bad = ~((p > 0) & (p < 1))
-    if bad.any():
-        raise InputError(
-            f"is {p[bad][0]} ({int(bad.sum())} such); a probability strictly between 0 and 1 is needed", field="report"
-        )
-    bad = ~np.isin(happened, (0, 1))
-    if bad.any():
-        raise InputError(f"is {happened[bad][0]} ({int(bad.sum())} such), should be 0 or 1", field="outcome")
-    return names, p, happened.astype(np.intp)

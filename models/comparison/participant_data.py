@@ -47,83 +47,44 @@ _MOST_UNSEEN = 0.9
 
 @dataclass(frozen=True, eq=False)
 class ParticipantData:
-    r"""Reports and free answers of a comparison study, and the generator's distribution.
+    """Reports and free answers of a comparison study, and the generator's distribution.
 
-    All log-probabilities are the generator's, in nats; ``*_item`` are positions along ``item``, increasing.
-
-    Attributes
-    ----------
-    study, generator : str
-    item : ndarray of int or str, shape (item,)
-        Labels of the items with a response or a free answer; the owner's own where the study has them.
-    position : ndarray of int, shape (item,)
-        Along the study's ``item``.
-    target_log_g : ndarray, shape (item,)
-        ln g(y).
-    n_answers, target_answers, other_answers : ndarray of int, shape (item,)
-        Free answers; those that were the target; those whose token the study does not know.
-    token_item, token_log_g : ndarray, shape (token,)
-        Tokens other than the target that were compared or answered.
-    token_answers : ndarray of int, shape (token,)
-    token_column : ndarray of int, shape (token,)
-        A position along ``candidate`` at which the token stands.
-    rest_item, rest_log_g, rest_count : ndarray, shape (rest,)
-        All other tokens, in bins of ln g of 0.25 nats: ln of their mean probability, and how many there are.
-    rest_drawn : ndarray of bool, shape (rest,)
-        Tokens that the generator drew; the others stand for tokens never drawn.
-    whole : bool
-        Whether the generator's whole distribution is known. If not, its mass outside the candidates is spread over
-        tokens like those drawn once (Good and Turing).
-    participant : ndarray of str, shape (participant,)
-        Those with a report; the player's name for a language model.
-    is_player : bool
-        Reports are a language model's: without noise, bias or lapses.
-    row_token, row_participant, row_response : ndarray of int, shape (row,)
-        Token, participant and position along the study's ``response`` of every report, tokens increasing.
-    row_box : ndarray of int, shape (row,)
-        Which value of the scale was reported, from the lowest; -1 for exact reports.
-    row_low, row_high : ndarray, shape (row,)
-        Log-odds of the target between which the report was made.
-    box_edges : ndarray, shape (box, 2)
-        Lower and upper log-odds of the boxes.
-    half_box : int
-        The box that holds a probability of one half.
-    n_other_reference : int
-        Reports that compare two candidates; they are left out.
-    token_shown : ndarray of int, shape (token,)
-        Draws of the generator that were shown beside the target and were this token.
-    target_shown : ndarray of int, shape (item,)
-        Draws of the generator that were shown and were the target itself.
+    All log-probabilities are the generator's, in nats; ``*_item`` are positions along ``item``, increasing. The rest is
+    all tokens neither compared nor answered. Without the generator's whole distribution, its mass outside the
+    candidates is spread over tokens like those drawn once (Good and Turing).
     """
 
     study: str
     generator: str
+    # (item,): labels of those with a response or a free answer; the owner's own where the study has them
     item: NDArray[Any]
-    position: IntArray
-    target_log_g: FloatArray
-    n_answers: IntArray
+    position: IntArray  # along the study's ``item``
+    target_log_g: FloatArray  # ln g(y)
+    n_answers: IntArray  # free answers; those that were the target; those whose token the study does not know
     target_answers: IntArray
     other_answers: IntArray
-    token_item: IntArray
+    token_item: IntArray  # (token,): tokens other than the target that were compared or answered
     token_log_g: FloatArray
     token_answers: IntArray
-    token_column: IntArray
+    token_column: IntArray  # a position along ``candidate`` at which the token stands
+    # (rest,): bins of ln g of 0.25 nats, ln of their mean probability, and how many tokens there are
     rest_item: IntArray
     rest_log_g: FloatArray
     rest_count: FloatArray
-    rest_drawn: NDArray[np.bool_]
-    whole: bool
-    participant: NDArray[np.str_]
-    is_player: bool
-    row_token: IntArray
+    rest_drawn: NDArray[np.bool_]  # that the generator drew; the others stand for tokens never drawn
+    whole: bool  # the generator's whole distribution is known
+    participant: NDArray[np.str_]  # those with a report; the player's name for a language model
+    is_player: bool  # reports are a language model's: without noise, bias or lapses
+    row_token: IntArray  # (row,): reports, tokens increasing, and their positions along the study's ``response``
     row_participant: IntArray
     row_response: IntArray
-    row_box: IntArray
-    row_low: FloatArray
+    row_box: IntArray  # which value of the scale was reported, from the lowest; -1 for exact reports
+    row_low: FloatArray  # log-odds of the target between which the report was made
     row_high: FloatArray
-    box_edges: FloatArray
-    half_box: int
-    n_other_reference: int
+    box_edges: FloatArray  # (box, 2): lower and upper log-odds
+    half_box: int  # the box that holds a probability of one half
+    n_other_reference: int  # reports that compare two candidates; they are left out
+    # draws of the generator that were shown beside the target and were this token, or the target itself
     token_shown: IntArray
     target_shown: IntArray
 
@@ -177,10 +138,6 @@ def participant_data(  # noqa: PLR0915
         A language model of the study, which answers the people's questions with its own probabilities.
     rounding : RoundingScheme or str, optional
         What the player's reports are rounded to; by default they are exact.
-
-    Returns
-    -------
-    ParticipantData
 
     Raises
     ------
@@ -387,18 +344,7 @@ def _stand_ins(
 
 
 def with_reports(data: ParticipantData, row_box: IntArray) -> ParticipantData:
-    """Put other reports in the places of people's.
-
-    Parameters
-    ----------
-    data : ParticipantData
-    row_box : ndarray of int, shape (row,)
-
-    Raises
-    ------
-    InputError
-        If there are not as many reports, or one is no box of the grid.
-    """
+    """Put other reports in the places of people's."""
     if row_box.shape != data.row_box.shape or row_box.min() < 0 or row_box.max() >= len(data.box_edges):
         raise InputError(f"should be {data.row_box.size} boxes from 0 to {len(data.box_edges) - 1}", field="row_box")
     low, high = np.clip(data.box_edges[row_box], -_FAR, _FAR).T
@@ -411,31 +357,7 @@ def with_reports(data: ParticipantData, row_box: IntArray) -> ParticipantData:
 
 
 def without_participants(data: ParticipantData, names: Sequence[str]) -> ParticipantData:
-    """Leave out the reports of some participants; items, tokens and free answers stay.
-
-    Parameters
-    ----------
-    data : ParticipantData
-    names : sequence of str
-
-    Returns
-    -------
-    ParticipantData
-
-    Raises
-    ------
-    InputError
-        If a name is unknown, or nobody would be left.
-
-    Examples
-    --------
-    >>> from shannon_game import models
-    >>> from shannon_game.estimators.comparison.examples import comparison_study
-    >>> data = models.participant_data(comparison_study())
-    >>> rest = models.without_participants(data, [data.participant[0]])
-    >>> rest.row_box.size < data.row_box.size, rest.participant.size
-    (True, 4)
-    """
+    """Leave out the reports of some participants; items, tokens and free answers stay."""
     known = data.participant.tolist()
     for name in names:
         if name not in known:
@@ -455,13 +377,7 @@ def with_rows(data: ParticipantData, kept: NDArray[np.bool_]) -> ParticipantData
 
 
 def report_box_edges(scheme: RoundingScheme) -> tuple[FloatArray, int]:
-    """Log-odds between which reports take each value of a grid, (box, 2), and the box of one half.
-
-    Raises
-    ------
-    InputError
-        If the grid has no values.
-    """
+    """Log-odds between which reports take each value of a grid, (box, 2), and the box of one half."""
     if not scheme.values:
         raise InputError(
             "has no values; the participant model needs the values that could be reported (rounding=custom gives any)",
@@ -474,13 +390,7 @@ def report_box_edges(scheme: RoundingScheme) -> tuple[FloatArray, int]:
 
 
 def reported_boxes(report: FloatArray, scheme: RoundingScheme, source: str) -> IntArray:
-    """Which value of the grid each report is.
-
-    Raises
-    ------
-    InputError
-        If a report is none.
-    """
+    """Which value of the grid each report is."""
     values = np.asarray(scheme.values)
     nearest = np.abs(report[:, None] - values).argmin(axis=1)
     off = ~(np.abs(report - values[nearest]) <= _GRID_TOLERANCE)  # a report that is no number is off, too

@@ -167,28 +167,14 @@ def participant_model(
     covariates: pd.DataFrame | None = None,
     grid: Grid = GRID,
 ) -> pm.Model:
-    r"""Build the participant model.
+    """Build the participant model; section 2 of the page on mathematics has it.
 
-    **Belief.** People share one distribution over the vocabulary,
-
-    .. math:: h(x) = g(x) e^{e_x} / Z, \qquad Z = \sum_x g(x) e^{e_x},
-
-    so that it sums to one whatever e is. The log-ratios of words are independent draws of one law, a smooth
-    curve: Johnson's SU around a piecewise linear function of :math:`l = \ln g(x)`, 0 at l = -4, times bumps along
-    :math:`e_x` and :math:`l + e_x`; the target's is a Student t around a line in :math:`\ln g(y)`. The gap of an
-    item is :math:`\ln g(y)/h(y) = \ln Z - e_y`.
-
-    **Reports.** Participant p, asked about x and the target y, puts on the target the log-odds
-
-    .. math:: \mathrm{slope}_p (e_y - e_x + \ln g(y)/g(x) + \mathrm{bias}_p) + \mathrm{Normal}(0, \mathrm{noise}_p)
-
-    of which the box of the scale is seen, or lapses: "50%" with probability *half*, otherwise any box. ln slope has the
-    mean ln k0 over these participants.
-
-    **Free answers** are draws of h. Every token of the vocabulary is in their likelihood, and candidates are draws of g
-    or people's answers, so that how a token came to be asked about is ignorable.
-
-    Log-ratios are summed out on grids (:mod:`shannon_game.models.comparison.latent_words`).
+    **Belief.** People share one distribution over the vocabulary, which sums to one whatever its log-ratios to the
+    generator are; these are independent draws of one law, a smooth curve. **Reports** are of its log-odds with a slope,
+    a bias and noise of each participant, rounded to a box of the scale, or lapses. **Free answers** are draws of it.
+    Every token of the vocabulary is in their likelihood, and candidates are draws of g or people's answers, so that how
+    a token came to be asked about is ignorable. Log-ratios are summed out on grids
+    (:mod:`shannon_game.models.comparison.latent_words`).
 
     **Identification.** Reports give the log-ratios up to one factor, k0: slopes twice as steep of a belief half as
     strong give the same reports. Free answers give the factor; without them it is a constant here. A bias toward the
@@ -196,15 +182,12 @@ def participant_model(
 
     Parameters
     ----------
-    data : ParticipantData
-    priors : ParticipantPriors, optional
     k0 : float, optional
         Geometric mean of the slopes, which the model's data ``scale`` holds; by default it is a parameter, which needs
         free answers.
     covariates : pandas.DataFrame, optional
         Columns of numbers by participant, whose effects on ln slope, bias and ln noise are parameters; see
         :func:`shannon_game.inference.comparison.participant_fit.design_matrix`.
-    grid : Grid, optional
 
     Returns
     -------
@@ -477,18 +460,10 @@ def words_of(
 def set_windows(
     model: pm.Model, inputs: list[Any], margin_nats: float = 0.75, *, data: ParticipantData | None = None
 ) -> None:
-    """Restrict every word and item to the part of the grids that matters at the given inputs of the likelihood.
+    """Restrict every word and item to the part of the grids that matters at values of ``model.latent_inputs``.
 
-    Parameters
-    ----------
-    model : pymc.Model
-        From :func:`participant_model`.
-    inputs : list of ndarray
-        Values of ``model.latent_inputs``.
-    margin_nats : float
-        What is kept on both sides of the part with a ten-thousandth of the largest probability.
-    data : ParticipantData, optional
-        Other reports on the words of the model; by default its own.
+    `margin_nats` are kept on both sides of the part with a ten-thousandth of the largest probability; `data` are other
+    reports on the words of the model.
     """
     data, grid, op = data or model.words_data, model.grid, model.latent_words
     op.words, op.items, op.reports = words_of(data, grid)

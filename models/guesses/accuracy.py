@@ -15,20 +15,7 @@ _TYPICAL_SPREAD = 0.2  # of log-odds; only the sampler's coordinates depend on i
 
 
 def accuracy_model(data: AccuracyData, priors: AccuracyPriors | None = None) -> pm.Model:
-    r"""Build the model of right and wrong guesses.
-
-    For a guess of participant u in document d, after c tokens of context and n earlier guesses,
-
-    .. math::
-
-        \mathrm{logit}\,P(\text{right}) = \mu + \alpha_u + (\gamma + \gamma_u)\, (x(n) - \bar x) + \kappa_{b(c)}
-        + \delta_d + \beta\,(s - \bar s)
-
-    with x from :func:`shannon_game.models.guesses.accuracy_data.practice_amount` (the number of guesses as exposure,
-    x(0) = 0 and x(1000) = 1), b the band of the context's length, s the target's surprisal under a language model (only
-    where the data have it), :math:`\alpha_u \sim \mathrm N(0, \tau_\alpha)`, :math:`\gamma_u \sim \mathrm N(0,
-    \tau_\gamma)`, :math:`\delta_d \sim \mathrm N(0, \tau_\delta)`, and :math:`\kappa` a random walk over bands whose
-    mean over the guesses is 0.
+    """Build the model of right and wrong guesses; section 4 of the page on mathematics has it.
 
     Practice and context must be in the model together: people begin with the first tokens of their first text, where
     nobody can know what comes. A random effect of the single position is not: nearly every position was seen by

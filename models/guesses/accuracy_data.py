@@ -29,41 +29,24 @@ class AccuracyData:
     """Guesses for :func:`shannon_game.models.accuracy_model`: R rows, U participants, D documents, B bands of context.
 
     Rows with all predictors equal are one binomial.
-
-    Attributes
-    ----------
-    band : ndarray of str, shape (B,)
-        Numbers of tokens of context that a band holds, such as "32-63"; ``band_share`` is its share of the guesses.
-    person, place, context : ndarray of int, shape (R,)
-        Positions of the participant, document and band.
-    practice : ndarray, shape (R,)
-        :func:`practice_amount` of the guesses given before, minus `practice_centre`, its mean over guesses.
-    surprisal : ndarray, shape (R,), or None
-        Of the target under `surprisal_model`, nats, minus `surprisal_centre`.
-    n, hits : ndarray of int, shape (R,)
-        Guesses, and those that are right.
-    response : ndarray of int
-        Responses of the study that the rows are made of.
-    n_repeats, n_unscored : int
-        Responses left out: given again at the same place; without a surprisal.
     """
 
     participant: NDArray[np.str_]
     document: NDArray[np.str_]
-    band: NDArray[np.str_]
+    band: NDArray[np.str_]  # (B,): numbers of tokens of context, such as "32-63", and their shares of the guesses
     band_share: NDArray[np.float64]
-    person: NDArray[np.intp]
+    person: NDArray[np.intp]  # (R,): positions of the participant, document and band
     place: NDArray[np.intp]
     context: NDArray[np.intp]
-    practice: NDArray[np.float64]
+    practice: NDArray[np.float64]  # :func:`practice_amount` of the guesses given before, minus its mean over guesses
     practice_centre: float
-    surprisal: NDArray[np.float64] | None
+    surprisal: NDArray[np.float64] | None  # of the target, nats, minus its centre
     surprisal_centre: float
     surprisal_model: str
-    n: NDArray[np.int64]
+    n: NDArray[np.int64]  # guesses, and those that are right
     hits: NDArray[np.int64]
-    response: NDArray[np.intp]
-    n_repeats: int
+    response: NDArray[np.intp]  # responses of the study that the rows are made of
+    n_repeats: int  # responses left out: given again at the same place; without a surprisal
     n_unscored: int
 
 

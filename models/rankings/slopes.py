@@ -21,23 +21,16 @@ _MOST_CATEGORIES = 201
 
 @dataclass(frozen=True, eq=False)
 class RankData:
-    """How often each rank occurred, by cell; a cell is one window scored by one model.
-
-    Attributes
-    ----------
-    window : ndarray of str, shape (window,)
-        "TEXT, LENGTH, NAME"; ``window_text`` and ``window_length`` have its text's position and its tokens of context.
-    count : ndarray of int, shape (cell, category)
-        Category 0 is a token outside the list, category j the rank k + 1 - j, so that the last one is rank 1.
-    """
+    """How often each rank occurred, by cell; a cell is one window scored by one model."""
 
     model: NDArray[np.str_]
     text: NDArray[np.str_]
-    window: NDArray[np.str_]
+    window: NDArray[np.str_]  # "TEXT, LENGTH, NAME", with its text's position and its tokens of context
     window_text: NDArray[np.int64]
     window_length: NDArray[np.int64]
     cell_model: NDArray[np.int64]
     cell_window: NDArray[np.int64]
+    # (cell, category): 0 is a token outside the list, j the rank k + 1 - j, so that the last one is rank 1
     count: NDArray[np.int64]
 
     @property
@@ -117,32 +110,19 @@ def rank_data(study: xr.Dataset, rank: ArrayLike, k: int) -> RankData:
 
 
 def rank_slope_model(data: RankData, priors: RankPriors | None = None) -> pm.Model:
-    r"""Build the hierarchical model of ranks against context length.
+    """Build the hierarchical model of ranks against context length; section 5 of the page on mathematics has it.
 
-    For model *m* in window *w* of text *t*, with :math:`x_w = \log_2 \text{length}_w` centred over windows,
-
-    .. math::
-
-        \eta_{mw} &= a_m + b_m x_w + g_{t(w)} + u_w + v_{mw} \\
-        b_m &\sim \mathrm N(\bar b, \tau_b), \quad u_w \sim \mathrm N(0, \sigma_u), \quad
-        v_{mw} \sim \mathrm N(0, \sigma_v) \\
-        \frac{P(Y > j)}{P(Y \le j)} &= e^{\eta_{mw}} \frac{1 - F_j}{F_j}
-
-    where :math:`Y` is the category of a token (the higher, the better its rank) and :math:`F` the cumulated
-    probabilities of a baseline with a Dirichlet prior: proportional odds (McCullagh 1980), with cutpoints given by the
-    baseline. All rank scores are functions of the rank, so that one model serves them all.
-
-    A window is a random effect that all models share: it is one place of a text, and easy or hard for all of them.
-    :math:`v` is what a window is to one model beyond that. Tokens of a cell are taken as independent given the two;
-    models' agreement on single tokens is left out, so that intervals of differences between models err on the wide
+    All rank scores are functions of the rank, so that one model, of proportional odds (McCullagh 1980), serves them
+    all. A window is a random effect that all models share: it is one place of a text, and easy or hard for all of them.
+    A second effect is what a window is to one model beyond that. Tokens of a cell are taken as independent given the
+    two; models' agreement on single tokens is left out, so that intervals of differences between models err on the wide
     side.
 
     Returns
     -------
     pymc.Model
         Dims ``model``, ``text``, ``window``, ``cell``, ``category``; ``slope`` (model) in log-odds per doubling,
-        ``intercept`` (model) at the mean log2 length, observed ``count`` (cell, category). :func:`set_counts`
-        exchanges the counts.
+        ``intercept`` (model) at the mean log2 length, observed ``count`` (cell, category).
 
     Examples
     --------
@@ -200,17 +180,7 @@ def rank_slope_model(data: RankData, priors: RankPriors | None = None) -> pm.Mod
 
 
 def set_counts(model: pm.Model, data: RankData) -> None:
-    """Put other counts of the same design into a model of :func:`rank_slope_model`, without compiling it again.
-
-    Examples
-    --------
-    >>> study = rankings.examples.ranking_study()
-    >>> data = models.rank_data(study, study["reference_rank"], 3)
-    >>> model = models.rank_slope_model(data)
-    >>> models.set_counts(model, data.with_counts(data.count[::-1]))
-    >>> model["count_data"].get_value().shape
-    (12, 4)
-    """
+    """Put other counts of the same design into a model of :func:`rank_slope_model`, without compiling it again."""
     model.set_data("count_data", data.count)
 
 

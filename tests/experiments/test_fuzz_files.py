@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments import bundle, cloze_simulated, lm_game, perplexity, run
+from shannon_game.experiments import bundle, cloze_simulated, perplexity, run
 from shannon_game.experiments.harness.pseudonyms import pseudonymous
 from shannon_game.experiments.studies.cloze.file import cloze_file, save_cloze_study
 from shannon_game.experiments.studies.comparison.file import comparison_file, save_comparison_study
@@ -30,8 +30,6 @@ from shannon_game.inference.posterior.replicates import run_replicates
 from shannon_game.inference.posterior.storage import load_posterior, save_posterior
 from tests.estimators.comparison.comparison_studies import small_study
 from tests.experiments.command import TINY
-from tests.experiments.studies.comparison import tiny_lm_game
-from tests.experiments.studies.hostile.inputs import QUESTION, RESPONSES
 from tests.experiments.studies.hostile.test_hostile_inputs import in_time
 from tests.experiments.test_users_files import hashes
 from tests.inference.store.test_store import OPERATION, filled
@@ -145,16 +143,6 @@ def _squared(task: Any) -> list[dict[str, Any]]:
     return [{"value": task["seed"] ** 2 / 3, "name": f"{task['cell']}x"}]
 
 
-def _game(folder: Path) -> object:
-    data = tiny_lm_game.contents()
-    if not (folder.parent / "game").exists():
-        names = (tiny_lm_game.question_name(100), QUESTION, RESPONSES)
-        tiny_lm_game.write_folder(folder.parent / "game", {name: data[name] for name in names})
-    questions = {"sets": {"all": [100, 101]}, "reference": [100, 101], "participants": "all"}
-    study = lm_game(root=folder.parent / "game", cache=True, cache_dir=folder, **questions)
-    return study.drop_attrs().to_dict()
-
-
 def _stored(folder: Path) -> object:
     store, _, keys = filled(folder)
     return {name: [np.asarray(row).tolist() for row in values] for name, values in store.read(OPERATION, keys).items()}
@@ -202,7 +190,6 @@ STORES: dict[str, Callable[[Path], object]] = {
     "posterior": saved(lambda folder: save_posterior(POSTERIOR, folder / "p.nc"), _posterior),
     "kept fits": _kept,
     "replicates": _replicates,
-    "cache": _game,
     "store": _stored,
     "answers": _answers,
     "bundle": _bundle,

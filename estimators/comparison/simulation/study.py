@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,15 +24,8 @@ from shannon_game.estimators.errors import check_memory
 from shannon_game.estimators.layout import HUMAN, add_note
 
 
-def simulate_comparison_study(
-    settings: SimulationSettings | None = None, items: SimulatedItems | None = None
-) -> Dataset:
+def simulate_comparison_study(settings: SimulationSettings | None = None) -> Dataset:
     """Simulate a comparison study, as a loader would give it, together with the truth.
-
-    Parameters
-    ----------
-    items : SimulatedItems, optional
-        What ``simulate_items`` gave with these settings, where it is there already.
 
     Returns
     -------
@@ -60,7 +53,7 @@ def simulate_comparison_study(
     cells = settings.n_reference_items * (settings.vocab_size + 2 * settings.n_candidates)
     # four players' log-probabilities and what they are made of, four bytes each
     check_memory(40 * cells + 16 * settings.n_participants * settings.n_items, source="simulation", field=field)
-    items = simulate_items(settings) if items is None else items
+    items = simulate_items(settings)
     seed, n_asked, n_items = settings.seed, settings.n_items, settings.n_reference_items
 
     people = draw_participants(settings.participants, settings.n_participants, seed)
@@ -131,12 +124,6 @@ def _shown_positions(settings: SimulationSettings) -> NDArray[np.int64]:
 def participant_names(n: int) -> NDArray[np.str_]:
     """Names of simulated participants."""
     return np.asarray([f"p{person:03d}" for person in range(n)])
-
-
-_NOT_OF_ITEMS = ("n_items", "n_participants", "rounding", "store_reference", "participants")
-
-ITEM_SETTINGS = tuple(each.name for each in fields(SimulationSettings) if each.name not in _NOT_OF_ITEMS)
-"""The fields of ``SimulationSettings`` that decide the items."""
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,8 @@ from shannon_game.inference.lm.training_settings import TrainingSettings
 from shannon_game.inference.settings import Count, Positive, Probability
 from shannon_game.inference.store.keys import canonical_json
 
+# held-out examples whose loss is computed while the model trains
+_MOST_HELD_OUT = 8
 _NOT_DECISIVE = ("store", "models", "labels", "fold", "n_bootstrap", "level", "max_forms")
 _AS_BEFORE = ("bos", "temperature", "attention", "device", "tokens_per_batch", "logits_mib")
 
@@ -65,8 +67,6 @@ class FineTuneSettings(Seeded, ComparableSettings, StoreFolder, TrainingSettings
     """Hold out this part alone, 1 being the first; null: one after another, which trains n_folds models a label."""
     contexts_together: Count = 16
     """Neighbouring contexts of a text that make one example: they share its passes."""
-    n_held_out_examples: Count = 8
-    """Most held-out examples whose loss is computed while the model trains."""
     max_forms: Count = 6
     """Most strings that count as one of people's words, each looked up."""
     n_bootstrap: Annotated[int, Field(ge=100)] = 10_000
@@ -162,7 +162,7 @@ def _fine_tuned(
         for purpose, items in (("training", fold.training), ("held out", fold.held_out))
     )
     # of every part of the held-out texts some
-    few = held_out[:: -(-len(held_out) // settings.n_held_out_examples)]
+    few = held_out[:: -(-len(held_out) // _MOST_HELD_OUT)]
     key = training_key(
         settings=settings.model_dump(mode="json", exclude=set(_NOT_DECISIVE)),
         model=model.identity,

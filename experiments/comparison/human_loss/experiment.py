@@ -28,19 +28,14 @@ from shannon_game.experiments.comparison.human_loss.rows import (
 from shannon_game.experiments.comparison.human_loss.sentences import sentences
 from shannon_game.experiments.harness import bayes
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
-from shannon_game.inference import (
-    Anchor,
-    ParticipantFit,
-    design_matrix,
-    fit_participants,
-    scaled_priors,
-    unusual_participants,
-)
+from shannon_game.inference import Anchor, ParticipantFit, design_matrix, fit_participants
 from shannon_game.inference.comparison.participant_fit import REPORTED
+from shannon_game.inference.comparison.participant_sensitivity import scaled_priors, unusual_participants
 from shannon_game.inference.posterior.thresholds import GateThresholds
 from shannon_game.inference.progress import advance
 from shannon_game.inference.settings import Names, Positive, Probability, Settings, Text, numbers_of
-from shannon_game.models import ParticipantPriors, participant_data, without_participants
+from shannon_game.models import ParticipantPriors, participant_data
+from shannon_game.models.comparison.participant_data import without_participants
 
 _RETRIES = 2
 _ON_SCREEN = (
@@ -130,7 +125,7 @@ def human_loss(study: xr.Dataset, settings: HumanLossSettings) -> ExperimentResu
     return ExperimentResult(
         table=table,
         dataset=dataset,
-        tables=made.effects(),
+        tables=made.people(),
         figures=human_loss_figures(table, dataset),
         text=sentences(table, dataset),
         warnings=(*bayes.unconverged(found), *made.problems),

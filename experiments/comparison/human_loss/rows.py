@@ -27,9 +27,11 @@ from shannon_game.experiments.comparison.estimates import TABLE_COLUMNS, bars_la
 from shannon_game.experiments.harness.bayes import CONVERGENCE_COLUMNS, convergence_columns, timed
 from shannon_game.experiments.harness.settings import rng_for
 from shannon_game.experiments.harness.tables import short_names, table_variables
-from shannon_game.inference import Anchor, ParticipantFit, leave_one_out, loss_gap, outcome_temperature, top1_weights
+from shannon_game.inference.comparison.participant_fit import Anchor, ParticipantFit, top1_weights
+from shannon_game.inference.comparison.participant_gap import loss_gap, outcome_temperature
+from shannon_game.inference.comparison.participant_sensitivity import leave_one_out
 from shannon_game.inference.posterior.arviz_adapter import group
-from shannon_game.models import ParticipantData
+from shannon_game.models.comparison.participant_data import ParticipantData
 
 if TYPE_CHECKING:
     from shannon_game.experiments.comparison.human_loss.experiment import HumanLossSettings
@@ -278,20 +280,23 @@ class LossRows:
         slope = slope[~known["true_bot"].to_numpy()] if "true_bot" in known else slope
         return float(np.exp(np.log(slope).mean())) if slope.size else float("nan")
 
-    def effects(self) -> dict[str, pd.DataFrame]:
-        """One row per covariate of people and what it has an effect on."""
-        if not self.shown or self.settings.people is None:
+    def people(self) -> dict[str, pd.DataFrame]:
+        """How each participant reports, and one row per covariate and what it has an effect on."""
+        if not self.shown:
             return {}
-        posterior, level = (
-            group(self.shown[EVERYONE].idata, "posterior"),
-            [0.5, self.settings.tail, 1 - self.settings.tail],
-        )
-        rows = []
-        for name in ("slope", "bias", "noise"):
-            ends = posterior[f"{name}_effect"].quantile(level, ("chain", "draw")).T.to_numpy()
-            named = zip(posterior["covariate"].to_numpy().astype(str), ends, strict=True)
-            rows += [{"covariate": one, "of": name} | dict(zip(_ENDS, at, strict=True)) for one, at in named]
-        return {"covariates": pd.DataFrame(rows)}
+        posterior = group(self.shown[EVERYONE].idata, "posterior")
+        level = [0.5, self.settings.tail, 1 - self.settings.tail]
+        names, effects = posterior["participant"].to_numpy().astype(str), []
+        columns: dict[str, Any] = {"participant": names, "label": list(short_names(names).values())}
+        for name, unit in (("slope", ""), ("bias", "_nats"), ("noise", "_nats"), ("lapse", "")):
+            ends = posterior[name].quantile(level, ("chain", "draw")).to_numpy()
+            columns |= {f"{name}_{end}{unit}": at for end, at in zip(_ENDS, ends, strict=True)}
+            if f"{name}_effect" in posterior:
+                ends = posterior[f"{name}_effect"].quantile(level, ("chain", "draw")).T.to_numpy()
+                named = zip(posterior["covariate"].to_numpy().astype(str), ends, strict=True)
+                effects += [{"covariate": one, "of": name} | dict(zip(_ENDS, at, strict=True)) for one, at in named]
+        tables = {"participants": pd.DataFrame(columns)}
+        return tables | {"covariates": pd.DataFrame(effects)} if effects else tables
 
     def dataset(self, rows: Sequence[LossRow], table: pd.DataFrame) -> xr.Dataset:
         """The table, draws of every gap (NaN where a row has fewer), curves over assumed scales, and top-1 rates."""

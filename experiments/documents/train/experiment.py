@@ -41,8 +41,6 @@ class TrainSettings(Seeded, StoreFolder, TrainingSettings):
     documents at random."""
     held_out: Probability = 0.1
     """Share of the documents that is held out where the study has no splits."""
-    n_held_out_blocks: Count = 64
-    """Most blocks of held-out text whose loss is computed while the model trains."""
     n_scored: Count | None = 200
     """Documents of each split, at random, that the trained model is scored on; null scores all."""
     ngram: Count = 13
@@ -54,6 +52,8 @@ TRAIN_COLUMNS = ("n_parameters", "n_steps", "n_train_tokens", "n_epochs", "ngram
 the share of a split's sequences of words that the training documents have."""
 
 _TRAIN, _HELD_OUT = "train", "held out"
+# blocks of held-out text whose loss is computed while the model trains
+_MOST_HELD_OUT = 64
 
 
 @experiment(TrainSettings)
@@ -138,7 +138,7 @@ def _held_out_blocks(tokenizer: Any, texts: Sequence[str], settings: TrainSettin
     except InputError:
         # documents shorter than a block are scored all the same when the model is trained
         return []
-    return list(blocks[: settings.n_held_out_blocks])
+    return list(blocks[:_MOST_HELD_OUT])
 
 
 def _digest(texts: Sequence[str]) -> str:

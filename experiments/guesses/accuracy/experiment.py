@@ -98,7 +98,7 @@ def accuracy(study: xr.Dataset, settings: AccuracySettings) -> ExperimentResult:
     dataset = _dataset(table, curve, found)
     people = people_table(
         guesses.correct, guesses.participant, guesses.of, models, min_answers=settings.min_answers,
-        many_answers=settings.many_answers, n_unseen=study.attrs.get("n_unseen"),
+        n_unseen=study.attrs.get("n_unseen"),
     )  # fmt: skip
     name, interval = str(study.attrs["name"]), settings.interval
     figures = {"accuracy": accuracy_figure(table, name, min_answers=settings.min_answers, interval=interval)}

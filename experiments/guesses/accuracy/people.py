@@ -19,10 +19,10 @@ def people_table(
     models: Mapping[str, Sequence[LanguageModel]],
     *,
     min_answers: int,
-    many_answers: int,
+    many_answers: int = 500,
     n_unseen: int | None = None,
 ) -> pd.DataFrame:
-    """Count people by how much they played and by whom they beat."""
+    """Count people by how much they played (long above `many_answers` guesses) and by whom they beat."""
     right, who = np.asarray(correct, dtype=bool), np.asarray(participant).astype(str)
     rows: list[tuple[str, str, float]] = []
     for tokens, mask in of.items():

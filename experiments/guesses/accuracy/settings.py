@@ -19,8 +19,6 @@ class AccuracySettings(PosteriorSettings, TextSettings):
     """Language models of the study to show; null takes all."""
     min_answers: Count = 50
     """Guesses that a participant needs for the histogram, and to be a candidate for the best one."""
-    many_answers: Count = 500
-    """Guesses above which somebody played long (people.csv)."""
     interval: Probability = 0.95
     """Probability inside every interval."""
     n_replicates: Count = 2000

@@ -47,7 +47,7 @@ def regression(
     power: Mapping[str, FloatArray] = {}
     tables = {"checks": checks}
     if data.model.size > 1:
-        n_tokens = settings.power_tokens or round(data.count.sum() / len(data.count))
+        n_tokens = round(data.count.sum() / len(data.count))
         rng, numbers = rng_for(settings.seed, "power"), list(settings.power_windows)
         power = slopes.power_to_tell_apart(some, data, value, n_windows=numbers, n_tokens=n_tokens, rng=rng)
         tables["pairs"] = _pairs(data, expected, power, numbers)

@@ -90,8 +90,6 @@ class RanksSettings(PosteriorSettings, ListSettings, ScoreSettings, AskSettings)
         1024,
     )
     """Windows of a new study, in all, spread evenly over the lengths."""
-    power_tokens: Count | None = None
-    """Tokens a window of a new study; null: as many as here."""
     priors: Annotated[RankPriors, numbers_of(RankPriors)] = RankPriors()
     """Scales of the priors; only those to change."""
     sampler: SamplerSettings = SamplerSettings(draws=1500, tune=800)

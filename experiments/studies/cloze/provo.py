@@ -31,10 +31,9 @@ from shannon_game.experiments.studies.cloze.rows import cloze_dataset
 from shannon_game.experiments.studies.files import Files
 from shannon_game.experiments.studies.parsing import Note, add_notes, counting, objects
 from shannon_game.experiments.studies.plain_table import Table, finished, specification
-from shannon_game.experiments.studies.public_data import CachedSettings, public_folder
-from shannon_game.experiments.studies.study_file import through_cache
+from shannon_game.experiments.studies.public_data import public_folder
 from shannon_game.experiments.studies.table_file import TableFile, text_columns
-from shannon_game.inference.settings import UserPath
+from shannon_game.inference.settings import Settings, UserPath
 
 NORMS_FILE = "Provo_Corpus-Predictability_Norms.csv"
 _OFF_TOTAL = "contexts whose counts do not sum to Total_Response_Count; the counts are used"
@@ -46,7 +45,7 @@ _SPEC = specification(
 )
 
 
-class ProvoSettings(CachedSettings):
+class ProvoSettings(Settings):
     """Settings of :func:`provo`."""
 
     root: UserPath | None = None
@@ -55,8 +54,6 @@ class ProvoSettings(CachedSettings):
     $SHANNON_DATA/provo."""
     layout: Literal["auto", "repository", "norms"] = "auto"
     """Which of the two root is."""
-    cache: bool = True
-    """Keep the parsed files between runs."""
 
 
 @loader(ProvoSettings)
@@ -77,22 +74,13 @@ def provo(settings: ProvoSettings) -> xr.Dataset:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "Provo_Corpus-Predictability_Norms.csv"
     ...     n_characters = path.write_text(header + "\n1,There are now,2,are,are,16\n1,There are now,2,are,was,4")
-    ...     study = provo(root=path, cache=False)
+    ...     study = provo(root=path)
     >>> study["response_count"].to_numpy()
     array([16,  4], dtype=int32)
     """
     root, layout = _place(settings)
     files, names = _names(root, layout)
-
-    def read() -> xr.Dataset:
-        return _parsed(files, names, layout)
-
-    if settings.cache:
-        study, cache_notes = through_cache("provo", settings.cache_folder, files, names, read, layout)
-    else:
-        study, cache_notes = read(), []
-    add_notes(study, cache_notes)
-    return validate_cloze_study(study)
+    return validate_cloze_study(_parsed(files, names, layout))
 
 
 def _place(settings: ProvoSettings) -> tuple[Path, str]:

@@ -48,8 +48,6 @@ class DesignedSettings(Seeded):
     """The language model that draws the candidates."""
     belief: Literal["human", "lm-weak", "lm-medium", "lm-strong"] = "human"
     """What people believe: a view of their own, or what a language model believes."""
-    belief_exponent: Positive = 1.0
-    """Their belief is proportional to that to this power: above 1 it is sharper."""
     design: Design = Design()  # type: ignore[valid-type]
     """What people are asked about each item, and the scale on which they report."""
     participants: Population = Population()  # type: ignore[valid-type]
@@ -93,7 +91,7 @@ def designed_simulated(settings: DesignedSettings) -> xr.Dataset:
         )
     )
     logprob = language.player_logprob
-    belief = _sharpened(logprob[HUMAN if settings.belief == "human" else settings.belief], settings.belief_exponent)
+    belief = logprob[HUMAN if settings.belief == "human" else settings.belief]
     target = draw_tokens(language.true_logprob, 1, random_stream(settings.seed, "target"))[:, 0]
     study = simulate_designed_study(
         logprob[settings.generator],
@@ -110,15 +108,6 @@ def designed_simulated(settings: DesignedSettings) -> xr.Dataset:
         posterior_weight=settings.posterior_weight,
     )
     return validate_comparison_study(_with_models(study, logprob, target, settings.generator))
-
-
-def _sharpened(logprob: NDArray[np.floating], exponent: float) -> NDArray[np.floating]:
-    """Log-probabilities of a distribution that is proportional to a power of another."""
-    if exponent == 1:
-        return logprob
-    power = exponent * logprob.astype(float)
-    normalised: NDArray[np.floating] = power - np.logaddexp.reduce(power, axis=1, keepdims=True)
-    return normalised
 
 
 def _with_models(

@@ -14,7 +14,6 @@ from shannon_game.experiments.studies.comparison.lm_game_settings import LmGameS
 from shannon_game.experiments.studies.files import MissingFilesError
 from shannon_game.experiments.studies.lm_game_archive import QUESTION_FOLDER, RESULT_FOLDER, GameFiles, Kept
 from shannon_game.experiments.studies.parsing import Note, add_notes, some_of
-from shannon_game.experiments.studies.study_file import through_cache
 from shannon_game.inference.progress import counted
 
 
@@ -36,7 +35,7 @@ def lm_game(settings: LmGameSettings) -> xr.Dataset:
     >>> study = lm_game(root="FOLDER", participants="complete")  # doctest: +SKIP
     >>> perplexity(study, players="human").table["perplexity"]  # doctest: +SKIP
     """
-    parsed, notes = _parsed(settings)
+    parsed = _parsed(settings)
     study = parsed.drop_dims("row").drop_vars("same").assign_coords(model=parsed["model"].to_numpy().tolist())
     item, target = study["item"].to_numpy(), study["target_token"].to_numpy()
     item_set = np.full(len(item), "", dtype=object)
@@ -51,9 +50,9 @@ def lm_game(settings: LmGameSettings) -> xr.Dataset:
     rows = _rows(parsed)
     if settings.answers:
         kept = filtered(rows, settings, study)
-        rows, notes = kept.rows, notes + kept.notes
+        rows, notes = kept.rows, kept.notes
     else:
-        notes.append(Note("answers were not read (answers=false)"))
+        notes = [Note("answers were not read (answers=false)")]
     study = study.assign(
         participant=("response", rows["participant"].to_numpy(dtype=object)),
         response_item=("response", rows["question"].to_numpy()),
@@ -68,19 +67,12 @@ def lm_game(settings: LmGameSettings) -> xr.Dataset:
     return validate_comparison_study(study)
 
 
-def _parsed(settings: LmGameSettings) -> tuple[xr.Dataset, list[Note]]:
+def _parsed(settings: LmGameSettings) -> xr.Dataset:
     names = [*map(question_file, settings.questions), *([RESPONSE_FILE] if settings.answers else [])]
     folders = (QUESTION_FOLDER, RESULT_FOLDER) if settings.answers else (QUESTION_FOLDER,)
     game = GameFiles.open(settings, folders, names)
     try:
-        # the cache holds no empty arrays, and without answers there are some
-        if not (settings.cache and settings.answers):
-            return parse(game, settings.questions, answers=settings.answers), []
-
-        def make() -> xr.Dataset:
-            return parse(game, settings.questions)
-
-        return through_cache("lm_game", settings.cache_folder, game.files, names, make, game.verify, game.manifest)
+        return parse(game, settings.questions, answers=settings.answers)
     except MissingFilesError as error:
         raise InputError(
             f"{error}; study.sets and study.reference say which questions are read, study.leave_out_questions which "
@@ -111,7 +103,7 @@ def filtered(rows: pd.DataFrame, settings: LmGameSettings, study: xr.Dataset) ->
     what = f"on questions of no set ({some_of([str(item) for item in others])})"
     kept.keep(rows["question"].isin(asked), what, "sets")
     kept.exclude(settings.exclude_participants, rows["participant"].tolist())
-    _check_values(kept, settings, candidates=study.sizes["candidate"])
+    _check_values(kept, candidates=study.sizes["candidate"])
     _keep_participants(kept, settings)
     _keep_repeats(kept, settings)
     selected = study["item"].to_numpy()[study["selected"].to_numpy()]
@@ -120,17 +112,12 @@ def filtered(rows: pd.DataFrame, settings: LmGameSettings, study: xr.Dataset) ->
     return kept
 
 
-def _check_values(kept: Kept, settings: LmGameSettings, *, candidates: int) -> None:
+def _check_values(kept: Kept, *, candidates: int) -> None:
     guess, shown = kept.rows["guess"], kept.rows["sample_index"]
     right = "should be a percentage strictly between 0 and 100: a certain report means an infinite likelihood ratio"
     _refuse(kept.rows, (guess <= 0) | (guess >= 100), "guess", right)
-    off = ~guess.isin(_BOXES_PERCENT)
-    if settings.off_grid == "error":
-        right = f"the game offers {', '.join(map(str, _BOXES_PERCENT))} percent; study.off_grid=keep takes it anyway"
-        _refuse(kept.rows, off, "guess", right)
-    elif off.any():
-        text = f"answers off the game's grid of percentages, kept; the first is {guess[off].iloc[0]:g} percent"
-        kept.notes.append(Note(text, int(off.sum()), "warning"))
+    right = f"the game offers {', '.join(map(str, _BOXES_PERCENT))} percent"
+    _refuse(kept.rows, ~guess.isin(_BOXES_PERCENT), "guess", right)
     _refuse(kept.rows, (shown < 0) | (shown >= candidates), "sample_index", f"should be 0 to {candidates - 1}")
 
 

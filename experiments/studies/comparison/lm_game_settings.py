@@ -69,8 +69,6 @@ class LmGameSettings(GameSettings):
     keep, as the paper; drop_different_token leaves out those on two tokens that only share a string; drop leaves out
     all of them, which biases the loss.
     """
-    off_grid: Literal["error", "keep"] = "error"
-    """What to do with a report that is none of the game's 11 percentages; keep counts it."""
     answers: bool = True
     """False reads the questions only, as build_study writes them; there are then no answers."""
     sets: Annotated[Mapping[Text, Questions], Field(min_length=1), AfterValidator(_disjoint)] = {
@@ -84,8 +82,6 @@ class LmGameSettings(GameSettings):
     leave_out_questions: tuple[int, ...] = ()
     """Numbers of questions that are not read, such as one whose file is damaged. Answers to them are left out, and
     counted."""
-    cache: bool = True
-    """Keep the parsed files between runs; the filters above are applied afterwards."""
 
     @model_validator(mode="after")
     def _left_out_are_there(self) -> Self:

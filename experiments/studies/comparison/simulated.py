@@ -1,9 +1,4 @@
-"""The embedded simulated study, and its items with the default settings: to simulate them takes over a second.
-
-The file beside this one is a NumPy archive of what
-:func:`shannon_game.estimators.comparison.simulation.study.simulate_items` gives. A test compares the two, and
-``python -m shannon_game.experiments.studies.comparison.simulated`` writes the file anew after a change.
-"""
+"""The embedded simulated study."""
 
 from __future__ import annotations
 
@@ -21,14 +16,6 @@ from shannon_game.inference.settings import Settings, settings_of, to_dataclass
 
 if TYPE_CHECKING:
     import xarray as xr
-
-
-from collections.abc import Mapping
-from pathlib import Path
-
-from numpy.typing import NDArray
-
-from shannon_game.estimators.comparison.simulation.study import ITEM_SETTINGS, SimulatedItems, simulate_items
 
 _SOURCE = "study simulated"
 
@@ -61,7 +48,7 @@ def simulated(settings: Any) -> xr.Dataset:
     """
     population = to_dataclass(ParticipantPopulation, settings.participants)
     wanted = to_dataclass(SimulationSettings, settings.model_copy(update={"participants": population}))
-    study = simulate_comparison_study(wanted, kept_items(wanted))
+    study = simulate_comparison_study(wanted)
     return _word_tokens_only(study) if settings.items == "word_tokens" else study
 
 
@@ -82,69 +69,3 @@ def _word_tokens_only(study: xr.Dataset) -> xr.Dataset:
     )
     add_note(filtered, "responses left out with them", count=int((~kept).sum()))
     return validate_comparison_study(filtered)
-
-
-KEPT = Path(__file__).with_name("simulated_items.npz")
-"""The file."""
-
-
-def kept_items(settings: SimulationSettings, path: Path = KEPT) -> SimulatedItems | None:
-    """Read the items of a simulated study from the file, if they are those of the default settings."""
-    default = SimulationSettings()
-    if settings.store_reference or any(getattr(settings, name) != getattr(default, name) for name in ITEM_SETTINGS):
-        return None
-    if not path.is_file():
-        return None
-    with np.load(path, allow_pickle=False) as file:
-        found = {name: file[name] for name in file.files}
-    players = found["player"].tolist()
-    row = np.arange(found["target"].size)[:, None]
-    # what every player gives to a token stands once an item, however often it was drawn
-    at = found["first"][row] + found["candidate"]
-    token = found["token"][at]
-    return SimulatedItems(
-        context=found["context"],
-        target_token=found["vocabulary"][found["target"]],
-        candidate_token=found["vocabulary"][token],
-        target_logprob=_by_player(players, found["target_logprob"]),
-        candidate_logprob=_by_player(players, found["token_logprob"][:, at]),
-        kl_nats=_by_player(players, found["kl_nats"]),
-        same=token == found["target"][:, None],
-    )
-
-
-def _by_player(players: list[str], rows: NDArray[np.float32]) -> Mapping[str, NDArray[np.float64]]:
-    return {player: values.astype(float) for player, values in zip(players, rows, strict=True)}
-
-
-def write_items(path: Path = KEPT) -> Path:
-    """Simulate the default items and write the file."""
-    items = simulate_items(SimulationSettings())
-    players = list(items.target_logprob)
-    vocabulary = np.unique(np.concatenate([items.target_token, items.candidate_token.ravel()]))
-    candidate = np.searchsorted(vocabulary, items.candidate_token)
-    drawn = [np.unique(row, return_index=True, return_inverse=True) for row in candidate]
-    sizes = [tokens.size for tokens, _, _ in drawn]
-
-    def once(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.concatenate([row[at] for row, (_, at, _) in zip(rows, drawn, strict=True)])
-
-    np.savez_compressed(
-        path,
-        player=np.asarray(players),
-        vocabulary=vocabulary,
-        context=items.context,
-        target=np.searchsorted(vocabulary, items.target_token).astype(np.uint16),
-        first=np.cumsum([0, *sizes[:-1]]).astype(np.int32),
-        token=np.concatenate([tokens for tokens, _, _ in drawn]).astype(np.uint16),
-        candidate=np.stack([place for _, _, place in drawn]).astype(np.uint16),
-        # the simulation has them in single precision
-        token_logprob=np.stack([once(items.candidate_logprob[player]) for player in players]).astype(np.float32),
-        target_logprob=np.stack([items.target_logprob[player] for player in players]).astype(np.float32),
-        kl_nats=np.stack([items.kl_nats[player] for player in players]).astype(np.float32),
-    )
-    return path
-
-
-if __name__ == "__main__":
-    write_items()

@@ -44,8 +44,6 @@ class TextsSettings(Settings):
     in each row (.csv, .tsv, .parquet)."""
     encoding: Annotated[str, AfterValidator(known_encoding)] = "utf-8"
     """Encoding of the files; a file in another one is refused."""
-    newlines: Literal["unify", "keep"] = "unify"
-    """Line ends of Windows and old Macs: unify makes them \\n (counted); keep leaves them to the model."""
     duplicates: Literal["keep", "drop", "error"] = "keep"
     """What to do with a document that has the same text as another; kept and dropped ones are counted."""
     text_field: FieldName = "text"
@@ -206,14 +204,11 @@ def _text(content: bytes, path: Path, settings: TextsSettings, notes: Counter[st
             "(study.encoding=utf-16-le for one)",
             source=path,
         )
-    return _newlines(text, settings, notes)
+    return _newlines(text, notes)
 
 
-def _newlines(text: str, settings: TextsSettings, notes: Counter[str]) -> str:
+def _newlines(text: str, notes: Counter[str]) -> str:
     if "\r" not in text:
-        return text
-    if settings.newlines == "keep":
-        notes["texts with carriage returns, kept: a model takes them for characters of the text"] += 1
         return text
     notes["texts whose lines end with a carriage return (Windows, old Mac); the ends were made \\n"] += 1
     return text.replace("\r\n", "\n").replace("\r", "\n")
@@ -221,7 +216,7 @@ def _newlines(text: str, settings: TextsSettings, notes: Counter[str]) -> str:
 
 def _json_lines(content: bytes, path: Path, settings: TextsSettings, notes: Counter[str]) -> list[Document]:
     # the line ends of the file itself are no part of any text
-    lines = _text(content, path, settings.changed(newlines="unify"), Counter()).split("\n")
+    lines = _text(content, path, settings, Counter()).split("\n")
     documents = []
     for number, line in enumerate(lines, start=1):
         if not line.strip():
@@ -235,7 +230,7 @@ def _json_lines(content: bytes, path: Path, settings: TextsSettings, notes: Coun
             raise InputError(f"is {shown(record)}, should be an object with a text", source=where)
         given = {name: getattr(settings, f"{name}_field") for name in ("text", "id", "split")}
         found = {name: _field(record, field, f"{name}_field", where) for name, field in given.items() if field}
-        text = _newlines(found["text"], settings, notes)
+        text = _newlines(found["text"], notes)
         documents.append(Document(found.get("id", f"{path.name}:{number}"), text, found.get("split", ALL)))
     return documents
 

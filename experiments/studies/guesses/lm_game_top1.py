@@ -43,7 +43,6 @@ from shannon_game.experiments.studies.parsing import (
 )
 from shannon_game.inference.progress import counted
 from shannon_game.inference.settings import Names
-from shannon_game.inference.settings import Text as FilledText
 
 RESPONSE_FILE = f"{RESULT_FOLDER}/res_accuracy_anonym.json"
 
@@ -67,6 +66,7 @@ _STORED: Mapping[str, tuple[str, int]] = {
 TESTERS = ("-6247052403041399844", "7513247084907933005", "3056584949900737159")
 """Participants who tested the site, left out by the authors."""
 
+_SHARED_NAME = "1812031566398576187"  # the hash of it
 _HASH_OF_NO_NAME = "0"  # Python's, with which the names were made anonymous
 _UNSEEN = "of tokens that cannot be seen: a line break, a part of a character, nothing"
 
@@ -78,8 +78,6 @@ class LmGameTop1Settings(GameSettings):
     """Names (hashes) of participants to leave out; by default those who tested the site."""
     anonymous: Literal["drop", "keep"] = "drop"
     """The guesses under the one name that everybody shared who gave none; keep takes them as one participant, anon."""
-    anonymous_name: FilledText = "1812031566398576187"
-    """That name (hash)."""
     items: Literal["all", "visible", "word_tokens"] = "visible"
     """Guesses that count, by their target.
 
@@ -203,7 +201,7 @@ def _filtered(rows: pd.DataFrame, settings: LmGameTop1Settings) -> Kept:
     kept.exclude(settings.exclude_participants, rows["participant"].tolist(), known=TESTERS)
     kept.keep(_exists(kept.rows), f"on documents that do not exist (doc_id from 0 to {N_DOCUMENTS - 1})")
     kept.keep(kept.rows["target"].notna(), "at positions outside their document (guessed_token_idx)")
-    anonymous = kept.rows["participant"] == settings.anonymous_name
+    anonymous = kept.rows["participant"] == _SHARED_NAME
     if settings.anonymous == "drop":
         kept.keep(~anonymous, "under the name that people shared who gave none", "anonymous=drop")
     elif anonymous.any():
@@ -229,7 +227,7 @@ def _study(rows: pd.DataFrame, tokens: pd.DataFrame, settings: LmGameTop1Setting
     texts = tokens[tokens["document"].isin(items["document"])].groupby("document")["target"].agg("".join)
     names = rows["participant"].to_numpy(dtype=object)
     if settings.anonymous == "keep":
-        names = np.where(names == settings.anonymous_name, "anon", names)
+        names = np.where(names == _SHARED_NAME, "anon", names)
     return xr.Dataset(
         {
             "text": ("document", objects(texts.tolist())),

@@ -6,19 +6,15 @@ import ast
 import io
 import re
 import warnings
-import zipfile
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import reduce
 from pathlib import Path
 from typing import Annotated, Any
-from xml.parsers import expat
 
 from pydantic import Field, TypeAdapter
 
 from shannon_game.estimators.errors import InputError, require_packages, unknown_choice
-from shannon_game.experiments.studies.files import UNPACKING_ERRORS, checked_members, open_archive, unpacked_member
+from shannon_game.experiments.studies.files import checked_members, open_archive, unpacked_member
 from shannon_game.experiments.studies.parsing import Real, Text, checked, shown
 
 
@@ -44,13 +40,6 @@ ARCHIVES = (
     Archive("128 5 reps n=30 text 1.zip", "repeats", "text 1", _HASHES[2]),
     Archive("128 5 reps n=30 text 2.zip", "repeats", "text 2", _HASHES[3]),
 )
-
-WORKBOOK_LIMIT_BYTES = 16 * 2**20
-"""A workbook, or a part of it, that is larger when unpacked is refused."""
-
-_MOST_CELLS = 2**20
-_REFERENCE = re.compile(r"([A-Z]{0,3})([1-9][0-9]{0,6})")
-_PARTS = (".xml", ".rels")
 
 _COLUMNS = (
     *("Reference token", "Generated token", "Token ranking", "Token logprobs", "Linear Score", "Recipr. Score"),
@@ -88,7 +77,7 @@ def read_workbooks(archive: Archive, content: bytes, path: Path) -> Iterator[Wor
     """Read every workbook of one archive, checked as a whole before its first member is read."""
     require_packages(("python_calamine",), "data", source="study rank_perplexity", field="workbooks")
     with open_archive(io.BytesIO(content), path) as outer:
-        for name, member in checked_members(outer, path, member_limit_bytes=WORKBOOK_LIMIT_BYTES).items():
+        for name, member in checked_members(outer, path).items():
             if not name.endswith("/"):
                 place = f"{path}, member {name}"
                 yield _workbook(archive, name.rpartition("/")[2], place, unpacked_member(outer, member, place))
@@ -157,22 +146,10 @@ def _literal(text: str) -> Any:
         return text
 
 
-# -------------------------------------------------------------------------------- any workbook
-
-
 def _read_sheet(content: bytes, place: str) -> list[list[Any]]:
     """Read the cells of a workbook's only sheet, from A1 on."""
     from python_calamine import CalamineWorkbook  # noqa: PLC0415 - few studies need it
 
-    # other kinds of workbook, which the parser knows too, begin otherwise
-    if not content.startswith(b"PK"):
-        raise InputError("is no .xlsx workbook", source=place)
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            for name, member in checked_members(archive, place, member_limit_bytes=WORKBOOK_LIMIT_BYTES).items():
-                _check_part(archive.read(member), name, f"{place}, {name}")
-    except UNPACKING_ERRORS as error:
-        raise InputError(f"is not a readable workbook ({error})", source=place) from error
     try:
         book = CalamineWorkbook.from_filelike(io.BytesIO(content))
         names = book.sheet_names
@@ -185,42 +162,3 @@ def _read_sheet(content: bytes, place: str) -> list[list[Any]]:
     if len(names) != 1:
         raise InputError(f"has the sheets {shown(names)}, should have one", source=place)
     return rows
-
-
-def _check_part(content: bytes, name: str, place: str) -> None:
-    """Refuse a part that is no plain XML, and cells far out: the parser makes room for all that could lie before."""
-    if name.endswith("/"):
-        return
-    if not name.endswith(_PARTS):
-        raise InputError("is a part that a workbook with a plain table has not", source=place)
-    if b"<!DOCTYPE" in content or b"<!ENTITY" in content or b"\0" in content:
-        raise InputError("defines entities, or is no UTF-8; a workbook does neither", source=place)
-    # a row or cell without a reference stands one further than the one before it
-    last = {"row": 0, "c": 0}
-    counts = Counter[str]()
-
-    def place_of(element: str, attributes: dict[str, str]) -> None:
-        tag, reference = element.rpartition(":")[2], attributes.get("r")
-        if tag not in last:
-            return
-        counts[tag] += 1
-        if reference is not None:
-            found = _REFERENCE.fullmatch(reference)
-            if found is None:
-                problem = f"has a cell or row called {shown(reference)}, should be such as B12 or 12"
-                raise InputError(problem, source=place)
-            column = reduce(lambda number, letter: 26 * number + ord(letter) - ord("A") + 1, found[1], 0)
-            last["row"], last["c"] = max(last["row"], int(found[2])), max(last["c"], column)
-        rows, columns = last["row"] + counts["row"], last["c"] + counts["c"]
-        if rows * columns > _MOST_CELLS:
-            problem = f"may have a cell in row {rows:,}, column {columns:,}: a table of that size has more than"
-            raise InputError(f"{problem} {_MOST_CELLS:,} cells, which is more than is read", source=place)
-
-    parser = expat.ParserCreate()
-    parser.StartElementHandler = place_of
-    try:
-        parser.Parse(content, True)
-    except InputError:
-        raise
-    except (expat.ExpatError, ValueError, LookupError) as error:
-        raise InputError(f"is not valid XML ({error})", source=place) from None

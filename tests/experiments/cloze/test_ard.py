@@ -97,7 +97,7 @@ def test_variants_change_one_thing_and_none_is_fitted_twice() -> None:
 
 @pytest.mark.slow
 def test_the_real_data_converge(provo_root: Path, tmp_path: Path) -> None:
-    settings = (f"study.root={provo_root}", f"study.cache_dir={tmp_path}", "experiment.variants=[]")
+    settings = (f"study.root={provo_root}", "experiment.variants=[]")
     result = run_experiment("+exp=ard", *settings, FEW_DIVERGENT)
     main = result.table.set_index("predictor")
     assert not result.gate_failed

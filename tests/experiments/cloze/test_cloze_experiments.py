@@ -34,7 +34,7 @@ SHORT = (
 TINY = {
     "tvd": (*SIMULATED, *SHORT, "experiment.n_splits=3", "experiment.bayes={n_contexts: 3, more_draws: 1}"),
     "improve": (*SIMULATED, "experiment.n_splits=3", "experiment.n_replicates=50"),
-    "recovery": ("of=tvd", *SIMULATED, "study.families=[mixture,same]", *SHORT, "n=[8]", "experiment.unpooled=true"),
+    "recovery": ("of=tvd", *SIMULATED, "study.families=[mixture,same]", *SHORT, "n=[8]"),
 }
 
 

@@ -350,7 +350,6 @@ def test_the_public_layout_reads_back_as_the_same_study(played: Played, tmp_path
         reference=(0, last),
         participants="all",
         repeats="keep",
-        cache=False,
     )
     for name in ("context", "target_token", "candidate_token", "target_logprob", "candidate_logprob", "participant"):
         np.testing.assert_array_equal(theirs[name].to_numpy(), ours[name].to_numpy())

@@ -129,7 +129,7 @@ def test_files_and_the_design_after_them(compared: tuple[xr.Dataset, ExperimentR
 
 @pytest.mark.mcmc
 def test_people_who_also_answered_freely(designed: tuple[xr.Dataset, ExperimentResult, ParticipantFit]) -> None:
-    study, result, _ = designed
+    study, result, fit = designed
     assert result.table["what"].tolist() == ["everyone", "outcomes", "scaled bridge"]
     everyone, outcomes, bridge = (result.table.iloc[at] for at in range(3))
     assert (everyone["anchor"], outcomes["anchor"]) == ("answers", "outcomes")
@@ -148,6 +148,11 @@ def test_people_who_also_answered_freely(designed: tuple[xr.Dataset, ExperimentR
     assert not result.gate_failed  # as was allowed
     effects = result.tables["covariates"][["covariate", "of"]].to_numpy()
     assert effects.tolist() == [["age", name] for name in ("slope", "bias", "noise")]
+    people, posterior = result.tables["participants"], group(fit.idata, "posterior")
+    assert people["participant"].tolist() == posterior["participant"].to_numpy().tolist()
+    np.testing.assert_allclose(people["slope_median"], posterior["slope"].median(("chain", "draw")))
+    np.testing.assert_allclose(people["bias_upper_nats"], posterior["bias"].quantile(0.95, ("chain", "draw")))
+    np.testing.assert_allclose(people["lapse_median"], float(posterior["lapse"].median()))
 
 
 @pytest.mark.mcmc

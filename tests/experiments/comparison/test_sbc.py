@@ -124,7 +124,7 @@ def test_bands_for_all_quantities_together_are_wider() -> None:
 
 def test_models_of_participants_are_built() -> None:
     """Cheap part of those that take long to compile: the design, and that every quantity is there."""
-    for name in ("calibration", "calibration_beta", "reports", "recalibration", "tvd"):
+    for name in ("calibration", "calibration_beta", "recalibration", "tvd"):
         job = prepared("+exp=recovery", "of=sbc", f"experiment.model={name}", "experiment.n_participants=3", *QUICK)
         model = get_method(MODELS[name])(job.study, job.settings)
         program = model.build()

@@ -69,13 +69,13 @@ def test_halves_of_the_people_against_loops_over_lists(root: Path) -> None:
                 sure = part.count(top) / len(part)
                 pairs.setdefault(f"{player}/human", []).append((sure, top == majority))
                 pairs.setdefault(f"{player}/corpus", []).append((sure, top == entry["original"]["pred"]))
-    found = appendix_calibration(provo(root=root, cache=False))
+    found = appendix_calibration(provo(root=root))
     for name, own in pairs.items():
         assert found[f"ece/appendix A/{name}"] == pytest.approx(error(own), abs=1e-6), name
 
 
 def test_what_was_stored_is_read(root: Path) -> None:
-    found = appendix_calibration(provo(root=root, cache=False))
+    found = appendix_calibration(provo(root=root))
     stored = {name: value for name, value in found.items() if "stored" in name}
     assert stored == {
         "ece/appendix D/gpt2/human, as stored": 0.14,
@@ -85,20 +85,20 @@ def test_what_was_stored_is_read(root: Path) -> None:
 
 
 def test_losses_by_fold_and_epoch(root: Path) -> None:
-    losses = training_losses(provo(root=root, cache=False))
+    losses = training_losses(provo(root=root))
     assert list(losses) == ["1-10", "11-20"]
     assert losses["11-20"]["training"].tolist() == [4, 3, 2]
     assert losses["11-20"]["validation"].tolist() == [3, 2, 1]
 
 
 def test_figures_are_those_that_the_files_allow(root: Path, tmp_path: Path) -> None:
-    figures = appendix_figures(provo(root=root, cache=False))
+    figures = appendix_figures(provo(root=root))
     assert list(figures) == ["oracles", "tokens", "training"]
     titles = [ax.get_title(loc="left") or ax.get_title() for ax in figures["training"].axes]
     assert titles == ["passages 1-10 left out", "passages 11-20 left out"]
     shown = [text.get_text() for text in figures["tokens"].axes[0].get_legend().get_texts()]
     assert shown == ["GPT-2, mean 0.300", "half of the people, mean 0.300", "the other half, mean 0.300"]
-    assert appendix_figures(provo(root=tiny_provo.write(tmp_path), cache=False)) == {}
+    assert appendix_figures(provo(root=tiny_provo.write(tmp_path))) == {}
 
 
 @pytest.mark.parametrize(
@@ -114,4 +114,4 @@ def test_malformed_losses(content: object, message: str, tmp_path: Path) -> None
     folder = tiny_provo.write(tmp_path)
     write(folder / TRAINING.format("1-10"), content)
     with pytest.raises(InputError, match=message):
-        provo(root=folder, cache=False)
+        provo(root=folder)

@@ -39,7 +39,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_on_the_public_layout(name: str, given: str, tiny: Path, tmp_path: Path) -> None:
-    result = by_own_code(name, f"study.root={tiny}", f"study.cache_dir={tmp_path}", f"experiment.given={given}")
+    result = by_own_code(name, f"study.root={tiny}", f"experiment.given={given}")
     assert result.figures
     assert len(result.table)
     if name == "tvd":
@@ -60,9 +60,7 @@ def test_what_it_does_not_take_is_refused(tiny: Path) -> None:
 
 
 def test_the_paper_s_coefficients(provo_root: Path, tmp_path: Path) -> None:
-    job = prepared(
-        "+exp=reproduce", "study=provo", "experiment.of=ard", f"study.root={provo_root}", f"study.cache_dir={tmp_path}"
-    )
+    job = prepared("+exp=reproduce", "study=provo", "experiment.of=ard", f"study.root={provo_root}")
     study, result = job.study, job.run()
     table = result.table.set_index(["fit", "predictor"])
     raw, standard = table.loc["legacy"], table.loc["standardised"]

@@ -64,7 +64,7 @@ def outcomes(answered: xr.Dataset) -> ParticipantFit:
 @pytest.mark.mcmc
 def test_the_mode_keeps_the_spreads_of_real_people(lm_game_root: Path) -> None:
     """A participant's odd answers are bias or noise: 90% of NUTS's draws of the spread of biases are 0.79 to 1.34."""
-    data = participant_data(lm_game(root=lm_game_root, cache=False))
+    data = participant_data(lm_game(root=lm_game_root))
     found = Compiled(participant_model(data, k0=0.23), data).at(0.23)
     values = found.program.values(found.gaussian.mode)[0]
     assert 0.79 < values["bias_sd"] < 1.34

@@ -21,6 +21,7 @@ from shannon_game.estimators.guesses.examples import guess_study
 from shannon_game.estimators.rankings.examples import ranking_study
 from shannon_game.inference.posterior.arviz_adapter import group, group_names
 from shannon_game.inference.posterior.predictive import log_likelihood
+from shannon_game.models.cloze.ard_columns import measured_error
 from shannon_game.models.rankings.slopes import log_category_probability
 from tests.oracles import calibration, word_pairs
 from tests.oracles.ard import ordered_beta
@@ -34,11 +35,9 @@ Point = dict[str, np.ndarray]
 
 @cache
 def data_of(name: str) -> Any:
-    kind, _, variant = name.partition(" ")
+    kind = name.partition(" ")[0]
     if kind == "calibration":
         return models.favoured_outcomes(comparison_study())
-    if kind == "reports":
-        return models.reports_on_truth(comparison_study(), variant)
     if kind == "accuracy":
         return models.accuracy_data(guess_study())
     if kind == "ranks":
@@ -57,7 +56,7 @@ def data_of(name: str) -> Any:
             columns.predictors,
             text=columns.text,
             item=columns.item,
-            measured=models.measured_error(columns, ["human_entropy"]),
+            measured=measured_error(columns, ["human_entropy"]),
         )
     none = WORD_RULES["none"]
     words = study_words(cloze_study(), human=none, model=none, corpus=none)
@@ -67,8 +66,6 @@ def data_of(name: str) -> Any:
 BUILDERS: dict[str, Callable[[Any], pm.Model]] = {
     "calibration llo": lambda data: models.calibration_model(data, "llo"),
     "calibration beta": lambda data: models.calibration_model(data, "beta"),
-    "reports none": models.report_model,
-    "reports interface": models.report_model,
     "accuracy": models.accuracy_model,
     "ard": models.ard_model,
     "ranks": models.rank_slope_model,
@@ -115,8 +112,6 @@ def reference_of(name: str, data: Any, point: Point, model: pm.Model) -> dict[st
     kind, _, variant = name.partition(" ")
     if kind == "calibration":
         return {"outcome": calibration.outcome_log_likelihood(data, variant, point)}
-    if kind == "reports":
-        return {"report": calibration.report_log_likelihood(data, point)}
     if kind == "accuracy":
         logit = point["intercept"] + point["ability"][data.person] + point["practice"][data.person] * data.practice
         logit = logit + point["document_effect"][data.place] + point["context_effect"][data.context]

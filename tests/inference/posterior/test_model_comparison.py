@@ -10,7 +10,7 @@ import xarray as xr
 from scipy.stats import multivariate_normal, norm
 
 from shannon_game.inference.posterior.arviz_adapter import from_groups, group
-from shannon_game.inference.posterior.model_comparison import K_BAD, compare, loo_by
+from shannon_game.inference.posterior.model_comparison import K_BAD, comparison_table, loo_by
 
 DRAWS = ("chain", "draw")
 N_GROUPS = 12
@@ -89,14 +89,14 @@ def test_groups_with_parameters_of_their_own_are_flagged() -> None:
     covariance = np.eye(50) + 9
     wanted = sum(multivariate_normal.logpdf(y[who == g], np.zeros(50), covariance) for g in range(6))
     assert loo.total_nats > wanted  # too good, as the warning says
-    table = compare({"own": idata}, who)
+    table = comparison_table({"own": loo_by(idata, who)})
     assert table["n_bad_k"].item() == loo.is_bad.sum()
     assert "not to be believed" in table["warning"].item()
 
 
 def test_comparison_is_paired() -> None:
     good, wide = result(2.0), result(2.0, noise=2.0)
-    table = compare({"wide": wide, "good": good}, WHO).set_index("model")
+    table = comparison_table({"wide": loo_by(wide, WHO), "good": loo_by(good, WHO)}).set_index("model")
     assert list(table.index) == ["good", "wide"]
     assert table["difference_nats"]["good"] == 0
     difference = exact(2.0, 2.0) - exact(2.0)

@@ -154,11 +154,12 @@ def test_an_interrupt_is_not_swallowed() -> None:
     assert signal.getsignal(signal.SIGINT) is before
 
 
-DRAWS_OF_REPORTS = """
+DRAWS_OF_CURVES = """
+from shannon_game import models
+from shannon_game.estimators.comparison.examples import comparison_study
 from shannon_game.inference.posterior.sampling import sample
-from shannon_game.models.comparison.report_process import report_model
-from tests.inference.comparison.test_calibration_curves import people
-posterior = sample(report_model(people(1)[0]), draws=50, tune=100, chains=1, seed=3, progress=False).posterior
+model = models.calibration_model(models.favoured_outcomes(comparison_study()))
+posterior = sample(model, draws=50, tune=100, chains=1, seed=3, progress=False).posterior
 print(*[float(posterior[name].sum()) for name in sorted(posterior.data_vars)])
 """
 
@@ -167,7 +168,7 @@ print(*[float(posterior[name].sum()) for name in sorted(posterior.data_vars)])
 def test_draws_depend_neither_on_what_is_compiled_already_nor_on_the_processor(tmp_path: Path) -> None:
     """The first run compiles every function, the second finds them on disk, the third uses plainer instructions."""
     flags = {"PYTENSOR_FLAGS": f"base_compiledir={tmp_path}", "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-c", DRAWS_OF_REPORTS]
+    command = [sys.executable, "-c", DRAWS_OF_CURVES]
     said = [
         subprocess.run(command, env=os.environ | flags | extra, capture_output=True, text=True, check=True).stdout
         for extra in ({}, {}, {"NUMBA_CPU_NAME": "generic"})

@@ -63,12 +63,12 @@ def check(study: xr.Dataset, data: ParticipantData, grid: str = "interface") -> 
 
 
 def test_a_tiny_game_is_read_as_loops_read_it(tmp_path: Path) -> None:
-    study = lm_game(root=write_folder(tmp_path), cache=False, **CONFIG)
+    study = lm_game(root=write_folder(tmp_path), **CONFIG)
     check(study, participant_data(study))
 
 
 def test_the_real_game_is_read_as_loops_read_it(lm_game_root: Path) -> None:
-    study = lm_game(root=lm_game_root, cache=False)
+    study = lm_game(root=lm_game_root)
     check(study, participant_data(study))
 
 

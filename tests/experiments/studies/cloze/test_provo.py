@@ -24,7 +24,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_layout(tiny: Path, tmp_path: Path) -> None:
-    study = provo(root=tiny, cache_dir=tmp_path)
+    study = provo(root=tiny)
     assert study.sizes["item"] == 12
     assert study["model"].to_numpy().tolist() == [
         "gpt2",
@@ -48,22 +48,6 @@ def test_layout(tiny: Path, tmp_path: Path) -> None:
     assert "don't" not in codes
 
 
-def test_cache_gives_the_same_study_and_notices_a_change(tiny: Path, tmp_path: Path) -> None:
-    copy = tiny_provo.write(tmp_path / "copy")
-    first = provo(root=copy, cache_dir=tmp_path)
-    again = provo(root=copy, cache_dir=tmp_path)
-    assert first.identical(again)
-    (cache,) = tmp_path.glob("provo-*.nc")
-    cache.write_bytes(b"damaged")
-    repaired = provo(root=copy, cache_dir=tmp_path)
-    assert any("was damaged" in entry["text"] for entry in notes(repaired))
-    name = copy / "TVD/GPT2_Temp/Generations/Paragraphs_temp-1-2.json"
-    content = json.loads(name.read_text(encoding="utf-8"))
-    content["1"]["2"]["human"][0]["count"] = 33
-    name.write_text(json.dumps(content), encoding="utf-8")
-    assert provo(root=copy, cache_dir=tmp_path)["response_count"].to_numpy()[0] == 33
-
-
 NORMS = """Word_Unique_ID,Text_ID,Text,Word_Number,Word,Response,Response_Count,Total_Response_Count,Response_Proportion
 Q1,1,There are now rumblings,2,are,are,16,20,0.8
 Q1,1,There are now rumblings,2,are,None,4,20,0.2
@@ -77,7 +61,7 @@ Q2,1,There are now rumblings,3,now,\u00e9t\u00e9,2,3,0.33
 def test_original_table(encoding: str, tmp_path: Path) -> None:
     path = tmp_path / "Provo_Corpus-Predictability_Norms.csv"
     path.write_text(NORMS, encoding=encoding)
-    study = provo(root=tmp_path, cache_dir=tmp_path / "cache")
+    study = provo(root=tmp_path)
     assert study["context"].to_numpy().tolist() == ["There", "There are"]
     words = study["word_text"].to_numpy()[study["response_word"].to_numpy()]
     assert words.tolist() == ["are", "None", "NA", "", "\u00e9t\u00e9"]
@@ -90,8 +74,8 @@ def test_original_table(encoding: str, tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def real(provo_root: Path, tmp_path_factory: pytest.TempPathFactory):  # type: ignore[no-untyped-def]
-    return provo(root=provo_root, cache_dir=tmp_path_factory.mktemp("cache"))
+def real(provo_root: Path):  # type: ignore[no-untyped-def]
+    return provo(root=provo_root)
 
 
 @pytest.fixture(scope="module")

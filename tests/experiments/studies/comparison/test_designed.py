@@ -40,13 +40,3 @@ def test_the_models_know_every_token_that_was_asked_about() -> None:
         assert_allclose(own.values[item, column], whole.isel(item=item).sel(token=token), atol=1e-6)
     assert (study["kl_nats"].sel(model="lm-medium") == 0).all()
     assert (study["kl_nats"].sel(model="lm-weak") > 0).all()
-
-
-def test_a_sharper_belief_is_a_normalised_power() -> None:
-    # two candidates' log-ratio is multiplied by the exponent, whatever the normaliser
-    plain, sharp = (designed_simulated(**TINY, belief="lm-medium", belief_exponent=k) for k in (1.0, 2.0))
-    ratio = [study["target_logprob"].sel(model="lm-medium") for study in (plain, sharp)]
-    assert_allclose(ratio[0], ratio[1])
-    whole = sharp["reference_logprob"].values.astype(float)
-    normaliser = np.log(np.exp(2 * whole).sum(axis=1))
-    assert_allclose(sharp["human_target_logprob"], 2 * ratio[1] - normaliser, atol=1e-5)

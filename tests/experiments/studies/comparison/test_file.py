@@ -83,7 +83,7 @@ def test_a_study_comes_back_as_it_was(make: Callable[[], xr.Dataset], tmp_path: 
 
 # ---------------------------------------------------------------------------------- the layout of the game
 
-GAME = {**CONFIG, "cache": False, "participants": "all"}
+GAME = {**CONFIG, "participants": "all"}
 
 
 def test_the_games_own_loader_reads_what_was_written(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable
 from http.server import ThreadingHTTPServer
 from pathlib import Path
@@ -39,7 +38,7 @@ from tests.oracles import lm_game as oracle
 
 
 def tiny(root: Path, **settings: Any) -> xr.Dataset:
-    return lm_game(**{"root": str(root), "cache": False, **CONFIG, **settings})
+    return lm_game(**{"root": str(root), **CONFIG, **settings})
 
 
 def counts(study: xr.Dataset, text: str) -> list[int | None]:
@@ -69,13 +68,8 @@ def gap(study: xr.Dataset) -> float:
 
 
 @pytest.fixture(scope="session")
-def cache_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("cache")
-
-
-@pytest.fixture(scope="session")
-def real(lm_game_root: Path, cache_dir: Path) -> Callable[..., xr.Dataset]:
-    return lambda **settings: lm_game(root=lm_game_root, cache_dir=cache_dir, **settings)
+def real(lm_game_root: Path) -> Callable[..., xr.Dataset]:
+    return lambda **settings: lm_game(root=lm_game_root, **settings)
 
 
 def test_the_paper_selection(real: Callable[..., xr.Dataset]) -> None:
@@ -168,9 +162,7 @@ def test_the_command_gives_what_the_function_gives(tmp_path: Path) -> None:
     root = write_folder(tmp_path)
     # sets given on the command line are all sets
     sets = "study.sets={first:[100,101],second:[103,105]}"
-    cfg = config(
-        "+exp=perplexity", "study=lm_game", f"study.root={root}", "study.cache=false", sets, "study.reference=[100,102]"
-    )
+    cfg = config("+exp=perplexity", "study=lm_game", f"study.root={root}", sets, "study.reference=[100,102]")
     assert load_study(cfg.study, kind="comparison").identical(tiny(root))
 
 
@@ -332,54 +324,6 @@ def test_probabilities_that_disagree_are_counted(tmp_path: Path, value: float) -
     assert study.drop_attrs().identical(expected.drop_attrs())
 
 
-# ------------------------------------------------------------------------------------- layouts and cache
-
-
-def cached(root: Path, cache_dir: Path, **settings: Any) -> xr.Dataset:
-    return tiny(root, cache=True, cache_dir=str(cache_dir), **settings)
-
-
-def test_a_cached_study_is_the_same_whatever_the_filters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    root, cache_dir = write_folder(tmp_path / "root"), tmp_path / "cache"
-    assert cached(root, cache_dir).identical(tiny(root))
-    expected = {name: tiny(root, participants=name) for name in ("paper", "complete", "all")}
-    monkeypatch.setattr("shannon_game.experiments.studies.comparison.lm_game.parse", None)
-    for name, study in expected.items():
-        assert cached(root, cache_dir, participants=name).identical(study)
-    assert len(list(cache_dir.iterdir())) == 1
-
-
-@pytest.mark.parametrize("layout", ["folder", "archive"])
-def test_a_changed_file_is_never_served_from_the_cache(tmp_path: Path, layout: str) -> None:
-    root = write_folder(tmp_path / "root") if layout == "folder" else write_archive(tmp_path / "a.zip")
-    changed = root / RESPONSES if layout == "folder" else root
-    before = changed.stat()
-    assert cached(root, tmp_path / "cache")["report"].values[0] == 0.1
-    data = broken(RESPONSES, put(0, 2, 20.0))
-    if layout == "folder":
-        write_folder(root, {RESPONSES: data[RESPONSES]})
-        assert changed.stat().st_size == before.st_size
-    else:
-        write_archive(root, data)
-    # even with its time put back
-    os.utime(changed, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert changed.stat().st_mtime_ns == before.st_mtime_ns
-    assert cached(root, tmp_path / "cache")["report"].values[0] == 0.2
-    assert len(list((tmp_path / "cache").iterdir())) == 1
-
-
-def test_a_damaged_cache_is_reported_and_made_again(tmp_path: Path) -> None:
-    root, cache_dir = write_folder(tmp_path / "root"), tmp_path / "cache"
-    expected = cached(root, cache_dir)
-    (file,) = cache_dir.iterdir()
-    file.write_bytes(file.read_bytes()[:5000])
-    study = cached(root, cache_dir)
-    assert len(warnings(study)) == 1
-    assert f"the cache file {file.name} was damaged" in warnings(study)[0]
-    assert study.drop_attrs().identical(expected.drop_attrs())
-    assert cached(root, cache_dir).identical(expected)
-
-
 # ---------------------------------------------------------------------------------------------- download
 
 
@@ -395,5 +339,5 @@ def test_without_a_root_the_archive_is_fetched_once(tmp_path: Path, server: Thre
     assert counts(expected, "byte for byte as published") == [7]
     del server.pages["/abc.zip"]  # type: ignore[attr-defined]
     assert lm_game(**given).identical(expected)
-    assert lm_game(**given, cache=False).identical(expected)
-    assert sorted(path.suffix for path in (tmp_path / "cache").iterdir()) == [".nc", ".zip"]
+    assert lm_game(**given).identical(expected)
+    assert sorted(path.suffix for path in (tmp_path / "cache").iterdir()) == [".zip"]

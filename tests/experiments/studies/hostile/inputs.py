@@ -100,7 +100,7 @@ def _game(root: Path, data: Mapping[str, Any], names: tuple[str, ...]) -> None:
 
 
 def _lm_game(root: Path) -> xr.Dataset:
-    return lm_game(root=root, cache=False, sets={"all": [100, 101]}, reference=[100, 101], participants="all")
+    return lm_game(root=root, sets={"all": [100, 101]}, reference=[100, 101], participants="all")
 
 
 def _game_files(root: Path) -> None:
@@ -135,10 +135,10 @@ INPUTS: Mapping[str, Input] = {
     "lm_game": Input(_game_files, _lm_game, (QUESTION, RESPONSES)),
     "lm_game zip": Input(_zipped, lambda root: _lm_game(root / "a.zip"), ("a.zip",)),
     "lm_game_top1": Input(tiny_top1.write_folder, lambda root: lm_game_top1(root=root), (TOP1, DOCUMENT, ACCURACIES)),
-    "provo": Input(_provo, lambda root: provo(root=root, cache=False), (HUMAN, GPT2, BLOOM, CHATGPT, RESULTS)),
+    "provo": Input(_provo, lambda root: provo(root=root), (HUMAN, GPT2, BLOOM, CHATGPT, RESULTS)),
     "provo norms": Input(
         lambda root: (root / NORMS).write_text(NORMS_TABLE),
-        lambda root: provo(root=root / NORMS, cache=False),
+        lambda root: provo(root=root / NORMS),
         (NORMS,),
     ),
     "rank_perplexity": Input(_ranks, lambda root: rank_perplexity(root=root, part="main"), (WORKBOOKS,)),
