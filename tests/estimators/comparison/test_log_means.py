@@ -212,22 +212,6 @@ def test_delta_and_jackknife_remove_the_first_order_bias() -> None:
     assert bias["jackknife"] == pytest.approx(0, abs=0.0045)
 
 
-def test_rao_blackwell_when_several_people_answer_one_draw() -> None:
-    """Ten draws an item, each answered three times: n is ten, and the mean of W stays the truth."""
-    rng = np.random.default_rng(8)
-    g = np.array([0.5, 0.25, 0.15, 0.1])
-    w = np.array([0.4, 1.5, 1.0, 2.75])
-    studies_, n, people = 5000, 10, 3
-    draws = np.repeat(rng.choice(4, p=g, size=(studies_, n)), people, axis=1)
-    position = np.tile(np.repeat(np.arange(n), people), studies_)
-    terms = group_terms(np.log(w)[draws].ravel(), np.repeat(np.arange(studies_), n * people))
-    means = rao_blackwell_log_mean(terms, draws.ravel(), np.log(g)[draws].ravel(), position)
-    found = np.exp(means.value)
-    assert found.mean() == pytest.approx(g @ w, abs=4 * found.std() / np.sqrt(studies_))
-    with pytest.raises(InputError, match=r"draw: has shape \(2,\)"):
-        rao_blackwell_log_mean(terms, draws.ravel(), np.log(g)[draws].ravel(), [0, 1])
-
-
 def test_standard_error_covers_for_light_tails() -> None:
     rng = np.random.default_rng(2)
     items, n = 4000, 50
