@@ -21,7 +21,7 @@ from shannon_game.estimators.comparison.log_means import (
     rao_blackwell_log_mean,
 )
 from shannon_game.estimators.errors import InputError
-from tests.oracles.comparison_game import expected_counts_by_enumeration, gap_and_errors, jackknife_gap
+from tests.oracles.comparison_game import expected_counts_by_enumeration, gap_and_errors
 
 studies = st.dictionaries(
     st.integers(0, 50), st.lists(st.floats(-6, 6), min_size=1, max_size=9), min_size=1, max_size=8
@@ -70,12 +70,6 @@ def test_plain_is_equation_5(study: dict[int, list[float]], shuffle: int) -> Non
     assert means.value.mean() == pytest.approx(gap, abs=1e-10)
     np.testing.assert_equal(np.isnan(means.se), [len(study[key]) == 1 for key in sorted(study)])
     assert np.sqrt(np.nansum(means.se**2)) / means.se.size == pytest.approx(se_samples, abs=1e-10)
-
-
-@given(studies, st.integers(0, 5))
-def test_jackknife_leaves_each_answer_out(study: dict[int, list[float]], shuffle: int) -> None:
-    means = jackknife_log_mean(group_terms(*flatten(study, shuffle)))
-    assert means.value.mean() == pytest.approx(jackknife_gap(as_terms(study)), abs=1e-8)
 
 
 @pytest.mark.parametrize("name", LOG_MEANS)
