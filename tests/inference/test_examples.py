@@ -22,6 +22,6 @@ def marked(name: str) -> object:
     return pytest.param(name, marks=[pytest.mark.mcmc] * (name in SAMPLING) + [pytest.mark.slow] * (name in LONG))
 
 
-@pytest.mark.parametrize("name", map(marked, sorted(FUNCTIONS)))
+@pytest.mark.parametrize("name", [marked(name) for name in sorted(FUNCTIONS)])
 def test_the_example_runs(name: str) -> None:
     run_example(FUNCTIONS[name])
