@@ -21,7 +21,9 @@ from __future__ import annotations
 
 import argparse
 import copy
+import json
 import logging
+import random
 import signal
 import subprocess
 import sys
@@ -35,13 +37,14 @@ from typing import Any
 
 import numpy as np
 import torch
-from lm_engine import smollm2, some_texts
 from numpy.typing import NDArray
 from turns import take_turns
 
 from shannon_game.inference.lm.continuations import continuation_log_probs
 from shannon_game.inference.lm.language_model import LanguageModel, encode
+from shannon_game.inference.lm.loading import load_language_model
 from shannon_game.inference.lm.scoring import score_documents
+from shannon_game.inference.lm.settings import ModelSettings
 
 FloatArray = NDArray[np.float64]
 BOS = "<|endoftext|>"
@@ -50,6 +53,7 @@ TOLERANCE_NATS = 1e-4
 """Of a token; a sum over tokens may be off by as much for each."""
 ENDINGS = (" and", " the old clock", " nobody", " rain fell on a roof")
 PEERS = ("minicons", "lm_eval")
+WORDS = ("the", "old", "clock", "struck", "nine", "and", "nobody", "moved", "rain", "fell", "on", "a", "roof", "baker")
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,20 @@ Side = Callable[[], Answer]
 Logits = Callable[[torch.Tensor], torch.Tensor]
 Row = tuple[Sequence[int], Sequence[int]]
 """Tokens before, and those that are scored."""
+
+
+def smollm2(**settings: object) -> LanguageModel:
+    """Load the real model."""
+    return load_language_model(ModelSettings(name="smollm2", source="smollm2", device="cpu", **settings))  # type: ignore[arg-type]
+
+
+def some_texts(n: int, folder: Path | None = None) -> list[str]:
+    """Give texts of the game, or made-up ones."""
+    if folder is not None:
+        files = sorted((folder / "multi_comparisons").glob("doc*.json"))
+        return [json.loads(file.read_text(encoding="utf-8"))["input_str"] for file in files[:n]]
+    rng = random.Random(0)
+    return [" ".join(rng.choices(WORDS, k=rng.randint(20, 110))) for _ in range(n)]
 
 
 def main() -> None:

@@ -14,18 +14,14 @@ SAMPLING = {
 }
 
 
-@pytest.mark.parametrize("name", sorted(FUNCTIONS.keys() - SAMPLING))
+# a fit or twenty of them; the others compile one small model
+LONG = {"compile_belief", "compile_participants", "fit_participants", "leave_one_out", "run_sbc"}
+
+
+def marked(name: str) -> object:
+    return pytest.param(name, marks=[pytest.mark.mcmc] * (name in SAMPLING) + [pytest.mark.slow] * (name in LONG))
+
+
+@pytest.mark.parametrize("name", [marked(name) for name in sorted(FUNCTIONS)])
 def test_the_example_runs(name: str) -> None:
-    run_example(FUNCTIONS[name])
-
-
-# half a minute to two for each; the others are the examples of one sampler and one calibration
-LONG = {"compile_belief", "compile_participants", "fit_participants", "leave_one_out"}
-
-
-@pytest.mark.mcmc
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow if name in LONG else ()) for name in sorted(SAMPLING)]
-)
-def test_the_example_that_samples_runs(name: str) -> None:
     run_example(FUNCTIONS[name])

@@ -24,7 +24,7 @@ from shannon_game.inference.store.store import open_store, ragged
 
 ROOT = Path(__file__).parents[2]
 N = 48
-N_KILLS = 3
+N_KILLS = 2
 
 
 def digest(*parts: bytes) -> str:

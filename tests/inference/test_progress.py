@@ -9,25 +9,6 @@ import pytest
 from shannon_game.inference import progress
 
 
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
-    now = {"s": 0.0}
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now["s"])
-    return now
-
-
-def line() -> str:
-    return progress._line(progress._display.stages)
-
-
-def test_a_stage_deep_down_can_count(clock: dict[str, float]) -> None:
-    progress.advance("fits")  # nobody counts
-    with progress.stage("fits", 2), progress.stage("draws"):
-        clock["s"] = 7
-        progress.advance("fits")
-        assert line() == "fits 1 of 2, about 7 s left, 7 s so far: draws"
-
-
 def test_the_lines_end_with_the_work(capsys: pytest.CaptureFixture[str]) -> None:
     before = set(threading.enumerate())
     with progress.stage("one step that takes long"):

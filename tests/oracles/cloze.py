@@ -32,16 +32,3 @@ def published_split(words: Sequence[str], seed: int, size: int) -> tuple[list[st
     for word in first:
         second.remove(word)
     return first, second
-
-
-def ece(confidence: Sequence[float], correct: Sequence[float], n_bins: int) -> float:
-    """Fixed bins, the last one closed."""
-    total = 0.0
-    for i in range(n_bins):
-        low, high = i / n_bins, (i + 1) / n_bins
-        inside = [
-            (c, r) for c, r in zip(confidence, correct, strict=True) if low <= c < high or (i == n_bins - 1 and c == 1)
-        ]
-        if inside:
-            total += abs(sum(c for c, _ in inside) - sum(r for _, r in inside))
-    return total / len(confidence)

@@ -40,20 +40,6 @@ def gap_and_errors(terms: dict[int, list[float]]) -> tuple[float, float, float]:
     return gap, sd_items / math.sqrt(len(logs)), math.sqrt(sum(contributions))
 
 
-def jackknife_gap(terms: dict[int, list[float]]) -> float:
-    """Leave each answer out in turn."""
-    values = []
-    for one in terms.values():
-        n = len(one)
-        full = math.log(math.fsum(one) / n)
-        if n == 1:
-            values.append(full)
-            continue
-        left_out = [math.log(math.fsum(one[:j] + one[j + 1 :]) / (n - 1)) for j in range(n)]
-        values.append(n * full - (n - 1) * math.fsum(left_out) / n)
-    return math.fsum(values) / len(values)
-
-
 def expected_counts_by_enumeration(probability: Sequence[float], n: int) -> list[float]:
     """Mean count of every token over all sequences of n draws in which each token occurs."""
     size = len(probability)

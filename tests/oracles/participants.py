@@ -15,10 +15,13 @@ from scipy.special import ndtr
 Cdf = Callable[[float], float]
 
 
+_PLACES = np.linspace(-8, 8, 4097)
+_CDF = ndtr(_PLACES)
+
+
 def tabulated_cdf(z: float) -> float:
     """Normal CDF by linear interpolation in steps of 1/256, and none of it beyond 8."""
-    at = np.linspace(-8, 8, 4097)
-    return 0.0 if z <= -8 else 1.0 if z >= 8 else float(np.interp(z, at, ndtr(at)))
+    return 0.0 if z <= -8 else 1.0 if z >= 8 else float(np.interp(z, _PLACES, _CDF))
 
 
 def report_probability(data: Any, row: int, log_ratio: float, people: Sequence[Any], cdf: Cdf) -> float:
@@ -44,17 +47,17 @@ def item_posterior(
     tokens = np.flatnonzero(data.token_item == q).tolist()
     joint = np.zeros((len(log_lambda), len(t), *[len(e)] * len(tokens)))
     for z, i in product(range(len(log_lambda)), range(len(t))):
+        weight = np.zeros((len(tokens), len(e)))
+        for (at, x), j in product(enumerate(tokens), range(len(e))):
+            weight[at, j] = law[x, j]
+            if data.n_answers[q]:
+                log_rate = log_lambda[z] + data.token_log_g[x] + e[j]
+                weight[at, j] *= math.exp(data.token_answers[x] * log_rate - math.exp(log_rate))
+            for row in np.flatnonzero(data.row_token == x).tolist():
+                log_odds = t[i] + data.target_log_g[q] - e[j] - data.token_log_g[x]
+                weight[at, j] *= report_probability(data, row, log_odds, people, cdf)
         for places in product(range(len(e)), repeat=len(tokens)):
-            p = math.exp(start[z, i])
-            for x, j in zip(tokens, places, strict=True):
-                p *= law[x, j]
-                if data.n_answers[q]:
-                    log_rate = log_lambda[z] + data.token_log_g[x] + e[j]
-                    p *= math.exp(data.token_answers[x] * log_rate - math.exp(log_rate))
-                for row in np.flatnonzero(data.row_token == x).tolist():
-                    log_odds = t[i] + data.target_log_g[q] - e[j] - data.token_log_g[x]
-                    p *= report_probability(data, row, log_odds, people, cdf)
-            joint[(z, i, *places)] = p
+            joint[(z, i, *places)] = math.exp(start[z, i]) * math.prod(weight[range(len(tokens)), places])
     return float(joint.sum()), joint / joint.sum()
 
 

@@ -63,21 +63,3 @@ def different(theta: np.ndarray, log_u: np.ndarray, data: WordPairData) -> np.nd
             value += data.words[row] * one
         total[c] = value
     return total
-
-
-def shared_word(a: float, b: float, theta: np.ndarray, log_u: np.ndarray) -> float:
-    """Logarithm of a shared word's likelihood: the integral over its size and its log-ratio, on a grid."""
-    mass, d, sigma, (u1, u2) = np.exp(theta[0]), expit(theta[3]), np.exp(theta[5]), np.exp(log_u)
-    # sizes on a log grid, where the density is smooth; x on a grid as wide as its weights matter
-    z, x = np.exp(np.linspace(-14, 4, 3001))[:, None], np.linspace(-8, 8, 401)[None]
-    tilt = sigma * x / 2
-    rate = 1 + u1 * np.exp(tilt) + u2 * np.exp(-tilt)
-    values = mass * z ** (a + b - d) * np.exp((a - b) * tilt - rate * z) * norm.pdf(x)
-    return float(np.log(np.trapezoid(np.trapezoid(values, x[0], axis=1), np.log(z[:, 0]))))
-
-
-def exclusive_word(n: float, side: int, theta: np.ndarray, log_u: np.ndarray) -> float:
-    """The same of a word of one side only."""
-    z = np.linspace(1e-6, 40, 400_001)
-    values = np.exp(theta[1 + side]) * z ** (n - 1 - expit(theta[4])) * np.exp(-(1 + np.exp(log_u[side])) * z)
-    return float(np.log(np.trapezoid(values, z)))

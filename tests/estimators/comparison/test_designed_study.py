@@ -264,14 +264,6 @@ def test_the_whole_distribution_is_stored_unless_it_is_not_wanted() -> None:
         simulate(store_reference=1)
 
 
-def test_ideal_people_report_the_belief() -> None:
-    study = simulate()
-    number = token_numbers(study)
-    at, shown = study["response_item"].values, study["response_candidate"].values
-    truth = LOG_H[at, TARGET[at]] - LOG_H[at, number[at, shown]]
-    assert_allclose(log_odds(study["report"].values), truth, atol=1e-6)
-
-
 def test_a_player_of_equation_6_who_believes_the_generator_reports_one_half() -> None:
     study = simulate_designed_study(LOG_G, LOG_G, TARGET, EXACT, IDEAL, seed=0, player="equation_6")
     assert_allclose(study["report"], 0.5, atol=1e-12)

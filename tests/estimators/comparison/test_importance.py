@@ -56,15 +56,6 @@ def test_the_mean_over_all_samples_is_z(known: bool) -> None:
     assert total == pytest.approx(R.sum(), rel=1e-12)
 
 
-def test_the_balance_heuristic_has_the_smaller_variance() -> None:
-    squares = {True: 0.0, False: 0.0}
-    for sample in itertools.product(range(4), repeat=3):
-        for known in squares:
-            chance = G[sample[0]] * G[sample[1]] * P[sample[2]]
-            squares[known] += chance * estimate(list(sample), [0, 0, 1], known=known) ** 2
-    assert squares[True] < 0.8 * squares[False] + 0.2 * R.sum() ** 2
-
-
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 1)), min_size=1, max_size=12))
 def test_against_the_loop(sample: list[tuple[int, int]]) -> None:
     tokens, source = [token for token, _ in sample], [kind for _, kind in sample]

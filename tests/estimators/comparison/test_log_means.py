@@ -21,7 +21,7 @@ from shannon_game.estimators.comparison.log_means import (
     rao_blackwell_log_mean,
 )
 from shannon_game.estimators.errors import InputError
-from tests.oracles.comparison_game import expected_counts_by_enumeration, gap_and_errors, jackknife_gap
+from tests.oracles.comparison_game import expected_counts_by_enumeration, gap_and_errors
 
 studies = st.dictionaries(
     st.integers(0, 50), st.lists(st.floats(-6, 6), min_size=1, max_size=9), min_size=1, max_size=8
@@ -70,12 +70,6 @@ def test_plain_is_equation_5(study: dict[int, list[float]], shuffle: int) -> Non
     assert means.value.mean() == pytest.approx(gap, abs=1e-10)
     np.testing.assert_equal(np.isnan(means.se), [len(study[key]) == 1 for key in sorted(study)])
     assert np.sqrt(np.nansum(means.se**2)) / means.se.size == pytest.approx(se_samples, abs=1e-10)
-
-
-@given(studies, st.integers(0, 5))
-def test_jackknife_leaves_each_answer_out(study: dict[int, list[float]], shuffle: int) -> None:
-    means = jackknife_log_mean(group_terms(*flatten(study, shuffle)))
-    assert means.value.mean() == pytest.approx(jackknife_gap(as_terms(study)), abs=1e-8)
 
 
 @pytest.mark.parametrize("name", LOG_MEANS)
@@ -210,22 +204,6 @@ def test_delta_and_jackknife_remove_the_first_order_bias() -> None:
     assert bias["importance"] == pytest.approx(-1 / (2 * n * shape), abs=0.0045)
     assert bias["delta"] == pytest.approx(0, abs=0.0045)
     assert bias["jackknife"] == pytest.approx(0, abs=0.0045)
-
-
-def test_rao_blackwell_when_several_people_answer_one_draw() -> None:
-    """Ten draws an item, each answered three times: n is ten, and the mean of W stays the truth."""
-    rng = np.random.default_rng(8)
-    g = np.array([0.5, 0.25, 0.15, 0.1])
-    w = np.array([0.4, 1.5, 1.0, 2.75])
-    studies_, n, people = 5000, 10, 3
-    draws = np.repeat(rng.choice(4, p=g, size=(studies_, n)), people, axis=1)
-    position = np.tile(np.repeat(np.arange(n), people), studies_)
-    terms = group_terms(np.log(w)[draws].ravel(), np.repeat(np.arange(studies_), n * people))
-    means = rao_blackwell_log_mean(terms, draws.ravel(), np.log(g)[draws].ravel(), position)
-    found = np.exp(means.value)
-    assert found.mean() == pytest.approx(g @ w, abs=4 * found.std() / np.sqrt(studies_))
-    with pytest.raises(InputError, match=r"draw: has shape \(2,\)"):
-        rao_blackwell_log_mean(terms, draws.ravel(), np.log(g)[draws].ravel(), [0, 1])
 
 
 def test_standard_error_covers_for_light_tails() -> None:

@@ -11,7 +11,6 @@ from shannon_game.estimators.comparison import (
     RoundingScheme,
     candidate_log_terms,
     estimate_perplexity,
-    log_terms,
     player_names,
     reference_loss,
     response_pairs,
@@ -112,17 +111,6 @@ def test_truth_and_reference() -> None:
     asked[0] = True
     assert reference_loss(study, "weak", "asked", asked) == pytest.approx(loss[0])
     assert reference_loss(study, "weak", "reference", asked) == pytest.approx(loss[3:].mean())
-
-
-def test_terms_on_all_candidates_agree_with_terms_on_responses() -> None:
-    study = small_study()
-    for rounding in ("none", "coarser"):
-        table = candidate_log_terms(study, "weak", rounding)
-        order = np.argsort(study["response_item"].values, kind="stable")
-        at = study["response_item"].values[order] - 100
-        np.testing.assert_allclose(
-            table[at, study["response_candidate"].values[order]], log_terms(response_pairs(study), "weak", rounding)
-        )
 
 
 def test_candidate_terms_with_an_own_scheme_and_of_people_in_a_simulation() -> None:

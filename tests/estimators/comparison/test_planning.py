@@ -22,7 +22,6 @@ from shannon_game.estimators.comparison import (
     simulate_questions,
 )
 from shannon_game.estimators.comparison.planning.adaptive import question_gains, question_probabilities
-from shannon_game.estimators.comparison.planning.questions import token_table
 
 EXACT = ParticipantPopulation(bias=False, slope=False, noise=False, lapses=False)
 
@@ -91,13 +90,6 @@ def test_everybody_is_asked_as_the_design_says(draws: int, answers: int, compari
     scale = rounding_scheme("slider").values
     report = 1 / (1 + np.exp(pool.report_log_ratio))
     assert np.abs(report[:, None] - np.array(scale)).min(axis=1, initial=1).max(initial=0) < 1e-9
-
-
-def test_the_table_of_tokens() -> None:
-    item, token, of_draw, of_answer = token_table(np.array([[3, 1], [2, 2]]), np.array([[1], [0]]))
-    assert item.tolist() == [0, 0, 1, 1]
-    assert token.tolist() == [1, 3, 0, 2]
-    assert (of_draw.tolist(), of_answer.tolist()) == ([[1, 0], [3, 3]], [[0], [2]])
 
 
 def state(**changes: object) -> QuestionState:

@@ -65,13 +65,6 @@ def test_names_and_order_do_not_matter(repeated: xr.Dataset) -> None:
     assert other.se == pytest.approx(one.se, rel=1e-4)
 
 
-def test_what_it_says_of_the_loss(repeated: xr.Dataset) -> None:
-    found = private_belief(repeated)
-    assert found.loss_most_nats == found.upper / 2
-    assert found.n_repeated == 216
-    assert found.residual_nats.shape == found.person.shape == (found.n_reports,)
-
-
 def test_a_person_s_bias_is_no_private_belief() -> None:
     # everybody far off in an own direction, at all items alike
     people = replace(ParticipantPopulation(), bias_sd_nats=3.0)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, chisquare, kstest
 
-from shannon_game.estimators.comparison import HUMAN, is_word_token, same_token, validate_comparison_study
+from shannon_game.estimators.comparison import HUMAN, is_word_token, same_token
 from shannon_game.estimators.comparison.diagnostics import pareto_khat
 from shannon_game.estimators.comparison.simulation.language import simulate_language
 from shannon_game.estimators.comparison.simulation.participants import (
@@ -104,17 +104,6 @@ def test_a_player_without_excess_is_the_truth() -> None:
 # --- what a loader gives
 
 
-@pytest.mark.parametrize("generator", LANGUAGE_MODELS)
-def test_the_study_is_valid_whatever_the_generator(generator: str) -> None:
-    study = validate_comparison_study(simulate_comparison_study(replace(TINY, generator=generator)))
-    assert study.attrs["generator"] == generator
-    assert dict(study.sizes) == {
-        "item": 30, "candidate": 40, "model": 3, "response": 60, "participant_truth": 5
-    }  # fmt: skip
-    assert (study["item_set"] != "").values.tolist() == [True] * 12 + [False] * 18
-    assert study["in_reference"].all()
-
-
 @pytest.mark.parametrize("generator", ["lm-weak", "lm-strong"])
 def test_candidates_follow_the_generator(generator: str) -> None:
     settings = replace(TINY, n_reference_items=12, n_candidates=4000, generator=generator, n_participants=1)
@@ -173,15 +162,12 @@ def test_a_participant_sees_one_position_on_every_item_and_others_see_others(tin
     assert len({int(positions[0]) for positions in seen}) == TINY.n_participants
 
 
-@pytest.mark.parametrize("rounding", ["interface", "none", "coarser"])
-def test_answers_are_automatic_where_the_tokens_are_the_same(rounding: str) -> None:
-    study = simulate_comparison_study(replace(TINY, rounding=rounding))
+def test_answers_are_automatic_where_the_tokens_are_the_same() -> None:
+    study = simulate_comparison_study(replace(TINY, rounding="none"))
     shown = study["candidate_token"].values[study["response_item"].values, study["response_candidate"].values]
     same = shown == study["target_token"].values[study["response_item"].values]
     assert 0 < same.sum() < same.size
     np.testing.assert_array_equal(study["automatic"].values, same)
-    by_token = same_token(study)[study["response_item"].values, study["response_candidate"].values]
-    np.testing.assert_array_equal(by_token, same)
     assert (study["report"].values[same] == 0.5).all()
 
 

@@ -12,17 +12,6 @@ from shannon_game.estimators.comparison.variance_components import variance_comp
 Floats = NDArray[np.float64]
 
 
-def test_balanced_groups_are_the_analysis_of_variance() -> None:
-    rng = np.random.default_rng(1)
-    group = np.repeat(np.arange(30), 5)
-    values = rng.normal(size=30)[group] + rng.normal(size=150)
-    one = np.ones(150)
-    found = variance_components(values, one[:, None], [(one, group), (one, np.arange(150))], group)
-    means = values.reshape(30, 5).mean(axis=1)
-    within = values.reshape(30, 5).var(axis=1, ddof=1).mean()
-    assert found == pytest.approx([means.var(ddof=1) - within / 5, within], rel=1e-6)
-
-
 def crossed(
     seed: int, theta: tuple[float, float, float]
 ) -> tuple[Floats, Floats, list[tuple[Floats, NDArray[np.intp]]], NDArray[np.intp]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import random
 import threading
 import time
@@ -23,8 +24,6 @@ def ranking(text: str, n: int) -> list[tuple[str, float]]:
     rng = random.Random(seed)
     weights = sorted((rng.random() ** 4 for _ in _VOCABULARY), reverse=True)
     total = sum(weights) * 1.1
-    import math
-
     tokens = rng.sample(_VOCABULARY, len(_VOCABULARY))
     return [(token, math.log(weight / total)) for token, weight in zip(tokens, weights, strict=True)][:n]
 
@@ -129,10 +128,6 @@ def handler(endpoint: FakeEndpoint) -> type[BaseHTTPRequestHandler]:
                 return self.reply(429, b'{"error": "slow down"}', Retry_After="0.01")
             if fault == "500":
                 return self.reply(500, b"oops")
-            if fault == "401":
-                return self.reply(401, f'{{"error": "bad key {KEY}"}}'.encode())
-            if fault == "quota":
-                return self.reply(429, b'{"error": {"code": "insufficient_quota"}}')
             # from here on the call is charged for, once for every idempotency key
             with endpoint.lock:
                 if not (endpoint.idempotent and key in endpoint.answers):

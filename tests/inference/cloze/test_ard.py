@@ -20,7 +20,7 @@ from shannon_game.inference.cloze.ard import (
     row_log_likelihood,
     sklearn_ard,
 )
-from shannon_game.inference.cloze.ard_sbc import ard_sbc, interval_coverage
+from shannon_game.inference.cloze.ard_sbc import interval_coverage
 from shannon_game.inference.posterior.arviz_adapter import ess_bulk, group
 from shannon_game.inference.posterior.sampling import sample
 from shannon_game.models.cloze.ard import ard_model
@@ -154,12 +154,3 @@ def test_coverage_from_ranks() -> None:
     assert found["coverage"].iloc[0] == pytest.approx(0.9)
     with pytest.raises(InputError, match="99 ranks make those"):
         interval_coverage(ranks, 63, 0.9)
-
-
-def test_calibration_names_what_the_model_has() -> None:
-    data = some_data(np.random.default_rng(1))
-    chosen = ard_sbc(data)
-    model = chosen.build()
-    for quantity in chosen.quantities:
-        assert quantity.partition("[")[0] in model.named_vars
-    assert chosen.key == ard_sbc(data).key != ard_sbc(some_data(np.random.default_rng(2))).key

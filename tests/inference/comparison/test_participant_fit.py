@@ -26,7 +26,7 @@ from shannon_game.inference.comparison.participant_fit import (
 )
 from shannon_game.inference.comparison.participant_gap import loss_gap
 from shannon_game.inference.posterior.arviz_adapter import group
-from shannon_game.models.comparison.participant_data import participant_data, with_reports
+from shannon_game.models.comparison.participant_data import participant_data
 from shannon_game.models.comparison.participants import participant_model
 from tests.models.comparison.participant_studies import believers
 
@@ -47,12 +47,13 @@ def true_gap(study: xr.Dataset, position: np.ndarray, model: str | None = None) 
 
 @pytest.fixture(scope="module")
 def answered() -> xr.Dataset:
-    return believers(people=ParticipantPopulation(slope_median=0.6))
+    people = ParticipantPopulation(slope_median=0.6)
+    return believers(14, vocabulary=60, n_draws=6, n_answers=8, n_participants=16, people=people)
 
 
 @pytest.fixture(scope="module")
 def fit(answered: xr.Dataset) -> ParticipantFit:
-    return fit_participants(participant_data(answered, "slider"), draws=400, tune=50)
+    return fit_participants(participant_data(answered, "slider"), draws=150)
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +123,7 @@ def test_anchors_give_one_belief_its_scale(outcomes: ParticipantFit, fit: Partic
 
 
 @pytest.mark.mcmc
-def test_one_seed_one_fit_and_other_reports_another() -> None:
+def test_one_seed_one_fit() -> None:
     data = participant_data(comparison_study())
     given: dict[str, Any] = {"anchor": Anchor("assumed", k0=0.6), "draws": 20, "seed": 3}
     first, again = (fit_participants(data, **given) for _ in range(2))
@@ -131,15 +132,10 @@ def test_one_seed_one_fit_and_other_reports_another() -> None:
     np.testing.assert_array_equal(first.temperature, 1.0)
     np.testing.assert_allclose(first.k0, 0.6)
     np.testing.assert_allclose(first.gap_at(0.6), first.gap_nats)
-    flipped = with_reports(data, len(data.box_edges) - 1 - data.row_box)
-    other = fit_participants(flipped, **given)
-    assert abs(np.median(other.gap_nats) - np.median(first.gap_nats)) > 0.3
 
 
 @pytest.mark.mcmc
-@pytest.mark.parametrize(
-    ("player", "rounding"), [("lm-weak", "interface"), ("lm-medium", "interface"), ("lm-strong", None)]
-)
+@pytest.mark.parametrize(("player", "rounding"), [("lm-weak", "interface"), ("lm-strong", None)])
 def test_a_language_model_s_gap_is_recovered(player: str, rounding: str | None) -> None:
     settings = SimulationSettings(n_items=25, n_reference_items=25, vocab_size=400, n_candidates=60, n_participants=20)
     study = simulate_comparison_study(settings)

