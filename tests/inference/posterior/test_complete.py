@@ -20,6 +20,7 @@ from shannon_game.estimators.guesses.examples import guess_study
 from shannon_game.estimators.rankings.examples import ranking_study
 from shannon_game.inference.posterior.arviz_adapter import group, group_names
 from shannon_game.inference.posterior.predictive import log_likelihood
+from shannon_game.models.cloze.ard_columns import measured_error
 from tests.oracles import word_pairs
 
 GROUPS = {
