@@ -7,10 +7,14 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from hydra import compose, initialize_config_module
+from hydra.errors import HydraException
 from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from shannon_game import perplexity, simulated
 from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.harness.command_line import one_line
+from shannon_game.experiments.harness.job import SHARED
 from shannon_game.experiments.harness.registry import _OWN, KINDS, Entry, entry_of, load_target
 from tests.experiments.command import ROOT, TINY, prepared, run, run_experiment
 
@@ -58,6 +62,7 @@ def test_every_yaml_registers_a_loader(name: str) -> None:
         (["experiment.foo=1"], "experiment: unknown setting 'foo'; choose one of: seed, n, players"),
         (["experiment.seed=1"], "experiment.seed: is a setting of the run: write seed="),
         (["study.nitems=4"], "study: unknown setting 'nitems'; did you mean 'n_items'?"),
+        (["study.participants={slop: 1}"], "study.participants: unknown setting 'slop'; did you mean 'slope'?"),
         (["study=provo"], "study: is 'provo', a cloze study; perplexity needs a comparison study: "),
         (["estimator.name=psiss"], "unknown estimator 'psiss'; did you mean 'psis'?"),
         (["estimator.log_mean=nowhere.f"], "estimator.log_mean: is 'nowhere.f', which cannot be imported"),
@@ -76,14 +81,22 @@ def test_what_is_wrong_is_said_before_anything_runs(overrides: list[str], messag
     assert message in str(error.value)
 
 
-@pytest.mark.subprocess
-def test_the_working_folder_may_have_folders_of_our_names(tmp_path: Path) -> None:
-    """A user's own conf, estimators or models do not stand for ours; their own modules are found all the same."""
-    for name in ("conf", "estimators", "models", "inference"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "__init__.py").write_text("raise RuntimeError('not this one')\n", encoding="utf-8")
-    done = run(tmp_path, "+exp=perplexity", *TINY)
-    assert done.returncode == 0, done.stderr
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("study=lmgame", "unknown study 'lmgame'; did you mean 'lm_game'?"),
+        ("sutdy=lm_game", "unknown setting 'sutdy'; did you mean 'study'?"),
+        ("hydra.rn.dir=x", "unknown setting 'hydra.rn.dir'; add `--cfg all`"),
+        ("rounding=nearest", "unknown rounding 'nearest'; choose one of: "),
+        ("rounding=custom", "rounding.values"),
+    ],
+)
+def test_what_hydra_refuses_is_said_in_one_line(override: str, said: str) -> None:
+    with pytest.raises((HydraException, OmegaConfBaseException)) as error:
+        prepared("+exp=perplexity", override)
+    line = one_line(error.value, ("experiment", "study", *SHARED))
+    assert said in line
+    assert line.isprintable()
 
 
 @pytest.mark.subprocess

@@ -11,7 +11,6 @@ from shannon_game.experiments.harness.outputs import JobStatus, write_status
 from shannon_game.experiments.harness.sweep import collect, swept_settings, write_summary
 from shannon_game.inference.manifest import claim
 from tests.experiments.command import TINY, break_experiment, run
-from tests.same import assert_same_table
 
 
 def statuses(folder):
@@ -106,18 +105,6 @@ def test_one_failed_job_does_not_stop_the_others(tmp_path):
     assert (folder / "0/status.json").stat().st_mtime_ns == before
     assert "job 0: done before, skipped" in done.stderr
     assert "job 1: done before" not in done.stderr
-
-
-@pytest.mark.subprocess
-def test_the_joblib_launcher_gives_the_same_summary(tmp_path):
-    pytest.importorskip("hydra_plugins.hydra_joblib_launcher")
-    sweep = ("-m", "+exp=perplexity", *TINY, "seed=0,1", "n=2,0")
-    one = run(tmp_path, *sweep, "sweep=one")
-    two = run(tmp_path, *sweep, "sweep=two", "hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
-    assert (one.returncode, two.returncode) == (1, 1)
-    folder = tmp_path / "multirun/perplexity"
-    assert statuses(folder / "two") == {0: "ok", 1: "failed", 2: "ok", 3: "failed"}
-    assert_same_table(folder / "one/summary.csv", folder / "two/summary.csv")
 
 
 def test_a_lost_table_is_a_missing_job(tmp_path):
