@@ -19,9 +19,9 @@ from shannon_game.experiments.comparison.calibration.table import CALIBRATION_CO
 from shannon_game.experiments.harness.job import Job
 from shannon_game.experiments.harness.outputs import write_outputs
 from shannon_game.experiments.harness.result import ExperimentResult
-from tests.experiments.command import FEW_DIVERGENT, TINY, config, prepared, run_experiment
+from tests.experiments.command import COMPILED_FAST, FEW_DIVERGENT, TINY, config, prepared, run_experiment
 
-SHORT = ("sampler.draws=50", "sampler.tune=150", "sampler.chains=2", "sampler.cores=1", "experiment.n_predictive=60")
+SHORT = (*COMPILED_FAST, "sampler.draws=20", "sampler.tune=20", "experiment.n_predictive=40")
 
 Run = tuple[Job, ExperimentResult]
 

@@ -19,11 +19,11 @@ from shannon_game.experiments.rankings.rank_recovery import TruthSettings, _prog
 from shannon_game.experiments.rankings.ranks.experiment import ranks
 from shannon_game.experiments.rankings.windows import scores_by_window
 from shannon_game.models.rankings.slopes import rank_data
-from tests.experiments.command import config, prepared, run_experiment
+from tests.experiments.command import COMPILED_FAST, config, prepared, run_experiment
 from tests.experiments.studies.rankings import tiny_ranks
 
 SMALL = (
-    *("sampler.draws=60", "sampler.tune=60", "sampler.chains=2", "sampler.cores=1", "experiment.n_draws=40"),
+    *(*COMPILED_FAST, "sampler.draws=60", "sampler.tune=60", "experiment.n_draws=40"),
     *("experiment.allow_unconverged=true", "experiment.power_windows=[8,32]", "output.dpi=40"),
 )
 
