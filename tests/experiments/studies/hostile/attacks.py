@@ -98,7 +98,7 @@ BYTES: dict[str, Change] = {
 # a text is any bytes that are UTF-8; a table that ends early at the end of a line is a shorter table
 _ANY = {
     "texts": {"one byte", "half", "a page of the web", "nested", "nested objects"},
-    **dict.fromkeys(("texts lines", "cloze_table", "provo norms"), {"half"}),
+    **{name: {"half"} for name in ("texts lines", "cloze_table", "provo norms")},
 }
 # tables of people's programs may be in another encoding; a note says which was taken
 _ENCODED = {"UTF-16", "no UTF-8"}
