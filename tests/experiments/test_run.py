@@ -44,9 +44,6 @@ def test_a_run_from_another_directory_writes_everything(tmp_path):
         assert f"{value:.5g}" in done.stdout
 
     report = (folder / "report.md").read_text()
-    assert status["config_hash"] in report
-    assert "figures/perplexity.png" in report
-    assert "study.n_items=12" in report
     for warning in status["warnings"]:
         assert f"- {warning}" in report
     with xr.open_dataset(folder / "results.nc", engine="h5netcdf") as dataset:

@@ -98,7 +98,6 @@ def test_default_run_underestimates_the_dissimilar_player_and_says_so() -> None:
         errors.append(rows.loc[("lm-weak", "none"), "error_nats"])
         assert rows.loc[("lm-weak", "none"), "verdict"] == "too few"
         assert "lm-weak/none" in result.warnings[0]
-        assert "nats too low" in result.text
     # -.73 on 1,000 real items; the mean of three studies of 120 items has a standard error of about .1
     assert np.mean(errors) == pytest.approx(-0.73, abs=0.35)
 

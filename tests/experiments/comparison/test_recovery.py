@@ -111,12 +111,6 @@ def test_malformed_settings(override: str, part: str, tmp_path: Path) -> None:
     assert not (tmp_path / "r.jsonl").exists()
 
 
-def test_a_study_without_free_items_says_so(tmp_path: Path) -> None:
-    settings = [*QUICK, "study.n_reference_items=12", f"experiment.replicates={tmp_path}/r.jsonl"]
-    with pytest.raises(InputError, match="only 0 items have no response"):
-        result_of(*settings)
-
-
 def test_the_same_studies_serve_every_cell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[int, tuple[int, ...]]] = []
 

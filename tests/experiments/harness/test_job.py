@@ -4,28 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from hydra import compose, initialize_config_module
 from hydra.errors import HydraException
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from shannon_game import perplexity, simulated
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.harness.command_line import one_line
 from shannon_game.experiments.harness.job import SHARED
 from shannon_game.experiments.harness.registry import _OWN, KINDS, Entry, entry_of, load_target
-from tests.experiments.command import ROOT, TINY, prepared, run, run_experiment
-
-
-def test_both_doors_give_the_same() -> None:
-    study = simulated(
-        n_items=12, n_reference_items=30, vocab_size=300, n_candidates=40, n_participants=8, generator="lm-weak"
-    )
-    by_hand = perplexity(study, generator="lm-weak", rounding="coarse", players="human")
-    command_line = run_experiment("+exp=perplexity", "generator=lm-weak", "rounding=coarse", "players=human", *TINY)
-    pd.testing.assert_frame_equal(by_hand.table, command_line.table)
+from tests.experiments.command import ROOT, TINY, prepared, run
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "conf/exp").glob("*.yaml")))
