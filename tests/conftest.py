@@ -90,6 +90,12 @@ def public_folder(name: str, inside: str) -> Path:
 
 
 @pytest.fixture(scope="session")
+def public_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One cache for all tests on the public data: each study is parsed once, and nothing is left in the user's."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="session")
 def lm_game_root() -> Path:
     """Folder with the next-token game's public files."""
     return public_folder("lm_game", "multi_comparisons")

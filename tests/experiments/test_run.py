@@ -140,17 +140,6 @@ def test_closed_streams_lose_no_output(tmp_path):
     assert json.loads((tmp_path / "here/status.json").read_text())["status"] == "ok"
 
 
-@pytest.mark.subprocess
-def test_an_interrupted_run_says_so(tmp_path):
-    done = run(
-        tmp_path, "+exp=perplexity", *TINY, "hydra.run.dir=here", patch=break_experiment("True", "KeyboardInterrupt")
-    )
-    assert done.returncode == 130
-    assert "Traceback" not in done.stderr
-    assert json.loads((tmp_path / "here/status.json").read_text())["status"] == "interrupted"
-    assert files(tmp_path / "here") == ["run.log", "status.json"]
-
-
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

@@ -96,8 +96,8 @@ def test_variants_change_one_thing_and_none_is_fitted_twice() -> None:
 
 
 @pytest.mark.slow
-def test_the_real_data_converge(provo_root: Path, tmp_path: Path) -> None:
-    settings = (f"study.root={provo_root}", f"study.cache_dir={tmp_path}", "experiment.variants=[]")
+def test_the_real_data_converge(provo_root: Path, public_cache: Path) -> None:
+    settings = (f"study.root={provo_root}", f"study.cache_dir={public_cache}", "experiment.variants=[]")
     result = run_experiment("+exp=ard", *settings, FEW_DIVERGENT)
     main = result.table.set_index("predictor")
     assert not result.gate_failed

@@ -62,8 +62,8 @@ def test_people_have_the_weight_of_the_words_that_they_alone_know(share: float) 
 
 
 @pytest.mark.slow
-def test_the_public_answers(provo_root: Path) -> None:
-    found = mixture(provo(root=provo_root), players=["gpt2"])
+def test_the_public_answers(provo_root: Path, public_cache: Path) -> None:
+    found = mixture(provo(root=provo_root, cache_dir=public_cache), players=["gpt2"])
     table = found.table.set_index("probability")
     # the loss of the words as scored is lower than that of 1,000 samples, and people's answers lower both
     assert table.loc["scored", "loss_model_nats"] < table.loc["samples", "loss_model_nats"]

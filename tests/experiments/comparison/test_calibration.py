@@ -121,9 +121,9 @@ def test_mistakes_are_named(override: str, part: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.mcmc
-def test_the_game_s_participants(lm_game_root: Path, tmp_path: Path) -> None:
+def test_the_game_s_participants(lm_game_root: Path, public_cache: Path) -> None:
     """1,056 answers on two different tokens. The slopes agree with a plain logistic regression of an early look."""
-    settings = ["study=lm_game", f"study.root={lm_game_root}", f"study.cache_dir={tmp_path}"]
+    settings = ["study=lm_game", f"study.root={lm_game_root}", f"study.cache_dir={public_cache}"]
     result = result_of(*settings, FEW_DIVERGENT)
     assert not result.gate_failed
     table = result.table.set_index("participant")

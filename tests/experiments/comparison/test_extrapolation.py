@@ -33,8 +33,8 @@ def test_an_extrapolation_can_be_certain_and_wrong() -> None:
     assert (table[table["player"] != "human"]["error_nats"].abs() > 0.5).all()
 
 
-def test_the_public_answers(lm_game_root: Path) -> None:
-    result = extrapolation(lm_game(root=lm_game_root), n_replicates=100)
+def test_the_public_answers(lm_game_root: Path, public_cache: Path) -> None:
+    result = extrapolation(lm_game(root=lm_game_root, cache_dir=public_cache), n_replicates=100)
     table = result.table.set_index(["player", "degree"])
     # true losses on the 120 questions
     assert table.loc[("14M", 1), "true_loss_nats"] == pytest.approx(4.015328, abs=1e-6)

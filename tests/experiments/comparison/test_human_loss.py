@@ -255,8 +255,8 @@ def test_gap_and_scale_are_recovered_whatever_the_scale(seed_offset: int) -> Non
 
 @pytest.mark.slow
 @pytest.mark.mcmc
-def test_real_data_pass_the_check(lm_game_root: Path, tmp_path: Path) -> None:
-    settings = ("study=lm_game", f"study.root={lm_game_root}", f"study.cache_dir={tmp_path}")
+def test_real_data_pass_the_check(lm_game_root: Path, public_cache: Path) -> None:
+    settings = ("study=lm_game", f"study.root={lm_game_root}", f"study.cache_dir={public_cache}")
     result = run_experiment("+exp=human_loss", *settings, "players=[human,14M]", "experiment.sensitivity=false")
     assert not result.gate_failed, result.warnings
     assert row_of(result, "without")["left_out"] == "8915005930766566377"

@@ -54,8 +54,8 @@ def test_nobody_gets_better_with_one_answer(study: xr.Dataset) -> None:
         practice(first)
 
 
-def test_the_public_answers(lm_game_root: Path) -> None:
-    table = practice(lm_game(root=lm_game_root)).table.set_index("answers")
+def test_the_public_answers(lm_game_root: Path, public_cache: Path) -> None:
+    table = practice(lm_game(root=lm_game_root, cache_dir=public_cache)).table.set_index("answers")
     # the automatic answers are no practice: 1,640 - 584
     assert table.loc["all", "n_responses"] == 1056
     assert table.loc["the same questions", "lower_nats"] < 0 < table.loc["the same questions", "upper_nats"]

@@ -210,9 +210,9 @@ def test_nobody_answers_freely_for_a_language_model() -> None:
 
 @pytest.mark.slow
 @pytest.mark.mcmc
-def test_twenty_fresh_studies_of_the_real_data(lm_game_root: Path, tmp_path: Path) -> None:
+def test_twenty_fresh_studies_of_the_real_data(lm_game_root: Path, public_cache: Path, tmp_path: Path) -> None:
     result = result_of(
-        *("study=lm_game", f"study.root={lm_game_root}", f"study.cache_dir={tmp_path}", "n=20"),
+        *("study=lm_game", f"study.root={lm_game_root}", f"study.cache_dir={public_cache}", "n=20"),
         *("experiment.n_studies=20", f"experiment.replicates={tmp_path}/r.jsonl"),
     )
     found = recovery_summary(result.table, "models").set_index(["player", "rounding", "estimator"])

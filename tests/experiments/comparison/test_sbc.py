@@ -24,7 +24,7 @@ from shannon_game.inference.posterior.sbc import JOINT_LOG_LIKELIHOOD, SbcModel
 from tests.experiments.command import config, prepared, run_experiment
 
 SMALL = (
-    "experiment.n_fits=6",
+    "experiment.n_fits=4",
     "experiment.n_ranked=15",
     "experiment.n_items=6",
     "experiment.n_participants=3",
@@ -51,7 +51,7 @@ def test_a_tiny_run_and_what_it_leaves(tmp_path: Path, seed_offset: int) -> None
     assert tuple(result.table.columns) == SBC_COLUMNS
     assert result.table["quantity"].iloc[-1] == JOINT_LOG_LIKELIHOOD
     assert {"bias_mean", "slope_spread", "bias[0]"} <= set(result.table["quantity"])
-    assert (result.table["n_fits"] == 6).all()
+    assert (result.table["n_fits"] == 4).all()
     assert not result.gate_failed
     write_outputs(tmp_path, config("+exp=recovery", "of=sbc", *small), job.study, result)
     assert list(pd.read_csv(tmp_path / "table.csv").columns) == list(SBC_COLUMNS)

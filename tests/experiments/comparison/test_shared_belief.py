@@ -52,6 +52,6 @@ def test_what_is_said_of_one_belief() -> None:
     assert "as chance makes them where they share one belief" in result.text
 
 
-def test_the_public_answers_cannot_say(lm_game_root: Path) -> None:
+def test_the_public_answers_cannot_say(lm_game_root: Path, public_cache: Path) -> None:
     with pytest.raises(InputError, match="names 0 people who compared two tokens of one item"):
-        shared_belief(lm_game(root=lm_game_root))
+        shared_belief(lm_game(root=lm_game_root, cache_dir=public_cache))

@@ -10,11 +10,13 @@ from hydra.errors import HydraException
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from shannon_game import experiments
 from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.harness.choice import CHOICES
 from shannon_game.experiments.harness.command_line import one_line
 from shannon_game.experiments.harness.job import SHARED
 from shannon_game.experiments.harness.registry import _OWN, KINDS, Entry, entry_of, load_target
-from tests.experiments.command import ROOT, TINY, prepared, run
+from tests.experiments.command import ROOT, TINY, config, prepared, run
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "conf/exp").glob("*.yaml")))
@@ -104,3 +106,17 @@ def test_an_installed_package_brings_experiments(tmp_path: Path) -> None:
     done = run(tmp_path, "+exp=perplexity", "estimator=theirs", *TINY, patch=patch)
     assert done.returncode == 0, done.stderr
     assert "psis" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["perplexity", "recovery", "design"])
+def test_command_and_notebook_have_the_same_choices(name: str) -> None:
+    ((setting, others),) = getattr(experiments, name).choices.items()
+    assert setting in CHOICES
+    assert {path.stem for path in (ROOT / "conf" / setting).glob("*.yaml")} > set(others)
+    for option, target in others.items():
+        assert config(f"+exp={name}", f"{setting}={option}").experiment._target_ == target
+
+
+def test_an_unknown_choice_is_refused() -> None:
+    with pytest.raises(InputError, match="bootstrap"):
+        experiments.perplexity(prepared("+exp=perplexity", *TINY).study, vary="bootstrp")

@@ -59,9 +59,13 @@ def test_what_it_does_not_take_is_refused(tiny: Path) -> None:
         run_experiment("+exp=reproduce", "study=provo", f"study.root={tiny}")
 
 
-def test_the_paper_s_coefficients(provo_root: Path, tmp_path: Path) -> None:
+def test_the_paper_s_coefficients(provo_root: Path, public_cache: Path) -> None:
     job = prepared(
-        "+exp=reproduce", "study=provo", "experiment.of=ard", f"study.root={provo_root}", f"study.cache_dir={tmp_path}"
+        "+exp=reproduce",
+        "study=provo",
+        "experiment.of=ard",
+        f"study.root={provo_root}",
+        f"study.cache_dir={public_cache}",
     )
     study, result = job.study, job.run()
     table = result.table.set_index(["fit", "predictor"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import unicodedata
 
 import pandas as pd
@@ -19,7 +20,7 @@ from shannon_game import (
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import notes
 from shannon_game.experiments.studies.cells import folded, read_numbers
-from shannon_game.experiments.studies.parsing import objects
+from shannon_game.experiments.studies.parsing import objects, parse_json
 
 CANDIDATES = pd.DataFrame(
     {
@@ -118,3 +119,16 @@ def test_a_space_before_the_words_of_one_side() -> None:
     two = pd.concat([RANKS, RANKS.assign(position=1)]).assign(token=["a", "b", "a", "b"])
     with pytest.raises(InputError, match=r"token: is 'a' where the same token is ' a' \(2 such"):
         ranking_study(two)
+
+
+@pytest.mark.parametrize("limit", [1000, 1_000_000])
+@pytest.mark.parametrize("text", ["[" * 200_000, '{"a":' * 200_000, '["\\ud800", ' + "[" * 200_000])
+def test_deep_nesting_is_refused(text: str, limit: int) -> None:
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(limit)
+    try:
+        with pytest.raises(InputError, match="nested"):
+            parse_json(text, "deep.json")
+        assert parse_json('["[[[[", {"a\\"[": [1]}]', "strings.json") == ["[[[[", {'a"[': [1]}]
+    finally:
+        sys.setrecursionlimit(before)

@@ -90,8 +90,8 @@ def test_original_table(encoding: str, tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def real(provo_root: Path, tmp_path_factory: pytest.TempPathFactory):  # type: ignore[no-untyped-def]
-    return provo(root=provo_root, cache_dir=tmp_path_factory.mktemp("cache"))
+def real(provo_root: Path, public_cache: Path):  # type: ignore[no-untyped-def]
+    return provo(root=provo_root, cache_dir=public_cache)
 
 
 @pytest.fixture(scope="module")

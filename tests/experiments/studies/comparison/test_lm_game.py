@@ -56,8 +56,8 @@ def warnings(study: xr.Dataset) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def study(lm_game_root: Path) -> xr.Dataset:
-    return lm_game(root=lm_game_root, cache=False)
+def study(lm_game_root: Path, public_cache: Path) -> xr.Dataset:
+    return lm_game(root=lm_game_root, cache_dir=public_cache)
 
 
 def test_the_paper_selection(study: xr.Dataset) -> None:
