@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from types import ModuleType
@@ -83,22 +82,6 @@ def test_a_figure_of_another_run_is_found(pages: ModuleType) -> None:
     (pages.DOCS / "figures/perplexity.png").write_bytes(b"second")
     (found,) = pages.disagreements()
     assert "not of the run" in found
-
-
-def test_a_new_run_brings_its_numbers_and_its_figure(pages: ModuleType, tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    (run / "figures").mkdir(parents=True)
-    (run / "figures/perplexity.png").write_bytes(b"new")
-    (run / "status.json").write_text(json.dumps({"experiment": "perplexity", "status": "ok", "code_hash": "a" * 64}))
-    columns = {name: [0.5] for name in pages.PERPLEXITY}
-    pd.DataFrame({"player": ["human"], "rounding": ["none"], **columns}).to_csv(run / "table.csv", index=False)
-    pages.take("perplexity", run)
-    assert (pages.DOCS / "figures/perplexity.png").read_bytes() == b"new"
-    assert pages.results("perplexity").loc["human none", "perplexity"] == "0.5"
-    assert all("figures" not in line for line in pages.disagreements())
-    (run / "status.json").write_text(json.dumps({"experiment": "perplexity", "status": "failed", "code_hash": ""}))
-    with pytest.raises(SystemExit, match="failed"):
-        pages.take("perplexity", run)
 
 
 ROWS = {

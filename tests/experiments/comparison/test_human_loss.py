@@ -208,24 +208,16 @@ def test_covariates_that_no_participant_has_one_value_of(formula: str) -> None:
 @pytest.mark.parametrize(
     ("override", "part"),
     [
-        ("experiment.anchor=top1", "anchor"),
         ("experiment.anchor=answers", "anchor: is 'answers', but nobody answered freely"),
-        ("experiment.objective=full", "rank"),
         ("experiment.k0=0", "k0"),
-        ("experiment.k0=100", "k0"),
         ("experiment.grid=nothing", "nothing"),
         ("rounding=none", "grid 'none'"),
         ("players=[gpt5]", "unknown player 'gpt5'"),
         ("experiment.leave_out=nobody", "unknown participant 'nobody'"),
         ("experiment.leave_out=[-372181953]", "unknown participant '-372181953'"),
-        ("experiment.top1.rate=2", "top1.rate"),
-        ("sampler.draws=many", "sampler.draws"),
         ("sampler.name=gibbs", "sampler.name: is 'gibbs'"),
-        ("experiment.sensitivity=1", "sensitivity"),
-        ("experiment.interval=2", "experiment.interval"),
         ("+experiment.priors.sigmas=1", "sigmas"),
         ("+experiment.priors.noise=-1", "noise"),
-        ("experiment.gate.r_hat=low", "r_hat"),
     ],
 )
 def test_mistakes_are_named_before_anything_is_fitted(override: str, part: str) -> None:

@@ -230,10 +230,6 @@ def put(*path: Any) -> Callable[[Any], None]:
     return change
 
 
-def dropped(field: str) -> Callable[[Any], None]:
-    return lambda data: data.pop(field)
-
-
 def popped(*path: Any) -> Callable[[Any], None]:
     """A change that takes the last element of a list away."""
 
