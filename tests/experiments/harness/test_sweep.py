@@ -112,31 +112,3 @@ def test_a_lost_table_is_a_missing_job(tmp_path):
     make_job(tmp_path, 1)
     (tmp_path / "1" / "table.csv").unlink()
     assert [job.status for job in collect(tmp_path)] == ["ok", "missing"]
-
-
-@pytest.mark.parametrize(
-    "swept",
-    [
-        {},
-        {"n": ["1", "10", "100"]},
-        {"rounding": ["none", "coarse"]},
-        {"rounding": ["none", "coarse"], "seed": ["0", "1", "2"]},
-        {"a": ["x", "y"], "b": ["1", "2"], "c": ["u", "v", "w"]},
-    ],
-    ids=len,
-)
-def test_the_figure_takes_any_sweep(tmp_path, swept):
-    combinations = [{}]
-    for key, values in swept.items():
-        combinations = [start | {key: value} for start in combinations for value in values]
-    table = "player,rounding,perplexity,perplexity_lower,perplexity_upper\n"
-    table += "human,none,150,100,200\nhuman,coarse,170,90,250\nlm,none,20,nan,nan\n"
-    for number, settings in enumerate(combinations):
-        make_job(tmp_path, number, overrides=[f"{key}={value}" for key, value in settings.items()], table=table)
-    write_summary(tmp_path, collect(tmp_path, combinations), title="t", dpi=30)
-    drawing = (tmp_path / "summary.svg").read_text()
-    for key in swept:
-        assert f">{key}" in drawing or f" {key}" in drawing
-    assert (len(swept) > 1) == any(f">{key} = " in drawing for key in swept)
-    for label in ("humans", "lm", "rounding coarse", "perplexity"):
-        assert label in drawing

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from shannon_game.estimators.comparison.simulation.settings import ParticipantPo
 from shannon_game.estimators.comparison.simulation.study import simulate_comparison_study, simulate_items
 from shannon_game.estimators.layout import notes
 from shannon_game.experiments.harness.job import load_study
-from shannon_game.experiments.studies.comparison.simulated import kept_items, simulated, write_items
+from shannon_game.experiments.studies.comparison.simulated import kept_items, simulated
 from tests.experiments.command import config
 from tests.same import assert_same_study
 
@@ -45,14 +44,6 @@ def test_the_items_in_the_package_are_those_that_are_simulated() -> None:
 )  # fmt: skip
 def test_other_items_are_never_taken_from_the_package(changes: dict[str, Any]) -> None:
     assert kept_items(SimulationSettings(**changes)) is None
-
-
-def test_the_file_holds_what_was_simulated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tiny = SimulationSettings(**TINY)
-    monkeypatch.setattr("shannon_game.experiments.studies.comparison.simulated.SimulationSettings", lambda: tiny)
-    kept, made = kept_items(tiny, write_items(tmp_path / "items.npz")), simulate_items(tiny)
-    assert kept is not None
-    assert_same_study(simulate_comparison_study(tiny, kept), simulate_comparison_study(tiny, made))
 
 
 def test_the_command_gives_what_the_function_gives() -> None:
