@@ -26,12 +26,9 @@ def distance(draws: ArrayLike, truth: ArrayLike) -> float:
     squared distance is nearly normal (Wilson and Hilferty 1931), so that the mean and standard deviation over the draws
     turn it into a z-score, also where the posterior is not normal.
 
-    Parameters
-    ----------
-    draws : array_like, shape (chain, draw) or (chain, draw, parameter)
-        At least 100 effective draws, and 10 a parameter: with that many, the error of mean and covariance adds .3 to
-        the z-score at most. Divergent draws do not count against it: what they would hide is what the distance shows.
-    truth : array_like, shape () or (parameter,)
+    Draws, (chain, draw) or (chain, draw, parameter), need 100 effective ones and 10 a parameter: the error of mean and
+    covariance then adds .3 to the z-score at most. Divergent draws do not count against it: the distance shows what
+    they would hide.
     """
     true = np.atleast_1d(np.asarray(truth, dtype=float))
     ess = smallest_ess(draws)

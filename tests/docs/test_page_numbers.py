@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -84,17 +84,39 @@ def test_a_figure_of_another_run_is_found(pages: ModuleType) -> None:
     assert "not of the run" in found
 
 
-def test_a_new_run_brings_its_numbers_and_its_figure(pages: ModuleType, tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    (run / "figures").mkdir(parents=True)
-    (run / "figures/perplexity.png").write_bytes(b"new")
-    (run / "status.json").write_text(json.dumps({"experiment": "perplexity", "status": "ok", "code_hash": "a" * 64}))
-    columns = {name: [0.5] for name in pages.PERPLEXITY}
-    pd.DataFrame({"player": ["human"], "rounding": ["none"], **columns}).to_csv(run / "table.csv", index=False)
-    pages.take("perplexity", run)
-    assert (pages.DOCS / "figures/perplexity.png").read_bytes() == b"new"
-    assert pages.results("perplexity").loc["human none", "perplexity"] == "0.5"
-    assert all("figures" not in line for line in pages.disagreements())
-    (run / "status.json").write_text(json.dumps({"experiment": "perplexity", "status": "failed", "code_hash": ""}))
-    with pytest.raises(SystemExit, match="failed"):
-        pages.take("perplexity", run)
+ROWS = {
+    "ten beliefs": "answers:(?!peaks|shallow)",
+    "of these: temperature 0.7": "answers:cold:2:",
+    "of these: the last 8 tokens": "answers:short:",
+    "half of the belief": "answers:peaks:",
+    "the generator without": "answers:shallow:",
+    "14M model, exact": "game:14M:exact",
+    "14M model, rounded": "game:14M:rounded",
+    "GPT-2 medium": "game:gpt2-medium:",
+    "three beliefs": "live:.*:small",
+}
+
+
+@pytest.fixture(scope="module")
+def studies() -> pd.DataFrame:
+    return pd.read_csv(ROOT / "docs" / "results/hidden_recovery.csv")
+
+
+@pytest.mark.parametrize("label", ROWS)
+def test_a_row_is_that_of_its_studies(label: str, studies: pd.DataFrame) -> None:
+    own = studies[(studies["engine"] == "gaussian") & studies["cell"].str.match(ROWS[label])]
+    error, width = own["gap_median"] - own["gap_truth"], own["gap_upper"] - own["gap_lower"]
+    (line,) = re.findall(rf"^\| {label}.*$", (ROOT / "docs" / "participant_model.md").read_text(), re.MULTILINE)
+    shown = [float(cell) for cell in line.split("|")[2:-1]]
+    assert [shown[0], shown[4]] == [len(own), own["gap_covers"].sum()]
+    found = [error.mean(), np.sqrt((error**2).mean()), width.mean()]
+    np.testing.assert_allclose(shown[1:4], found, atol=0.00501)
+
+
+def test_nuts_is_compared_with_the_gaussian_on_the_same_studies(studies: pd.DataFrame) -> None:
+    engines = [studies[studies["engine"] == name] for name in ("nuts", "gaussian")]
+    both = engines[0].merge(engines[1], on=["cell", "study"], suffixes=("", "_gaussian"))
+    off = both["gap_median"] - both["gap_median_gaussian"]
+    assert len(both) == 14
+    assert round(off.mean(), 2) == 0.02
+    assert round(off.abs().max(), 2) == 0.10

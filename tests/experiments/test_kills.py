@@ -105,7 +105,7 @@ def check(name: str, home: Path, n_kills: int, seed: int) -> None:
 
 
 @pytest.mark.subprocess
-@pytest.mark.parametrize(("name", "n_kills"), [("perplexity", 2), ("sweep", 2)])
+@pytest.mark.parametrize(("name", "n_kills"), [("perplexity", 1), ("sweep", 1)])
 def test_a_few_kills(name: str, n_kills: int, tmp_path: Path) -> None:
     check(name, tmp_path, n_kills, seed=1)
 

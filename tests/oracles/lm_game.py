@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
 SETS = (range(10000, 10040), range(20010, 20090))
-REFERENCE = range(10000, 11000)
 
 
 class Answer(NamedTuple):
@@ -63,20 +62,6 @@ def raw_answers(root: Path) -> dict[str, list[tuple[int, float, float, float]]]:
             candidate = math.exp(question["generated_logprobss"][m][answer.sample])
             players.setdefault(model, []).append((answer.item, target / (target + candidate), *density))
     return players
-
-
-def human_gap(answers: list[Answer]) -> float:
-    """Eq. 5: the mean over questions of ln of the mean of g(y)/g(x) (1/p - 1)."""
-    terms = defaultdict(list)
-    for answer in answers:
-        ratio = math.exp(answer.target_logprob - answer.candidate_logprob)
-        terms[answer.item].append(ratio * (1 / answer.report - 1))
-    return sum(math.log(sum(values) / len(values)) for values in terms.values()) / len(terms)
-
-
-def mean_loss(root: Path, items: list[int], model: int) -> float:
-    """Mean of -ln p(y) over questions."""
-    return -sum(read_question(root, item)["correct_logprobs"][model] for item in items) / len(items)
 
 
 _questions: dict[tuple[Path, int], dict] = {}

@@ -14,7 +14,7 @@ from shannon_game.experiments.harness.result import ExperimentResult
 from tests.experiments.command import COMPILED_FAST, FEW_DIVERGENT, prepared, run_experiment
 
 TINY_BETS = ("study.n_items=20", "study.n_participants=6", "study.n_answers=10", "study.vocab_size=60", "output.dpi=40")
-SHORT = (*COMPILED_FAST, "sampler.draws=200", "sampler.tune=300", FEW_DIVERGENT)
+SHORT = (*COMPILED_FAST, "sampler.draws=100", "sampler.tune=150", FEW_DIVERGENT)
 
 
 def overrides(*more: str) -> list[str]:

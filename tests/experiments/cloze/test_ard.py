@@ -22,7 +22,7 @@ SIMULATED = (
     *("study.n_samples=60", "output.dpi=30", "players=[factors]"),
     "experiment.predictors=[human_entropy,model_entropy,oracle_tvd,word_num]",
 )
-SHORT = (*COMPILED_FAST, "sampler.draws=60", "sampler.tune=150", "experiment.n_predictive=80")
+SHORT = (*COMPILED_FAST, "sampler.draws=20", "sampler.tune=30", "experiment.n_predictive=40")
 
 
 TINY = (*SIMULATED, *SHORT, "experiment.variants=[]")
@@ -60,9 +60,9 @@ def test_at_a_tiny_size(tiny: ExperimentResult, tmp_path: Path) -> None:
 
 @pytest.mark.mcmc
 def test_coverage_at_a_tiny_size(tmp_path: Path) -> None:
-    settings = ("experiment.n_fits=2", "experiment.n_texts=3", "experiment.n_items_per_text=5", "sampler.draws=60")
+    settings = ("experiment.n_fits=2", "experiment.n_texts=3", "experiment.n_items_per_text=5")
     path = f"experiment.replicates={tmp_path / 'fits.jsonl'}"
-    small = (*SIMULATED, *settings, path, "sampler.tune=100", "experiment.measured=[]")
+    small = (*SIMULATED, *settings, path, "sampler.draws=60", "sampler.tune=30", "experiment.measured=[]")
     first = run_experiment("+exp=recovery", "of=ard", *small)
     assert first.table["coverage"].between(0, 1).all()
     assert first.table["quantity"].tolist()[1] == "coefficient of human_entropy"
@@ -96,7 +96,7 @@ def test_variants_change_one_thing_and_none_is_fitted_twice() -> None:
 
 
 @pytest.mark.slow
-def test_the_real_data_converge(provo_root: Path, tmp_path: Path) -> None:
+def test_the_real_data_converge(provo_root: Path) -> None:
     settings = (f"study.root={provo_root}", "experiment.variants=[]")
     result = run_experiment("+exp=ard", *settings, FEW_DIVERGENT)
     main = result.table.set_index("predictor")

@@ -15,9 +15,9 @@ from shannon_game.experiments.comparison.calibration.table import CALIBRATION_CO
 from shannon_game.experiments.harness.job import Job
 from shannon_game.experiments.harness.outputs import write_outputs
 from shannon_game.experiments.harness.result import ExperimentResult
-from tests.experiments.command import FEW_DIVERGENT, TINY, config, prepared, run_experiment
+from tests.experiments.command import COMPILED_FAST, FEW_DIVERGENT, TINY, config, prepared, run_experiment
 
-SHORT = ("sampler.draws=50", "sampler.tune=150", "sampler.chains=2", "sampler.cores=1")
+SHORT = (*COMPILED_FAST, "sampler.draws=20", "sampler.tune=20")
 
 Run = tuple[Job, ExperimentResult]
 
@@ -99,9 +99,9 @@ def test_mistakes_are_named(override: str, part: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.mcmc
-def test_the_game_s_participants(lm_game_root: Path, tmp_path: Path) -> None:
+def test_the_game_s_participants(lm_game_root: Path) -> None:
     """1,056 answers on two different tokens. The slopes agree with a plain logistic regression of an early look."""
-    settings = ["study=lm_game", f"study.root={lm_game_root}", f"study.cache_dir={tmp_path}"]
+    settings = ["study=lm_game", f"study.root={lm_game_root}"]
     result = result_of(*settings, FEW_DIVERGENT)
     assert not result.gate_failed
     table = result.table.set_index("participant")

@@ -45,7 +45,7 @@ def row_of(result: ExperimentResult, what: str) -> Any:
 def compared() -> tuple[xr.Dataset, ExperimentResult]:
     """A study of comparisons alone."""
     study = prepared("+exp=perplexity", *TINY, "study.n_participants=4").study
-    players = ["human", "lm-weak", "lm-medium"]
+    players = ["human", "lm-medium"]
     return study, experiments.human_loss(
         study, players=players, rounding="none", grid="interface", top1={"rate": 0.3}, **FEW
     )
@@ -77,7 +77,7 @@ def test_people_who_only_compared(compared: tuple[xr.Dataset, ExperimentResult])
     table = result.table
     assert list(table.columns[: -study.sizes["model"]]) == [*TABLE_COLUMNS, *HUMAN_LOSS_COLUMNS]
     assert table["what"].tolist() == [
-        *("lm-weak, rounding none", "lm-medium, rounding none", "everyone", "assumed", "everyone, top-1 rate"),
+        *("lm-medium, rounding none", "everyone", "assumed", "everyone, top-1 rate"),
         *["without one"] * len(people),
         *("priors: narrow", "priors: wide"),
     ]
@@ -92,8 +92,7 @@ def test_people_who_only_compared(compared: tuple[xr.Dataset, ExperimentResult])
     assert ones["gap_nats"].iloc[2] == estimate_perplexity(kept).gap.gap_nats
     exact = study["target_logprob"].isel(item=np.unique(study["response_item"].to_numpy())).mean("item")
     truth = float(exact.sel(model="lm-medium") - exact.sel(model="lm-weak"))
-    weak, itself = row_of(result, "lm-weak, rounding none"), row_of(result, "lm-medium, rounding none")
-    assert_allclose(weak["true_gap_nats"], truth)
+    itself = row_of(result, "lm-medium, rounding none")
     assert itself["gap_lower_nats"] == itself["gap_upper_nats"] == 0
     # the belief on tokens never drawn at which people reach the weakest model, and what was to be reached
     assert everyone["tail_factor"] == everyone["tail_factor_lm-weak"]
@@ -187,18 +186,20 @@ def test_of_language_models_alone_a_failed_check_is_marked_beside_its_number(mon
 
     monkeypatch.setattr(FIT, failed)
     study = prepared("+exp=perplexity", *TINY).study
-    result = experiments.human_loss(study, players=["lm-medium", "lm-strong"], **FEW)
+    result = experiments.human_loss(study, players="lm-strong", **FEW)
     table = result.table
-    assert table["rounding"].tolist() == ["none", "interface"] * 2
+    assert table["rounding"].tolist() == ["none", "interface"]
+    exact = study["target_logprob"].isel(item=np.unique(study["response_item"].to_numpy())).mean("item")
+    assert_allclose(table["true_gap_nats"], float(exact.sel(model="lm-medium") - exact.sel(model="lm-strong")))
     assert set(result.figures) == {"human_loss"}
     assert not result.posteriors
     assert np.isfinite(table["gap_median_nats"]).all()
     assert table["tail_factor"].isna().all()
-    assert table["converged"].tolist() == [True, True, False, True]
+    assert table["converged"].tolist() == [False, True]
     assert result.gate_failed
     assert [text for text in result.warnings if "lm-strong" in text]
     (axes,) = result.figures["human_loss"].axes
-    assert ["not" in label.get_text() for label in axes.get_yticklabels()] == [False, False, True, False]
+    assert ["not" in label.get_text() for label in axes.get_yticklabels()] == [True, False]
 
 
 @pytest.mark.parametrize("formula", ["nothing", "report", "age +"])
@@ -212,24 +213,16 @@ def test_covariates_that_no_participant_has_one_value_of(formula: str) -> None:
 @pytest.mark.parametrize(
     ("override", "part"),
     [
-        ("experiment.anchor=top1", "anchor"),
         ("experiment.anchor=answers", "anchor: is 'answers', but nobody answered freely"),
-        ("experiment.objective=full", "rank"),
         ("experiment.k0=0", "k0"),
-        ("experiment.k0=100", "k0"),
         ("experiment.grid=nothing", "nothing"),
         ("rounding=none", "grid 'none'"),
         ("players=[gpt5]", "unknown player 'gpt5'"),
         ("experiment.leave_out=nobody", "unknown participant 'nobody'"),
         ("experiment.leave_out=[-372181953]", "unknown participant '-372181953'"),
-        ("experiment.top1.rate=2", "top1.rate"),
-        ("sampler.draws=many", "sampler.draws"),
         ("sampler.name=gibbs", "sampler.name: is 'gibbs'"),
-        ("experiment.sensitivity=1", "sensitivity"),
-        ("experiment.interval=2", "experiment.interval"),
         ("+experiment.priors.sigmas=1", "sigmas"),
         ("+experiment.priors.noise=-1", "noise"),
-        ("experiment.gate.r_hat=low", "r_hat"),
     ],
 )
 def test_mistakes_are_named_before_anything_is_fitted(override: str, part: str) -> None:
@@ -259,8 +252,8 @@ def test_gap_and_scale_are_recovered_whatever_the_scale(seed_offset: int) -> Non
 
 @pytest.mark.slow
 @pytest.mark.mcmc
-def test_real_data_pass_the_check(lm_game_root: Path, tmp_path: Path) -> None:
-    settings = ("study=lm_game", f"study.root={lm_game_root}", f"study.cache_dir={tmp_path}")
+def test_real_data_pass_the_check(lm_game_root: Path) -> None:
+    settings = ("study=lm_game", f"study.root={lm_game_root}")
     result = run_experiment("+exp=human_loss", *settings, "players=[human,14M]", "experiment.sensitivity=false")
     assert not result.gate_failed, result.warnings
     assert row_of(result, "without")["left_out"] == "8915005930766566377"

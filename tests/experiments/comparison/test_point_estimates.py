@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,14 +31,14 @@ VARIED = ("nothing", "bootstrap", "rounding", "sample_size")
 WRITTEN = (*VARIED, "extrapolation", "token_classes")
 
 
-def real(root: Path, cache: Path, *overrides: str) -> ExperimentResult:
-    return run_experiment("study=lm_game", f"study.root={root}", f"study.cache_dir={cache}", *overrides)
+Run = Callable[..., ExperimentResult]
 
 
-@pytest.fixture(scope="session")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One cache for all tests on the real data, so that they parse it once."""
-    return tmp_path_factory.mktemp("cache")
+@pytest.fixture(scope="module")
+def real(lm_game_root: Path) -> Run:
+    """Run the command on the real data, with these overrides."""
+    data = ("study=lm_game", f"study.root={lm_game_root}")
+    return lambda *overrides: run_experiment("+exp=perplexity", *data, *overrides)
 
 
 @pytest.mark.parametrize("vary", WRITTEN)
@@ -98,7 +99,6 @@ def test_default_run_underestimates_the_dissimilar_player_and_says_so() -> None:
         errors.append(rows.loc[("lm-weak", "none"), "error_nats"])
         assert rows.loc[("lm-weak", "none"), "verdict"] == "too few"
         assert "lm-weak/none" in result.warnings[0]
-        assert "nats too low" in result.text
     # -.73 on 1,000 real items; the mean of three studies of 120 items has a standard error of about .1
     assert np.mean(errors) == pytest.approx(-0.73, abs=0.35)
 
@@ -116,8 +116,8 @@ PUBLISHED = [
 ]
 
 
-def test_published_perplexities(lm_game_root: Path, cache: Path) -> None:
-    table = real(lm_game_root, cache, "+exp=perplexity", "vary=rounding").table.set_index(["player", "rounding"])
+def test_published_perplexities(real: Run) -> None:
+    table = real("vary=rounding").table.set_index(["player", "rounding"])
     for player, rounding, gap, se_items, se_samples, perplexity in PUBLISHED:
         row = table.loc[(player, rounding)]
         found = row[["gap_nats", "se_items_nats", "se_samples_nats"]].to_numpy(dtype=float)
@@ -134,8 +134,8 @@ def test_published_perplexities(lm_game_root: Path, cache: Path) -> None:
     assert gaps["gpt2-medium"] == pytest.approx(2.752187 - 3.096527, abs=2e-6)
 
 
-def test_published_word_tokens_and_the_other_filters(lm_game_root: Path, cache: Path) -> None:
-    words = real(lm_game_root, cache, "+exp=perplexity", "study.items=word_tokens", "players=[human]", "rounding=none")
+def test_published_word_tokens_and_the_other_filters(real: Run) -> None:
+    words = real("study.items=word_tokens", "players=[human]", "rounding=none")
     row = words.table.iloc[0]
     assert (row["n_items"], row["n_responses"]) == (84, 1156)
     np.testing.assert_allclose(
@@ -144,16 +144,14 @@ def test_published_word_tokens_and_the_other_filters(lm_game_root: Path, cache: 
         atol=6e-7,
     )
     assert row["perplexity"] == pytest.approx(171.948, abs=6e-4)
-    same = real(
-        lm_game_root, cache, "+exp=perplexity", "study.automatic=drop_different_token", "players=human", "rounding=none"
-    )
+    same = real("study.automatic=drop_different_token", "players=human", "rounding=none")
     row = same.table.iloc[0]
     assert (row["n_items"], row["n_responses"]) == (117, 1640 - 49)
     assert row["gap_nats"] == pytest.approx(1.927905, abs=6e-7)
 
 
 @pytest.mark.parametrize("rounding", ["none", "interface", "coarse", "coarser"])
-def test_real_data_against_loops_over_the_raw_files(lm_game_root: Path, cache: Path, rounding: str) -> None:
+def test_real_data_against_loops_over_the_raw_files(lm_game_root: Path, real: Run, rounding: str) -> None:
     """Every player under every rounding, from the JSON files alone."""
     rounder = {
         "none": lambda p: p,
@@ -161,7 +159,7 @@ def test_real_data_against_loops_over_the_raw_files(lm_game_root: Path, cache: P
         "coarse": nearest((0.1, 0.2, 0.5, 0.8, 0.9)),
         "coarser": nearest((0.2, 0.5, 0.8)),
     }[rounding]
-    table = real(lm_game_root, cache, "+exp=perplexity", f"rounding={rounding}").table
+    table = real(f"rounding={rounding}").table
     table = table[table["rounding"] == rounding].set_index("player")
     for player, answers in raw_answers(lm_game_root).items():
         terms = terms_by_item([(item, rounder(p), target, candidate) for item, p, target, candidate in answers])
@@ -169,25 +167,21 @@ def test_real_data_against_loops_over_the_raw_files(lm_game_root: Path, cache: P
         np.testing.assert_allclose(found, gap_and_errors(terms), atol=1e-9, err_msg=player)
 
 
-def test_other_reference_uncertainty_and_control(lm_game_root: Path, cache: Path) -> None:
-    asked = real(lm_game_root, cache, "+exp=perplexity", "estimator.reference=asked", "rounding=none").table
+def test_other_reference_uncertainty_and_control(real: Run) -> None:
+    asked = real("estimator.reference=asked", "rounding=none").table
     assert asked["reference_loss_nats"].unique() == pytest.approx([3.096526837139572], abs=1e-12)
-    samples = real(lm_game_root, cache, "+exp=perplexity", "estimator.uncertainty=samples", "rounding=none").table
+    samples = real("estimator.uncertainty=samples", "rounding=none").table
     row = samples.iloc[0]
     assert row["perplexity_upper"] == pytest.approx(row["perplexity"] * np.exp(2 * 0.056286), rel=1e-5)
-    control = real(
-        lm_game_root, cache, "+exp=perplexity", "generator=gpt2-medium", "generator.control_only=true", "rounding=none"
-    ).table
+    control = real("generator=gpt2-medium", "generator.control_only=true", "rounding=none").table
     # the loss of the humans on the asked items does not depend on the control, only on which items L_G is taken over
     loss = control.iloc[0]["gap_nats"] + 2.752187
     assert loss == pytest.approx(1.802837 + 3.096527, abs=2e-6)
 
 
-def test_half_samples_on_real_data(lm_game_root: Path, cache: Path) -> None:
+def test_half_samples_on_real_data(real: Run) -> None:
     """The mean over half-samples lies far below the estimate from everybody: eq. 5's bias grows as n halves."""
-    table = real(lm_game_root, cache, "+exp=perplexity", "vary=bootstrap", "players=[human]").table.set_index(
-        "bootstrap"
-    )
+    table = real("vary=bootstrap", "players=[human]").table.set_index("bootstrap")
     assert table.loc["half_sample", "n_replicates"] == 100
     # over seeds the mean of 100 half-samples has an sd of about 1.5
     assert table.loc["half_sample", "perplexity"] == pytest.approx(87.5, abs=6)
@@ -195,11 +189,9 @@ def test_half_samples_on_real_data(lm_game_root: Path, cache: Path) -> None:
     assert table.loc["cluster", "se_bootstrap_nats"] > table.loc["cluster_participants", "se_bootstrap_nats"]
 
 
-def test_bias_curve_on_real_data(lm_game_root: Path, cache: Path) -> None:
+def test_bias_curve_on_real_data(real: Run) -> None:
     """Figure 3: the error shrinks with n, and even all 400 candidates miss a quarter of a nat of the 14M model."""
-    table = real(lm_game_root, cache, "+exp=perplexity", "vary=sample_size").table.set_index(["player", "n"])[
-        "error_nats"
-    ]
+    table = real("vary=sample_size").table.set_index(["player", "n"])["error_nats"]
     for player in ("14M", "gpt2-medium"):
         assert (np.diff(table[player]) > 0).all()
     # 20 repeats: standard errors .006 and .003 at n = 10
@@ -229,15 +221,15 @@ def test_wrong_settings(overrides: list[str], message: str) -> None:
         run_experiment(*overrides, *TINY)
 
 
-def test_wrong_settings_on_real_data(lm_game_root: Path, cache: Path) -> None:
+def test_wrong_settings_on_real_data(real: Run) -> None:
     with pytest.raises(InputError, match=r"'gpt2-medium' did not draw .*'gpt2-small' did; use generator=gpt2-small"):
-        real(lm_game_root, cache, "+exp=perplexity", "generator=gpt2-medium")
+        real("generator=gpt2-medium")
     with pytest.raises(InputError, match="unknown generator 'lm-weak'; choose one of: 14M, gpt2-small"):
-        real(lm_game_root, cache, "+exp=perplexity", "generator=lm-weak")
+        real("generator=lm-weak")
     with pytest.raises(InputError, match="humans' true loss is not known"):
-        real(lm_game_root, cache, "+exp=perplexity", "vary=sample_size", "players=[human]")
+        real("vary=sample_size", "players=[human]")
     with pytest.raises(InputError, match="drawn from 'gpt2-small', and only those can be drawn again"):
-        real(lm_game_root, cache, "+exp=perplexity", "vary=sample_size", "generator=14M")
+        real("vary=sample_size", "generator=14M")
 
 
 def test_rounding_experiment_takes_the_chosen_scheme_too() -> None:

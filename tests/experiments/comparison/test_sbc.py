@@ -24,7 +24,7 @@ from shannon_game.inference.posterior.sbc import JOINT_LOG_LIKELIHOOD, SbcModel
 from tests.experiments.command import config, prepared, run_experiment
 
 SMALL = (
-    "experiment.n_fits=6",
+    "experiment.n_fits=4",
     "experiment.n_ranked=15",
     "experiment.n_items=6",
     "experiment.n_participants=3",
@@ -51,9 +51,8 @@ def test_a_tiny_run_and_what_it_leaves(tmp_path: Path, seed_offset: int) -> None
     assert tuple(result.table.columns) == SBC_COLUMNS
     assert result.table["quantity"].iloc[-1] == JOINT_LOG_LIKELIHOOD
     assert {"bias_mean", "slope_spread", "bias[0]"} <= set(result.table["quantity"])
-    assert (result.table["n_fits"] == 6).all()
+    assert (result.table["n_fits"] == 4).all()
     assert not result.gate_failed
-    assert "joint log-likelihood" in result.text
     write_outputs(tmp_path, config("+exp=recovery", "of=sbc", *small), job.study, result)
     assert list(pd.read_csv(tmp_path / "table.csv").columns) == list(SBC_COLUMNS)
     with xr.open_dataset(tmp_path / "results.nc", engine="h5netcdf") as dataset:
@@ -96,7 +95,6 @@ def test_wrong_ranks_fail_the_gate(bands: str, monkeypatch: pytest.MonkeyPatch, 
     assert result.gate_failed
     assert "wrong" in result.warnings[0]
     assert "2 of 200 fits did not converge" in result.warnings[1]
-    assert "2 of 3" in result.text
     titles = [axes.get_title(loc="left") for axes in result.figures["sbc"].axes]
     assert titles[:3] == ["right", "wrong: outside", "joint log-likelihood"]
     assert not result_of(*settings, "experiment.allow_outside=true").gate_failed

@@ -138,7 +138,6 @@ def test_a_model_that_says_what_it_believes(known) -> None:
     assert (table["n_unreadable"].dropna() == 0).all()
     assert np.isnan(table.loc[("options", "none"), "slope"])
     assert table.loc[("people", "none"), "perplexity"] == pytest.approx(estimate_perplexity(study, HUMAN).perplexity)
-    assert "$0.0" in result.text
     assert all(text.startswith("too few pairs an item") for text in result.warnings)
     half = dict.fromkeys(keys, 0.5)
     assert table.loc[("baseline", "none"), "gap_nats"] == pytest.approx(gap_by_hand(study, half))
@@ -214,7 +213,6 @@ def test_nothing_readable_makes_no_study(tmp_path: Path) -> None:
     assert (table.loc["verbalised", "n_unreadable"] == table.loc["verbalised", "n_questions"]).all()
     result.files["studies"](tmp_path / "studies")
     assert list((tmp_path / "studies").iterdir()) == []
-    assert "not known" in result.text
 
 
 def test_an_option_that_is_not_listed_counts_as_the_last_one(tmp_path: Path) -> None:

@@ -97,9 +97,9 @@ def test_mistakes_are_named() -> None:
         token_classes(study, players=["x"])
 
 
-def test_the_game_s_people_lose_on_words(lm_game_root: Path, tmp_path: Path) -> None:
+def test_the_game_s_people_lose_on_words(lm_game_root: Path) -> None:
     """70 of the 120 items are words; people's estimate there is .97 nats above the 14M model's exact loss."""
-    table = token_classes(lm_game(root=lm_game_root, cache_dir=tmp_path)).table.set_index(["player", "level"])
+    table = token_classes(lm_game(root=lm_game_root)).table.set_index(["player", "level"])
     word = table.loc[("14M", "word")]
     assert word["n_items"] == 70
     assert word["true_gap_nats"] == pytest.approx(1.21, abs=0.005)

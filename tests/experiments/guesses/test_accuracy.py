@@ -26,7 +26,7 @@ from shannon_game.experiments.harness.result import ExperimentResult
 from tests.experiments.command import COMPILED_FAST, FEW_DIVERGENT, config, prepared, run_experiment
 from tests.experiments.studies.guesses.tiny_top1 import played
 
-SHORT = (*COMPILED_FAST, "sampler.draws=40", "sampler.tune=120", "experiment.n_predictive=40")
+SHORT = (*COMPILED_FAST, "sampler.draws=20", "sampler.tune=30", "experiment.n_predictive=40")
 SMALL = (
     "experiment.min_answers=30",
     "experiment.n_replicates=100",

@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from shannon_game.estimators.errors import InputError
@@ -43,13 +42,13 @@ def test_a_folder_belongs_to_the_process_that_lives(tmp_path: Path) -> None:
 
 
 @pytest.mark.subprocess
-def test_ten_runs_that_start_at_once_give_ten_results(tmp_path: Path) -> None:
+def test_runs_that_start_at_once_give_a_result_each(tmp_path: Path) -> None:
     # the time that all of them see is the word "same"
     arguments = command("+exp=perplexity", *TINY, "hydra.run.dir='outputs/${now:same}'", "output.print=false")
-    runs = [subprocess.Popen(arguments, cwd=tmp_path, env=environment(), stderr=subprocess.DEVNULL) for _ in range(10)]
-    assert [one.wait() for one in runs] == [0] * 10
+    runs = [subprocess.Popen(arguments, cwd=tmp_path, env=environment(), stderr=subprocess.DEVNULL) for _ in range(4)]
+    assert [one.wait() for one in runs] == [0] * 4
     found = sorted((tmp_path / "outputs").iterdir())
-    assert {path.name for path in found} == {"same", *(f"same_{number}" for number in range(2, 11))}
+    assert {path.name for path in found} == {"same", *(f"same_{number}" for number in range(2, 5))}
     for path in found[1:]:
         assert_same_table(path / "table.csv", found[0] / "table.csv")
     assert len({tuple(files(path)) for path in found}) == 1
@@ -79,6 +78,3 @@ def test_the_second_run_into_a_folder_is_refused_while_the_first_lives(tmp_path:
     finally:
         first.kill()
         first.communicate()
-    third = run(tmp_path, *arguments)
-    assert third.returncode == 0, third.stderr
-    assert len(pd.read_csv(tmp_path / "here/table.csv")) == 8

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from hydra import compose, initialize_config_module
+from hydra.errors import HydraException
 from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
-from shannon_game import perplexity, simulated
+from shannon_game import experiments
 from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.harness.choice import CHOICES
+from shannon_game.experiments.harness.command_line import one_line
+from shannon_game.experiments.harness.job import SHARED
 from shannon_game.experiments.harness.registry import _OWN, KINDS, Entry, entry_of, load_target
-from tests.experiments.command import ROOT, TINY, prepared, run, run_experiment
-
-
-def test_both_doors_give_the_same() -> None:
-    study = simulated(
-        n_items=12, n_reference_items=30, vocab_size=300, n_candidates=40, n_participants=8, generator="lm-weak"
-    )
-    by_hand = perplexity(study, generator="lm-weak", rounding="coarse", players="human")
-    command_line = run_experiment("+exp=perplexity", "generator=lm-weak", "rounding=coarse", "players=human", *TINY)
-    pd.testing.assert_frame_equal(by_hand.table, command_line.table)
+from tests.experiments.command import ROOT, TINY, config, prepared, run
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "conf/exp").glob("*.yaml")))
@@ -58,6 +53,7 @@ def test_every_yaml_registers_a_loader(name: str) -> None:
         (["experiment.foo=1"], "experiment: unknown setting 'foo'; choose one of: seed, n, players"),
         (["experiment.seed=1"], "experiment.seed: is a setting of the run: write seed="),
         (["study.nitems=4"], "study: unknown setting 'nitems'; did you mean 'n_items'?"),
+        (["study.participants={slop: 1}"], "study.participants: unknown setting 'slop'; did you mean 'slope'?"),
         (["study=provo"], "study: is 'provo', a cloze study; perplexity needs a comparison study: "),
         (["estimator.name=psiss"], "unknown estimator 'psiss'; did you mean 'psis'?"),
         (["estimator.log_mean=nowhere.f"], "estimator.log_mean: is 'nowhere.f', which cannot be imported"),
@@ -76,14 +72,22 @@ def test_what_is_wrong_is_said_before_anything_runs(overrides: list[str], messag
     assert message in str(error.value)
 
 
-@pytest.mark.subprocess
-def test_the_working_folder_may_have_folders_of_our_names(tmp_path: Path) -> None:
-    """A user's own conf, estimators or models do not stand for ours; their own modules are found all the same."""
-    for name in ("conf", "estimators", "models", "inference"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "__init__.py").write_text("raise RuntimeError('not this one')\n", encoding="utf-8")
-    done = run(tmp_path, "+exp=perplexity", *TINY)
-    assert done.returncode == 0, done.stderr
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("study=lmgame", "unknown study 'lmgame'; did you mean 'lm_game'?"),
+        ("sutdy=lm_game", "unknown setting 'sutdy'; did you mean 'study'?"),
+        ("hydra.rn.dir=x", "unknown setting 'hydra.rn.dir'; add `--cfg all`"),
+        ("rounding=nearest", "unknown rounding 'nearest'; choose one of: "),
+        ("rounding=custom", "rounding.values"),
+    ],
+)
+def test_what_hydra_refuses_is_said_in_one_line(override: str, said: str) -> None:
+    with pytest.raises((HydraException, OmegaConfBaseException)) as error:
+        prepared("+exp=perplexity", override)
+    line = one_line(error.value, ("experiment", "study", *SHARED))
+    assert said in line
+    assert line.isprintable()
 
 
 @pytest.mark.subprocess
@@ -102,3 +106,17 @@ def test_an_installed_package_brings_experiments(tmp_path: Path) -> None:
     done = run(tmp_path, "+exp=perplexity", "estimator=theirs", *TINY, patch=patch)
     assert done.returncode == 0, done.stderr
     assert "psis" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["perplexity", "recovery", "design"])
+def test_command_and_notebook_have_the_same_choices(name: str) -> None:
+    ((setting, others),) = getattr(experiments, name).choices.items()
+    assert setting in CHOICES
+    assert {path.stem for path in (ROOT / "conf" / setting).glob("*.yaml")} > set(others)
+    for option, target in others.items():
+        assert config(f"+exp={name}", f"{setting}={option}").experiment._target_ == target
+
+
+def test_an_unknown_choice_is_refused() -> None:
+    with pytest.raises(InputError, match="bootstrap"):
+        experiments.perplexity(prepared("+exp=perplexity", *TINY).study, vary="bootstrp")

@@ -11,7 +11,6 @@ from shannon_game.experiments.harness.outputs import JobStatus, write_status
 from shannon_game.experiments.harness.sweep import collect, swept_settings, write_summary
 from shannon_game.inference.manifest import claim
 from tests.experiments.command import TINY, break_experiment, run
-from tests.same import assert_same_table
 
 
 def statuses(folder):
@@ -108,48 +107,8 @@ def test_one_failed_job_does_not_stop_the_others(tmp_path):
     assert "job 1: done before" not in done.stderr
 
 
-@pytest.mark.subprocess
-def test_the_joblib_launcher_gives_the_same_summary(tmp_path):
-    pytest.importorskip("hydra_plugins.hydra_joblib_launcher")
-    sweep = ("-m", "+exp=perplexity", *TINY, "seed=0,1", "n=2,0")
-    one = run(tmp_path, *sweep, "sweep=one")
-    two = run(tmp_path, *sweep, "sweep=two", "hydra/launcher=joblib", "hydra.launcher.n_jobs=2")
-    assert (one.returncode, two.returncode) == (1, 1)
-    folder = tmp_path / "multirun/perplexity"
-    assert statuses(folder / "two") == {0: "ok", 1: "failed", 2: "ok", 3: "failed"}
-    assert_same_table(folder / "one/summary.csv", folder / "two/summary.csv")
-
-
 def test_a_lost_table_is_a_missing_job(tmp_path):
     make_job(tmp_path, 0)
     make_job(tmp_path, 1)
     (tmp_path / "1" / "table.csv").unlink()
     assert [job.status for job in collect(tmp_path)] == ["ok", "missing"]
-
-
-@pytest.mark.parametrize(
-    "swept",
-    [
-        {},
-        {"n": ["1", "10", "100"]},
-        {"rounding": ["none", "coarse"]},
-        {"rounding": ["none", "coarse"], "seed": ["0", "1", "2"]},
-        {"a": ["x", "y"], "b": ["1", "2"], "c": ["u", "v", "w"]},
-    ],
-    ids=len,
-)
-def test_the_figure_takes_any_sweep(tmp_path, swept):
-    combinations = [{}]
-    for key, values in swept.items():
-        combinations = [start | {key: value} for start in combinations for value in values]
-    table = "player,rounding,perplexity,perplexity_lower,perplexity_upper\n"
-    table += "human,none,150,100,200\nhuman,coarse,170,90,250\nlm,none,20,nan,nan\n"
-    for number, settings in enumerate(combinations):
-        make_job(tmp_path, number, overrides=[f"{key}={value}" for key, value in settings.items()], table=table)
-    write_summary(tmp_path, collect(tmp_path, combinations), title="t", dpi=30)
-    drawing = (tmp_path / "summary.svg").read_text()
-    for key in swept:
-        assert f">{key}" in drawing or f" {key}" in drawing
-    assert (len(swept) > 1) == any(f">{key} = " in drawing for key in swept)
-    for label in ("humans", "lm", "rounding coarse", "perplexity"):
-        assert label in drawing

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import random
-
 import numpy as np
 import pytest
 import xarray as xr
 
 from shannon_game.estimators.cloze import (
-    SplitHalves,
     WordCounts,
     count_words,
     normalise_words,
-    random_split_halves,
     relative_frequencies,
     simulate_cloze_study,
     tvd_between_split_halves,
@@ -26,8 +22,6 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.papers.provo.quirks import (
     PUBLISHED,
     PUBLISHED_RAW,
-    improved_legacy,
-    legacy_bootstrap_halves,
     legacy_columns,
     legacy_split_halves,
 )
@@ -75,78 +69,16 @@ def test_in_place_splits_start_from_what_the_first_left() -> None:
     )
 
 
-def test_equal_lengths_get_equal_positions() -> None:
-    """The trap of the published code: contexts with as many answers are split at the same places."""
-    same = [list("abcdefghij")] * 5
-    split = legacy_split_halves(counts(same), [1], size=5)
-    assert len({tuple(row) for row in split.first[0].reshape(5, 10)}) == 1
-    independent = random_split_halves(counts(same), n_splits=1, rng=np.random.default_rng(0))
-    assert len({tuple(row) for row in independent.first[0].reshape(5, 10)}) > 1
-
-
-def test_bootstrap_oracles_are_two_draws_with_replacement() -> None:
-    """Appendix A: ``random.choices`` of half as many answers, seeded anew for every context."""
-    found = legacy_bootstrap_halves(counts(LISTS), (4, 9))
-    between = tvd_between_split_halves(found)
-    assert between.shape == (1, len(LISTS))
-    for i, words in enumerate(LISTS):
-        drawn = [random.Random(seed).choices(words, k=len(words) // 2) for seed in (4, 9)]
-        assert between[0, i] == pytest.approx(slow.tvd(*drawn))
-        here = found.counts.context == i
-        for part, its in zip((found.first, found.second), drawn, strict=True):
-            assert dict(zip(found.counts.word[here], part[0, here], strict=True)) == {
-                ord(word): its.count(word) for word in words
-            }
-    np.testing.assert_array_equal(
-        legacy_bootstrap_halves(counts(LISTS)).second, legacy_bootstrap_halves(counts(LISTS), (0, 1)).second
-    )
-
-
-def test_a_word_taken_out_after_the_split() -> None:
-    one = counts(LISTS)
-    split = legacy_split_halves(one, [0, 1], size=4)
-    for before in (split, SplitHalves(one, split.first, split.second)):
-        left = before.without(ord("a"))
-        gone = one.word == ord("a")
-        assert ord("a") not in left.counts.word
-        assert left.counts.n_contexts == one.n_contexts
-        np.testing.assert_array_equal(left.counts.context, one.context[~gone])
-        np.testing.assert_array_equal(left.counts.count, one.count[~gone])
-        np.testing.assert_array_equal(left.first, split.first[:, ~gone])
-        np.testing.assert_array_equal(left.second, split.second[:, ~gone])
-        if before.first_seen is None:
-            assert left.first_seen is None
-        else:
-            np.testing.assert_array_equal(left.first_seen, before.first_seen[:, ~gone])
-
-
-def test_an_odd_answer_may_stay_in_the_second_oracle() -> None:
-    split = legacy_split_halves(counts(LISTS), [0], size=4, remove_odd=False)
-    assert [np.bincount(split.counts.context, weights=part[0]).tolist() for part in (split.first, split.second)] == [
-        [4, 4, 4, 4],
-        [6, 7, 5, 7],
-    ]
+def test_halves_larger_than_the_answers_are_refused() -> None:
     three = counts([list("aab")])
-    whole = legacy_split_halves(three, [0], size=3, remove_odd=False)
-    assert whole.first.tolist() == [[2, 1]]
-    assert whole.second.tolist() == [[0, 0]]
-    assert legacy_split_halves(three, [0], size=2).first.sum() == 2
     with pytest.raises(InputError, match="a context has 3 answers, too few for a half of 3"):
         legacy_split_halves(three, [0], size=3)
+    # of three answers one is odd, unless it may stay in the second oracle
+    assert legacy_split_halves(three, [0], size=3, remove_odd=False).first.tolist() == [[2, 1]]
     with pytest.raises(InputError, match="a context has 0 answers"):
         legacy_split_halves(count_words([0], [1], [2], n_contexts=2), [0], size="half")
     # a single answer is odd: it is removed, and both halves are empty
     assert not legacy_split_halves(counts([["a"]]), [0], size="half").first.any()
-
-
-def test_published_improvement_uses_its_own_random_numbers() -> None:
-    model, oracle = np.zeros(5), np.ones(5)
-    uniform = np.random.RandomState(4).random_sample(10)
-    np.testing.assert_array_equal(improved_legacy(model, oracle, 0.4), uniform[:5] <= 0.4)
-    np.testing.assert_array_equal(improved_legacy(model, oracle, 0.4, skip_draws=1), uniform[5:] <= 0.4)
-    # the seed is ten times the share
-    uniform = np.random.RandomState(9).random_sample(200)
-    np.testing.assert_array_equal(improved_legacy([0] * 200, [1] * 200, 0.95), uniform <= 0.95)
 
 
 def test_rows_of_the_paper_are_its_code_on_lists(study: xr.Dataset) -> None:

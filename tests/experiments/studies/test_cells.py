@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import unicodedata
 
 import pandas as pd
@@ -19,7 +20,7 @@ from shannon_game import (
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import notes
 from shannon_game.experiments.studies.cells import folded, read_numbers
-from shannon_game.experiments.studies.parsing import objects
+from shannon_game.experiments.studies.parsing import objects, parse_json
 
 CANDIDATES = pd.DataFrame(
     {
@@ -51,12 +52,10 @@ RANKS = pd.DataFrame(
 )
 
 
-def test_counts_and_answers_that_are_there_again() -> None:
-    rows = pd.DataFrame({"context": ["A"] * 3, "response": ["x", "y", "x"], "count": [3, 1, 2]})
-    with pytest.raises(InputError, match="response: row 3: 'x' has a count or share already in row 1"):
-        cloze_study(rows)
+def test_answers_that_are_there_again() -> None:
+    rows = pd.DataFrame({"context": ["A"] * 3, "response": ["x", "y", "x"], "count": 1})
     # one row per answer, though all say that they count one
-    assert cloze_study(rows.assign(count=1)).sizes["response"] == 3
+    assert cloze_study(rows).sizes["response"] == 3
     alike = cloze_study(pd.DataFrame({"context": ["A", "A"], "response": ["x", "x"]}))
     assert any("people may answer alike" in note["text"] for note in notes(alike))
 
@@ -118,3 +117,16 @@ def test_a_space_before_the_words_of_one_side() -> None:
     two = pd.concat([RANKS, RANKS.assign(position=1)]).assign(token=["a", "b", "a", "b"])
     with pytest.raises(InputError, match=r"token: is 'a' where the same token is ' a' \(2 such"):
         ranking_study(two)
+
+
+@pytest.mark.parametrize("limit", [1000, 1_000_000])
+@pytest.mark.parametrize("text", ["[" * 200_000, '{"a":' * 200_000, '["\\ud800", ' + "[" * 200_000])
+def test_deep_nesting_is_refused(text: str, limit: int) -> None:
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(limit)
+    try:
+        with pytest.raises(InputError, match="nested"):
+            parse_json(text, "deep.json")
+        assert parse_json('["[[[[", {"a\\"[": [1]}]', "strings.json") == ["[[[[", {'a"[': [1]}]
+    finally:
+        sys.setrecursionlimit(before)

@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
 from numpy.testing import assert_allclose
 
-from shannon_game.experiments.harness.job import load_study
 from shannon_game.experiments.studies.comparison.designed import designed_simulated
-from tests.experiments.command import config
-from tests.same import assert_same_study
 
 TINY: dict[str, Any] = {
     "n_items": 6,
     "vocab_size": 150,
     "design": {"n_draws": 3, "n_answers": 4, "n_comparisons": 5, "n_participants": 9},
 }
-
-
-def test_the_command_gives_what_the_function_gives() -> None:
-    overrides = ["study.n_items=6", "study.vocab_size=150", "seed=3", "study.participants.slope_median=.5"]
-    overrides += [f"study.design.{name}={value}" for name, value in TINY["design"].items()]
-    study = load_study(config("+exp=human_loss", "study=designed", *overrides).study, kind="comparison")
-    assert_same_study(study, designed_simulated(**TINY, seed=3, participants={"slope_median": 0.5}))
-    assert json.loads(study.attrs["design"])["n_draws"] == 3
 
 
 def test_the_models_know_every_token_that_was_asked_about() -> None:

@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from shannon_game import cloze_file, cloze_simulated
 from shannon_game.estimators.comparison import validate_comparison_study
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import add_note, notes
+from shannon_game.experiments.studies.cloze.file import save_cloze_study
 from shannon_game.experiments.studies.comparison.file import comparison_file, save_comparison_study
 from shannon_game.experiments.studies.comparison.lm_game import lm_game
 from shannon_game.experiments.studies.comparison.lm_game_write import _percent, write_lm_game
@@ -158,3 +160,17 @@ def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
         path = save_comparison_study(wrong, tmp_path / "study.nc")
         with pytest.raises(InputError, match=f"holds no comparison study that can be used: .*{message}"):
             load(path)
+
+
+def test_a_cloze_study_comes_back_as_it_was(tmp_path: Path) -> None:
+    study = cloze_simulated(n_items=8, families=["mixture"])
+    texts = study["word_text"].to_numpy().astype(object)
+    texts[: len(STRANGE)] = objects(STRANGE)
+    logprob = np.full(study.sizes["sample"], np.nan)
+    logprob[::2] = -1.5
+    study = study.assign(word_text=("word", texts), sample_logprob=("sample", logprob, {"units": "nats"}))
+    add_note(study, "strange", count=3)
+    path = save_cloze_study(study, tmp_path / "study.nc")
+    found = cloze_file(path=path)
+    same(found, study)
+    assert notes(found) == notes(study)

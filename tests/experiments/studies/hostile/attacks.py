@@ -84,34 +84,24 @@ BYTES: dict[str, Change] = {
     "empty": lambda content: b"",
     "one byte": lambda content: content[:1],
     "half": lambda content: content[: len(content) // 2],
-    "zeros": lambda content: b"\0" * len(content),
     "zeros in the middle": lambda content: content[:40] + b"\0" * 8 + content[40:],
     "UTF-16": lambda content: content.decode("latin-1").encode("utf-16"),
-    "UTF-16 without mark": lambda content: content.decode("latin-1").encode("utf-16-le"),
     "no UTF-8": lambda content: content[:60] + b"\xff\xfe\x80" + content[60:],
-    "an overlong zero": lambda content: content[:60] + b"\xc0\x80" + content[60:],
     "packed": gzip.compress,
     "an archive": _zip_of,
-    "a picture": lambda content: b"\x89PNG\r\n\x1a\n" + bytes(range(256)),
-    "a program": lambda content: b"\x7fELF\x02\x01\x01" + bytes(64),
     "a page of the web": lambda content: b"<!DOCTYPE html><html><body>404 Not Found</body></html>",
     "nested": lambda content: b"[" * 200_000,
     "nested objects": lambda content: b'{"a":' * 200_000,
     "spaces": lambda content: b" " * 10_000,
-    "lines": lambda content: b"\n" * 10_000,
 }
 
 # a text is any bytes that are UTF-8; a table that ends early at the end of a line is a shorter table
 _ANY = {
     "texts": {"one byte", "half", "a page of the web", "nested", "nested objects"},
-    **{
-        name: {"half"}
-        for name in ("texts lines", "comparison_table", "guess_table", "bet_table", "cloze_table", "ranking_table")
-    },
-    "provo norms": {"half"},
+    **{name: {"half"} for name in ("texts lines", "cloze_table", "provo norms")},
 }
 # tables of people's programs may be in another encoding; a note says which was taken
-_ENCODED = {"UTF-16", "no UTF-8", "an overlong zero"}
+_ENCODED = {"UTF-16", "no UTF-8"}
 # a folder of that name is no document, and without its only one there is none
 _FOLDERS_OF_DOCUMENTS = {"texts", "lm_game_documents"}
 
@@ -130,7 +120,7 @@ def byte_attacks() -> Iterator[Attack]:
                 if what in _ENCODED and file.endswith(".csv") and name != "published":
                     outcome = TOLD
                 yield Attack(name, file, what, partial(_rewrite, change), outcome)
-            if file.endswith((".json", ".jsonl", ".txt", NORMS, "g.csv", "c.csv")):
+            if file.endswith((".json", ".jsonl", ".txt", NORMS, "c.csv")):
                 marked = partial(_rewrite, lambda content: b"\xef\xbb\xbf" + content)
                 yield Attack(name, file, "a byte order mark", marked, SAME)
 
@@ -423,7 +413,7 @@ ROWS: dict[str, Change] = {
     ),
     "no column": lambda content: content.partition(b"\n")[2],
     "a header and no row": lambda content: content.partition(b"\n")[0] + b"\n",
-    "200,000 columns": lambda content: b",".join(b"c%d" % n for n in range(200_000)) + b"\n" + b"," * 199_999,
+    "20,000 columns": lambda content: b",".join(b"c%d" % n for n in range(20_000)) + b"\n" + b"," * 19_999,
 }
 
 

@@ -68,7 +68,6 @@ def outcome(kind: Kind, change: Change, rng: random.Random, folder: Path) -> str
 
 
 QUICK = ("names", "cells", "rows", "columns", "files")
-SLOW = [part for part in CHANGES if part not in QUICK]
 
 
 @pytest.mark.parametrize("which", KINDS)

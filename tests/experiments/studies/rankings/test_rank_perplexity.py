@@ -12,7 +12,7 @@ import xarray as xr
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import notes
 from shannon_game.estimators.rankings.study import conditioned_on_other_text, score_study
-from shannon_game.experiments.papers.ranks_published import as_printed, read_published
+from shannon_game.experiments.papers.ranks_published import read_published
 from shannon_game.experiments.studies.rankings.rank_perplexity import rank_perplexity
 from shannon_game.experiments.studies.rankings.table import ranking_table, write_ranking_table
 from tests.experiments.studies.rankings import tiny_ranks
@@ -38,11 +38,6 @@ def scores_of(study: xr.Dataset) -> pd.DataFrame:
     )
 
 
-def windows_of(study: xr.Dataset) -> pd.DataFrame:
-    table = scores_of(study).groupby(["part", "text", "context_length", "window", "model"]).mean()
-    return table.assign(perplexity=np.exp(-table["logprob"]))
-
-
 # --------------------------------------------------------------------------------------------- published data
 
 
@@ -61,54 +56,6 @@ def test_every_stored_row_score(published_study: xr.Dataset) -> None:
     keys = ["text", "context_length", "window", "model"]
     ours = np.exp(-table.groupby(keys)["logprob"].transform("mean"))
     np.testing.assert_allclose(ours, stored, rtol=1e-12)
-
-
-def test_cells_of_the_thesis(published_study: xr.Dataset) -> None:
-    """Tables 1 to 4: all 208 cells; appendices A and B: all but the four of the misprint, two by rounding halves up.
-
-    The 160 single scores of the repeats agree, too.
-    """
-    ours = (
-        windows_of(published_study)
-        .reset_index()
-        .melt(["part", "text", "context_length", "window", "model"], var_name="quantity", value_name="ours")
-    )
-    printed = read_published().dropna(subset="context_length")
-    both = printed.merge(ours, on=["text", "context_length", "window", "model", "quantity"], validate="many_to_one")
-    assert len(both) == len(printed) == 208 + 384 + 160
-    agrees = as_printed(both["ours"], both["decimals"]) == both["printed"]
-    assert agrees[both["place"].str.startswith("tables")].sum() == 208
-    wrong = both[~agrees]
-    assert set(wrong["place"] + ", " + wrong["context_length"].astype(str) + ", " + wrong["quantity"]) == {
-        "appendix A, 1024, reciprocal"
-    }
-    assert agrees.sum() == 208 + 380 + 160
-    assert agrees[both["place"] == "repeats, stored averages"].sum() == 160
-    assert wrong.set_index("model")["ours"].round(4).to_dict() == {
-        "gpt-3.5-turbo": 0.4163,
-        "gpt-4": 0.6083,
-        "gpt-4-turbo": 0.5612,
-        "gpt-4o": 0.4501,
-    }
-    assert (np.round(both["ours"], 2) != both["printed"])[agrees & both["place"].str.startswith("app")].sum() == 2
-
-
-def test_means_and_spreads_of_the_thesis(published_study: xr.Dataset) -> None:
-    table = windows_of(published_study)
-    mean = table.loc["main", "perplexity"].groupby("model").mean()
-    spread = {
-        (which, name): rows.groupby("model")[name].std(ddof=1).mean()
-        for which, rows in (
-            ("repeats", table.loc["repeats"]),
-            ("repeats and main run", table.xs(128, level="context_length")),
-        )
-        for name in ("average", "perplexity")
-    }
-    printed = read_published().set_index(["place", "quantity", "model"])["printed"]
-    for model, value in mean.items():
-        assert round(value, 2) == printed["mean", "mean_perplexity", model]
-    for (which, name), value in spread.items():
-        assert as_printed(value, 3 if name == "average" else 2) == printed[which, f"sd_{name}", ""]
 
 
 def test_the_table_of_printed_values_is_what_the_workbooks_give(rank_perplexity_root: Path, tmp_path: Path) -> None:

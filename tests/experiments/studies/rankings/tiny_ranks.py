@@ -6,7 +6,7 @@ import io
 import math
 import zipfile
 from ast import literal_eval
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
@@ -116,14 +116,3 @@ def write(root: Path, found: Mapping[str, Mapping[str, Sheet | bytes]] | None = 
                 data = content if isinstance(content, bytes) else workbook(content)
                 file.writestr(f"{Path(archive).stem}/{name}", data)
     return root
-
-
-def broken(change: Callable[[Sheet], Any]) -> dict[str, dict[str, Sheet | bytes]]:
-    """The archives with one workbook changed, in place or by what `change` gives."""
-    found: dict[str, dict[str, Sheet | bytes]] = {name: dict(books) for name, books in sheets().items()}
-    books = found["n = 30 reftext1.zip"]
-    name = "Saved Data reftext gpt-4 64.xlsx"
-    changed = change(books[name])  # type: ignore[arg-type]
-    if changed is not None:
-        books[name] = changed
-    return found
