@@ -15,6 +15,7 @@ from shannon_game.experiments.comparison.calibration.table import CALIBRATION_CO
 from shannon_game.experiments.harness.job import Job
 from shannon_game.experiments.harness.outputs import write_outputs
 from shannon_game.experiments.harness.result import ExperimentResult
+from shannon_game.inference.posterior.arviz_adapter import group
 from tests.experiments.command import COMPILED_FAST, FEW_DIVERGENT, TINY, config, prepared, run_experiment
 
 SHORT = (*COMPILED_FAST, "sampler.draws=20", "sampler.tune=20")
@@ -37,6 +38,9 @@ def test_table_has_the_typical_participant_and_everyone(tiny: Run) -> None:
     study, result = tiny[0].study, tiny[1]
     table = result.table
     assert tuple(table.columns) == CALIBRATION_COLUMNS
+    weights = {name: group(result.posteriors[name], "constant_data")["weight"] for name in ("llo", "game")}
+    assert (weights["llo"] == 1).all()
+    assert ((weights["game"] > 0) & (weights["game"] < 1)).any()
     people = sorted(set(study["participant"].values))
     assert table["participant"].tolist() == [TYPICAL, *people]
     own = table.iloc[1:]
