@@ -15,7 +15,7 @@ SAMPLING = {
 
 
 # a fit or twenty of them; the others compile one small model
-LONG = {"compile_belief", "compile_participants", "fit_participants", "leave_one_out", "run_sbc"}
+LONG = {"fit_participants", "leave_one_out", "run_sbc"}
 
 
 def marked(name: str) -> object:
