@@ -37,8 +37,6 @@ from shannon_game.experiments.studies.collected.settings import CollectedSetting
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["AdaptiveChooser", "Course"]
-
 _INTERVAL = 0.9
 _FLOOR = 0.1
 _COMPARISON_SECONDS = 15.0

@@ -25,8 +25,6 @@ from shannon_game.experiments.collect.sessions import Refusal, token_hash
 from shannon_game.experiments.collect.tables import STATES, Answer, Assignment, Player, ServerValue, Session
 from shannon_game.experiments.collect.visit import Visit, page, redirect
 
-__all__ = ["ADMIN_PAGES", "PASSWORD"]
-
 PASSWORD = "SHANNON_COLLECT_PASSWORD"
 """Environment variable with the password; without it there is no login."""
 

@@ -32,8 +32,6 @@ from shannon_game.experiments.collect.register import n_checks
 from shannon_game.experiments.collect.settings import CollectSettings
 from shannon_game.experiments.collect.tables import ANSWERED, OPEN, Assignment, Question, Session, Study
 
-__all__ = ["Choice", "Chooser", "Chosen", "check_places", "choose", "layout_rng", "release_idle", "take_back"]
-
 
 @dataclass(frozen=True)
 class Chosen:
@@ -124,8 +122,9 @@ def choose(
     seen = transaction.execute(_ASKED, {"player": session.player_id}).all()
     before = [(deck.cards[row.question_id], row.state) for row in seen if row.session_id == session.id]
     training = session.state == "training"
+    closed = deck.outside(tuple(settings.items_of(session.arm, session.item_list)))
     # what the server answered by itself was not shown, and gives nothing away but itself
-    closed = _given_away(transaction, deck, {row.question_id for row in seen if row.shown_at is not None})
+    closed |= _given_away(transaction, deck, {row.question_id for row in seen if row.shown_at is not None})
     closed |= sum(deck.bit[card.id] for card, _ in before if not deck.bit[card.id] & closed)
     following = None if training else _due_check(session, settings, deck, {card.id for card, _ in before})
     policy = "attention"

@@ -16,8 +16,6 @@ from shannon_game.experiments.collect.settings import CollectSettings
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.inference.progress import counted
 
-__all__ = ["CollectSettings", "collect", "collected"]
-
 log = logging.getLogger("shannon-game")
 
 

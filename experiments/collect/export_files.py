@@ -21,8 +21,6 @@ from shannon_game.experiments.collect.tables import Study
 from shannon_game.inference.disk import write_whole
 from shannon_game.inference.manifest import replaced
 
-__all__ = ["chosen_number", "chosen_study", "write_exports"]
-
 
 def chosen_study(transaction: Transaction, collection: str | None = None) -> Study:
     """Find the study of a database by its name or number; the only one by default."""

@@ -16,8 +16,6 @@ from shannon_game.experiments.studies.guesses.lm_game_top1 import N_DOCUMENTS, R
 from shannon_game.inference.disk import write_whole
 from shannon_game.inference.manifest import replaced
 
-__all__ = ["PUBLIC_GAMES", "document_tokens", "write_public"]
-
 PUBLIC_GAMES = ("comparison", "top1")
 """Games that the original site had."""
 

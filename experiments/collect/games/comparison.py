@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 
     from shannon_game.experiments.collect.settings import CollectSettings
 
-__all__ = ["PERCENTS", "SLIDER", "attention_check", "automatic", "feedback", "layout", "questions", "read", "report_of"]
-__all__ += ["view"]
-
 PERCENTS = (99, 90, 80, 70, 60, 50, 40, 30, 20, 10, 1)
 """Probabilities that token A is the one, as they can be given by eleven values."""
 SLIDER = "slider"

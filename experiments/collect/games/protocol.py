@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from shannon_game.experiments.collect.settings import CollectSettings
 
-__all__ = ["CHECK", "CUT", "Content", "FormError", "Game", "QuestionRow", "Reading", "Steps"]
-
 Content = Mapping[str, Any]
 """A JSON object."""
 Steps = Sequence[Mapping[str, Any]]
@@ -30,6 +28,21 @@ CHECK = "check"
 
 CUT = "cut"
 """Content of a question whose context begins inside its text: true, and the page says so."""
+
+TRIED = "tried"
+"""Of a step of a training round: it was a whole answer, and wrong."""
+NO_RIGHT = ("cloze",)
+"""Games that know no wrong answer."""
+
+
+def own_steps(steps: Sequence[Any]) -> list[Any]:
+    """Steps since the last wrong try at a training round."""
+    return list(steps[max((at + 1 for at, step in enumerate(steps) if step.get(TRIED)), default=0) :])
+
+
+def n_tries(steps: Sequence[Any]) -> int:
+    """How often a training round was answered."""
+    return 1 + sum(bool(step.get(TRIED)) for step in steps)
 
 
 class FormError(ValueError):

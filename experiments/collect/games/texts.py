@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from shannon_game.experiments.collect.settings import CollectSettings
 
-__all__ = ["items_alone", "marked_cuts", "texts_of", "word_questions"]
-
 _WORD = re.compile(r"\S+")
 _ENDS = tuple(",;:.!?)")
 

@@ -17,8 +17,6 @@ from typing import Any
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.studies.parsing import parse_json
 
-__all__ = ["Vocabulary", "read_vocabulary", "vocabulary_of"]
-
 _LOADED: dict[str, Vocabulary] = {}
 
 

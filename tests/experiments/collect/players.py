@@ -7,6 +7,8 @@ from typing import Any
 
 from starlette.testclient import TestClient
 
+from shannon_game.experiments.collect.surveys import right_answers
+
 __all__ = ["Player", "csrf_of", "order_of", "step_of"]
 
 
@@ -51,7 +53,7 @@ class Player:
         self.begin(query)
         self.post("/consent", agree="yes")
         self.post("/before", **{"q-first_language": "0"})
-        return self.post("/instructions")
+        return self.post("/instructions", **right_answers(self.game))
 
     def right_for_check(self) -> str | None:
         found = re.search(r"choose (\d+)%|type the word (\w+)\.", self.page.text)

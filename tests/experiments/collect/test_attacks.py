@@ -30,6 +30,7 @@ from shannon_game.experiments.collect.games import comparison
 from shannon_game.experiments.collect.security import ADMIN_COOKIE, COOKIE, Attempts, csrf_token, read_cookie, signed
 from shannon_game.experiments.collect.server import app
 from shannon_game.experiments.collect.settings import CollectSettings, RecruiterSettings
+from shannon_game.experiments.collect.surveys import right_answers
 from shannon_game.experiments.collect.tables import Answer, Assignment, Player, Question, Session
 
 PASSWORD = "correct horse battery"
@@ -64,7 +65,7 @@ class Visitor:
         self.get("/")
         self.post("/start", game=game, **recruiter)
         self.post("/consent", agree="yes")
-        self.post("/instructions")
+        self.post("/instructions", **right_answers(game))
         self.page = self.get("/play")
         return self
 
@@ -188,7 +189,6 @@ ATTACKS: list[tuple[str, Do, int | tuple[int, ...]]] = [
     ("answer with another session's form token", played(lambda w: w.answer(csrf=other(w).csrf(), report="80")), 403),
     ("consent without a form token", lambda w: (w.get("/"), w.client.post("/consent", data={"agree": "yes"}))[1], 403),
     ("start without a cookie", lambda w: w.client.post("/start", data={"csrf": "x", "game": "cloze"}), 403),
-    ("skip the training without a form token", played(lambda w: w.client.post("/skip-training", data={"a": "b"})), 403),
     ("change the document without a form token",
      played(lambda w: w.client.post("/change-document", data={"a": "b"})), 403),
     ("log in without a form token", lambda w: w.client.post("/admin/login", data={"password": PASSWORD}), 403),

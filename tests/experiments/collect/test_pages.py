@@ -6,8 +6,6 @@ import math
 from typing import Any
 
 import pytest
-from alembic.autogenerate import compare_metadata
-from alembic.migration import MigrationContext
 from sqlalchemy import func, select, text
 
 from shannon_game.estimators.errors import InputError
@@ -96,23 +94,6 @@ def test_what_is_no_step_of_the_slider_is_refused(database: Database, report: st
     )
 
 
-def test_training_can_be_skipped_and_its_questions_are_asked_for_nothing_else(database: Database) -> None:
-    player = Player(app(CollectSettings(**SMALL), collect_demo(), database), "comparison")
-    order = order_of(player.to_play())
-    csrf = csrf_of(player.page)
-    player.post("/skip-training")
-    assert player.page.url.path == "/play"
-    late = player.client.post("/play", data={"csrf": csrf, "order": order, "step": "0", "report": "80"})
-    assert late.status_code == 409
-    player.play_all("70")
-    assert not any(row[1].training for row in answers(database))
-
-
-def test_the_tables_are_those_of_the_migrations(database: Database) -> None:
-    with database.engine.connect() as connection:
-        assert compare_metadata(MigrationContext.configure(connection), Base.metadata) == []
-
-
 def test_a_database_of_a_newer_version_is_refused(database: Database) -> None:
     with database.write() as transaction:
         transaction.execute(text("update alembic_version set version_num = '9999'"))
@@ -164,7 +145,7 @@ def test_who_withdraws_is_deleted_and_counted_without_a_name(
     with caplog.at_level("INFO", logger="shannon-game"):
         goes.page = goes.client.post("/withdraw", data={"csrf": csrf})
     assert goes.page.url.path == "/withdrawn"
-    assert "Everything that was stored of you is deleted" in goes.page.text
+    assert "Everything that was stored about you is deleted" in goes.page.text
     assert [record.message for record in caplog.records if record.name == "shannon-game"] == [
         "a participant withdrew; everything of theirs was deleted"
     ]

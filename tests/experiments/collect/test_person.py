@@ -13,6 +13,7 @@ from shannon_game.experiments.collect.demo import collect_demo
 from shannon_game.experiments.collect.export import tidy_answers
 from shannon_game.experiments.collect.server import app
 from shannon_game.experiments.collect.settings import CollectSettings, RecruiterSettings
+from shannon_game.experiments.collect.surveys import right_answers
 from shannon_game.experiments.collect.tables import Answer, Assignment, Question, Session
 from shannon_game.experiments.collect.tables import Player as Person
 from tests.experiments.collect.players import Player, order_of
@@ -92,7 +93,7 @@ def test_without_a_recruiter_somebody_else_begins_anew_and_the_same_person_plays
     two.post("/start", game="cloze", new="1")
     two.post("/consent", agree="yes")
     two.post("/before", **{"q-first_language": "0"})
-    two.post("/instructions")
+    two.post("/instructions", **right_answers("cloze"))
     finish(two)
     two.get("/")
     assert "You have played this game" in two.page.text
@@ -181,7 +182,7 @@ def test_a_guesser_may_give_up_after_a_guess(database: Database) -> None:
     assert player.post("/play", order=order, step="0", give_up="1").status_code == 422
     player.post("/play", order=order, step="0", word="zebra")
     assert "I give up" in player.page.text
-    assert "Not found with 1 guesses" in player.post("/play", order=order, step="1", give_up="1").text
+    assert "Not found (guesses: 1)" in player.post("/play", order=order, step="1", give_up="1").text
     with database.read() as transaction:
         [row] = tidy_answers(transaction, "guess_until_right", study_ids=[1]).to_dict("records")
     assert (row["guess"], row["right"], row["correct"]) == ("zebra", False, False)
