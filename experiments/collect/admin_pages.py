@@ -5,6 +5,9 @@ from __future__ import annotations
 import hmac
 import os
 import time
+from collections.abc import Sequence
+from statistics import median
+from typing import Any
 
 from sqlalchemy import delete, func, or_, select
 from starlette.responses import Response
@@ -117,10 +120,14 @@ def overview(visit: Visit) -> Response:
     seen = look(visit.collection)
     with visit.collection.database.read() as transaction:
         found = {row[0]: row[1] for row in transaction.execute(states)}
+        everybody = visits(transaction, study_id)
         return page(
             visit,
             "admin.html",
-            rows=visits(transaction, study_id, *which),
+            rows=visits(transaction, study_id, *which) if which else everybody,
+            summary=_summary(everybody),
+            balance=_balance(everybody) if visit.collection.settings.arms or visit.collection.settings.lists else {},
+            minutes=_minutes,
             # in the order of a session's course
             by_state={state: found[state] for state in STATES if state in found},
             n_gone={kind: n_gone(transaction, kind, study_id) for kind in ("declined", "withdrawn")},
@@ -130,6 +137,34 @@ def overview(visit: Visit) -> Response:
             look=seen,
             study=visit.collection.study_name,
         )
+
+
+def _summary(rows: Sequence[Any]) -> dict[str, object]:
+    """Progress, checks and time of all visits, by what counts."""
+    took = [_minutes(row[0]) for row in rows if row[0].state == "done"]
+    return {
+        "done": len(took),
+        "of": len(rows),
+        "n": sum(row.n_answers for row in rows),
+        "failed": sum(row.n_failed for row in rows),
+        "checks": sum(row.n_checks for row in rows),
+        "minutes": round(median(took)) if took else "?",
+    }
+
+
+def _minutes(session: Session) -> float:
+    """From the first question to the end, or to the last request."""
+    return 0.0 if session.started_at is None else ((session.ended_at or session.active_at) - session.started_at) / 60
+
+
+def _balance(rows: Sequence[Any]) -> dict[tuple[str, str], list[int]]:
+    """Arm and list -> people, people who are complete, answers that count."""
+    found: dict[tuple[str, str], list[int]] = {}
+    for session, _, n_answers, *_ in rows:
+        cell = found.setdefault((session.arm, session.item_list), [0, 0, 0])
+        for at, more in enumerate((1, session.state == "done", n_answers)):
+            cell[at] += more
+    return dict(sorted(found.items()))
 
 
 def export(visit: Visit) -> Response:

@@ -19,6 +19,7 @@ from shannon_game.experiments.collect.tables import (
     Session,
     SurveyAnswer,
 )
+from shannon_game.inference.progress import counted
 
 log = logging.getLogger("shannon-game")
 
@@ -81,7 +82,9 @@ def forget_recruiters(transaction: Transaction, study_id: int, days: float | Non
     for player in old:
         player.recruiter_id, player.recruiter = None, {}
     if old:
-        log.info("deleted the recruiter's ids of %d people, %g days after their last visits", len(old), days)
+        log.info(
+            "deleted the recruiter's ids of %s, %g days after the last visit", counted(len(old), "participant"), days
+        )
 
 
 def n_gone(transaction: Transaction, kind: str, study_id: int) -> int:

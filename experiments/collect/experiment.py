@@ -66,7 +66,7 @@ def collected(collection: Collection) -> ExperimentResult:
     with collection.database.read() as transaction:
         rows = [
             (player.pseudonym, session.game, session.state, n_answers, points)
-            for session, player, n_answers, _, points in visits(transaction, collection.study_id)
+            for session, player, n_answers, _, _, points in visits(transaction, collection.study_id)
         ]
     table = pd.DataFrame(rows, columns=["participant", "game", "state", "n_answers", "score_points"])
     table["score_points"] = table["score_points"].astype(float)

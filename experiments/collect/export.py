@@ -216,14 +216,17 @@ def bonus(points: float, pay: PaySettings) -> float:
     return round(earned if pay.most is None else min(earned, pay.most), 2)
 
 
-def visits(transaction: Transaction, study_id: int, *which: Any) -> list[Row[Session, Player, int, int, float | None]]:
-    """Read visits with their persons, numbers of answers that count and of failed checks, and points."""
+def visits(
+    transaction: Transaction, study_id: int, *which: Any
+) -> list[Row[Session, Player, int, int, int, float | None]]:
+    """Read visits with their persons, numbers of answers that count, of failed checks and of all checks, and points."""
     query = (
         select(
             Session,
             Player,
             func.count(Answer.id).filter(COUNTED).label("n_answers"),
             func.count(Answer.id).filter(Question.attention & Answer.correct.is_(False)).label("n_failed"),
+            func.count(Answer.id).filter(Question.attention).label("n_checks"),
             func.sum(Answer.score).filter(COUNTED).label("points"),
         )
         .join(Player, Player.id == Session.player_id)
@@ -252,7 +255,7 @@ def points_by_game(transaction: Transaction, session: Session) -> dict[str, floa
 def pay_table(transaction: Transaction, study_id: int, pay: PaySettings) -> pd.DataFrame:
     """Say what every visit earned: the base where it is complete, and the bonus of its points."""
     rows: list[dict[str, Any]] = []
-    for session, player, n_answers, n_failed, points in visits(transaction, study_id):
+    for session, player, n_answers, n_failed, _, points in visits(transaction, study_id):
         base = {"done": pay.base, "screened": pay.screened}.get(session.state, 0.0)
         extra = 0.0 if session.state in REJECTED else bonus(float(points or 0.0), pay)
         rows.append(

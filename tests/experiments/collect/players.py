@@ -45,7 +45,7 @@ class Player:
 
     def begin(self, query: str = "") -> Any:
         self.get(f"/{query}")
-        hidden = dict(re.findall(r'name="([A-Z_]+)" value="([^"]*)"', self.page.text))
+        hidden = dict(re.findall(r'name="(?!csrf|game|language|screen)(\w+)" value="([^"]*)"', self.page.text))
         self.post("/start", game=self.game, **hidden)
         return self.page
 

@@ -13,7 +13,7 @@ from shannon_game.experiments.collect.database import Database, open_database
 from shannon_game.experiments.collect.demo import collect_demo
 from shannon_game.experiments.collect.server import app
 from shannon_game.experiments.collect.settings import CollectSettings
-from shannon_game.experiments.collect.tables import Answer, Assignment, Base, Question, Session
+from shannon_game.experiments.collect.tables import Answer, Assignment, Question, Session
 from tests.experiments.collect.players import Player, csrf_of, order_of
 
 SMALL: dict[str, Any] = {"n_questions": 4, "training_rounds": 1, "attention_share": 0.25}

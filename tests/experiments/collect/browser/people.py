@@ -19,6 +19,7 @@ import xarray as xr
 from shannon_game.experiments.collect.database import Database, open_database
 from shannon_game.experiments.collect.server import app
 from shannon_game.experiments.collect.settings import CollectSettings
+from shannon_game.experiments.collect.surveys import right_answers
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page, Playwright
@@ -122,13 +123,13 @@ def _top1_mouse(page: Page) -> None:
 def _guess_keys(page: Page) -> None:
     # another word at every guess
     number = page.locator("input[name=step]").get_attribute("value")
-    page.keyboard.type(_asked(page, r"(?:word|Wort) (\w+)", "abcdefghij"[int(number or 0)] * 3))
+    page.keyboard.type(_asked(page, r"(?:word|Wort) (\w+)", "abcdefghij"[int(number or 0) % 10] * 3))
     page.keyboard.press("Enter")
 
 
 def _guess_mouse(page: Page) -> None:
     number = page.locator("input[name=step]").get_attribute("value")
-    page.fill("#word", _asked(page, r"(?:word|Wort) (\w+)", "klmnopqrst"[int(number or 0)] * 3))
+    page.fill("#word", _asked(page, r"(?:word|Wort) (\w+)", "klmnopqrst"[int(number or 0) % 10] * 3))
     page.click("form.play button")
 
 
@@ -213,12 +214,23 @@ class Person:
             self.page.keyboard.press("Space")
         self.press("main button")
 
+    def rules(self) -> None:
+        """Answer the questions on the rules."""
+        for name, value in right_answers(self.game).items():
+            if self.how == "mouse":
+                self.page.check(f"input[name={name}][value='{value}']")
+            else:
+                self.tab_to(f"input[name={name}][value='0']")
+                for key in ("Space", *["ArrowDown"] * int(value)):
+                    self.page.keyboard.press(key)
+        self.press("main form button")
+
     def to_play(self, query: str = "") -> None:
         """From the start to the first question."""
         self.begin(query)
         self.press("button[value=yes]")
         self.before()
-        self.press("main form button")
+        self.rules()
 
     def order(self) -> str:
         """Number of the question that stands there."""
