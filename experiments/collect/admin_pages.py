@@ -25,7 +25,7 @@ from shannon_game.experiments.collect.security import (
     signed,
 )
 from shannon_game.experiments.collect.sessions import Refusal, token_hash
-from shannon_game.experiments.collect.tables import STATES, Answer, Assignment, Player, ServerValue, Session
+from shannon_game.experiments.collect.tables import REJECTED, STATES, Answer, Assignment, Player, ServerValue, Session
 from shannon_game.experiments.collect.visit import Visit, page, redirect
 
 PASSWORD = "SHANNON_COLLECT_PASSWORD"
@@ -145,7 +145,7 @@ def _summary(rows: Sequence[Any]) -> dict[str, object]:
     return {
         "done": len(took),
         "of": len(rows),
-        "n": sum(row.n_answers for row in rows),
+        "n": sum(row.n_answers for row in rows if row[0].state not in REJECTED),
         "failed": sum(row.n_failed for row in rows),
         "checks": sum(row.n_checks for row in rows),
         "minutes": round(median(took)) if took else "?",

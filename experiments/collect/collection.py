@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from shannon_game.experiments.collect.adaptive import AdaptiveChooser
-from shannon_game.experiments.collect.assign import Chooser
 from shannon_game.experiments.collect.database import Database
 from shannon_game.experiments.collect.deck import Deck, load_deck
 from shannon_game.experiments.collect.deletion import forget_recruiters
@@ -43,7 +42,7 @@ class Collection:
     before: Survey
     after: Survey
     page_version: str
-    chooser: Chooser | None = None
+    chooser: AdaptiveChooser | None = None
     _by_arm: Mapping[str, CollectSettings] = field(default_factory=dict, repr=False)
     _released_at: float = field(default=0.0, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
@@ -61,9 +60,7 @@ class Collection:
             return True
 
 
-def open_collection(
-    settings: CollectSettings, study: xr.Dataset, database: Database, chooser: Chooser | None = None
-) -> Collection:
+def open_collection(settings: CollectSettings, study: xr.Dataset, database: Database) -> Collection:
     """Read the texts and write the study's questions.
 
     Parameters
@@ -72,8 +69,6 @@ def open_collection(
     study : xarray.Dataset
     database : Database
         From :func:`~shannon_game.experiments.collect.database.open_database`.
-    chooser : Chooser, optional
-        For ``questions: adaptive``, in place of :class:`~shannon_game.experiments.collect.adaptive.AdaptiveChooser`.
 
     Returns
     -------
@@ -98,8 +93,7 @@ def open_collection(
         forget_recruiters(transaction, row.id, settings.retention_days)
         study_id, name, key = row.id, row.name, stored.value
         deck = load_deck(transaction, study_id)
-    if settings.questions == "adaptive" and chooser is None:
-        chooser = AdaptiveChooser(settings, deck, database, study_id)
+    adaptive = settings.questions == "adaptive"
     return Collection(
         settings=settings,
         database=database,
@@ -112,7 +106,7 @@ def open_collection(
         before=before,
         after=after,
         page_version=page_version(),
-        chooser=chooser,
+        chooser=AdaptiveChooser(settings, deck, database, study_id) if adaptive else None,
         _by_arm={arm.name: settings.of_arm(arm.name) for arm in settings.arms},
         _released_at=time.time(),
     )

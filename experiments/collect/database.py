@@ -46,16 +46,7 @@ _BUSY_SECONDS = 30.0
 
 
 class Database:
-    """An open database.
-
-    Examples
-    --------
-    >>> from sqlalchemy import text
-    >>> database = open_database("sqlite://")
-    >>> with database.write() as transaction:
-    ...     transaction.execute(text("select count(*) from study")).scalar()
-    0
-    """
+    """An open database."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
@@ -168,13 +159,7 @@ def _damaged(url: str, reason: str, field: str) -> InputError:
 
 
 def existing_url(given: str, *, field: str = "url") -> str:
-    """Say how SQLAlchemy finds a database that is there.
-
-    Examples
-    --------
-    >>> existing_url("postgresql://ann@localhost/games")
-    'postgresql+psycopg://ann@localhost/games'
-    """
+    """Say how SQLAlchemy finds a database that is there."""
     try:
         url = make_url(given)
     except ArgumentError as error:

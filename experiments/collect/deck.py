@@ -38,16 +38,7 @@ class Card:
 
 
 class Deck:
-    """All questions of a study; sets of them are whole numbers, one bit a question.
-
-    Examples
-    --------
-    >>> early = Card(1, "cloze", "1", "moby", 1, True, False, False, {"context": "Call", "target": "me"})
-    >>> late = Card(2, "bets", "2", "moby", 2, True, False, False, {"context": "Call me", "target": "Ishmael."})
-    >>> deck = Deck([early, late])
-    >>> deck.gives_away(late) == deck.bit[1] | deck.bit[2], deck.gives_away(early) == deck.bit[1]
-    (True, True)
-    """
+    """All questions of a study; sets of them are whole numbers, one bit a question."""
 
     def __init__(self, cards: Iterable[Card]) -> None:
         self.cards: Mapping[int, Card] = {card.id: card for card in cards}

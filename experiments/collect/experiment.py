@@ -52,17 +52,7 @@ def collect(study: xr.Dataset, settings: CollectSettings) -> ExperimentResult:
 
 
 def collected(collection: Collection) -> ExperimentResult:
-    """Count what a database holds of a study.
-
-    Parameters
-    ----------
-    collection : Collection
-
-    Returns
-    -------
-    ExperimentResult
-        A row per session.
-    """
+    """Count what a database holds of a study, a row per session."""
     with collection.database.read() as transaction:
         rows = [
             (player.pseudonym, session.game, session.state, n_answers, points)

@@ -204,14 +204,7 @@ def _common(answer: Answer, assignment: Assignment, question: Question, session:
 
 
 def bonus(points: float, pay: PaySettings) -> float:
-    """Bonus of a score: nothing below 0, no more than the most.
-
-    Examples
-    --------
-    >>> pay = PaySettings(bonus_per_1000_points=2.0, most=5.0)
-    >>> bonus(1500.0, pay), bonus(-80.0, pay), bonus(9000.0, pay)
-    (3.0, 0.0, 5.0)
-    """
+    """Bonus of a score: nothing below 0, no more than the most."""
     earned = max(points, 0.0) / 1000 * pay.bonus_per_1000_points
     return round(earned if pay.most is None else min(earned, pay.most), 2)
 

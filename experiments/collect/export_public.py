@@ -62,13 +62,7 @@ def _write_top1(found: Collected, folder: Path) -> Path:
 
 
 def document_tokens(questions: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Tokens of a document by their places, as far as its questions show it.
-
-    Examples
-    --------
-    >>> document_tokens([{"position": 2, "context": "Call me", "target": " Ann"}])
-    ['Call me', '', ' Ann']
-    """
+    """Tokens of a document by their places, as far as its questions show it."""
     tokens: list[str] = []
     text = ""
     for question in sorted(questions, key=lambda each: int(each["position"])):

@@ -57,13 +57,7 @@ class Part:
 
 
 def n_checks(settings: CollectSettings, game: str) -> int:
-    """Attention checks of a game.
-
-    Examples
-    --------
-    >>> n_checks(CollectSettings(n_questions=40, attention_share=0.05), "cloze")
-    2
-    """
+    """Attention checks of a game."""
     return math.ceil(settings.attention_share * settings.block(game).n_questions)
 
 
@@ -71,13 +65,6 @@ def parts_of(name: str, study: xr.Dataset, settings: CollectSettings) -> list[Pa
     """Make a game's questions and set some aside: for the training, and for what attention checks are made of.
 
     What is set aside is drawn with the seed; in games that go through a text it is one document.
-
-    Examples
-    --------
-    >>> from shannon_game.estimators.comparison.examples import comparison_study
-    >>> settings = CollectSettings(training_rounds=1, n_questions=3, attention_share=0.3)
-    >>> sum(part.training for part in parts_of("comparison", comparison_study(), settings))
-    1
     """
     game = game_named(name)
     rows = game.questions(study, settings)

@@ -70,15 +70,7 @@ def is_csrf_token(key: bytes, token: str | None, given: str) -> bool:
 
 
 class Attempts:
-    """Counts wrong passwords, by address and in all, and says when no more are taken.
-
-    Examples
-    --------
-    >>> attempts = Attempts(most=1)
-    >>> attempts.failed("10.0.0.1")
-    >>> attempts.is_blocked("10.0.0.1"), attempts.is_blocked("10.0.0.2")
-    (True, False)
-    """
+    """Counts wrong passwords, by address and in all, and says when no more are taken."""
 
     def __init__(self, most: int = 5, most_in_all: int = 50, seconds: float = 900.0) -> None:
         self._most, self._most_in_all, self._seconds = most, most_in_all, seconds

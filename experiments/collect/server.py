@@ -24,7 +24,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.collect.admin_pages import ADMIN_PAGES
-from shannon_game.experiments.collect.assign import Chooser
 from shannon_game.experiments.collect.collection import Collection, open_collection
 from shannon_game.experiments.collect.consent_pages import CONSENT_PAGES
 from shannon_game.experiments.collect.database import Database
@@ -44,7 +43,7 @@ log = logging.getLogger("shannon-game")
 _STATIC = Path(__file__).parent / "static"
 
 
-def app(settings: CollectSettings, study: xr.Dataset, database: Database, chooser: Chooser | None = None) -> Starlette:
+def app(settings: CollectSettings, study: xr.Dataset, database: Database) -> Starlette:
     """Make the application of a study: what a test's client or any ASGI server takes.
 
     Parameters
@@ -53,8 +52,6 @@ def app(settings: CollectSettings, study: xr.Dataset, database: Database, choose
     study : xarray.Dataset
     database : Database
         From :func:`~shannon_game.experiments.collect.database.open_database`.
-    chooser : Chooser, optional
-        For ``questions: adaptive``.
 
     Returns
     -------
@@ -66,7 +63,7 @@ def app(settings: CollectSettings, study: xr.Dataset, database: Database, choose
     InputError
         If a file is missing or wrong, or the study has no questions for a game.
     """
-    return app_of(open_collection(settings, study, database, chooser))
+    return app_of(open_collection(settings, study, database))
 
 
 def app_of(collection: Collection) -> Starlette:

@@ -236,14 +236,7 @@ class CollectSettings(Seeded):
     """Addresses of proxies whose word on the visitor's address is believed, with commas; * believes all."""
 
     def goes_on(self, game: str) -> bool:
-        """Whether a game goes on from one place of a text to the next.
-
-        Examples
-        --------
-        >>> settings = CollectSettings(order="independent")
-        >>> settings.goes_on("top1"), settings.goes_on("cloze")
-        (True, False)
-        """
+        """Whether a game goes on from one place of a text to the next."""
         return game == "top1" or (game != "comparison" and self.order == "cumulative")
 
     def block(self, game: str) -> BlockSettings:

@@ -43,13 +43,7 @@ def _flat(node: Any, prefix: str) -> Iterable[tuple[str, str]]:
 
 
 class Strings:
-    """The texts of a server's languages.
-
-    Examples
-    --------
-    >>> Strings(["en"]).say("en", "play.progress", done=3, of=40)
-    'Question 3 of 40'
-    """
+    """The texts of a server's languages."""
 
     def __init__(self, languages: Iterable[str]) -> None:
         self.languages = tuple(languages)
@@ -87,16 +81,7 @@ def page_version() -> str:
 
 
 def parse_yaml(text: str, source: object, field: str | None = None) -> Any:
-    r"""Parse YAML in which every mapping gives a key once: of two values YAML takes the last and says nothing.
-
-    Examples
-    --------
-    >>> parse_yaml("age: {kind: number}", "before.yaml")
-    {'age': {'kind': 'number'}}
-    >>> parse_yaml("name: age\nname: sex\n", "before.yaml")
-    Traceback (most recent call last):
-    shannon_game.estimators.errors.InputError: before.yaml, name: stands twice, again in line 2
-    """
+    """Parse YAML in which every mapping gives a key once: of two values YAML takes the last and says nothing."""
     try:
         _refuse_doubled_keys(yaml.compose(text, yaml.SafeLoader), source, set())
         return yaml.safe_load(text)

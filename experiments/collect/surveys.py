@@ -44,13 +44,7 @@ Survey = tuple[SurveyQuestion, ...]
 
 
 def in_language(words: str | Mapping[str, str], language: str) -> str:
-    """Take the text of a language; the first one where it has none.
-
-    Examples
-    --------
-    >>> in_language({"en": "Yes", "de": "Ja"}, "de"), in_language("Yes", "de")
-    ('Ja', 'Yes')
-    """
+    """Take the text of a language; the first one where it has none."""
     return words if isinstance(words, str) else words.get(language, next(iter(words.values())))
 
 
@@ -119,14 +113,7 @@ def read_survey(path: Path | None, field: str) -> Survey:
 
 
 def read_answers(survey: Survey, form: Mapping[str, str]) -> dict[str, str]:
-    """Read the answers to a survey from fields ``q-NAME``; a choice is the number of its option.
-
-    Examples
-    --------
-    >>> survey = (SurveyQuestion(name="age", text="How old are you?", kind="number", lowest=18),)
-    >>> read_answers(survey, {"q-age": "30"})
-    {'age': '30'}
-    """
+    """Read the answers to a survey from fields ``q-NAME``; a choice is the number of its option."""
     return {question.name: _answer(question, form.get(f"q-{question.name}", "").strip()) for question in survey}
 
 

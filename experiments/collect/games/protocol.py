@@ -56,21 +56,7 @@ class FormError(ValueError):
 
 @dataclass(frozen=True)
 class QuestionRow:
-    """A question as a game makes it of a study.
-
-    Parameters
-    ----------
-    item_id : str
-        The study's own id of the item.
-    content : mapping
-        Everything that the game needs to ask and to judge, the target too; JSON.
-    document : str
-        Text that it is from; "" where none is known.
-    position : int
-        Place among the questions of its document, from 0.
-    opens : bool
-        May be asked without the questions before it.
-    """
+    """A question as a game makes it of a study; what its fields mean says the table ``question``."""
 
     item_id: str
     content: Content
@@ -81,19 +67,7 @@ class QuestionRow:
 
 @dataclass(frozen=True)
 class Reading:
-    """An answer that was understood.
-
-    Parameters
-    ----------
-    value : mapping
-        What is stored; JSON.
-    final : bool
-        False for a step of a question with several, such as a wrong guess: the question stays open.
-    correct : bool, optional
-        Whether it is right; None where right and wrong mean nothing.
-    score : float, optional
-        Points.
-    """
+    """An answer that was understood; one that is not final, such as a wrong guess, leaves the question open."""
 
     value: Content = field(default_factory=dict)
     final: bool = True
