@@ -225,6 +225,20 @@ def test_a_key_that_is_held_answers_one_question(site: Callable[..., Site], pers
     assert player.is_at("/play")
 
 
+def test_a_slow_line_shows_that_an_answer_is_on_its_way(
+    site: Callable[..., Site], person: Callable[..., Person]
+) -> None:
+    player = person(site(training_rounds=0, attention_share=0), "cloze")
+    player.to_play()
+    slow = {"offline": False, "latency": 3000, "downloadThroughput": -1, "uploadThroughput": -1}
+    player.context.new_cdp_session(player.page).send("Network.emulateNetworkConditions", slow)
+    player.page.fill("#word", "time")
+    button = player.page.locator("form.play button")
+    button.click(no_wait_after=True)
+    player.page.locator("form.play button:disabled", has_text="Sending").wait_for()
+    player.page.wait_for_url("**/feedback*")
+
+
 def test_a_second_word_is_noticed_while_it_is_typed(site: Callable[..., Site], person: Callable[..., Person]) -> None:
     player = person(site(training_rounds=0, attention_share=0), "cloze", "keyboard")
     player.to_play()
