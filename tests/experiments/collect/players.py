@@ -9,7 +9,7 @@ from starlette.testclient import TestClient
 
 from shannon_game.experiments.collect.surveys import right_answers
 
-__all__ = ["Player", "csrf_of", "order_of", "step_of"]
+__all__ = ["PASSWORD", "Player", "csrf_of", "logged_in", "order_of", "step_of"]
 
 
 def csrf_of(page: Any) -> str:
@@ -24,6 +24,15 @@ def step_of(page: Any) -> str:
     return re.search(r'name="step" value="(\d+)"', page.text)[1]  # type: ignore[index]
 
 
+def logged_in(app: Any) -> Player:
+    """The experimenter, with the password of the tests."""
+    admin = Player(app, "cloze")
+    admin.get("/admin")
+    admin.post("/admin/login", password=PASSWORD)
+    return admin
+
+
+PASSWORD = "long enough"
 FIELDS = {"comparison": "report", "cloze": "word", "top1": "token", "guess_until_right": "word"}
 
 

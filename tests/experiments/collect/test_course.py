@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from sqlalchemy import func, select
 from starlette.testclient import TestClient
 
 from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.collect.__main__ import main
 from shannon_game.experiments.collect.database import Database
 from shannon_game.experiments.collect.deletion import forget
 from shannon_game.experiments.collect.demo import collect_demo
@@ -23,7 +25,7 @@ from shannon_game.experiments.collect.surveys import right_answers, rules_questi
 from shannon_game.experiments.collect.tables import Assignment, Question, Session
 from shannon_game.experiments.collect.tables import Player as Person
 from shannon_game.experiments.studies.collected.loader import collected_study
-from tests.experiments.collect.players import Player, csrf_of, order_of, step_of
+from tests.experiments.collect.players import Player, csrf_of, logged_in, order_of, step_of
 
 GAMES = ("comparison", "top1", "cloze", "guess_until_right", "bets")
 ANN, BO = "?PROLIFIC_PID=ann&STUDY_ID=s&SESSION_ID=a", "?PROLIFIC_PID=bo&STUDY_ID=s&SESSION_ID=b"
@@ -145,7 +147,9 @@ def failing(player: Player, game: str = "cloze") -> None:
             player.get("/play")
 
 
-def test_who_fails_the_stated_number_of_checks_is_sent_back_and_counts_for_nothing(database: Database) -> None:
+def test_who_fails_the_stated_number_of_checks_is_sent_back_and_counts_for_nothing(
+    database: Database, tmp_path: Path
+) -> None:
     recruiter = RecruiterSettings(screened_url="https://example.org/out?id={PROLIFIC_PID}")
     pay = PaySettings(base=4.0, screened=0.5)
     made = site(
@@ -180,7 +184,10 @@ def test_who_fails_the_stated_number_of_checks_is_sent_back_and_counts_for_nothi
         assert set(kept["failed_checks"]) == {2}
         table = pay_table(transaction, 1, pay).set_index("recruiter_id")
         assert table["total"].to_dict() == {"ann": 0.5, "bo": 4.0}
-    found = collected_study(url=database.engine.url.render_as_string(hide_password=False), game="cloze")
+    url = database.engine.url.render_as_string(hide_password=False).replace("+psycopg", "")
+    assert main(["export", "--url", url, "--folder", str(tmp_path)]) == 0
+    assert (tmp_path / "pay.csv").stat().st_mode & 0o777 == 0o600
+    found = collected_study(url=url, game="cloze")
     assert found.sizes["response"] == 6
     with database.write() as transaction:
         assert forget(transaction, "ann")
@@ -267,9 +274,7 @@ def test_an_arm_has_its_own_order_feedback_and_items_and_they_are_exported(
             }
             for name, documents in ARMS["lists"].items():
                 assert set(table[table["list"] == name]["document"]) <= set(documents)
-    admin = Player(made, "cloze")
-    admin.get("/admin")
-    page = admin.post("/admin/login", password="long enough")
+    page = logged_in(made).page
     assert "4 of 4 people are complete, with " in page.text
     assert page.text.count('<th scope="row">words</th>') == 2
 

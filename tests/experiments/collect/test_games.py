@@ -299,12 +299,3 @@ def test_the_word_is_shown_after_as_many_wrong_guesses_as_are_allowed(database: 
     (row,) = stored(database)
     assert row.answer.value == {"word": "xylophone", "n_guesses": 2, "found": False}
     assert row.answer.correct is False
-
-
-def test_guess_until_right_is_played_to_the_completion_code(database: Database, study: xr.Dataset) -> None:
-    player = entered(database, study, "guess_until_right", most_guesses=1, attention_share=0.3)
-    player.play_all("zebra")
-    assert player.page.url.path == "/thanks"
-    rows = stored(database)
-    assert [row.answer.correct for row in rows if row.question.attention] == [True]
-    assert sum(not row.question.attention for row in rows) == 3

@@ -14,7 +14,7 @@ from shannon_game.experiments.collect.demo import collect_demo
 from shannon_game.experiments.collect.server import app
 from shannon_game.experiments.collect.settings import CollectSettings
 from shannon_game.experiments.collect.tables import Answer, Assignment, Question, Session
-from tests.experiments.collect.players import Player, csrf_of, order_of
+from tests.experiments.collect.players import Player, csrf_of, logged_in, order_of
 
 SMALL: dict[str, Any] = {"n_questions": 4, "training_rounds": 1, "attention_share": 0.25}
 
@@ -25,9 +25,12 @@ def answers(database: Database) -> list[tuple[Answer, Assignment, Question]]:
         return [tuple(row) for row in transaction.execute(query.order_by(Assignment.order))]  # type: ignore[misc]
 
 
-@pytest.mark.parametrize(("game", "given"), [("comparison", "70"), ("cloze", "the"), ("top1", " the"), ("bets", "the")])
+@pytest.mark.parametrize(
+    ("game", "given"),
+    [("comparison", "70"), ("cloze", "the"), ("top1", " the"), ("bets", "the"), ("guess_until_right", "zebra")],
+)
 def test_a_game_is_played_from_consent_to_completion_code(database: Database, game: str, given: str) -> None:
-    player = Player(app(CollectSettings(**SMALL), collect_demo(), database), game)
+    player = Player(app(CollectSettings(**SMALL, most_guesses=1), collect_demo(), database), game)
     player.to_play()
     assert player.page.url.path == "/play"
     player.play_all(given)
@@ -155,9 +158,7 @@ def test_who_withdraws_is_deleted_and_counted_without_a_name(
         assert left.player.recruiter_id == "stays"
         held = transaction.scalar(select(func.sum(Question.n_held)))
         assert held == transaction.scalar(select(func.count(Assignment.id)).where(Assignment.state != "skipped"))
-    admin = Player(made, "cloze")
-    admin.get("/admin")
-    admin.post("/admin/login", password="long enough")
+    admin = logged_in(made)
     assert "<b>1</b> withdrew" in admin.page.text
 
 
@@ -166,9 +167,7 @@ def test_the_experimenter_finds_a_participant(database: Database, monkeypatch: p
     made = app(CollectSettings(**SMALL), collect_demo(), database)
     for name in ("ann_1", "anna1", "bob"):
         Player(made, "cloze").begin(f"?PROLIFIC_PID={name}")
-    admin = Player(made, "cloze")
-    admin.get("/admin")
-    admin.post("/admin/login", password="long enough")
+    admin = logged_in(made)
     with database.read() as transaction:
         names = {each.player.recruiter_id: each.player.pseudonym for each in transaction.scalars(select(Session))}
 

@@ -16,7 +16,7 @@ from shannon_game.experiments.collect.settings import CollectSettings, Recruiter
 from shannon_game.experiments.collect.surveys import right_answers
 from shannon_game.experiments.collect.tables import Answer, Assignment, Base, Question, Session
 from shannon_game.experiments.collect.tables import Player as Person
-from tests.experiments.collect.players import Player, order_of
+from tests.experiments.collect.players import Player, logged_in, order_of
 
 SMALL: dict[str, Any] = {"n_questions": 4, "training_rounds": 1, "attention_share": 0.25}
 ANN, BO = "?PROLIFIC_PID=ann&STUDY_ID=s&SESSION_ID=a", "?PROLIFIC_PID=bo&STUDY_ID=s&SESSION_ID=b"
@@ -114,9 +114,7 @@ def test_of_somebody_who_refuses_nothing_stays(database: Database, monkeypatch: 
     with database.read() as transaction:
         assert transaction.scalar(select(func.count(Person.id))) == 0
         assert transaction.scalar(select(func.count(Session.id))) == 0
-    player.get("/admin")
-    player.post("/admin/login", password="long enough")
-    assert "<b>1</b> declined" in player.page.text
+    assert "<b>1</b> declined" in logged_in(made).page.text
     # who comes again may take part
     assert player.begin(ANN).url.path == "/consent"
 

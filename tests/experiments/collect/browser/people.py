@@ -29,6 +29,7 @@ __all__ = ["HANDS", "PATIENCE_MS", "SIZES", "Hand", "How", "Person", "Site", "ch
 How = Literal["keyboard", "mouse"]
 SIZES: Mapping[int, int] = {1366: 768, 390: 844}
 """Width -> height of a screen, in pixels."""
+_WORD = r"(?:word|Wort) (\w+)"
 PATIENCE_MS = 60_000
 """A machine that does other things too is slow, not wrong."""
 
@@ -100,49 +101,34 @@ def _comparison_mouse(page: Page) -> None:
     page.click("form.play button")
 
 
-def _cloze_keys(page: Page) -> None:
-    page.keyboard.type(_asked(page, r"(?:word|Wort) (\w+)", "time"))
-    page.keyboard.press("Enter")
+def _typed(field: str, given: str = "") -> Hand:
+    """How one word or token is typed; without a given one another at every guess."""
 
+    def word(page: Page) -> str:
+        number = int(page.locator("input[name=step]").get_attribute("value") or 0)
+        return _asked(page, _WORD, given or "abcdefghij"[number % 10] * 3)
 
-def _cloze_mouse(page: Page) -> None:
-    page.fill("#word", _asked(page, r"(?:word|Wort) (\w+)", "people"))
-    page.click("form.play button")
+    def keyboard(page: Page) -> None:
+        page.keyboard.type(word(page))
+        page.keyboard.press("Enter")
 
+    def mouse(page: Page) -> None:
+        page.fill(field, word(page))
+        page.click("form.play button")
 
-def _top1_keys(page: Page) -> None:
-    page.keyboard.type(_asked(page, r"(?:word|Wort) (\w+)", " the"))
-    page.keyboard.press("Enter")
-
-
-def _top1_mouse(page: Page) -> None:
-    page.fill("#token", _asked(page, r"(?:word|Wort) (\w+)", " of"))
-    page.click("form.play button")
-
-
-def _guess_keys(page: Page) -> None:
-    # another word at every guess
-    number = page.locator("input[name=step]").get_attribute("value")
-    page.keyboard.type(_asked(page, r"(?:word|Wort) (\w+)", "abcdefghij"[int(number or 0) % 10] * 3))
-    page.keyboard.press("Enter")
-
-
-def _guess_mouse(page: Page) -> None:
-    number = page.locator("input[name=step]").get_attribute("value")
-    page.fill("#word", _asked(page, r"(?:word|Wort) (\w+)", "klmnopqrst"[int(number or 0) % 10] * 3))
-    page.click("form.play button")
+    return Hand(keyboard, mouse)
 
 
 def _bets_keys(page: Page) -> None:
     # the page itself puts what is left on anything else
-    for text in (_asked(page, r"(?:word|Wort) (\w+)", "the"), "30", "a", "20"):
+    for text in (_asked(page, _WORD, "the"), "30", "a", "20"):
         page.keyboard.type(text)
         page.keyboard.press("Tab")
     page.keyboard.press("Enter")
 
 
 def _bets_mouse(page: Page) -> None:
-    page.fill("input[name=word1]", _asked(page, r"(?:word|Wort) (\w+)", "of"))
+    page.fill("input[name=word1]", _asked(page, _WORD, "of"))
     page.fill("input[name=chips1]", "60")
     if page.locator("input[name=chips_other][readonly]").count() == 0:
         page.fill("input[name=chips_other]", "40")
@@ -151,9 +137,9 @@ def _bets_mouse(page: Page) -> None:
 
 HANDS: Mapping[str, Hand] = {
     "comparison": Hand(_comparison_keys, _comparison_mouse),
-    "top1": Hand(_top1_keys, _top1_mouse),
-    "cloze": Hand(_cloze_keys, _cloze_mouse),
-    "guess_until_right": Hand(_guess_keys, _guess_mouse),
+    "top1": _typed("#token", " the"),
+    "cloze": _typed("#word", "time"),
+    "guess_until_right": _typed("#word"),
     "bets": Hand(_bets_keys, _bets_mouse),
 }
 """Game -> how it is answered."""
