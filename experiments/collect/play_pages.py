@@ -97,7 +97,8 @@ def change_document(visit: Visit) -> Response:
             return redirect("/")
         if not visit.collection.of(session).goes_on(session.game):
             raise Refusal(404, "error.not_found")
-        if session.state in _PLAYING:
+        # practice has to be right: nobody leaves it
+        if session.state == "play":
             skip_open(transaction, visit.collection, session)
         return redirect(session)
 
@@ -117,7 +118,7 @@ def _question(visit: Visit, session: Session, asked: Asked, problem: FormError |
         training=asked.training,
         given=visit.form,
         problem=problem,
-        may_change_document=visit.collection.of(session).goes_on(session.game),
+        may_change_document=not asked.training and visit.collection.of(session).goes_on(session.game),
         **_progress(visit, session),
     )
 

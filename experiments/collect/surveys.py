@@ -6,13 +6,15 @@ import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.collect.games.protocol import FormError
-from shannon_game.experiments.collect.settings import CollectSettings
 from shannon_game.experiments.collect.strings import Strings, parse_yaml
 from shannon_game.inference.settings import Settings, Text, settings_from
+
+if TYPE_CHECKING:
+    from shannon_game.experiments.collect.settings import CollectSettings
 
 _LONGEST = 2000
 
