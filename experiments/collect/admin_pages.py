@@ -5,11 +5,12 @@ from __future__ import annotations
 import hmac
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from statistics import median
 from typing import Any
 
 from sqlalchemy import delete, func, or_, select
+from sqlalchemy.orm import Session as Transaction
 from starlette.responses import Response
 
 from shannon_game.experiments.collect.deletion import forget, n_gone
@@ -169,21 +170,21 @@ def _balance(rows: Sequence[Any]) -> dict[tuple[str, str], list[int]]:
 
 def export(visit: Visit) -> Response:
     """Give all answers as one table."""
-    if not is_admin(visit):
-        return redirect("/admin/login")
-    with visit.collection.database.read() as transaction:
-        text = answers_csv(transaction, visit.collection.study_id)
-    headers = {"content-disposition": 'attachment; filename="answers.csv"', "cache-control": "no-store"}
-    return Response(text, media_type="text/csv; charset=utf-8", headers=headers)
+    return _csv(visit, "answers.csv", lambda transaction: answers_csv(transaction, visit.collection.study_id))
 
 
 def pay(visit: Visit) -> Response:
     """Give what every session earned as a table."""
+    study_id, settings = visit.collection.study_id, visit.collection.settings.pay
+    return _csv(visit, "pay.csv", lambda transaction: export_csv(pay_table(transaction, study_id, settings)))
+
+
+def _csv(visit: Visit, name: str, written: Callable[[Transaction], str]) -> Response:
     if not is_admin(visit):
         return redirect("/admin/login")
     with visit.collection.database.read() as transaction:
-        text = export_csv(pay_table(transaction, visit.collection.study_id, visit.collection.settings.pay))
-    headers = {"content-disposition": 'attachment; filename="pay.csv"', "cache-control": "no-store"}
+        text = written(transaction)
+    headers = {"content-disposition": f'attachment; filename="{name}"', "cache-control": "no-store"}
     return Response(text, media_type="text/csv; charset=utf-8", headers=headers)
 
 
