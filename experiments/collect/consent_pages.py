@@ -64,8 +64,8 @@ def screened(visit: Visit) -> Response:
         session = page_at(transaction, visit, "screened")
         if isinstance(session, Response):
             return session
-        back = {} if url is None else {"back": filled(url, session.player.recruiter)}
-        return page(visit, "message.html", session=session, key="screened.why", **back)
+        back = url and filled(url, session.player.recruiter)
+        return page(visit, "message.html", session=session, key="screened.why", back=back)
 
 
 def withdraw_page(visit: Visit) -> Response:

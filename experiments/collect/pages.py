@@ -30,7 +30,7 @@ from shannon_game.experiments.collect.sessions import (
 )
 from shannon_game.experiments.collect.surveys import Survey, read_answers, right_answers, rules_questions
 from shannon_game.experiments.collect.tables import COUNTED, Answer, Assignment, Player, Question, ServerValue, Session
-from shannon_game.experiments.collect.visit import Visit, page, redirect, set_cookie
+from shannon_game.experiments.collect.visit import Visit, page, redirect, refuse, set_cookie
 
 Handler = Callable[[Visit], Response]
 
@@ -94,8 +94,7 @@ def start(visit: Visit) -> Response:
             url = collection.settings.recruiter.full_url
             if url is None or refusal.key not in ("error.full", "error.full_now", "error.closed"):
                 raise
-            said = {"key": refusal.key, "values": refusal.values, "back": filled(url, given)}
-            return page(visit, "message.html", status=refusal.status, **said)
+            return refuse(visit, refusal, back=filled(url, given))
         response = redirect(session)
     set_cookie(response, visit, token)
     return response

@@ -132,6 +132,7 @@ def page(
         "version": collection.page_version,
         "session": session,
         "values": {},
+        "back": None,
         **values,
     }
     response = HTMLResponse(_templates().get_template(template).render(context), status_code=status)
@@ -164,9 +165,9 @@ def redirect(to: str | Session) -> Response:
     return RedirectResponse(address, status_code=303, headers={"cache-control": "no-store"})
 
 
-def refuse(visit: Visit, refusal: Refusal) -> Response:
-    """Say why not, with a way on."""
-    return page(visit, "message.html", status=refusal.status, key=refusal.key, values=refusal.values)
+def refuse(visit: Visit, refusal: Refusal, back: str | None = None) -> Response:
+    """Say why not, with a way on or back to the recruiter."""
+    return page(visit, "message.html", status=refusal.status, key=refusal.key, values=refusal.values, back=back)
 
 
 @cache
