@@ -113,9 +113,6 @@ def enter(
     if (settings.blocks[0].game if settings.blocks else game) not in settings.game:
         raise Refusal(404, "error.no_game")
     recruiter_id = recruiter_id_of(collection, recruiter)
-    if transaction.get_bind().dialect.name != "sqlite":
-        # places and arms are counted by one at a time; SQLite has one writer anyhow
-        transaction.execute(_LOCK_STUDY, {"study": collection.study_id})
     player = known
     if recruiter_id:
         player = transaction.scalar(select(Player).where(Player.recruiter_id == recruiter_id))
@@ -134,6 +131,9 @@ def enter(
         raise Refusal(403, "error.closed")
     if collection.chooser is not None and collection.chooser.enough:
         raise Refusal(403, "error.full")
+    if transaction.get_bind().dialect.name != "sqlite":
+        # places and arms are counted by one at a time; SQLite has one writer anyhow
+        transaction.execute(_LOCK_STUDY, {"study": collection.study_id})
     arm, item_list = (there[-1].arm, there[-1].item_list) if there else _cell(transaction, collection, game)
     if settings.blocks:
         game = settings.of_arm(arm).blocks[0].game

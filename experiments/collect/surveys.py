@@ -66,7 +66,8 @@ def consent_paragraphs(settings: CollectSettings, strings: Strings, language: st
         raise InputError("is empty, should say what people agree to", source=path, field="consent")
     if settings.screen_out_after is not None:
         paragraphs.append(strings.say(language, "consent.screened", n=settings.screen_out_after))
-    if settings.training_rounds and settings.training_failed == "screen_out":
+    trains = settings.feedback and any(settings.block(game).training_rounds for game in settings.game)
+    if trains and settings.training_failed == "screen_out":
         paragraphs.append(strings.say(language, "consent.training", n=settings.training_tries))
     if settings.retention_days is not None:
         paragraphs.append(strings.say(language, "consent.retention", n=f"{settings.retention_days:g}"))

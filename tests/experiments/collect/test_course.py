@@ -185,8 +185,8 @@ def test_who_fails_the_stated_number_of_checks_is_sent_back_and_counts_for_nothi
         table = pay_table(transaction, 1, pay).set_index("recruiter_id")
         assert table["total"].to_dict() == {"ann": 0.5, "bo": 4.0}
     url = database.engine.url.render_as_string(hide_password=False).replace("+psycopg", "")
-    assert main(["export", "--url", url, "--folder", str(tmp_path)]) == 0
-    assert (tmp_path / "pay.csv").stat().st_mode & 0o777 == 0o600
+    assert main(["export", "--url", url, "--folder", str(tmp_path / "tables")]) == 0
+    assert (tmp_path / "tables" / "pay.csv").stat().st_mode & 0o777 == 0o600
     found = collected_study(url=url, game="cloze")
     assert found.sizes["response"] == 6
     with database.write() as transaction:

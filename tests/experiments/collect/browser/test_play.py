@@ -153,16 +153,6 @@ def test_what_is_not_bet_lies_on_anything_else(site: Callable[..., Site], person
     assert answers(here)[0][0].value["other_chips"] == 70
 
 
-def test_wrong_guesses_stay_and_survive_a_reload(site: Callable[..., Site], person: Callable[..., Person]) -> None:
-    player = person(site(training_rounds=0, attention_share=0), "guess_until_right")
-    player.to_play()
-    player.answer()
-    player.answer()
-    player.page.reload()
-    assert player.page.locator(".guesses .token").all_inner_texts() == ["aaa", "bbb"]
-    assert "Guesses left: 8" in player.page.locator("#left").inner_text()
-
-
 def test_keys_choose_boxes_and_the_page_says_what_was_chosen(
     site: Callable[..., Site], person: Callable[..., Person]
 ) -> None:
