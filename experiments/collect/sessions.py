@@ -255,8 +255,5 @@ def _cell(transaction: Transaction, collection: Collection, game: str) -> tuple[
     query = query.where(*(() if settings.blocks else (Session.game == game,)))
     counts = {(arm, name): n for arm, name, n in transaction.execute(query.group_by(Session.arm, Session.item_list))}
     of_arm = {arm: sum(counts.get((arm, name), 0) for name in lists) for arm in arms}
-    cells = [
-        (of_arm[arm], counts.get((arm, name), 0), secrets.randbits(31), arm, name) for arm in arms for name in lists
-    ]
-    *_, arm, name = min(cells)
-    return arm, name
+    cells = [(arm, name) for arm in arms for name in lists]
+    return min(cells, key=lambda cell: (of_arm[cell[0]], counts.get(cell, 0), secrets.randbits(31)))
