@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
@@ -216,13 +217,17 @@ def _submit(platform: str, known: Mapping[str, str]) -> tuple[str, str] | None:
     return f"{site if site in sites else sites[0]}/mturk/externalSubmit", assignment
 
 
-def _fewer(transaction: Transaction, visit: Visit, session: Session) -> tuple[int, int] | None:
-    """How many questions that count a visit had, and how many were announced; nothing where it had them all."""
+def _fewer(transaction: Transaction, visit: Visit, session: Session) -> tuple[str, int, int] | None:
+    """Why a visit had fewer questions than were announced, how many, and of how many; nothing where it had them all."""
     settings = visit.collection.of(session)
     query = select(func.count(Answer.id)).select_from(Answer).join(Assignment).join(Question)
     n_asked = transaction.scalar(query.where(Assignment.session_id == session.id, COUNTED)) or 0
     n_all = sum(block.n_questions for block in settings.blocks or (settings.block(session.game),))
-    return (n_asked, n_all) if n_asked < n_all else None
+    if n_asked >= n_all:
+        return None
+    minutes, took = settings.session_minutes, (session.ended_at or session.active_at) - (session.started_at or math.inf)
+    late = minutes is not None and took > 60 * minutes
+    return "thanks.fewer_time" if late else "thanks.fewer", n_asked, n_all
 
 
 def filled(url: str, known: Mapping[str, str]) -> str:

@@ -214,6 +214,19 @@ def test_places_of_unfinished_visits_are_free_after_the_stated_time(
     assert "already have enough answers" in Player(made, "cloze").begin("?PROLIFIC_PID=eve").text
 
 
+def test_whose_time_is_up_is_told_so_before_the_last_questions(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = site(database, session_minutes=10, game="cloze", after=CollectSettings().after)
+    player = started(made, "cloze")
+    player.answer("the")
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + 601)
+    page = player.get("/play")
+    assert page.url.path == "/after"
+    assert "You were asked 1 of the 2 questions that we announced, because the time for this study is up" in page.text
+
+
 ARMS: dict[str, Any] = {
     "blocks": (BlockSettings(game="cloze", n_questions=2), BlockSettings(game="comparison", n_questions=2)),
     "arms": ({"name": "words", "feedback": False}, {"name": "tokens", "order": ("comparison", "cloze")}),

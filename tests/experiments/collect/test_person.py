@@ -210,7 +210,7 @@ def test_the_last_page_says_where_fewer_questions_were_asked(database: Database)
     n = player.play_all("70") - 1
     assert 0 < n < 9
     # said before the questions after the game, and again on the last page
-    assert f"You were asked {n} of the 9 questions" in player.page.text
+    assert f"You were asked {n} of the 9 questions that we announced: there was no other" in player.page.text
     assert f"You were asked {n} of the 9 questions" in player.post("/after", **{"q-knew_text": "1"}).text
 
 
