@@ -229,7 +229,10 @@ def test_whose_time_is_up_is_told_so_before_the_last_questions(
 
 ARMS: dict[str, Any] = {
     "blocks": (BlockSettings(game="cloze", n_questions=2), BlockSettings(game="comparison", n_questions=2)),
-    "arms": ({"name": "words", "feedback": False}, {"name": "tokens", "order": ("comparison", "cloze")}),
+    "arms": (
+        {"name": "words", "feedback": False, "items": ("moby_dick.txt", "bohemia.txt")},
+        {"name": "tokens", "order": ("comparison", "cloze")},
+    ),
     "lists": {"A": ("moby_dick.txt", "alice.txt"), "B": ("bohemia.txt", "peter_pan.txt")},
 }
 
@@ -287,6 +290,8 @@ def test_an_arm_has_its_own_order_feedback_and_items_and_they_are_exported(
             }
             for name, documents in ARMS["lists"].items():
                 assert set(table[table["list"] == name]["document"]) <= set(documents)
+            # items of the arm and of the list
+            assert set(table[table["arm"] == "words"]["document"]) == {"moby_dick.txt", "bohemia.txt"}
     page = logged_in(made).page
     assert "4 of 4 people are complete, with " in page.text
     assert page.text.count('<th scope="row">words</th>') == 2
