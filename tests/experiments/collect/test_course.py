@@ -139,6 +139,21 @@ def test_in_the_training_the_right_token_gets_more_than_half_and_the_right_word_
     assert visits(database)[0].n_trained == 1
 
 
+def test_a_second_try_at_a_guessing_round_begins_without_the_guesses_of_the_first(database: Database) -> None:
+    player = started(site(database, training_rounds=1, most_guesses=2), "guess_until_right", ANN)
+    for word in ("zebra", "xylophone"):
+        player.answer(word)
+    assert "You will be asked once more" in player.page.text
+    assert "Guesses left: 2" in player.get("/play").text
+    player.answer("zebra")
+    player.answer(target_of(database, "ann"))
+    with database.read() as transaction:
+        table = tidy_answers(transaction, "guess_until_right", study_ids=[1])
+    assert table["guess_number"].tolist() == [1, 2]
+    assert table["right"].tolist() == [False, True]
+    assert table["tries"].tolist() == [2, 2]
+
+
 def failing(player: Player, game: str = "cloze") -> None:
     """Answer until the visit ends, and no check as it asks."""
     while player.page.url.path == "/play":
