@@ -7,7 +7,7 @@ import re
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -101,19 +101,19 @@ def _comparison_mouse(page: Page) -> None:
     page.click("form.play button")
 
 
-def _typed(field: str, given: str = "") -> Hand:
-    """How one word or token is typed; without a given one another at every guess."""
+def _typed(field: str, by_keys: Sequence[str], by_mouse: Sequence[str]) -> Hand:
+    """How one word or token is typed, another at every guess, and another by keys than by mouse."""
 
-    def word(page: Page) -> str:
+    def word(page: Page, words: Sequence[str]) -> str:
         number = int(page.locator("input[name=step]").get_attribute("value") or 0)
-        return _asked(page, _WORD, given or "abcdefghij"[number % 10] * 3)
+        return _asked(page, _WORD, words[number % len(words)])
 
     def keyboard(page: Page) -> None:
-        page.keyboard.type(word(page))
+        page.keyboard.type(word(page, by_keys))
         page.keyboard.press("Enter")
 
     def mouse(page: Page) -> None:
-        page.fill(field, word(page))
+        page.fill(field, word(page, by_mouse))
         page.click("form.play button")
 
     return Hand(keyboard, mouse)
@@ -137,9 +137,9 @@ def _bets_mouse(page: Page) -> None:
 
 HANDS: Mapping[str, Hand] = {
     "comparison": Hand(_comparison_keys, _comparison_mouse),
-    "top1": _typed("#token", " the"),
-    "cloze": _typed("#word", "time"),
-    "guess_until_right": _typed("#word"),
+    "top1": _typed("#token", [" the"], [" of"]),
+    "cloze": _typed("#word", ["time"], ["people"]),
+    "guess_until_right": _typed("#word", [x * 3 for x in "abcdefghij"], [x * 3 for x in "klmnopqrst"]),
     "bets": Hand(_bets_keys, _bets_mouse),
 }
 """Game -> how it is answered."""
