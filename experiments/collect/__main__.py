@@ -17,8 +17,6 @@ from shannon_game.experiments.collect.export_files import chosen_study, write_ex
 from shannon_game.experiments.collect.export_public import PUBLIC_GAMES, write_public
 from shannon_game.experiments.studies.collected.settings import CollectedSettings
 
-__all__ = ["main"]
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one of the three commands."""

@@ -37,8 +37,6 @@ from shannon_game.experiments.studies.collected.settings import CollectedSetting
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["AdaptiveChooser", "Course"]
-
 _INTERVAL = 0.9
 _FLOOR = 0.1
 _COMPARISON_SECONDS = 15.0
@@ -59,20 +57,14 @@ class Course:
 
     @property
     def n_needed(self) -> int | None:
-        """Answers that are still needed, as a width falls with the root of their number; None where nobody knows.
-
-        Examples
-        --------
-        >>> Course(n_answers=100, width_nats=1.0, wanted_nats=0.5).n_needed
-        300
-        """
+        """Answers that are still needed, as a width falls with the root of their number; None where nobody knows."""
         if self.wanted_nats is None or not math.isfinite(self.width_nats):
             return None
         return max(math.ceil(self.n_answers * ((self.width_nats / self.wanted_nats) ** 2 - 1)), 0)
 
 
 class AdaptiveChooser:
-    """Chooses the next comparison of a session; see :class:`~shannon_game.experiments.collect.assign.Chooser`."""
+    """Chooses the next comparison of a session."""
 
     def __init__(self, settings: CollectSettings, deck: Deck, database: Database, study_id: int) -> None:
         self.course = Course(wanted_nats=settings.width_nats)

@@ -5,8 +5,12 @@ from __future__ import annotations
 import hmac
 import os
 import time
+from collections.abc import Callable, Sequence
+from statistics import median
+from typing import Any
 
 from sqlalchemy import delete, func, or_, select
+from sqlalchemy.orm import Session as Transaction
 from starlette.responses import Response
 
 from shannon_game.experiments.collect.deletion import forget, n_gone
@@ -22,10 +26,8 @@ from shannon_game.experiments.collect.security import (
     signed,
 )
 from shannon_game.experiments.collect.sessions import Refusal, token_hash
-from shannon_game.experiments.collect.tables import STATES, Answer, Assignment, Player, ServerValue, Session
+from shannon_game.experiments.collect.tables import REJECTED, STATES, Answer, Assignment, Player, ServerValue, Session
 from shannon_game.experiments.collect.visit import Visit, page, redirect
-
-__all__ = ["ADMIN_PAGES", "PASSWORD"]
 
 PASSWORD = "SHANNON_COLLECT_PASSWORD"
 """Environment variable with the password; without it there is no login."""
@@ -119,10 +121,14 @@ def overview(visit: Visit) -> Response:
     seen = look(visit.collection)
     with visit.collection.database.read() as transaction:
         found = {row[0]: row[1] for row in transaction.execute(states)}
+        everybody = visits(transaction, study_id)
         return page(
             visit,
             "admin.html",
-            rows=visits(transaction, study_id, *which),
+            rows=visits(transaction, study_id, *which) if which else everybody,
+            summary=_summary(everybody),
+            balance=_balance(everybody) if visit.collection.settings.arms or visit.collection.settings.lists else {},
+            minutes=_minutes,
             # in the order of a session's course
             by_state={state: found[state] for state in STATES if state in found},
             n_gone={kind: n_gone(transaction, kind, study_id) for kind in ("declined", "withdrawn")},
@@ -134,23 +140,51 @@ def overview(visit: Visit) -> Response:
         )
 
 
+def _summary(rows: Sequence[Any]) -> dict[str, object]:
+    """Progress, checks and time of all visits, by what counts."""
+    took = [_minutes(row[0]) for row in rows if row[0].state == "done"]
+    return {
+        "done": len(took),
+        "of": len(rows),
+        "n": sum(row.n_answers for row in rows if row[0].state not in REJECTED),
+        "failed": sum(row.n_failed for row in rows),
+        "checks": sum(row.n_checks for row in rows),
+        "minutes": round(median(took)) if took else "?",
+    }
+
+
+def _minutes(session: Session) -> float:
+    """From the first question to the end, or to the last request."""
+    return 0.0 if session.started_at is None else ((session.ended_at or session.active_at) - session.started_at) / 60
+
+
+def _balance(rows: Sequence[Any]) -> dict[tuple[str, str], list[int]]:
+    """Arm and list -> people, people who are complete, answers that count."""
+    found: dict[tuple[str, str], list[int]] = {}
+    for session, _, n_answers, *_ in rows:
+        cell = found.setdefault((session.arm, session.item_list), [0, 0, 0])
+        for at, more in enumerate((1, session.state == "done", n_answers)):
+            cell[at] += more
+    return dict(sorted(found.items()))
+
+
 def export(visit: Visit) -> Response:
     """Give all answers as one table."""
-    if not is_admin(visit):
-        return redirect("/admin/login")
-    with visit.collection.database.read() as transaction:
-        text = answers_csv(transaction, visit.collection.study_id)
-    headers = {"content-disposition": 'attachment; filename="answers.csv"', "cache-control": "no-store"}
-    return Response(text, media_type="text/csv; charset=utf-8", headers=headers)
+    return _csv(visit, "answers.csv", lambda transaction: answers_csv(transaction, visit.collection.study_id))
 
 
 def pay(visit: Visit) -> Response:
     """Give what every session earned as a table."""
+    study_id, settings = visit.collection.study_id, visit.collection.settings.pay
+    return _csv(visit, "pay.csv", lambda transaction: export_csv(pay_table(transaction, study_id, settings)))
+
+
+def _csv(visit: Visit, name: str, written: Callable[[Transaction], str]) -> Response:
     if not is_admin(visit):
         return redirect("/admin/login")
     with visit.collection.database.read() as transaction:
-        text = export_csv(pay_table(transaction, visit.collection.study_id, visit.collection.settings.pay))
-    headers = {"content-disposition": 'attachment; filename="pay.csv"', "cache-control": "no-store"}
+        text = written(transaction)
+    headers = {"content-disposition": f'attachment; filename="{name}"', "cache-control": "no-store"}
     return Response(text, media_type="text/csv; charset=utf-8", headers=headers)
 
 

@@ -19,46 +19,29 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sqlalchemy import bindparam, select, update
 from sqlalchemy.orm import Session as Transaction
 
-from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.collect.deck import Card, Deck, read_cards
 from shannon_game.experiments.collect.games.registry import game_named
 from shannon_game.experiments.collect.register import n_checks
 from shannon_game.experiments.collect.settings import CollectSettings
 from shannon_game.experiments.collect.tables import ANSWERED, OPEN, Assignment, Question, Session, Study
 
-__all__ = ["Choice", "Chooser", "Chosen", "check_places", "choose", "layout_rng", "release_idle", "take_back"]
+if TYPE_CHECKING:
+    from shannon_game.experiments.collect.adaptive import AdaptiveChooser
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """A question that a :class:`Chooser` drew: with which probability, and which candidate, where it names one."""
+    """A question that ``questions: adaptive`` drew: with which probability, and which candidate, where it names one."""
 
     question: int
     probability: float
     candidate: int | None = None
-
-
-class Chooser(Protocol):
-    """What ``questions: adaptive`` asks for the next comparison."""
-
-    @property
-    def enough(self) -> bool:
-        """Whether no more questions are asked, of anybody."""
-        ...
-
-    def look(self) -> None:
-        """Take in what was answered; called before every question, outside of all transactions."""
-        ...
-
-    def next_question(self, session: Session, open: Sequence[int]) -> Chosen | None:  # noqa: A002
-        """Choose one of the questions that are open to a session; None leaves it to the balanced order."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -95,14 +78,7 @@ _COUNTS = (
 
 
 def check_places(session: Session, settings: CollectSettings) -> Sequence[int]:
-    """Numbers of counted answers after which an attention check comes: one at random in each stretch of the session.
-
-    Examples
-    --------
-    >>> places = check_places(Session(seed=1, game="cloze"), CollectSettings(n_questions=40, attention_share=0.05))
-    >>> len(places), 1 <= places[0] < 20 <= places[1] < 40
-    (2, True)
-    """
+    """Numbers of counted answers after which an attention check comes: one at random in each stretch of the session."""
     return _check_places(session.seed, settings.block(session.game).n_questions, n_checks(settings, session.game))
 
 
@@ -115,7 +91,11 @@ def _check_places(seed: int, n_questions: int, n_checks: int) -> Sequence[int]:
 
 
 def choose(
-    transaction: Transaction, session: Session, settings: CollectSettings, deck: Deck, chooser: Chooser | None = None
+    transaction: Transaction,
+    session: Session,
+    settings: CollectSettings,
+    deck: Deck,
+    chooser: AdaptiveChooser | None = None,
 ) -> Choice | None:
     """Choose the next question of a session; None where nothing is left for it."""
     if transaction.get_bind().dialect.name != "sqlite":
@@ -124,8 +104,9 @@ def choose(
     seen = transaction.execute(_ASKED, {"player": session.player_id}).all()
     before = [(deck.cards[row.question_id], row.state) for row in seen if row.session_id == session.id]
     training = session.state == "training"
+    closed = deck.outside(tuple(settings.items_of(session.arm, session.item_list)))
     # what the server answered by itself was not shown, and gives nothing away but itself
-    closed = _given_away(transaction, deck, {row.question_id for row in seen if row.shown_at is not None})
+    closed |= _given_away(transaction, deck, {row.question_id for row in seen if row.shown_at is not None})
     closed |= sum(deck.bit[card.id] for card, _ in before if not deck.bit[card.id] & closed)
     following = None if training else _due_check(session, settings, deck, {card.id for card, _ in before})
     policy = "attention"
@@ -203,14 +184,7 @@ def _is_automatic(card: Card, n_served: int) -> bool:
 
 
 def layout_rng(key: bytes, question_id: int, n_served: int) -> np.random.Generator:
-    """Random numbers for how a question is shown, the same for two people in a row, known to the server alone.
-
-    Examples
-    --------
-    >>> one, two = (layout_rng(b"key", 7, n_served).integers(1000) for n_served in (2, 3))
-    >>> bool(one == two)
-    True
-    """
+    """Random numbers for how a question is shown, the same for two people in a row, known to the server alone."""
     digest = hmac.new(key, f"layout {question_id} {n_served // 2}".encode(), hashlib.sha256).digest()
     return np.random.default_rng(int.from_bytes(digest[:16], "big"))
 
@@ -269,13 +243,13 @@ def _drawn(
     settings: CollectSettings,
     deck: Deck,
     rows: Sequence[tuple[int, int, int]],
-    chooser: Chooser | None,
+    chooser: AdaptiveChooser | None,
 ) -> Choice:
     """Draw one of the questions that are open: id, number of holders, times that it was assigned."""
-    training = session.state == "training"
+    training, on_tokens = session.state == "training", session.game == "comparison"
     policy = "random" if training else settings.questions
     if policy == "adaptive":
-        chosen = _adaptive(session, chooser, [row[0] for row in rows])
+        chosen = chooser.next_question(session, [row[0] for row in rows]) if chooser and on_tokens else None
         if chosen is not None:
             n_served = next(row[2] for row in rows if row[0] == chosen.question)
             return Choice(deck.cards[chosen.question], n_served, chosen.probability, policy, chosen.candidate)
@@ -288,14 +262,3 @@ def _drawn(
     rng = np.random.default_rng([session.seed, 2, session.n_asked])
     question_id, _, n_served = rows[int(rng.integers(len(rows)))]
     return Choice(deck.cards[question_id], n_served, 1 / len(rows), policy)
-
-
-def _adaptive(session: Session, chooser: Chooser | None, open_ids: Sequence[int]) -> Chosen | None:
-    if chooser is None:
-        raise InputError("is 'adaptive', and nothing that chooses was given", field="questions")
-    if session.game != "comparison":
-        return None
-    chosen = chooser.next_question(session, open_ids)
-    if chosen is not None and chosen.question not in set(open_ids):
-        raise InputError(f"is question {chosen.question}, which is not open to this session", field="next_question")
-    return chosen

@@ -5,24 +5,23 @@ from __future__ import annotations
 import secrets
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from shannon_game.experiments.collect.adaptive import AdaptiveChooser
-from shannon_game.experiments.collect.assign import Chooser
 from shannon_game.experiments.collect.database import Database
 from shannon_game.experiments.collect.deck import Deck, load_deck
+from shannon_game.experiments.collect.deletion import forget_recruiters
 from shannon_game.experiments.collect.games.texts import items_alone
 from shannon_game.experiments.collect.register import register
 from shannon_game.experiments.collect.settings import CollectSettings
 from shannon_game.experiments.collect.strings import Strings, page_version
-from shannon_game.experiments.collect.surveys import Survey, consent_paragraphs, read_survey
-from shannon_game.experiments.collect.tables import ServerValue
+from shannon_game.experiments.collect.surveys import Survey, consent_texts, read_survey
+from shannon_game.experiments.collect.tables import ServerValue, Session
 
 if TYPE_CHECKING:
     import xarray as xr
-
-__all__ = ["Collection", "open_collection"]
 
 _KEY = "key"
 _RELEASE_EVERY_SECONDS = 10.0
@@ -30,28 +29,7 @@ _RELEASE_EVERY_SECONDS = 10.0
 
 @dataclass(eq=False)
 class Collection:
-    """A study that is served.
-
-    Parameters
-    ----------
-    settings : CollectSettings
-    database : Database
-    study_id : int
-    study_name : str
-    deck : Deck
-        The study's questions.
-    key : bytes
-        Signs cookies and forms, and draws sides.
-    strings : Strings
-        All texts of the pages.
-    consent : mapping of str to list of str
-        Paragraphs by language.
-    before, after : Survey
-    page_version : str
-        Hash of templates, texts and scripts: stored with each answer.
-    chooser : Chooser, optional
-        Of ``questions: adaptive``.
-    """
+    """A study that is served; the key signs cookies and forms, and draws sides."""
 
     settings: CollectSettings
     database: Database
@@ -64,9 +42,14 @@ class Collection:
     before: Survey
     after: Survey
     page_version: str
-    chooser: Chooser | None = None
+    chooser: AdaptiveChooser | None = None
+    _by_arm: Mapping[str, CollectSettings] = field(default_factory=dict, repr=False)
     _released_at: float = field(default=0.0, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def of(self, session: Session) -> CollectSettings:
+        """Settings as the arm of a session has them."""
+        return self._by_arm.get(session.arm, self.settings)
 
     def release_is_due(self, now: float) -> bool:
         """Say, once in ten seconds, that silent sessions should be looked for."""
@@ -77,9 +60,7 @@ class Collection:
             return True
 
 
-def open_collection(
-    settings: CollectSettings, study: xr.Dataset, database: Database, chooser: Chooser | None = None
-) -> Collection:
+def open_collection(settings: CollectSettings, study: xr.Dataset, database: Database) -> Collection:
     """Read the texts and write the study's questions.
 
     Parameters
@@ -88,8 +69,6 @@ def open_collection(
     study : xarray.Dataset
     database : Database
         From :func:`~shannon_game.experiments.collect.database.open_database`.
-    chooser : Chooser, optional
-        For ``questions: adaptive``, in place of :class:`~shannon_game.experiments.collect.adaptive.AdaptiveChooser`.
 
     Returns
     -------
@@ -101,7 +80,6 @@ def open_collection(
         If a file is missing or wrong, or the study has no questions for a game.
     """
     strings = Strings(settings.languages)
-    consent = {language: consent_paragraphs(settings.consent, language) for language in settings.languages}
     before, after = read_survey(settings.before, "before"), read_survey(settings.after, "after")
     if settings.players != "people" or settings.questions == "adaptive":
         # players who are no people believe something of the items; free answers are of the comparisons' contexts
@@ -112,10 +90,10 @@ def open_collection(
             stored = ServerValue(name=_KEY, value=secrets.token_hex(32))
             transaction.add(stored)
         row = register(transaction, study, settings)
+        forget_recruiters(transaction, row.id, settings.retention_days)
         study_id, name, key = row.id, row.name, stored.value
         deck = load_deck(transaction, study_id)
-    if settings.questions == "adaptive" and chooser is None:
-        chooser = AdaptiveChooser(settings, deck, database, study_id)
+    adaptive = settings.questions == "adaptive"
     return Collection(
         settings=settings,
         database=database,
@@ -124,10 +102,11 @@ def open_collection(
         deck=deck,
         key=bytes.fromhex(key),
         strings=strings,
-        consent=consent,
+        consent=consent_texts(settings),
         before=before,
         after=after,
         page_version=page_version(),
-        chooser=chooser,
+        chooser=AdaptiveChooser(settings, deck, database, study_id) if adaptive else None,
+        _by_arm={arm.name: settings.of_arm(arm.name) for arm in settings.arms},
         _released_at=time.time(),
     )

@@ -8,41 +8,45 @@ commit is on the disk before the next page is sent, so that no killed server and
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from json import JSONDecodeError
 from pathlib import Path
 from typing import Any
 
-from alembic.config import Config
-from alembic.migration import MigrationContext
-from alembic.runtime.environment import EnvironmentContext
-from alembic.script import ScriptDirectory
-from sqlalchemy import Connection, Engine, create_engine, event, inspect, make_url
+from sqlalchemy import Connection, Engine, create_engine, event, inspect, make_url, text
 from sqlalchemy.exc import ArgumentError, DatabaseError, NoSuchModuleError, OperationalError, SQLAlchemyError
 from sqlalchemy.orm import Session as Transaction
 
 from shannon_game.estimators.errors import InputError, how_to_install
+from shannon_game.experiments.collect.tables import Base
 from shannon_game.inference.disk import make_private, write_ahead
 
-__all__ = ["Database", "existing_database", "existing_url", "open_database", "upgrade"]
-
-MIGRATIONS = Path(__file__).parent / "migrations"
+VERSIONS: Mapping[str, Sequence[str]] = {
+    "0001": (),
+    # a session is a visit of blocks; what a question gives away is read from its texts
+    "0002": (
+        "alter table session add column block integer not null default 0",
+        "alter table question drop column reaches",
+    ),
+    # arms, lists, failed checks, tries at the questions on the rules, the consent that was agreed to
+    "0003": (
+        "alter table session add column arm varchar(64) not null default ''",
+        "alter table session add column item_list varchar(64) not null default ''",
+        "alter table session add column n_failed integer not null default 0",
+        "alter table session add column rules_tries json not null default '{}'",
+        "alter table session add column consent_version varchar(16) not null default ''",
+    ),
+}
+"""Version of the tables -> what makes it of the version before, in SQL that both databases know."""
+VERSION = max(VERSIONS)
+_VERSION = "alembic_version"  # as it was called from the first version on
 _IMMEDIATE = "shannon_immediate"
 _BUSY_SECONDS = 30.0
 
 
 class Database:
-    """An open database.
-
-    Examples
-    --------
-    >>> from sqlalchemy import text
-    >>> database = open_database("sqlite://")
-    >>> with database.write() as transaction:
-    ...     transaction.execute(text("select count(*) from study")).scalar()
-    0
-    """
+    """An open database."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
@@ -110,7 +114,7 @@ def open_database(url: str, *, field: str = "database", new: bool = True) -> Dat
     try:
         _make_private_file(url)
         # tables are made in a new database, never in somebody else's
-        strange = not new and not inspect(engine).has_table("alembic_version")
+        strange = not new and not inspect(engine).has_table(_VERSION)
         if strange:
             reason = "it has none of its tables"
             raise InputError(f"is {shown!r}, no database that +exp=collect wrote: {reason}", field=field)  # noqa: TRY301
@@ -155,13 +159,7 @@ def _damaged(url: str, reason: str, field: str) -> InputError:
 
 
 def existing_url(given: str, *, field: str = "url") -> str:
-    """Say how SQLAlchemy finds a database that is there.
-
-    Examples
-    --------
-    >>> existing_url("postgresql://ann@localhost/games")
-    'postgresql+psycopg://ann@localhost/games'
-    """
+    """Say how SQLAlchemy finds a database that is there."""
     try:
         url = make_url(given)
     except ArgumentError as error:
@@ -177,23 +175,23 @@ def existing_url(given: str, *, field: str = "url") -> str:
 
 def upgrade(connection: Connection, *, field: str = "database") -> None:
     """Bring the tables to this version; what is there already stays."""
-    config = Config()
-    config.set_main_option("script_location", str(MIGRATIONS))
-    script = ScriptDirectory(str(MIGRATIONS))
-    found = MigrationContext.configure(connection).get_current_revision()
-    if found is not None and found not in {revision.revision for revision in script.walk_revisions()}:
+    if not inspect(connection).has_table(_VERSION):
+        Base.metadata.create_all(connection)
+        connection.execute(text(f"create table {_VERSION} (version_num varchar(32) not null primary key)"))
+        connection.execute(text(f"insert into {_VERSION} values (:new)"), {"new": VERSION})
+        return
+    found = connection.scalar(text(f"select version_num from {_VERSION}"))
+    if found not in VERSIONS:
         problem = (
-            f"has version {found!r}, this shannon-game knows up to {script.get_current_head()!r}; update shannon-game, "
+            f"has version {found!r}, this shannon-game knows up to {VERSION!r}; update shannon-game, "
             "or start with another database"
         )
         raise InputError(problem, field=field)
-
-    def steps(revision: Any, _context: Any) -> Any:
-        return script._upgrade_revs("head", revision)
-
-    with EnvironmentContext(config, script, fn=steps) as environment:
-        environment.configure(connection=connection, render_as_batch=True)
-        environment.run_migrations()
+    names = list(VERSIONS)
+    for name in names[names.index(found) + 1 :]:
+        for statement in VERSIONS[name]:
+            connection.execute(text(statement))
+    connection.execute(text(f"update {_VERSION} set version_num = :new"), {"new": VERSION})
 
 
 def _make_private_file(url: str) -> None:

@@ -18,8 +18,6 @@ from sqlalchemy.orm import Session as Transaction
 from shannon_game.experiments.collect.games.protocol import CUT
 from shannon_game.experiments.collect.tables import Question
 
-__all__ = ["Card", "Deck", "load_deck", "read_cards"]
-
 _LEAST, _TAIL, _SURE = 8, 40, 24
 """Signs at a context's end by which its place is found in another text: at least, at most, and in other documents."""
 
@@ -40,16 +38,7 @@ class Card:
 
 
 class Deck:
-    """All questions of a study; sets of them are whole numbers, one bit a question.
-
-    Examples
-    --------
-    >>> early = Card(1, "cloze", "1", "moby", 1, True, False, False, {"context": "Call", "target": "me"})
-    >>> late = Card(2, "bets", "2", "moby", 2, True, False, False, {"context": "Call me", "target": "Ishmael."})
-    >>> deck = Deck([early, late])
-    >>> deck.gives_away(late) == deck.bit[1] | deck.bit[2], deck.gives_away(early) == deck.bit[1]
-    (True, True)
-    """
+    """All questions of a study; sets of them are whole numbers, one bit a question."""
 
     def __init__(self, cards: Iterable[Card]) -> None:
         self.cards: Mapping[int, Card] = {card.id: card for card in cards}
@@ -58,6 +47,7 @@ class Deck:
         self._places: dict[tuple[str, str, bool], list[Card]] = {}
         self._parts: dict[tuple[str, bool], int] = {}
         self._ends: dict[str, dict[tuple[str, str, bool], int]] = {}
+        self._outside: dict[tuple[tuple[str, ...], ...], int] = {(): 0}
         self.given_away: dict[int, int] = {}
         for card in sorted(self.cards.values(), key=lambda card: (card.position, card.id)):
             if card.attention:
@@ -80,6 +70,18 @@ class Deck:
     def part(self, game: str, *, training: bool) -> int:
         """Questions of a game, of its training or those that count."""
         return self._parts.get((game, training), 0)
+
+    def outside(self, lists: tuple[tuple[str, ...], ...]) -> int:
+        """Questions that count, and that are not in all of some lists of items or whole documents."""
+        if lists not in self._outside:
+            named = [set(each) for each in lists]
+            self._outside[lists] = sum(
+                self.bit[card.id]
+                for card in self.cards.values()
+                if not (card.training or card.attention)
+                and not all(card.item_id in each or card.document in each for each in named)
+            )
+        return self._outside[lists]
 
     def following(self, card: Card) -> Card | None:
         """Find the next place of a question's document, for the same part of the session."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from sqlalchemy import case, delete, func, select, update
+import logging
+import time
+
+from sqlalchemy import String, case, cast, delete, func, or_, select, update
 from sqlalchemy.orm import Session as Transaction
 
 from shannon_game.experiments.collect.tables import (
@@ -16,8 +19,9 @@ from shannon_game.experiments.collect.tables import (
     Session,
     SurveyAnswer,
 )
+from shannon_game.inference.progress import counted
 
-__all__ = ["count_gone", "forget", "forget_visit", "n_gone"]
+log = logging.getLogger("shannon-game")
 
 
 def forget(transaction: Transaction, pseudonym: str) -> bool:
@@ -28,7 +32,9 @@ def forget(transaction: Transaction, pseudonym: str) -> bool:
     if player_id is None:
         return False
     sessions = select(Session.id).where(Session.player_id == player_id)
-    held = case((Assignment.state == ANSWERED, 1), ((Assignment.state == OPEN) & ~Session.released, 1), else_=0)
+    # a session that was screened out has given all of its questions back
+    answered, opened = Assignment.state == ANSWERED, Assignment.state == OPEN
+    held = case((Session.state == "screened", 0), (answered, 1), (opened & ~Session.released, 1), else_=0)
     counts = transaction.execute(
         select(Assignment.question_id, func.sum(held), func.sum(case((Assignment.state == ANSWERED, 1), else_=0)))
         .join(Session)
@@ -62,6 +68,23 @@ def forget_visit(transaction: Transaction, session: Session) -> None:
     if transaction.scalar(select(Session.id).where(Session.player_id == player.id).limit(1)) is None:
         transaction.delete(player)
         transaction.flush()
+
+
+def forget_recruiters(transaction: Transaction, study_id: int, days: float | None) -> None:
+    """Delete what recruiters said of people whose last visit is so many days ago."""
+    if days is None:
+        return
+    last = func.coalesce(Session.ended_at, Session.active_at)
+    recent = select(Session.player_id).where(last > time.time() - 86_400 * days)
+    here = select(Session.player_id).where(Session.study_id == study_id)
+    known = or_(Player.recruiter_id.is_not(None), cast(Player.recruiter, String) != "{}")
+    old = transaction.scalars(select(Player).where(known, Player.id.in_(here), Player.id.not_in(recent))).all()
+    for player in old:
+        player.recruiter_id, player.recruiter = None, {}
+    if old:
+        log.info(
+            "deleted the recruiter's ids of %s, %g days after the last visit", counted(len(old), "participant"), days
+        )
 
 
 def n_gone(transaction: Transaction, kind: str, study_id: int) -> int:

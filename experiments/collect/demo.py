@@ -20,8 +20,6 @@ from shannon_game.inference.settings import Settings
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["CollectDemoSettings", "collect_demo"]
-
 _DATA = Path(__file__).parent / "data"
 
 

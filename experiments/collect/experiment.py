@@ -16,8 +16,6 @@ from shannon_game.experiments.collect.settings import CollectSettings
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.inference.progress import counted
 
-__all__ = ["CollectSettings", "collect", "collected"]
-
 log = logging.getLogger("shannon-game")
 
 
@@ -54,21 +52,11 @@ def collect(study: xr.Dataset, settings: CollectSettings) -> ExperimentResult:
 
 
 def collected(collection: Collection) -> ExperimentResult:
-    """Count what a database holds of a study.
-
-    Parameters
-    ----------
-    collection : Collection
-
-    Returns
-    -------
-    ExperimentResult
-        A row per session.
-    """
+    """Count what a database holds of a study, a row per session."""
     with collection.database.read() as transaction:
         rows = [
             (player.pseudonym, session.game, session.state, n_answers, points)
-            for session, player, n_answers, _, points in visits(transaction, collection.study_id)
+            for session, player, n_answers, _, _, points in visits(transaction, collection.study_id)
         ]
     table = pd.DataFrame(rows, columns=["participant", "game", "state", "n_answers", "score_points"])
     table["score_points"] = table["score_points"].astype(float)

@@ -16,10 +16,11 @@ from sqlalchemy.orm import Session as Transaction
 from sqlalchemy.orm import joinedload
 
 from shannon_game.experiments.collect.games.comparison import report_of
-from shannon_game.experiments.collect.games.protocol import CHECK
+from shannon_game.experiments.collect.games.protocol import CHECK, n_tries, own_steps
 from shannon_game.experiments.collect.settings import PaySettings
 from shannon_game.experiments.collect.tables import (
     COUNTED,
+    REJECTED,
     Answer,
     Assignment,
     Player,
@@ -30,9 +31,6 @@ from shannon_game.experiments.collect.tables import (
 )
 from shannon_game.experiments.harness.csv_tables import csv_text
 
-__all__ = ["COMMON", "GAME_COLUMNS", "PAY_COLUMNS", "answers_csv", "bonus", "export_csv", "games_answered"]
-__all__ += ["pay_table", "points_by_game", "survey_answers", "tidy_answers", "visits"]
-
 PAY_COLUMNS = (
     *("recruiter_id", "participant", "game", "state", "completion_code", "n_answers", "n_failed_checks"),
     *("score_points", "base", "bonus", "total", "currency"),
@@ -40,12 +38,15 @@ PAY_COLUMNS = (
 """Columns of the table of pay; amounts in units of the currency, rounded to cents."""
 
 COMMON = (
-    *("study", "game", "item", "document", "position", "participant", "session", "order", "training", "attention"),
+    *("study", "game", "item", "document", "position", "participant", "session", "arm", "list", "order", "training"),
+    *("attention", "tries", "rules_tries", "failed_checks", "consent_version"),
     *("automatic", "correct", "score_points", "server_ms", "client_ms", "revisions", "shown_at", "answered_at"),
     *("probability", "policy", "page_version", "language", "screen", "pilot", "state", "context", "target"),
 )
 """Columns of every game: times in seconds since 1970 (UTC) or milliseconds; ``participant`` is the pseudonym,
-``session`` the session's number in the database, ``probability`` that with which ``policy`` chose the question."""
+``session`` the session's number in the database, ``probability`` that with which ``policy`` chose the question,
+``tries`` how often a training round was asked, ``rules_tries`` the questions on the rules, ``failed_checks`` are of the
+whole visit."""
 
 Values = Mapping[str, Any]
 
@@ -130,7 +131,7 @@ def tidy_answers(transaction: Transaction, game: str, *, study_ids: Iterable[int
     rows = []
     for answer, assignment, question, session, name in transaction.execute(query):
         common = _common(answer, assignment, question, session, name)
-        own = _ROWS[game](question.content, assignment.layout, answer.value, list(assignment.steps))
+        own = _ROWS[game](question.content, assignment.layout, answer.value, own_steps(assignment.steps))
         rows += [common | each for each in own]
     return pd.DataFrame(rows, columns=[*COMMON, *GAME_COLUMNS[game]])
 
@@ -172,9 +173,15 @@ def _common(answer: Answer, assignment: Assignment, question: Question, session:
         "position": question.position,
         "participant": player.pseudonym,
         "session": session.id,
+        "arm": session.arm,
+        "list": session.item_list,
         "order": assignment.order,
         "training": assignment.training,
         "attention": question.attention,
+        "tries": n_tries(assignment.steps),
+        "rules_tries": session.rules_tries.get(question.game),
+        "failed_checks": session.n_failed,
+        "consent_version": session.consent_version,
         "automatic": answer.automatic,
         "correct": answer.correct,
         "score_points": answer.score,
@@ -197,26 +204,22 @@ def _common(answer: Answer, assignment: Assignment, question: Question, session:
 
 
 def bonus(points: float, pay: PaySettings) -> float:
-    """Bonus of a score: nothing below 0, no more than the most.
-
-    Examples
-    --------
-    >>> pay = PaySettings(bonus_per_1000_points=2.0, most=5.0)
-    >>> bonus(1500.0, pay), bonus(-80.0, pay), bonus(9000.0, pay)
-    (3.0, 0.0, 5.0)
-    """
+    """Bonus of a score: nothing below 0, no more than the most."""
     earned = max(points, 0.0) / 1000 * pay.bonus_per_1000_points
     return round(earned if pay.most is None else min(earned, pay.most), 2)
 
 
-def visits(transaction: Transaction, study_id: int, *which: Any) -> list[Row[Session, Player, int, int, float | None]]:
-    """Read visits with their persons, numbers of answers that count and of failed checks, and points."""
+def visits(
+    transaction: Transaction, study_id: int, *which: Any
+) -> list[Row[Session, Player, int, int, int, float | None]]:
+    """Read visits with their persons, numbers of answers that count, of failed checks and of all checks, and points."""
     query = (
         select(
             Session,
             Player,
             func.count(Answer.id).filter(COUNTED).label("n_answers"),
             func.count(Answer.id).filter(Question.attention & Answer.correct.is_(False)).label("n_failed"),
+            func.count(Answer.id).filter(Question.attention).label("n_checks"),
             func.sum(Answer.score).filter(COUNTED).label("points"),
         )
         .join(Player, Player.id == Session.player_id)
@@ -245,9 +248,9 @@ def points_by_game(transaction: Transaction, session: Session) -> dict[str, floa
 def pay_table(transaction: Transaction, study_id: int, pay: PaySettings) -> pd.DataFrame:
     """Say what every visit earned: the base where it is complete, and the bonus of its points."""
     rows: list[dict[str, Any]] = []
-    for session, player, n_answers, n_failed, points in visits(transaction, study_id):
-        base = pay.base if session.state == "done" else 0.0
-        extra = 0.0 if session.state in ("declined", "withdrawn") else bonus(float(points or 0.0), pay)
+    for session, player, n_answers, n_failed, _, points in visits(transaction, study_id):
+        base = {"done": pay.base, "screened": pay.screened}.get(session.state, 0.0)
+        extra = 0.0 if session.state in REJECTED else bonus(float(points or 0.0), pay)
         rows.append(
             {
                 "recruiter_id": player.recruiter_id,

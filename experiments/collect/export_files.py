@@ -21,8 +21,6 @@ from shannon_game.experiments.collect.tables import Study
 from shannon_game.inference.disk import write_whole
 from shannon_game.inference.manifest import replaced
 
-__all__ = ["chosen_number", "chosen_study", "write_exports"]
-
 
 def chosen_study(transaction: Transaction, collection: str | None = None) -> Study:
     """Find the study of a database by its name or number; the only one by default."""
@@ -33,13 +31,7 @@ def chosen_study(transaction: Transaction, collection: str | None = None) -> Stu
 
 
 def chosen_number(there: Mapping[int, tuple[str, str]], wanted: str | None, *, source: str) -> int:
-    """Find a study by its name or number; the only one by default.
-
-    Examples
-    --------
-    >>> chosen_number({1: ("moby", "moby, 30 answers"), 2: ("alice", "alice, 9 answers")}, "alice", source="database")
-    2
-    """
+    """Find a study by its name or number; the only one by default."""
     found = [number for number, (name, _) in there.items() if wanted is None or wanted in (str(number), name)]
     if len(found) == 1:
         return found[0]

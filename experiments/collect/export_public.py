@@ -16,8 +16,6 @@ from shannon_game.experiments.studies.guesses.lm_game_top1 import N_DOCUMENTS, R
 from shannon_game.inference.disk import write_whole
 from shannon_game.inference.manifest import replaced
 
-__all__ = ["PUBLIC_GAMES", "document_tokens", "write_public"]
-
 PUBLIC_GAMES = ("comparison", "top1")
 """Games that the original site had."""
 
@@ -64,13 +62,7 @@ def _write_top1(found: Collected, folder: Path) -> Path:
 
 
 def document_tokens(questions: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Tokens of a document by their places, as far as its questions show it.
-
-    Examples
-    --------
-    >>> document_tokens([{"position": 2, "context": "Call me", "target": " Ann"}])
-    ['Call me', '', ' Ann']
-    """
+    """Tokens of a document by their places, as far as its questions show it."""
     tokens: list[str] = []
     text = ""
     for question in sorted(questions, key=lambda each: int(each["position"])):

@@ -22,9 +22,7 @@ from shannon_game.estimators.comparison.reports import log_ratio_from_report
 from shannon_game.experiments.collect.collection import Collection
 from shannon_game.experiments.collect.deck import Deck
 from shannon_game.experiments.collect.games.comparison import report_of
-from shannon_game.experiments.collect.tables import Answer, Assignment, Question, Session
-
-__all__ = ["Estimate", "Look", "look", "running_estimate", "session_flags"]
+from shannon_game.experiments.collect.tables import REJECTED, Answer, Assignment, Question, Session
 
 _KEPT_SECONDS = 10.0
 
@@ -80,7 +78,7 @@ def look(collection: Collection, *, now: float | None = None) -> Look:
         .where(
             Session.study_id == collection.study_id,
             Session.pilot == collection.settings.pilot,
-            Session.state != "withdrawn",
+            Session.state.not_in(REJECTED),
             Assignment.training.is_(False),
         )
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
@@ -11,11 +12,10 @@ from sqlalchemy import desc, func, inspect, select
 from sqlalchemy.orm import Session as Transaction
 from starlette.responses import PlainTextResponse, Response
 
-from shannon_game.experiments.collect.collection import Collection
-from shannon_game.experiments.collect.deletion import count_gone, forget_visit
+from shannon_game.experiments.collect.deletion import forget_recruiters
 from shannon_game.experiments.collect.export import points_by_game
-from shannon_game.experiments.collect.games.protocol import FormError
-from shannon_game.experiments.collect.security import new_token
+from shannon_game.experiments.collect.games.protocol import NO_RIGHT, FormError
+from shannon_game.experiments.collect.security import SUBMITS, new_token
 from shannon_game.experiments.collect.sessions import (
     ENDED,
     PLACES,
@@ -27,12 +27,11 @@ from shannon_game.experiments.collect.sessions import (
     recruiter_id_of,
     session_of,
     store_survey,
+    visits_of,
 )
-from shannon_game.experiments.collect.surveys import Survey, read_answers
+from shannon_game.experiments.collect.surveys import Survey, read_answers, right_answers, rules_questions
 from shannon_game.experiments.collect.tables import COUNTED, Answer, Assignment, Player, Question, ServerValue, Session
-from shannon_game.experiments.collect.visit import Visit, page, redirect, set_cookie
-
-__all__ = ["PAGES", "Handler"]
+from shannon_game.experiments.collect.visit import Visit, page, redirect, refuse, set_cookie
 
 Handler = Callable[[Visit], Response]
 
@@ -44,6 +43,7 @@ def healthz(visit: Visit) -> Response:
     """Say that the server works and its database takes what is written: a full disk is no health."""
     with visit.collection.database.write() as transaction:
         transaction.merge(ServerValue(name="health", value=str(time.time())))
+        forget_recruiters(transaction, visit.collection.study_id, visit.collection.settings.retention_days)
     return PlainTextResponse("ok\n")
 
 
@@ -54,7 +54,7 @@ def choose(visit: Visit) -> Response:
         recruiter_id = recruiter_id_of(visit.collection, given) if given else None
         session = cookie_session(transaction, visit.token)
         mine = session is not None and is_of(session, recruiter_id, somebody_else=anew)
-        played = list(_played(transaction, visit.collection, session.player)) if session is not None and mine else []
+        played = list(visits_of(transaction, visit.collection, session.player)) if session is not None and mine else []
         running = session if mine and session in played and session.state not in ENDED else None
         return page(
             visit,
@@ -93,9 +93,9 @@ def start(visit: Visit) -> Response:
             )
         except Refusal as refusal:
             url = collection.settings.recruiter.full_url
-            if url is None or refusal.key not in ("error.full", "error.closed"):
+            if url is None or refusal.key not in ("error.full", "error.full_now", "error.closed"):
                 raise
-            return page(visit, "message.html", status=refusal.status, key=refusal.key, back=filled(url, given))
+            return refuse(visit, refusal, back=filled(url, given))
         response = redirect(session)
     set_cookie(response, visit, token)
     return response
@@ -107,52 +107,15 @@ def _recruiter(visit: Visit, sent: Mapping[str, str]) -> dict[str, str]:
     return {name: sent[name][:_LONGEST_PARAMETER] for name in names if _is_plain(sent.get(name, ""))}
 
 
-def _played(transaction: Transaction, collection: Collection, player: Player) -> Sequence[Session]:
-    query = select(Session).where(Session.player_id == player.id, Session.study_id == collection.study_id)
-    return transaction.scalars(query).all()
-
-
-def consent(visit: Visit) -> Response:
-    """Show what people agree to."""
-    with visit.collection.database.read() as transaction:
-        session = _at(transaction, visit, "consent")
-        if isinstance(session, Response):
-            return session
-        return page(visit, "consent.html", session=session, paragraphs=visit.collection.consent[session.language])
-
-
-def consent_given(visit: Visit) -> Response:
-    """Note that somebody agrees; of somebody who does not, nothing stays but the number of those who did not."""
-
-    def done(transaction: Transaction, session: Session) -> None:
-        if visit.form.get("agree") == "yes":
-            session.consented_at = time.time()
-            go_on(session, visit.collection)
-        elif visit.form.get("agree") == "no":
-            count_gone(transaction, "declined", session.study_id)
-            forget_visit(transaction, session)
-        else:
-            raise Refusal(400, "error.no_choice")
-
-    with visit.collection.database.read() as transaction:
-        session = session_of(transaction, visit.collection, visit.token)
-        recruiter = {} if session is None else session.player.recruiter
-    response, url = _post(visit, "consent", done), visit.collection.settings.recruiter.declined_url
-    if url is None or response.headers["location"] != "/declined":
-        return response
-    # nothing of the person is there any more by which another page could fill in the address
-    return page(visit, "message.html", key="consent.declined", back=filled(url, recruiter))
-
-
 def survey_page(moment: str) -> Handler:
     """Make the page with the questions before or after the game."""
 
     def survey(visit: Visit) -> Response:
         with visit.collection.database.read() as transaction:
-            session = _at(transaction, visit, moment)
+            session = page_at(transaction, visit, moment)
             if isinstance(session, Response):
                 return session
-            return _survey(visit, session, moment)
+            return _survey(transaction, visit, session, moment)
 
     return survey
 
@@ -167,51 +130,104 @@ def survey_given(moment: str) -> Handler:
             go_on(session, visit.collection)
 
         try:
-            return _post(visit, moment, done)
+            return posted(visit, moment, done)
         except FormError as problem:
             with visit.collection.database.read() as transaction:
-                session = _at(transaction, visit, moment)
-                return session if isinstance(session, Response) else _survey(visit, session, moment, problem)
+                session = page_at(transaction, visit, moment)
+                return (
+                    session if isinstance(session, Response) else _survey(transaction, visit, session, moment, problem)
+                )
 
     return given
 
 
 def instructions(visit: Visit) -> Response:
-    """Show the rules of the game."""
+    """Show the rules of the game, and ask about them."""
     with visit.collection.database.read() as transaction:
-        session = _at(transaction, visit, "instructions")
-        if isinstance(session, Response):
-            return session
-        block = visit.collection.settings.block(session.game)
-        scale = visit.collection.settings.scale if session.game == "comparison" else None
-        return page(visit, "instructions.html", session=session, block=block, scale=scale)
+        session = page_at(transaction, visit, "instructions")
+        return session if isinstance(session, Response) else _instructions(visit, session)
 
 
 def instructions_read(visit: Visit) -> Response:
-    """Go on from the rules to the game."""
-    return _post(visit, "instructions", lambda _, session: go_on(session, visit.collection))
+    """Go on from the rules to the game, once the questions on them are answered right; the tries are counted."""
+    wrong: list[int] = []
+
+    def done(_: Transaction, session: Session) -> None:
+        if visit.collection.settings.comprehension:
+            right = enumerate(right_answers(session.game).items())
+            wrong.extend(at for at, (name, number) in right if visit.form.get(name) != number)
+            tries = session.rules_tries.get(session.game, 0) + 1
+            session.rules_tries = session.rules_tries | {session.game: tries}
+        if not wrong:
+            go_on(session, visit.collection)
+
+    response = posted(visit, "instructions", done)
+    if not wrong:
+        return response
+    with visit.collection.database.read() as transaction:
+        session = page_at(transaction, visit, "instructions")
+        return session if isinstance(session, Response) else _instructions(visit, session, wrong)
+
+
+def _instructions(visit: Visit, session: Session, wrong: Sequence[int] = ()) -> Response:
+    settings = visit.collection.of(session)
+    asked = rules_questions(visit.collection.strings, session.language, session.game) if settings.comprehension else []
+    return page(
+        visit,
+        "instructions.html",
+        session=session,
+        status=422 if wrong else 200,
+        settings=settings,
+        block=settings.block(session.game),
+        scale=settings.scale if session.game == "comparison" else None,
+        tries=settings.training_tries if settings.feedback and session.game not in NO_RIGHT else 1,
+        asked=asked,
+        given=visit.form,
+        wrong=wrong,
+    )
 
 
 def thanks(visit: Visit) -> Response:
     """Show the completion code, the points, and the way back to the recruiter."""
+    recruiter = visit.collection.settings.recruiter
     with visit.collection.database.read() as transaction:
-        session = _at(transaction, visit, "done")
+        session = page_at(transaction, visit, "done")
         if isinstance(session, Response):
             return session
-        points = points_by_game(transaction, session)
-        url, known = visit.collection.settings.recruiter.return_url, session.player.recruiter
-        back = url and filled(url, {**known, "code": session.completion_code or ""})
-        name = session.player.display_name
-        asked = _asked(transaction, visit, session)
-        return page(visit, "thanks.html", session=session, return_url=back, points=points, name=name, asked=asked)
+        known = session.player.recruiter
+        back = recruiter.return_url and filled(recruiter.return_url, {**known, "code": session.completion_code or ""})
+        return page(
+            visit,
+            "thanks.html",
+            session=session,
+            return_url=back,
+            points=points_by_game(transaction, session),
+            name=session.player.display_name,
+            fewer=_fewer(transaction, visit, session),
+            submit=_submit(recruiter.platform, known),
+        )
 
 
-def _asked(transaction: Transaction, visit: Visit, session: Session) -> tuple[int, int]:
-    """How many questions that count a visit had, and how many were announced."""
-    settings = visit.collection.settings
+def _submit(platform: str, known: Mapping[str, str]) -> tuple[str, str] | None:
+    """Where the last page sends a form so that the work counts as done, and for which assignment."""
+    sites, assignment = SUBMITS.get(platform, ()), known.get("assignmentId")
+    if not (sites and assignment):
+        return None
+    site = known.get("turkSubmitTo", "").rstrip("/")
+    return f"{site if site in sites else sites[0]}/mturk/externalSubmit", assignment
+
+
+def _fewer(transaction: Transaction, visit: Visit, session: Session) -> tuple[str, int, int] | None:
+    """Why a visit had fewer questions than were announced, how many, and of how many; nothing where it had them all."""
+    settings = visit.collection.of(session)
     query = select(func.count(Answer.id)).select_from(Answer).join(Assignment).join(Question)
     n_asked = transaction.scalar(query.where(Assignment.session_id == session.id, COUNTED)) or 0
-    return n_asked, sum(block.n_questions for block in settings.blocks or (settings.block(session.game),))
+    n_all = sum(block.n_questions for block in settings.blocks or (settings.block(session.game),))
+    if n_asked >= n_all:
+        return None
+    minutes, took = settings.session_minutes, (session.ended_at or session.active_at) - (session.started_at or math.inf)
+    late = minutes is not None and took > 60 * minutes
+    return "thanks.fewer_time" if late else "thanks.fewer", n_asked, n_all
 
 
 def filled(url: str, known: Mapping[str, str]) -> str:
@@ -230,7 +246,7 @@ def name_given(visit: Visit) -> Response:
     def done(_: Transaction, session: Session) -> None:
         session.player.display_name = shown
 
-    _post(visit, "done", done)
+    posted(visit, "done", done)
     return redirect("/leaderboard")
 
 
@@ -253,15 +269,11 @@ def leaderboard(visit: Visit) -> Response:
         .order_by(Question.game, desc(points))
     )
     with visit.collection.database.read() as transaction:
-        return page(visit, "leaderboard.html", rows=transaction.execute(query).all())
+        session = session_of(transaction, visit.collection, visit.token)
+        return page(visit, "leaderboard.html", session=session, rows=transaction.execute(query).all())
 
 
-def declined(visit: Visit) -> Response:
-    """Say goodbye to somebody who does not take part."""
-    return page(visit, "message.html", key="consent.declined")
-
-
-def _at(transaction: Transaction, visit: Visit, state: str) -> Session | Response:
+def page_at(transaction: Transaction, visit: Visit, state: str) -> Session | Response:
     """Return the session if it is in this part, else the way to where it is."""
     session = session_of(transaction, visit.collection, visit.token)
     if session is None:
@@ -269,7 +281,7 @@ def _at(transaction: Transaction, visit: Visit, state: str) -> Session | Respons
     return session if session.state == state else redirect(session)
 
 
-def _post(visit: Visit, state: str, done: Callable[[Transaction, Session], None]) -> Response:
+def posted(visit: Visit, state: str, done: Callable[[Transaction, Session], None]) -> Response:
     """Do something for a session that is in this part; one that is further on (a form sent twice) is sent there."""
     token = visit.checked()
     with visit.collection.database.write() as transaction:
@@ -282,7 +294,9 @@ def _post(visit: Visit, state: str, done: Callable[[Transaction, Session], None]
         return redirect("/declined" if inspect(session).deleted else session)
 
 
-def _survey(visit: Visit, session: Session, moment: str, problem: FormError | None = None) -> Response:
+def _survey(
+    transaction: Transaction, visit: Visit, session: Session, moment: str, problem: FormError | None = None
+) -> Response:
     return page(
         visit,
         "survey.html",
@@ -290,6 +304,7 @@ def _survey(visit: Visit, session: Session, moment: str, problem: FormError | No
         status=200 if problem is None else 422,
         moment=moment,
         questions=_questions(visit, moment),
+        fewer=_fewer(transaction, visit, session) if moment == "after" else None,
         given=visit.form,
         problem=problem,
     )
@@ -306,9 +321,6 @@ def _is_plain(text: str) -> bool:
 PAGES: tuple[tuple[str, str, Handler], ...] = (
     ("GET", "/", choose),
     ("POST", "/start", start),
-    ("GET", "/consent", consent),
-    ("POST", "/consent", consent_given),
-    ("GET", "/declined", declined),
     ("GET", "/before", survey_page("before")),
     ("POST", "/before", survey_given("before")),
     ("GET", "/instructions", instructions),

@@ -6,16 +6,21 @@ from typing import Any
 
 from starlette.responses import JSONResponse, Response
 
-from shannon_game.experiments.collect.games.protocol import CUT, FormError
+from shannon_game.experiments.collect.games.protocol import CUT, NO_RIGHT, TRIED, FormError, own_steps
 from shannon_game.experiments.collect.games.registry import game_named
 from shannon_game.experiments.collect.games.vocabulary import read_vocabulary
 from shannon_game.experiments.collect.pages import Handler
-from shannon_game.experiments.collect.play import Asked, given_answer, open_assignment, show, skip_open, submit
-from shannon_game.experiments.collect.sessions import Refusal, go_on, session_of
-from shannon_game.experiments.collect.tables import OPEN, Session
+from shannon_game.experiments.collect.play import (
+    Asked,
+    given_answer,
+    open_assignment,
+    show,
+    skip_open,
+    submit,
+)
+from shannon_game.experiments.collect.sessions import Refusal, session_of
+from shannon_game.experiments.collect.tables import ANSWERED, OPEN, Session
 from shannon_game.experiments.collect.visit import Visit, page, redirect
-
-__all__ = ["PLAY_PAGES"]
 
 _PLAYING = ("training", "play")
 
@@ -46,11 +51,12 @@ def answer(visit: Visit) -> Response:
             asked = submit(transaction, collection, session, visit.form)
         except FormError as wrong:
             problem, asked = wrong, open_assignment(transaction, collection, session)
-    if asked is None:
+    if asked is None or session.state == "screened":
         return redirect(session)
     if problem is not None:
         return _question(visit, session, asked, problem)
-    if asked.state == OPEN or asked.card.attention or not collection.settings.feedback:
+    unfinished = asked.state == OPEN and not asked.steps[-1].get(TRIED)
+    if unfinished or asked.card.attention or not collection.of(session).feedback:
         return redirect("/play")
     return redirect(f"/feedback?order={asked.order}")
 
@@ -60,7 +66,7 @@ def feedback(visit: Visit) -> Response:
     collection = visit.collection
     with collection.database.read() as transaction:
         session = session_of(transaction, visit.collection, visit.token)
-        if session is None or not collection.settings.feedback:
+        if session is None or not collection.of(session).feedback:
             return redirect("/play")
         given = given_answer(transaction, collection, session, visit.query.get("order"))
     if given is None or given.automatic or given.asked.card.attention:
@@ -76,21 +82,10 @@ def feedback(visit: Visit) -> Response:
         context=game.view(content, asked.layout, asked.steps)["context"],
         cut=content.get(CUT, False),
         training=asked.training,
+        again=asked.state == OPEN,
+        failed=asked.training and asked.state == ANSWERED and not (given.correct or session.game in NO_RIGHT),
         **_progress(visit, session),
     )
-
-
-def skip_training(visit: Visit) -> Response:
-    """Go on to the questions that count."""
-    token = visit.checked()
-    with visit.collection.database.write() as transaction:
-        session = session_of(transaction, visit.collection, token, lock=True)
-        if session is None:
-            return redirect("/")
-        if session.state == "training":
-            skip_open(transaction, visit.collection, session)
-            go_on(session, visit.collection)
-        return redirect(session)
 
 
 def change_document(visit: Visit) -> Response:
@@ -100,33 +95,36 @@ def change_document(visit: Visit) -> Response:
         session = session_of(transaction, visit.collection, token, lock=True)
         if session is None:
             return redirect("/")
-        if not visit.collection.settings.goes_on(session.game):
+        if not visit.collection.of(session).goes_on(session.game):
             raise Refusal(404, "error.not_found")
-        if session.state in _PLAYING:
+        # practice has to be right: nobody leaves it
+        if session.state == "play":
             skip_open(transaction, visit.collection, session)
         return redirect(session)
 
 
 def _question(visit: Visit, session: Session, asked: Asked, problem: FormError | None = None) -> Response:
+    steps = own_steps(asked.steps)
     return page(
         visit,
         f"play_{session.game}.html",
         session=session,
         status=200 if problem is None else 422,
-        view=game_named(session.game).view(asked.card.content, asked.layout, asked.steps),
+        view=game_named(session.game).view(asked.card.content, asked.layout, steps),
+        again=bool(asked.steps) and not steps,
         cut=asked.card.content.get(CUT, False),
         order=asked.order,
         step=len(asked.steps),
         training=asked.training,
         given=visit.form,
         problem=problem,
-        may_change_document=visit.collection.settings.goes_on(session.game),
+        may_change_document=not asked.training and visit.collection.of(session).goes_on(session.game),
         **_progress(visit, session),
     )
 
 
 def _progress(visit: Visit, session: Session) -> dict[str, Any]:
-    training, block = session.state == "training", visit.collection.settings.block(session.game)
+    training, block = session.state == "training", visit.collection.of(session).block(session.game)
     return {
         "n_done": session.n_trained if training else session.n_counted,
         "n_all": block.training_rounds if training else block.n_questions,
@@ -149,7 +147,6 @@ PLAY_PAGES: tuple[tuple[str, str, Handler], ...] = (
     ("POST", "/play", answer),
     ("GET", "/feedback", feedback),
     ("GET", "/token", is_token),
-    ("POST", "/skip-training", skip_training),
     ("POST", "/change-document", change_document),
 )
 """Method, address, handler."""

@@ -19,14 +19,12 @@ from shannon_game.experiments.collect.games import top1
 from shannon_game.experiments.collect.games.protocol import CUT, QuestionRow
 from shannon_game.experiments.collect.games.registry import game_named
 from shannon_game.experiments.collect.settings import CollectSettings
-from shannon_game.experiments.collect.surveys import consent_paragraphs, read_survey
+from shannon_game.experiments.collect.surveys import consent_texts, read_survey
 from shannon_game.experiments.collect.tables import Question, Study
 from shannon_game.experiments.harness.settings import rng_for
 
 if TYPE_CHECKING:
     import xarray as xr
-
-__all__ = ["MAY_CHANGE", "Part", "launched", "n_checks", "parts_of", "register"]
 
 MAY_CHANGE = frozenset(
     {
@@ -38,6 +36,7 @@ MAY_CHANGE = frozenset(
             "recruiter.return_url",
             "recruiter.full_url",
             "recruiter.declined_url",
+            "recruiter.screened_url",
         ),
         *("players", "n_players", "belief", "population", "models", "prompt", "temperature", "tries", "store"),
         "api_store",
@@ -58,13 +57,7 @@ class Part:
 
 
 def n_checks(settings: CollectSettings, game: str) -> int:
-    """Attention checks of a game.
-
-    Examples
-    --------
-    >>> n_checks(CollectSettings(n_questions=40, attention_share=0.05), "cloze")
-    2
-    """
+    """Attention checks of a game."""
     return math.ceil(settings.attention_share * settings.block(game).n_questions)
 
 
@@ -72,13 +65,6 @@ def parts_of(name: str, study: xr.Dataset, settings: CollectSettings) -> list[Pa
     """Make a game's questions and set some aside: for the training, and for what attention checks are made of.
 
     What is set aside is drawn with the seed; in games that go through a text it is one document.
-
-    Examples
-    --------
-    >>> from shannon_game.estimators.comparison.examples import comparison_study
-    >>> settings = CollectSettings(training_rounds=1, n_questions=3, attention_share=0.3)
-    >>> sum(part.training for part in parts_of("comparison", comparison_study(), settings))
-    1
     """
     game = game_named(name)
     rows = game.questions(study, settings)
@@ -122,6 +108,7 @@ def register(transaction: Transaction, study: xr.Dataset, settings: CollectSetti
         for game in settings.game
         for part in parts_of(game, study, settings)
     ]
+    _refuse_unknown_items(rows, settings, study)
     content_hash, stored = _hash(name, rows), launched(settings)
     if there:
         # a version before let a study of one name in several times
@@ -151,6 +138,18 @@ def register(transaction: Transaction, study: xr.Dataset, settings: CollectSetti
     return made
 
 
+def _refuse_unknown_items(rows: Sequence[Mapping[str, Any]], settings: CollectSettings, study: xr.Dataset) -> None:
+    """Lists and arms name items or documents that are asked."""
+    there = {row[name] for row in rows if not (row["training"] or row["attention"]) for name in ("item_id", "document")}
+    named = {f"lists.{name}": items for name, items in settings.lists.items()}
+    named |= {f"arms.{arm.name}.items": arm.items for arm in settings.arms}
+    for field, items in named.items():
+        unknown = [item for item in items if item not in there]
+        if unknown:
+            problem = f"names {unknown[0]!r}, which is no item or document that is asked"
+            raise InputError(problem, source=f"study {study.attrs.get('name')!r}", field=field)
+
+
 _OR_ANOTHER = "give what it was launched with, or launch another study by experiment.collection=NAME"
 _FILES = ("before", "after")
 
@@ -158,7 +157,7 @@ _FILES = ("before", "after")
 def launched(settings: CollectSettings) -> dict[str, Any]:
     """All settings as they are stored at the launch; of files what they say, not where they are."""
     stored = settings.model_dump(mode="json", exclude={"database", "collection", "plan", "vocabulary"})
-    stored["consent"] = {language: consent_paragraphs(settings.consent, language) for language in settings.languages}
+    stored["consent"] = consent_texts(settings)
     for name in _FILES:
         stored[name] = [each.model_dump(mode="json") for each in read_survey(getattr(settings, name), name)]
     return stored

@@ -11,33 +11,31 @@ from collections.abc import Mapping
 
 from itsdangerous import BadSignature, URLSafeTimedSerializer
 
-__all__ = [
-    "ADMIN_COOKIE",
-    "COOKIE",
-    "HEADERS",
-    "Attempts",
-    "csrf_token",
-    "is_csrf_token",
-    "new_token",
-    "read_cookie",
-    "signed",
-]
-
 COOKIE, ADMIN_COOKIE = "shannon_collect", "shannon_collect_admin"
 AGES_SECONDS: Mapping[str, int] = {COOKIE: 90 * 24 * 3600, ADMIN_COOKIE: 8 * 3600}
 """How long a cookie is believed."""
 
-HEADERS: Mapping[str, str] = {
-    "content-security-policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
-        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-    ),
-    "x-content-type-options": "nosniff",
-    "x-frame-options": "DENY",
-    "referrer-policy": "no-referrer",
-    "cross-origin-opener-policy": "same-origin",
-}
-"""Of every response."""
+FRAMES: Mapping[str, tuple[str, ...]] = {"mturk": ("https://worker.mturk.com", "https://workersandbox.mturk.com")}
+"""Platform -> sites that may show the pages in a frame."""
+SUBMITS: Mapping[str, tuple[str, ...]] = {"mturk": ("https://www.mturk.com", "https://workersandbox.mturk.com")}
+"""Platform -> sites to which the last page may send a form."""
+
+
+def headers(platform: str) -> dict[str, str]:
+    """Headers of every response; no site but the platform's may show the pages in a frame."""
+    frames = " ".join(FRAMES.get(platform, ()))
+    submits = " ".join(("'self'", *SUBMITS.get(platform, ())))
+    policy = (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
+        f"form-action {submits}; frame-ancestors " + (frames or "'none'")
+    )
+    return {
+        "content-security-policy": policy,
+        "x-content-type-options": "nosniff",
+        **({} if frames else {"x-frame-options": "DENY"}),
+        "referrer-policy": "no-referrer",
+        "cross-origin-opener-policy": "same-origin",
+    }
 
 
 def new_token() -> str:
@@ -72,15 +70,7 @@ def is_csrf_token(key: bytes, token: str | None, given: str) -> bool:
 
 
 class Attempts:
-    """Counts wrong passwords, by address and in all, and says when no more are taken.
-
-    Examples
-    --------
-    >>> attempts = Attempts(most=1)
-    >>> attempts.failed("10.0.0.1")
-    >>> attempts.is_blocked("10.0.0.1"), attempts.is_blocked("10.0.0.2")
-    (True, False)
-    """
+    """Counts wrong passwords, by address and in all, and says when no more are taken."""
 
     def __init__(self, most: int = 5, most_in_all: int = 50, seconds: float = 900.0) -> None:
         self._most, self._most_in_all, self._seconds = most, most_in_all, seconds

@@ -6,7 +6,7 @@ import logging
 import signal
 import socket
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,29 +24,26 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.collect.admin_pages import ADMIN_PAGES
-from shannon_game.experiments.collect.assign import Chooser
 from shannon_game.experiments.collect.collection import Collection, open_collection
+from shannon_game.experiments.collect.consent_pages import CONSENT_PAGES
 from shannon_game.experiments.collect.database import Database
 from shannon_game.experiments.collect.pages import PAGES, Handler
 from shannon_game.experiments.collect.play_pages import PLAY_PAGES
-from shannon_game.experiments.collect.security import HEADERS
+from shannon_game.experiments.collect.security import headers
 from shannon_game.experiments.collect.sessions import Refusal
 from shannon_game.experiments.collect.settings import CollectSettings
 from shannon_game.experiments.collect.visit import read_form, refuse, visit_of
-from shannon_game.experiments.collect.withdrawal import WITHDRAWAL_PAGES
 from shannon_game.inference.progress import say
 
 if TYPE_CHECKING:
     import xarray as xr
-
-__all__ = ["app", "app_of", "serve"]
 
 log = logging.getLogger("shannon-game")
 
 _STATIC = Path(__file__).parent / "static"
 
 
-def app(settings: CollectSettings, study: xr.Dataset, database: Database, chooser: Chooser | None = None) -> Starlette:
+def app(settings: CollectSettings, study: xr.Dataset, database: Database) -> Starlette:
     """Make the application of a study: what a test's client or any ASGI server takes.
 
     Parameters
@@ -55,8 +52,6 @@ def app(settings: CollectSettings, study: xr.Dataset, database: Database, choose
     study : xarray.Dataset
     database : Database
         From :func:`~shannon_game.experiments.collect.database.open_database`.
-    chooser : Chooser, optional
-        For ``questions: adaptive``.
 
     Returns
     -------
@@ -68,19 +63,19 @@ def app(settings: CollectSettings, study: xr.Dataset, database: Database, choose
     InputError
         If a file is missing or wrong, or the study has no questions for a game.
     """
-    return app_of(open_collection(settings, study, database, chooser))
+    return app_of(open_collection(settings, study, database))
 
 
 def app_of(collection: Collection) -> Starlette:
     """Make the application of a collection that is open."""
     # routes are tried one after the other: those of the game come first
-    pages = (*PLAY_PAGES, *PAGES, *WITHDRAWAL_PAGES, *ADMIN_PAGES)
+    pages = (*PLAY_PAGES, *PAGES, *CONSENT_PAGES, *ADMIN_PAGES)
     routes = [Route(path, _endpoint(collection, handler), methods=[method]) for method, path, handler in pages]
     made = Starlette(
         routes=[*routes, Mount("/static", StaticFiles(directory=_STATIC))],
         exception_handlers={HTTPException: _http_error(collection), Exception: _unexpected},
     )
-    made.add_middleware(_Headers)
+    made.add_middleware(_Headers, headers=headers(collection.settings.recruiter.platform))
     made.state.collection = collection
     return made
 
@@ -173,14 +168,14 @@ async def _unexpected(_request: Request, _error: Exception) -> Response:
 class _Headers:
     """Puts our headers on every response, those of errors and files too."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, headers: Mapping[str, str]) -> None:
         self.app = app
+        self.more = [(name.encode(), value.encode()) for name, value in headers.items()]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                more = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
-                message["headers"] = [*message.get("headers", []), *more]
+                message["headers"] = [*message.get("headers", []), *self.more]
             await send(message)
 
         await self.app(scope, receive, send_with_headers)

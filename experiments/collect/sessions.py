@@ -6,16 +6,23 @@ import hashlib
 import re
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from sqlalchemy import bindparam, func, select
+from sqlalchemy import ColumnElement, and_, bindparam, func, or_, select, update
 from sqlalchemy.orm import Session as Transaction
 
 from shannon_game.experiments.collect.collection import Collection
-from shannon_game.experiments.collect.tables import Player, Session, SurveyAnswer
-
-__all__ = ["ENDED", "PLACES", "Refusal", "cookie_session", "enter", "finish", "go_on", "is_of", "recruiter_id_of"]
-__all__ += ["session_of", "store_survey", "token_hash"]
+from shannon_game.experiments.collect.settings import CollectSettings
+from shannon_game.experiments.collect.tables import (
+    ANSWERED,
+    REJECTED,
+    Assignment,
+    Player,
+    Question,
+    Session,
+    Study,
+    SurveyAnswer,
+)
 
 PLACES: Mapping[str, str] = {
     "consent": "/consent",
@@ -25,15 +32,18 @@ PLACES: Mapping[str, str] = {
     "play": "/play",
     "after": "/after",
     "done": "/thanks",
+    "screened": "/screened",
     "declined": "/declined",
     "withdrawn": "/declined",
 }
 """Where the pages of each state are."""
 
-ENDED = ("done", "declined", "withdrawn")
+ENDED = ("done", *REJECTED)
 _SCREENS = ("small", "medium", "large")
 _FOUND = select(Session).where(Session.token_hash == bindparam("hash"))
 _LOCKED = _FOUND.with_for_update()
+_LOCK_STUDY = select(Study.id).where(Study.id == bindparam("study")).with_for_update()
+_PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"  # of MTurk, before somebody accepts
 # what recruiters and survey tools leave where they had nothing to put in
 _PLACEHOLDER = re.compile(r"\{\{|\}\}|\$\{|\$e\{|^%.*%$|^\[.*\]$|^<.*>$")
 
@@ -41,10 +51,11 @@ _PLACEHOLDER = re.compile(r"\{\{|\}\}|\$\{|\$e\{|^%.*%$|^\[.*\]$|^<.*>$")
 class Refusal(Exception):  # noqa: N818 - a page, not a mistake of the program
     """What a person asked for is not given; the page says why."""
 
-    def __init__(self, status: int, key: str) -> None:
+    def __init__(self, status: int, key: str, **values: object) -> None:
         super().__init__(key)
         self.status = status
         self.key = key
+        self.values = values
 
 
 def token_hash(token: str) -> str:
@@ -76,6 +87,8 @@ def is_of(session: Session, recruiter_id: str | None, *, somebody_else: bool = F
 def recruiter_id_of(collection: Collection, recruiter: Mapping[str, str]) -> str | None:
     """Read who comes from a recruiter's parameters; who should come with an id and has none is not let in."""
     wanted = collection.settings.recruiter
+    if recruiter.get("assignmentId") == _PREVIEW:
+        raise Refusal(403, "error.preview")
     if any(_PLACEHOLDER.search(value) for value in recruiter.values()):
         raise Refusal(400, "error.placeholder")
     found = recruiter.get(wanted.parameters[0]) if wanted.parameters else None
@@ -97,31 +110,34 @@ def enter(
 ) -> Session:
     """Begin a session, or go on with one that the person has begun; ``known`` is who came by the same browser."""
     settings, now = collection.settings, time.time()
-    if settings.blocks:
-        game = settings.blocks[0].game
-    if game not in settings.game:
+    if (settings.blocks[0].game if settings.blocks else game) not in settings.game:
         raise Refusal(404, "error.no_game")
     recruiter_id = recruiter_id_of(collection, recruiter)
     player = known
     if recruiter_id:
         player = transaction.scalar(select(Player).where(Player.recruiter_id == recruiter_id))
-    if player is not None:
-        before = _begun(transaction, collection, player, game)
-        if before is not None:
-            # a submission that was reopened has other parameters; the code is for those of the same one
-            whole = len(recruiter) == len(settings.recruiter.parameters)
-            reopened = whole and (before.state not in ENDED or dict(recruiter) == player.recruiter)
-            if player is not known and not reopened:
-                raise Refusal(403, "error.took_part")
-            player.recruiter = dict(recruiter) or player.recruiter
-            before.token_hash, before.active_at = token_hash(token), now
-            return before
+    there = [] if player is None else visits_of(transaction, collection, player)
+    before = _begun(there, settings, game)
+    if before is not None and player is not None:
+        # a submission that was reopened has other parameters; the code is for those of the same one
+        whole = len(recruiter) == len(settings.recruiter.parameters)
+        reopened = whole and (before.state not in ENDED or dict(recruiter) == player.recruiter)
+        if player is not known and not reopened:
+            raise Refusal(403, "error.took_part")
+        player.recruiter = dict(recruiter) or player.recruiter
+        before.token_hash, before.active_at = token_hash(token), now
+        return before
     if settings.closes_at is not None and now > settings.closes_at:
         raise Refusal(403, "error.closed")
     if collection.chooser is not None and collection.chooser.enough:
         raise Refusal(403, "error.full")
-    if settings.n_sessions is not None and _n_sessions(transaction, collection, game) >= settings.n_sessions:
-        raise Refusal(403, "error.full")
+    if transaction.get_bind().dialect.name != "sqlite":
+        # places and arms are counted by one at a time; SQLite has one writer anyhow
+        transaction.execute(_LOCK_STUDY, {"study": collection.study_id})
+    arm, item_list = (there[-1].arm, there[-1].item_list) if there else _cell(transaction, collection, game)
+    if settings.blocks:
+        game = settings.of_arm(arm).blocks[0].game
+    _refuse_full(transaction, collection, game)
     if player is None:
         pseudonym = f"P{secrets.token_hex(5)}"
         player = Player(pseudonym=pseudonym, recruiter_id=recruiter_id, recruiter=dict(recruiter), created_at=now)
@@ -131,6 +147,8 @@ def enter(
         study_id=collection.study_id,
         player_id=player.id,
         game=game,
+        arm=arm,
+        item_list=item_list,
         token_hash=token_hash(token),
         state="consent",
         language=language,
@@ -145,17 +163,21 @@ def enter(
     return session
 
 
-def _begun(transaction: Transaction, collection: Collection, player: Player, game: str) -> Session | None:
-    """Find a session of this study that the person is in, or one of the same game that has ended."""
+def visits_of(transaction: Transaction, collection: Collection, player: Player) -> Sequence[Session]:
+    """Visits of a person to this study."""
     query = select(Session).where(Session.player_id == player.id, Session.study_id == collection.study_id)
-    there = transaction.scalars(query.order_by(Session.id)).all()
-    whole = bool(collection.settings.blocks)
+    return transaction.scalars(query.order_by(Session.id)).all()
+
+
+def _begun(there: Sequence[Session], settings: CollectSettings, game: str) -> Session | None:
+    """Find a session of this study that the person is in, or one of the same game that has ended."""
+    whole = bool(settings.blocks)
     return next((each for each in there if whole or each.state not in ENDED or each.game == game), None)
 
 
 def go_on(session: Session, collection: Collection) -> None:
     """Take a session to its next part or block; parts without questions are left out."""
-    settings = collection.settings
+    settings = collection.of(session)
     following = {
         "consent": "before" if collection.before else "instructions",
         "before": "instructions",
@@ -175,6 +197,16 @@ def go_on(session: Session, collection: Collection) -> None:
         finish(session, collection)
 
 
+def screen_out(transaction: Transaction, session: Session) -> None:
+    """End a session by failed checks: its answers stay, marked by its state, and its questions are free for others."""
+    session.state, session.ended_at = "screened", time.time()
+    held = select(Assignment.question_id).where(Assignment.session_id == session.id, Assignment.state == ANSWERED)
+    transaction.execute(
+        update(Question).where(Question.id.in_(held)).values(n_held=Question.n_held - 1),
+        execution_options={"synchronize_session": False},
+    )
+
+
 def finish(session: Session, collection: Collection) -> None:
     """End a session: the completion code is there from now on."""
     session.state = "done"
@@ -191,13 +223,37 @@ def store_survey(transaction: Transaction, session: Session, *, moment: str, ans
     )
 
 
-def _n_sessions(transaction: Transaction, collection: Collection, game: str) -> int:
-    """Count the sessions that are done or go on."""
+def holds_a_place(collection: Collection) -> ColumnElement[bool]:
+    """Sessions that are done or go on; who was silent for ``idle_minutes`` has given the place back."""
     silent_since = time.time() - 60 * collection.settings.idle_minutes
-    query = select(func.count(Session.id)).where(
+    return and_(
         Session.study_id == collection.study_id,
-        *(() if collection.settings.blocks else (Session.game == game,)),
         Session.pilot == collection.settings.pilot,
-        (Session.state == "done") | (Session.state.not_in(ENDED) & (Session.active_at > silent_since)),
+        or_(Session.state == "done", and_(Session.state.not_in(ENDED), Session.active_at > silent_since)),
     )
-    return transaction.scalar(query) or 0
+
+
+def _refuse_full(transaction: Transaction, collection: Collection, game: str) -> None:
+    """Let nobody in for whom there is no place; say whether one may become free."""
+    settings = collection.settings
+    if settings.n_sessions is None:
+        return
+    query = select(func.count(Session.id), func.count(Session.id).filter(Session.state == "done"))
+    query = query.where(holds_a_place(collection), *(() if settings.blocks else (Session.game == game,)))
+    n_held, n_done = transaction.execute(query).one()
+    if n_done >= settings.n_sessions:
+        raise Refusal(403, "error.full")
+    if n_held >= settings.n_sessions:
+        raise Refusal(403, "error.full_now", minutes=round(settings.idle_minutes))
+
+
+def _cell(transaction: Transaction, collection: Collection, game: str) -> tuple[str, str]:
+    """Draw one of the arms and lists that the fewest people have; who was silent or screened out is not counted."""
+    settings = collection.settings
+    arms, lists = [arm.name for arm in settings.arms] or [""], list(settings.lists) or [""]
+    query = select(Session.arm, Session.item_list, func.count(Session.id)).where(holds_a_place(collection))
+    query = query.where(*(() if settings.blocks else (Session.game == game,)))
+    counts = {(arm, name): n for arm, name, n in transaction.execute(query.group_by(Session.arm, Session.item_list))}
+    of_arm = {arm: sum(counts.get((arm, name), 0) for name in lists) for arm in arms}
+    cells = [(arm, name) for arm in arms for name in lists]
+    return min(cells, key=lambda cell: (of_arm[cell[0]], counts.get(cell, 0), secrets.randbits(31)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, cast
@@ -10,24 +11,29 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.collect.players.settings import PlayerPopulation
-from shannon_game.experiments.collect.yaml_file import parse_yaml
+from shannon_game.experiments.collect.strings import parse_yaml
 from shannon_game.experiments.harness.settings import Seeded
 from shannon_game.experiments.harness.text_models import TextModels
 from shannon_game.inference.settings import Count, Positive, Settings, Text, UserPath
 from shannon_game.inference.text.prompts import PromptSettings
 
-__all__ = ["BlockSettings", "CollectSettings", "GameName", "PaySettings", "RecruiterSettings", "read_plan"]
-
 GameName = Literal["comparison", "top1", "cloze", "guess_until_right", "bets"]
 """The games that there are."""
 
 _FILES = Path(__file__).parent / "data"
+_PARAMETERS: Mapping[str, tuple[str, ...]] = {
+    "prolific": ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID"),
+    "sona": ("id",),
+    "mturk": ("workerId", "assignmentId", "hitId", "turkSubmitTo"),
+    "other": (),
+}
 
 Games = Annotated[
     tuple[GameName, ...],
     Field(min_length=1),
     BeforeValidator(lambda given: (given,) if isinstance(given, str) else given),
 ]
+_Name = Annotated[Text, Field(max_length=64)]
 _Languages = Annotated[
     tuple[Text, ...],
     Field(min_length=1),
@@ -38,19 +44,30 @@ _Languages = Annotated[
 class RecruiterSettings(Settings):
     """What a recruiter of people puts into the address, and where it wants them back."""
 
-    parameters: tuple[Text, ...] = ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID")
-    """Names of the parameters; the first one is the recruiter's id of the person."""
+    platform: Literal["prolific", "sona", "mturk", "other"] = "prolific"
+    """Whose names of parameters are taken; mturk shows the pages in a frame of its own, which needs https."""
+    parameters: tuple[Text, ...] = _PARAMETERS["prolific"]
+    """Names of the parameters, by default the platform's; the first one is the recruiter's id of the person."""
     required: bool = False
     """Let nobody in without the first parameter."""
     completion_code: Text | None = None
     """Shown on the last page; null makes a new one for every session."""
-    full_url: Text | None = None
-    """Where people are sent back for whom there is no place; {PROLIFIC_PID} and the like are filled in."""
-    declined_url: Text | None = None
-    """Where people are sent back who do not agree to take part."""
     return_url: Text | None = None
     """Where the last page leads; {code} is the completion code there, and {PROLIFIC_PID} or another parameter what came
-    in the address."""
+    in the address, here and in the three addresses below."""
+    full_url: Text | None = None
+    """Where people are sent back for whom there is no place."""
+    declined_url: Text | None = None
+    """Where people are sent back who do not agree to take part."""
+    screened_url: Text | None = None
+    """Where people are sent back whose visit ended by failed checks."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_platform(cls, given: Any) -> Any:
+        if isinstance(given, dict) and given.get("platform") in _PARAMETERS and "parameters" not in given:
+            return given | {"parameters": _PARAMETERS[given["platform"]]}
+        return given
 
 
 class PaySettings(Settings):
@@ -60,10 +77,25 @@ class PaySettings(Settings):
     """Of all amounts."""
     base: Annotated[float, Field(ge=0)] = 0.0
     """For a complete session."""
+    screened: Annotated[float, Field(ge=0)] = 0.0
+    """For a session that ended by failed checks, without a bonus."""
     bonus_per_1000_points: Annotated[float, Field(ge=0)] = 0.0
     """For every 1,000 points above 0."""
     most: Annotated[float, Field(ge=0)] | None = None
     """The bonus is no larger; null sets no limit."""
+
+
+class ArmSettings(Settings):
+    """A condition of the study: people are spread evenly over the arms."""
+
+    name: _Name
+    """In the export."""
+    items: tuple[Text, ...] = ()
+    """Items, or whole documents, that this arm is asked; [] asks all."""
+    order: tuple[GameName, ...] = ()
+    """Order of the blocks; [] takes the plan's."""
+    feedback: bool | None = None
+    """Show the right token and the score after every answer; null takes the plan's."""
 
 
 class BlockSettings(Settings):
@@ -89,12 +121,26 @@ class CollectSettings(Seeded):
     blocks: tuple[BlockSettings, ...] = ()
     """Parts of a visit, one after the other, with one consent, one code and one pay: [{game: cloze, n_questions: 15},
     {game: comparison, n_questions: 40}]; [] lets people choose one of the games."""
+    arms: tuple[ArmSettings, ...] = ()
+    """Conditions over which people are spread evenly: [{name: sea, items: [moby]}, {name: blind, feedback: false}]."""
+    lists: dict[_Name, tuple[Text, ...]] = Field(default_factory=dict)
+    """Counterbalanced lists of items, or of whole documents, over which people are spread evenly within each arm."""
     n_questions: Count = 40
     """Questions of a session that count; training and attention checks come on top."""
+    comprehension: bool = True
+    """Ask questions on the rules, which have to be answered right before a game begins."""
     training_rounds: Annotated[int, Field(ge=0)] = 3
-    """Rounds before those that count; people may skip them. Their questions are asked for nothing else."""
+    """Rounds before those that count. Their questions are asked for nothing else."""
+    training_tries: Count = 3
+    """Times that a training round is asked until its answer is right, which the page shows after the first; cloze has
+    no right answer, and is asked once."""
+    training_failed: Literal["go_on", "screen_out"] = "go_on"
+    """What follows a training round that was never right: an explanation, or the end of the visit."""
     attention_share: Annotated[float, Field(ge=0, le=0.5)] = 0.05
     """Attention checks, as a share of the questions that count."""
+    screen_out_after: Count | None = None
+    """Failed attention checks after which a visit ends; its answers are kept, marked, and do not count. null ends
+    none."""
     answers_per_question: Count | None = None
     """A question is asked no more once so many people have answered it or are about to; null sets no limit."""
     n_sessions: Count | None = None
@@ -129,7 +175,11 @@ class CollectSettings(Seeded):
     session_minutes: Positive | None = None
     """After so long no new question is asked; null sets no limit."""
     idle_minutes: Positive = 30.0
-    """After so long without a request, a session's open question goes to others; the person may still come back."""
+    """After so long without a request, a session's open question and its place go to others; the person may still come
+    back."""
+    retention_days: Positive | None = None
+    """So long after somebody's last visit the recruiter's parameters are deleted, and pay.csv has none; null keeps
+    them."""
     pilot: bool = False
     """Mark all sessions as a pilot's; the export leaves them out unless it is asked for them."""
     consent: UserPath = _FILES / "consent.md"
@@ -186,14 +236,7 @@ class CollectSettings(Seeded):
     """Addresses of proxies whose word on the visitor's address is believed, with commas; * believes all."""
 
     def goes_on(self, game: str) -> bool:
-        """Whether a game goes on from one place of a text to the next.
-
-        Examples
-        --------
-        >>> settings = CollectSettings(order="independent")
-        >>> settings.goes_on("top1"), settings.goes_on("cloze")
-        (True, False)
-        """
+        """Whether a game goes on from one place of a text to the next."""
         return game == "top1" or (game != "comparison" and self.order == "cumulative")
 
     def block(self, game: str) -> BlockSettings:
@@ -202,6 +245,20 @@ class CollectSettings(Seeded):
         return given or BlockSettings(
             game=cast("GameName", game), n_questions=self.n_questions, training_rounds=self.training_rounds
         )
+
+    def of_arm(self, name: str) -> CollectSettings:
+        """Settings as an arm has them."""
+        arm = next((arm for arm in self.arms if arm.name == name), None)
+        if arm is None or (arm.feedback is None and not arm.order):
+            return self
+        blocks = tuple(self.block(game) for game in arm.order) or self.blocks
+        feedback = self.feedback if arm.feedback is None else arm.feedback
+        return self.model_copy(update={"blocks": blocks, "feedback": feedback})
+
+    def items_of(self, arm: str, item_list: str) -> list[tuple[str, ...]]:
+        """Items or documents to which an arm and a list restrict what is asked; nothing where they do not."""
+        found = [each.items for each in self.arms if each.name == arm]
+        return [items for items in [*found, self.lists.get(item_list, ())] if items]
 
     @property
     def closes_at(self) -> float | None:
@@ -237,6 +294,10 @@ class CollectSettings(Seeded):
             raise InputError(f"is {list(self.game)}, should name a game once", field="game")
         if self.blocks and self.game != tuple(block.game for block in self.blocks):
             raise InputError(f"is {list(self.game)}; blocks name the games of a visit, each once", field="game")
+        self._arms_fit()
+        if self.recruiter.platform == "mturk" and not self.https:
+            problem = "is false; the frame of MTurk takes pages by https alone, and cookies that are marked for it"
+            raise InputError(problem, field="https")
         if self.recruiter.required and not self.recruiter.parameters:
             raise InputError("is true, and recruiter.parameters names none", field="recruiter.required")
         if self.questions == "adaptive" and not {"comparison", "cloze"} <= set(self.game):
@@ -250,6 +311,14 @@ class CollectSettings(Seeded):
                 field="players",
             )
         return self
+
+    def _arms_fit(self) -> None:
+        names = [arm.name for arm in self.arms]
+        if len(set(names)) != len(names):
+            raise InputError(f"are named {names}, should have a name of their own each", field="arms")
+        for arm in self.arms:
+            if arm.order and sorted(arm.order) != sorted(block.game for block in self.blocks):
+                raise InputError(f"is {list(arm.order)}, should name each block once", field=f"arms.{arm.name}.order")
 
 
 def read_plan(path: Path) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""All texts of the pages, from one YAML file a language."""
+"""YAML that people write, and all texts of the pages: one file a language."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from shannon_game.estimators.errors import InputError, unknown_choice
-from shannon_game.experiments.collect.yaml_file import parse_yaml
+import yaml
 
-__all__ = ["Strings", "available", "page_version", "read_strings"]
+from shannon_game.estimators.errors import InputError, unknown_choice
 
 _HERE = Path(__file__).parent
 _LANGUAGES = _HERE / "languages"
@@ -44,13 +43,7 @@ def _flat(node: Any, prefix: str) -> Iterable[tuple[str, str]]:
 
 
 class Strings:
-    """The texts of a server's languages.
-
-    Examples
-    --------
-    >>> Strings(["en"]).say("en", "play.progress", done=3, of=40)
-    'Question 3 of 40'
-    """
+    """The texts of a server's languages."""
 
     def __init__(self, languages: Iterable[str]) -> None:
         self.languages = tuple(languages)
@@ -85,3 +78,33 @@ def page_version() -> str:
     files = sorted(path for name in ("templates", "languages", "static") for path in (_HERE / name).glob("*.*"))
     hashes = [[path.name, hashlib.sha256(path.read_bytes()).hexdigest()] for path in files]
     return hashlib.sha256(json.dumps(hashes).encode()).hexdigest()[:12]
+
+
+def parse_yaml(text: str, source: object, field: str | None = None) -> Any:
+    """Parse YAML in which every mapping gives a key once: of two values YAML takes the last and says nothing."""
+    try:
+        _refuse_doubled_keys(yaml.compose(text, yaml.SafeLoader), source, set())
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise InputError(f"is no YAML: {' '.join(str(error).split())}", source=source, field=field) from error
+    except RecursionError:
+        raise InputError("is nested too deeply", source=source, field=field) from None
+
+
+def _refuse_doubled_keys(node: Any, source: object, seen: set[int]) -> None:
+    # an alias may stand for what it is in
+    if id(node) in seen or not isinstance(node, yaml.CollectionNode):
+        return
+    seen.add(id(node))
+    if isinstance(node, yaml.SequenceNode):
+        for value in node.value:
+            _refuse_doubled_keys(value, source, seen)
+        return
+    keys = set()
+    for key, value in node.value:
+        if isinstance(key, yaml.ScalarNode):
+            if key.value in keys:
+                problem = f"stands twice, again in line {key.start_mark.line + 1}"
+                raise InputError(problem, source=source, field=key.value)
+            keys.add(key.value)
+        _refuse_doubled_keys(value, source, seen)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.collect.games.protocol import FormError
-from shannon_game.experiments.collect.yaml_file import parse_yaml
+from shannon_game.experiments.collect.strings import Strings, parse_yaml
 from shannon_game.inference.settings import Settings, Text, settings_from
 
-__all__ = ["Survey", "SurveyQuestion", "consent_paragraphs", "in_language", "read_answers", "read_survey"]
+if TYPE_CHECKING:
+    from shannon_game.experiments.collect.settings import CollectSettings
 
 _LONGEST = 2000
 
@@ -44,24 +46,53 @@ Survey = tuple[SurveyQuestion, ...]
 
 
 def in_language(words: str | Mapping[str, str], language: str) -> str:
-    """Take the text of a language; the first one where it has none.
-
-    Examples
-    --------
-    >>> in_language({"en": "Yes", "de": "Ja"}, "de"), in_language("Yes", "de")
-    ('Ja', 'Yes')
-    """
+    """Take the text of a language; the first one where it has none."""
     return words if isinstance(words, str) else words.get(language, next(iter(words.values())))
 
 
-def consent_paragraphs(path: Path, language: str) -> list[str]:
-    """Read the consent text of a language: ``consent.de.md`` beside ``consent.md``, where there is one."""
+def consent_texts(settings: CollectSettings) -> dict[str, list[str]]:
+    """Read what people agree to in each language: the text, and what the settings add to it."""
+    strings = Strings(settings.languages)
+    return {language: consent_paragraphs(settings, strings, language) for language in settings.languages}
+
+
+def consent_paragraphs(settings: CollectSettings, strings: Strings, language: str) -> list[str]:
+    """Read ``consent.de.md`` beside ``consent.md``, where there is one; say when a visit ends early and what goes."""
+    path = settings.consent
     own = path.with_suffix(f".{language}{path.suffix}")
     text = _read(own if own.is_file() else path, "consent")
     paragraphs = [" ".join(part.split()) for part in text.split("\n\n") if part.strip()]
     if not paragraphs:
         raise InputError("is empty, should say what people agree to", source=path, field="consent")
+    if settings.screen_out_after is not None:
+        paragraphs.append(strings.say(language, "consent.screened", n=settings.screen_out_after))
+    trains = settings.feedback and any(settings.block(game).training_rounds for game in settings.game)
+    if trains and settings.training_failed == "screen_out":
+        paragraphs.append(strings.say(language, "consent.training", n=settings.training_tries))
+    if settings.retention_days is not None:
+        paragraphs.append(strings.say(language, "consent.retention", n=f"{settings.retention_days:g}"))
     return paragraphs
+
+
+def text_version(paragraphs: Sequence[str]) -> str:
+    """Hash of a text, as a visit keeps it."""
+    return hashlib.sha256("\n\n".join(paragraphs).encode()).hexdigest()[:12]
+
+
+def rules_questions(strings: Strings, language: str, game: str) -> list[tuple[str, list[str], int]]:
+    """Questions on the rules of a game, with their options and the number of the right one: the one with a star."""
+    found = []
+    for line in strings.say(language, f"rules.{game}").splitlines():
+        asked, *options = (part.strip() for part in line.split("|"))
+        [right] = (at for at, option in enumerate(options) if option.startswith("*"))
+        found.append((asked, [option.removeprefix("*") for option in options], right))
+    return found
+
+
+def right_answers(game: str) -> dict[str, str]:
+    """Fields of the form with the questions on the rules, answered right; the same in every language."""
+    asked = rules_questions(Strings(("en",)), "en", game)
+    return {f"rule-{at}": str(right) for at, (*_, right) in enumerate(asked)}
 
 
 def read_survey(path: Path | None, field: str) -> Survey:
@@ -85,14 +116,7 @@ def read_survey(path: Path | None, field: str) -> Survey:
 
 
 def read_answers(survey: Survey, form: Mapping[str, str]) -> dict[str, str]:
-    """Read the answers to a survey from fields ``q-NAME``; a choice is the number of its option.
-
-    Examples
-    --------
-    >>> survey = (SurveyQuestion(name="age", text="How old are you?", kind="number", lowest=18),)
-    >>> read_answers(survey, {"q-age": "30"})
-    {'age': '30'}
-    """
+    """Read the answers to a survey from fields ``q-NAME``; a choice is the number of its option."""
     return {question.name: _answer(question, form.get(f"q-{question.name}", "").strip()) for question in survey}
 
 

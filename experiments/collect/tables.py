@@ -1,7 +1,7 @@
 """The tables of a collection: study, question, player, session, assignment, answer, answers of the surveys.
 
-Times are seconds since 1970 (UTC), as floats: every database keeps them alike. A migration of ``migrations/versions``
-goes with every change here; a test compares the two.
+Times are seconds since 1970 (UTC), as floats: every database keeps them alike. Statements of ``database.VERSIONS``
+go with every change here; a test compares the two.
 """
 
 from __future__ import annotations
@@ -11,28 +11,15 @@ from typing import Any
 from sqlalchemy import JSON, ForeignKey, Index, MetaData, String, UniqueConstraint, and_, text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 
-__all__ = [
-    "ANSWERED",
-    "COUNTED",
-    "OPEN",
-    "SKIPPED",
-    "STATES",
-    "Answer",
-    "Assignment",
-    "Base",
-    "Player",
-    "Question",
-    "ServerValue",
-    "Session",
-    "Study",
-    "SurveyAnswer",
-]
-
 OPEN, ANSWERED, SKIPPED = "open", "answered", "skipped"
 """What an assignment may be: asked, answered, or left (a training round that was skipped, a document that was left)."""
 
-STATES = ("consent", "before", "instructions", "training", "play", "after", "done", "declined", "withdrawn")
-"""Where a session may be; it goes from left to right, and ends at one of the last three."""
+STATES = (
+    *("consent", "before", "instructions", "training", "play", "after", "done", "screened", "declined", "withdrawn"),
+)
+"""Where a session may be; it goes from left to right, and ends at one of the last four."""
+REJECTED = ("screened", "declined", "withdrawn")
+"""Sessions whose answers do not count."""
 
 _NAMES = {
     "ix": "ix_%(column_0_label)s",
@@ -125,6 +112,16 @@ class Session(Base):
     """Of the block that the person is in."""
     block: Mapped[int] = mapped_column(default=0)
     """Number of that block, from 0; what is counted below is of this block."""
+    arm: Mapped[str] = mapped_column(String(64), default="")
+    """Arm of the plan that the person is in, "" where it has none."""
+    item_list: Mapped[str] = mapped_column(String(64), default="")
+    """List of the plan whose items the person is asked, "" where it has none."""
+    n_failed: Mapped[int] = mapped_column(default=0)
+    """Attention checks that the person failed, of the whole visit."""
+    rules_tries: Mapped[dict[str, Any]] = mapped_column(default=dict)
+    """Game -> tries until the questions on its rules were answered right."""
+    consent_version: Mapped[str] = mapped_column(String(16), default="")
+    """Hash of the words that the person agreed to."""
     token_hash: Mapped[str] = mapped_column(String(64), unique=True)
     """SHA-256 of the secret in the person's cookie: who reads the database cannot play for them."""
     state: Mapped[str] = mapped_column(String(16), index=True)

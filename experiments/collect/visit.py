@@ -20,6 +20,7 @@ from shannon_game.experiments.collect.collection import Collection
 from shannon_game.experiments.collect.security import (
     AGES_SECONDS,
     COOKIE,
+    FRAMES,
     csrf_token,
     is_csrf_token,
     new_token,
@@ -29,18 +30,6 @@ from shannon_game.experiments.collect.security import (
 from shannon_game.experiments.collect.sessions import PLACES, Refusal
 from shannon_game.experiments.collect.surveys import in_language
 from shannon_game.experiments.collect.tables import Session
-
-__all__ = [
-    "BODY_SECONDS",
-    "LARGEST_BODY",
-    "Visit",
-    "cookie_options",
-    "page",
-    "read_form",
-    "redirect",
-    "refuse",
-    "visit_of",
-]
 
 LARGEST_BODY = 64 * 1024
 """Bytes of a form; more is refused."""
@@ -142,6 +131,8 @@ def page(
         "settings": collection.settings,
         "version": collection.page_version,
         "session": session,
+        "values": {},
+        "back": None,
         **values,
     }
     response = HTMLResponse(_templates().get_template(template).render(context), status_code=status)
@@ -154,12 +145,18 @@ def page(
 def set_cookie(response: Response, visit: Visit, token: str) -> None:
     """Give a visitor a cookie."""
     key = visit.collection.key
-    response.set_cookie(COOKIE, signed(key, COOKIE, token), **cookie_options(visit))
-
-
-def cookie_options(visit: Visit) -> dict[str, Any]:
-    """What all cookies of a visitor have in common."""
-    return {"max_age": AGES_SECONDS[COOKIE], "httponly": True, "samesite": "lax", "secure": visit.secure}
+    framed = visit.collection.settings.recruiter.platform in FRAMES
+    response.set_cookie(
+        COOKIE,
+        signed(key, COOKIE, token),
+        max_age=AGES_SECONDS[COOKIE],
+        httponly=True,
+        samesite="none" if framed else "lax",
+        secure=visit.secure,
+    )
+    if framed:
+        # browsers that keep no cookies of frames keep those of each site that frames the page
+        response.headers["set-cookie"] += "; Partitioned"
 
 
 def redirect(to: str | Session) -> Response:
@@ -168,9 +165,9 @@ def redirect(to: str | Session) -> Response:
     return RedirectResponse(address, status_code=303, headers={"cache-control": "no-store"})
 
 
-def refuse(visit: Visit, refusal: Refusal) -> Response:
-    """Say why not, with a way on."""
-    return page(visit, "message.html", status=refusal.status, key=refusal.key)
+def refuse(visit: Visit, refusal: Refusal, back: str | None = None) -> Response:
+    """Say why not, with a way on or back to the recruiter."""
+    return page(visit, "message.html", status=refusal.status, key=refusal.key, values=refusal.values, back=back)
 
 
 @cache

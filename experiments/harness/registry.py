@@ -33,7 +33,7 @@ KINDS: Mapping[str, str] = {
 EXTRAS: Mapping[str, tuple[str, ...]] = {
     "api": ("httpx", "tenacity"),
     "bayes": ("arviz", "joblib", "nutpie", "pymc"),
-    "collect": ("alembic", "httpx", "itsdangerous", "jinja2", "sqlalchemy", "starlette", "uvicorn"),
+    "collect": ("httpx", "itsdangerous", "jinja2", "sqlalchemy", "starlette", "uvicorn"),
     "data": ("pyarrow", "python_calamine", "sklearn"),
     "lm": ("accelerate", "gguf", "pyarrow", "torch", "transformers"),
     "words": ("icu", "simplemma"),

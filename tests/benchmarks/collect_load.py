@@ -35,6 +35,7 @@ from shannon_game.experiments.collect.database import open_database
 from shannon_game.experiments.collect.demo import collect_demo
 from shannon_game.experiments.collect.server import serve
 from shannon_game.experiments.collect.settings import CollectSettings
+from shannon_game.experiments.collect.surveys import right_answers
 from shannon_game.experiments.collect.tables import Answer, Assignment, Player, Session
 from tests.benchmarks.postgres import private_cluster
 
@@ -163,7 +164,7 @@ async def _player(run: _Run, name: str) -> None:
         form = {"csrf": _csrf(text), "game": "comparison", "PROLIFIC_PID": who, "STUDY_ID": "s", "SESSION_ID": "t"}
         path, text = await client.page("POST", "/start", form)
         path, text = await client.page("POST", "/consent", {"csrf": _csrf(text), "agree": "yes"})
-        path, text = await client.page("POST", "/instructions", {"csrf": _csrf(text)})
+        path, text = await client.page("POST", "/instructions", {"csrf": _csrf(text)} | right_answers("comparison"))
         if number == 1:
             run.n_ready += 1
         while path == "/play" and time.monotonic() < run.ends_at:

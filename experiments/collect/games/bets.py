@@ -51,28 +51,13 @@ def bet_points(chips: int, *, named: bool) -> float:
 
     :math:`p` is the share of a word that was named, or that on anything else over the :math:`V` words of
     :data:`N_WORDS`. No chips count as half a chip. All chips on the word are 100 points, all on anything else 0.
-
-    Examples
-    --------
-    >>> bet_points(100, named=True), bet_points(100, named=False), round(bet_points(10, named=True), 1)
-    (100.0, 0.0, 78.7)
     """
     share = max(chips, _LEAST_CHIPS) / CHIPS
     return 100 * ((1 if named else 0) + math.log(share) / math.log(N_WORDS))
 
 
 def read(content: Content, layout: Content, steps: Steps, form: Mapping[str, str]) -> Reading:
-    """Read ``word1`` to ``word5`` with ``chips1`` to ``chips5``, and ``chips_other``.
-
-    Examples
-    --------
-    >>> content = {"context": "Call me", "target": "Ishmael"}
-    >>> reading = read(content, {}, [], {"word1": "later", "chips1": "30", "chips_other": "70"})
-    >>> reading.value
-    {'bets': [{'word': 'later', 'chips': 30}], 'other_chips': 70, 'hit': None}
-    >>> round(reading.score, 1)
-    -3.3
-    """
+    """Read ``word1`` to ``word5`` with ``chips1`` to ``chips5``, and ``chips_other``."""
     del layout, steps
     bets: list[dict[str, Any]] = []
     for number in range(1, N_BETS + 1):

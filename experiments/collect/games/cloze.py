@@ -27,13 +27,7 @@ def questions(study: xr.Dataset, settings: CollectSettings) -> list[QuestionRow]
 
 
 def read(content: Content, layout: Content, steps: Steps, form: Mapping[str, str]) -> Reading:
-    """Read ``word`` and keep it as it was typed.
-
-    Examples
-    --------
-    >>> read({"context": "Call me", "target": "Ishmael."}, {}, [], {"word": "ishmael"})
-    Reading(value={'word': 'ishmael'}, final=True, correct=True, score=None)
-    """
+    """Read ``word`` and keep it as it was typed."""
     del layout, steps
     word = typed_word(form.get("word", ""))
     return Reading({"word": word}, correct=same_word(word, content.get(CHECK, content["target"])))
@@ -46,13 +40,7 @@ def feedback(content: Content, layout: Content, steps: Steps, value: Content) ->
 
 
 def typed_word(text: str) -> str:
-    """Check that somebody typed one word; blanks around it are kept.
-
-    Examples
-    --------
-    >>> typed_word(" cat ")
-    ' cat '
-    """
+    """Check that somebody typed one word; blanks around it are kept."""
     parts = text.split()
     if not any(unicodedata.category(sign)[0] not in "CZ" for sign in text):
         # nothing that can be seen, such as a space of no width
@@ -67,13 +55,7 @@ def typed_word(text: str) -> str:
 
 
 def same_word(word: str, other: str) -> bool:
-    """Whether two strings are one word, whatever their case and the punctuation around them.
-
-    Examples
-    --------
-    >>> same_word("Cat", "cat,"), same_word("cats", "cat")
-    (True, False)
-    """
+    """Whether two strings are one word, whatever their case and the punctuation around them."""
     one, two = normalise_words([word, other], "clean").words.tolist()
     # signs alone are no word to the rules
     return bool(one == two) if one or two else word.strip() == other.strip()

@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 
     from shannon_game.experiments.collect.settings import CollectSettings
 
-__all__ = ["PERCENTS", "SLIDER", "attention_check", "automatic", "feedback", "layout", "questions", "read", "report_of"]
-__all__ += ["view"]
-
 PERCENTS = (99, 90, 80, 70, 60, 50, 40, 30, 20, 10, 1)
 """Probabilities that token A is the one, as they can be given by eleven values."""
 SLIDER = "slider"
@@ -39,16 +36,7 @@ _AT_THE_END = 5  # boxes from an end that are the end to an attention check
 
 
 def questions(study: xr.Dataset, settings: CollectSettings) -> list[QuestionRow]:
-    """Make a question of every selected item of a comparison study; its candidates keep their positions.
-
-    Examples
-    --------
-    >>> from shannon_game.estimators.comparison.examples import comparison_study
-    >>> from shannon_game.experiments.collect.settings import CollectSettings
-    >>> row = questions(comparison_study(), CollectSettings())[0]
-    >>> row.content["target"], row.content["candidates"][1]["token"]
-    (',', 'crock')
-    """
+    """Make a question of every selected item of a comparison study; its candidates keep their positions."""
     source = f"study {study.attrs.get('name')!r}"
     if "candidate_token" not in study:
         problem = "has no candidates, which the comparison game needs; +exp=build_study draws some"
@@ -99,29 +87,13 @@ def layout(content: Content, n_served: int, rng: np.random.Generator) -> dict[st
 
     Candidates are independent draws, so that the first ones are too; nobody can know the side, because which of the
     two comes first is random.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> content = {"candidates": [{"token": " a"}, {"token": " b"}]}
-    >>> [layout(content, n, np.random.default_rng(0)) for n in (0, 1)]
-    [{'candidate': 0, 'target_side': 'B'}, {'candidate': 1, 'target_side': 'A'}]
     """
     first = int(rng.integers(2))
     return {"candidate": n_served % len(content["candidates"]), "target_side": "AB"[(first + n_served) % 2]}
 
 
 def automatic(content: Content, layout: Content) -> Reading | None:
-    """Answer 50% where both options are the same string.
-
-    Examples
-    --------
-    >>> content = {"target": " a", "candidates": [{"token": " a"}, {"token": " b"}]}
-    >>> automatic(content, {"candidate": 0, "target_side": "A"}).value
-    {'percent_a': 50, 'percent_target': 50}
-    >>> automatic(content, {"candidate": 1, "target_side": "A"}) is None
-    True
-    """
+    """Answer 50% where both options are the same string."""
     if CHECK in content or _candidate(content, layout)["token"] != content["target"]:
         return None
     if content.get("scale") == SLIDER:
@@ -130,15 +102,7 @@ def automatic(content: Content, layout: Content) -> Reading | None:
 
 
 def view(content: Content, layout: Content, steps: Steps) -> dict[str, Any]:
-    """Context, the two options by side, the values that can be given.
-
-    Examples
-    --------
-    >>> content = {"context": "Call me", "target": " Ishmael", "candidates": [{"token": " a"}]}
-    >>> seen = view(content, {"candidate": 0, "target_side": "B"}, [])
-    >>> seen["a"], seen["b"]
-    (' a', ' Ishmael')
-    """
+    """Context, the two options by side, the values that can be given."""
     del steps
     options = _options(content, layout)
     return {
@@ -154,21 +118,7 @@ def view(content: Content, layout: Content, steps: Steps) -> dict[str, Any]:
 
 
 def read(content: Content, layout: Content, steps: Steps, form: Mapping[str, str]) -> Reading:
-    """Read ``report``: one of the percentages, or steps of the slider from the middle towards B.
-
-    Examples
-    --------
-    >>> import math
-    >>> candidate = {"token": " a", "logprob": {"lm": math.log(0.1)}}
-    >>> content = {"target": " b", "generator": "lm", "target_logprob": {"lm": math.log(0.2)}}
-    >>> content |= {"candidates": [candidate]}
-    >>> reading = read(content, {"candidate": 0, "target_side": "B"}, [], {"report": "10"})
-    >>> reading.value, round(reading.score, 1), reading.correct
-    ({'percent_a': 10, 'percent_target': 90}, 117.6, True)
-    >>> slider = content | {"scale": "slider"}
-    >>> read(slider, {"candidate": 0, "target_side": "B"}, [], {"report": "93"}).value
-    {'box_a': 0, 'box_target': 186, 'report': 0.9999000099990001}
-    """
+    """Read ``report``: one of the percentages, or steps of the slider from the middle towards B."""
     del steps
     given, on_slider = form.get("report", ""), content.get("scale") == SLIDER
     if not given:
@@ -203,19 +153,7 @@ def report_of(value: Content) -> float:
 
 
 def feedback(content: Content, layout: Content, steps: Steps, value: Content) -> dict[str, Any]:
-    """The right side, the score with its factors, and what every model of the study would have given and earned.
-
-    Examples
-    --------
-    >>> import math
-    >>> candidate = {"token": " a", "logprob": {"lm": math.log(0.1)}}
-    >>> content = {"target": " b", "generator": "lm", "target_logprob": {"lm": math.log(0.3)}}
-    >>> content |= {"candidates": [candidate]}
-    >>> value = {"percent_a": 10, "percent_target": 90}
-    >>> shown = feedback(content, {"candidate": 0, "target_side": "B"}, [], value)
-    >>> shown["target_side"], round(shown["generator_probability"], 2), shown["models"][0]["percent_a"]
-    ('B', 0.3, 20.0)
-    """
+    """The right side, the score with its factors, and what every model of the study would have given and earned."""
     del steps
     options, candidate, is_a = _options(content, layout), _candidate(content, layout), layout["target_side"] == "A"
     of_generator = content["target_logprob"][content["generator"]]

@@ -30,14 +30,7 @@ def questions(study: xr.Dataset, settings: CollectSettings) -> list[QuestionRow]
 
 
 def view(content: Content, layout: Content, steps: Steps) -> dict[str, Any]:
-    """The context, the guesses so far, and how many are left.
-
-    Examples
-    --------
-    >>> content = {"context": "Call me", "target": "Ishmael", "most_guesses": 3}
-    >>> view(content, {}, [{"word": "later"}])
-    {'context': 'Call me', 'check': None, 'guesses': ['later'], 'n_left': 2}
-    """
+    """The context, the guesses so far, and how many are left."""
     del layout
     guesses = [step["word"] for step in steps]
     return {
@@ -49,18 +42,7 @@ def view(content: Content, layout: Content, steps: Steps) -> dict[str, Any]:
 
 
 def read(content: Content, layout: Content, steps: Steps, form: Mapping[str, str]) -> Reading:
-    """Read ``word``, one guess; the question is open until it is right, no guess is left, or the person gives up.
-
-    Examples
-    --------
-    >>> content = {"context": "Call me", "target": "Ishmael", "most_guesses": 2}
-    >>> read(content, {}, [], {"word": "later"})
-    Reading(value={'word': 'later'}, final=False, correct=None, score=None)
-    >>> read(content, {}, [{"word": "later"}], {"word": "ishmael"}).value
-    {'word': 'ishmael', 'n_guesses': 2, 'found': True}
-    >>> read(content, {}, [{"word": "later"}], {"word": "back"}).value
-    {'word': 'back', 'n_guesses': 2, 'found': False}
-    """
+    """Read ``word``, one guess; the question is open until it is right, no guess is left, or the person gives up."""
     del layout
     if form.get("give_up") and steps and CHECK not in content:
         return Reading({"word": "", "n_guesses": len(steps), "found": False}, correct=False)

@@ -8,8 +8,6 @@ import numpy as np
 
 from shannon_game.experiments.collect.games.protocol import CHECK, Content, Steps
 
-__all__ = ["CHECK_WORDS", "attention_check", "automatic", "layout", "view"]
-
 CHECK_WORDS = ("river", "window", "garden", "bread", "summer")
 """What attention checks ask for, one after the other."""
 

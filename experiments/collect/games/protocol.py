@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from shannon_game.experiments.collect.settings import CollectSettings
 
-__all__ = ["CHECK", "CUT", "Content", "FormError", "Game", "QuestionRow", "Reading", "Steps"]
-
 Content = Mapping[str, Any]
 """A JSON object."""
 Steps = Sequence[Mapping[str, Any]]
@@ -30,6 +28,21 @@ CHECK = "check"
 
 CUT = "cut"
 """Content of a question whose context begins inside its text: true, and the page says so."""
+
+TRIED = "tried"
+"""Of a step of a training round: it was a whole answer, and wrong."""
+NO_RIGHT = ("cloze",)
+"""Games that know no wrong answer."""
+
+
+def own_steps(steps: Sequence[Any]) -> list[Any]:
+    """Steps since the last wrong try at a training round."""
+    return list(steps[max((at + 1 for at, step in enumerate(steps) if step.get(TRIED)), default=0) :])
+
+
+def n_tries(steps: Sequence[Any]) -> int:
+    """How often a training round was answered."""
+    return 1 + sum(bool(step.get(TRIED)) for step in steps)
 
 
 class FormError(ValueError):
@@ -43,21 +56,7 @@ class FormError(ValueError):
 
 @dataclass(frozen=True)
 class QuestionRow:
-    """A question as a game makes it of a study.
-
-    Parameters
-    ----------
-    item_id : str
-        The study's own id of the item.
-    content : mapping
-        Everything that the game needs to ask and to judge, the target too; JSON.
-    document : str
-        Text that it is from; "" where none is known.
-    position : int
-        Place among the questions of its document, from 0.
-    opens : bool
-        May be asked without the questions before it.
-    """
+    """A question as a game makes it of a study; what its fields mean says the table ``question``."""
 
     item_id: str
     content: Content
@@ -68,19 +67,7 @@ class QuestionRow:
 
 @dataclass(frozen=True)
 class Reading:
-    """An answer that was understood.
-
-    Parameters
-    ----------
-    value : mapping
-        What is stored; JSON.
-    final : bool
-        False for a step of a question with several, such as a wrong guess: the question stays open.
-    correct : bool, optional
-        Whether it is right; None where right and wrong mean nothing.
-    score : float, optional
-        Points.
-    """
+    """An answer that was understood; one that is not final, such as a wrong guess, leaves the question open."""
 
     value: Content = field(default_factory=dict)
     final: bool = True

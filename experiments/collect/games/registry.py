@@ -8,8 +8,6 @@ from shannon_game.estimators.errors import unknown_choice
 from shannon_game.experiments.collect.games import bets, cloze, comparison, guess_until_right, top1
 from shannon_game.experiments.collect.games.protocol import Game
 
-__all__ = ["GAMES", "game_named"]
-
 GAMES: Mapping[str, Game] = {
     "comparison": comparison,
     "top1": top1,

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from shannon_game.experiments.collect.settings import CollectSettings
 
-__all__ = ["items_alone", "marked_cuts", "texts_of", "word_questions"]
-
 _WORD = re.compile(r"\S+")
 _ENDS = tuple(",;:.!?)")
 
@@ -32,14 +30,7 @@ def texts_of(study: xr.Dataset) -> dict[str, str]:
 
 
 def items_alone(study: xr.Dataset) -> xr.Dataset:
-    """Leave out a study's whole texts, so that games on words ask at its items alone.
-
-    Examples
-    --------
-    >>> from shannon_game.experiments.collect.demo import collect_demo
-    >>> len(texts_of(collect_demo())), len(texts_of(items_alone(collect_demo())))
-    (9, 0)
-    """
+    """Leave out a study's whole texts, so that games on words ask at its items alone."""
     return study.drop_vars(["document_text", "token_document"], errors="ignore")
 
 
@@ -60,14 +51,7 @@ def word_questions(study: xr.Dataset, settings: CollectSettings, *, game: str) -
 
 
 def marked_cuts(rows: Sequence[QuestionRow], texts: Mapping[str, str]) -> list[QuestionRow]:
-    """Mark the contexts that begin inside their text, so that pages can say so.
-
-    Examples
-    --------
-    >>> whole, part = (QuestionRow("0", {"context": text}, "moby") for text in ("Call", " me"))
-    >>> [row.content.get(CUT, False) for row in marked_cuts([whole, part], {"moby": "Call me Ishmael."})]
-    [False, True]
-    """
+    """Mark the contexts that begin inside their text, so that pages can say so."""
     found = []
     for row in rows:
         start, text = row.content["context"].lstrip(), texts.get(row.document)

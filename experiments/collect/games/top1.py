@@ -33,14 +33,6 @@ def questions(study: xr.Dataset, settings: CollectSettings) -> list[QuestionRow]
     """Make a question of every token that shows something: of whole texts, or of a comparison study's targets.
 
     A text is begun at any of its places. The first token of a text has no context, and is not asked for.
-
-    Examples
-    --------
-    >>> from shannon_game.experiments.collect.demo import collect_demo
-    >>> from shannon_game.experiments.collect.settings import CollectSettings
-    >>> row = questions(collect_demo(), CollectSettings())[0]
-    >>> row.content["context"], row.content["target"], row.position
-    ('Alice', ' was', 1)
     """
     source = f"study {study.attrs.get('name')!r}"
     vocabulary = read_vocabulary(settings.vocabulary)
@@ -68,18 +60,7 @@ def left_out(study: xr.Dataset) -> int:
 
 
 def read(content: Content, layout: Content, steps: Steps, form: Mapping[str, str]) -> Reading:
-    """Read ``token``, as it was typed.
-
-    Examples
-    --------
-    >>> from shannon_game.experiments.collect.settings import CollectSettings
-    >>> name = read_vocabulary(CollectSettings().vocabulary).name
-    >>> content = {"context": "Call", "target": " me", "vocabulary": name}
-    >>> read(content, {}, [], {"token": " me"})
-    Reading(value={'token': ' me'}, final=True, correct=True, score=1.0)
-    >>> read(content, {}, [], {"token": "me"}).correct
-    False
-    """
+    """Read ``token``, as it was typed."""
     del layout, steps
     token = form.get("token", "")
     if not token:
@@ -99,13 +80,7 @@ def feedback(content: Content, layout: Content, steps: Steps, value: Content) ->
 
 
 def can_be_guessed(token: str) -> bool:
-    r"""Whether a token shows something, so that it can be typed.
-
-    Examples
-    --------
-    >>> can_be_guessed(" the"), can_be_guessed("\n")
-    (True, False)
-    """
+    """Whether a token shows something, so that it can be typed."""
     return is_visible_token(token) and bool(token.strip())
 
 

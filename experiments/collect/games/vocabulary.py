@@ -17,8 +17,6 @@ from typing import Any
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.studies.parsing import parse_json
 
-__all__ = ["Vocabulary", "read_vocabulary", "vocabulary_of"]
-
 _LOADED: dict[str, Vocabulary] = {}
 
 
@@ -32,15 +30,7 @@ class Vocabulary:
 
 @cache
 def read_vocabulary(path: Path) -> Vocabulary:
-    """Read the tokens of a file.
-
-    Examples
-    --------
-    >>> from shannon_game.experiments.collect.settings import CollectSettings
-    >>> vocabulary = read_vocabulary(CollectSettings().vocabulary)
-    >>> " the" in vocabulary.tokens, " thequick" in vocabulary.tokens
-    (True, False)
-    """
+    """Read the tokens of a file."""
     try:
         data = path.read_bytes()
         text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8")

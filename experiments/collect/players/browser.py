@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlencode
 
 from shannon_game.experiments.collect.players.forms import Form, Page, read_page
+from shannon_game.experiments.collect.surveys import right_answers
 
 if TYPE_CHECKING:
     import httpx
@@ -68,6 +69,9 @@ async def play_session(browser: Browser, game: str, player: Answerer, recruiter:
             page = await _sent(browser, form, {})
         elif page.path == "/consent":
             page = await _sent(browser, page.form("/consent"), {"agree": "yes"})
+        elif page.path == "/instructions":
+            form = page.form("/instructions")
+            page = await _sent(browser, form, {} if form is None else right_answers(form.game))
         elif page.path == "/play":
             form = page.form("/play")
             # a visit may have several games, one after the other

@@ -15,23 +15,40 @@ function say(text, kind) {
 if (form) {
   let shown = performance.now();
   let revisions = 0;
-  let sending = false;
   // a slider says "input" at every step on the way, and "change" where it is let go
   form.addEventListener("input", (event) => { if (event.target.type !== "range") revisions += 1; });
   form.addEventListener("change", (event) => { if (event.target.type === "range") revisions += 1; });
-  form.addEventListener("submit", (event) => {
-    if (sending) { event.preventDefault(); return; }
-    sending = true;
-    // where the connection is lost, the button works again; the server takes the same answer once
-    const button = form.querySelector(".actions button");
-    setTimeout(() => { sending = false; button.removeAttribute("aria-busy"); }, 4000);
-    // a slow line shows that something happens
-    setTimeout(() => { if (sending) button.setAttribute("aria-busy", "true"); }, 300);
+  form.addEventListener("submit", () => {
     form.elements.client_ms.value = String(Math.round(performance.now() - shown));
     form.elements.revisions.value = String(Math.max(revisions - 1, 0));
   });
   // the page came back out of the browser's memory
-  window.addEventListener("pageshow", (event) => { if (event.persisted) { sending = false; shown = performance.now(); } });
+  window.addEventListener("pageshow", (event) => { if (event.persisted) shown = performance.now(); });
+}
+
+// ---- a slow line shows that something happens; what was sent is not sent again while it is under way
+for (const each of document.querySelectorAll("form[method=post]")) {
+  let waiting = 0;
+  let button = null;
+  const ready = () => {
+    clearTimeout(waiting);
+    waiting = 0;
+    if (button && button.dataset.text) { button.textContent = button.dataset.text; button.disabled = false; }
+  };
+  each.addEventListener("submit", (event) => {
+    if (event.defaultPrevented) return;
+    if (waiting) { event.preventDefault(); return; }
+    button = event.submitter || each.querySelector("button:not([type=button])");
+    waiting = setTimeout(() => {
+      button.dataset.text = button.textContent;
+      button.textContent = document.body.dataset.sending;
+      button.disabled = true;
+      // where the connection is lost, the button works again; the server takes the same answer once
+      waiting = setTimeout(ready, 8000);
+    }, 300);
+  });
+  // the page came back out of the browser's memory
+  window.addEventListener("pageshow", (event) => { if (event.persisted) ready(); });
 }
 for (const field of document.querySelectorAll("input[name=screen]")) {
   const width = window.innerWidth;

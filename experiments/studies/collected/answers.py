@@ -120,6 +120,7 @@ def _counted(
     """Leave out sessions by the rules, then what was no question of the study."""
     rules: list[_Rule] = [
         (table["state"] == "withdrawn", "answers of people who withdrew", None),
+        (table["state"] == "screened", "answers of people who were screened out", None),
         (table["pilot"] != settings.pilot, f"answers of sessions that are {'no' if settings.pilot else 'a'} pilot's",
          "pilot"),
         (table["participant"].isin(settings.exclude_participants), "answers of excluded participants",

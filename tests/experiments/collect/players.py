@@ -7,7 +7,9 @@ from typing import Any
 
 from starlette.testclient import TestClient
 
-__all__ = ["Player", "csrf_of", "order_of", "step_of"]
+from shannon_game.experiments.collect.surveys import right_answers
+
+__all__ = ["PASSWORD", "Player", "csrf_of", "logged_in", "order_of", "step_of"]
 
 
 def csrf_of(page: Any) -> str:
@@ -22,6 +24,15 @@ def step_of(page: Any) -> str:
     return re.search(r'name="step" value="(\d+)"', page.text)[1]  # type: ignore[index]
 
 
+def logged_in(app: Any) -> Player:
+    """The experimenter, with the password of the tests."""
+    admin = Player(app, "cloze")
+    admin.get("/admin")
+    admin.post("/admin/login", password=PASSWORD)
+    return admin
+
+
+PASSWORD = "long enough"
 FIELDS = {"comparison": "report", "cloze": "word", "top1": "token", "guess_until_right": "word"}
 
 
@@ -43,7 +54,7 @@ class Player:
 
     def begin(self, query: str = "") -> Any:
         self.get(f"/{query}")
-        hidden = dict(re.findall(r'name="([A-Z_]+)" value="([^"]*)"', self.page.text))
+        hidden = dict(re.findall(r'name="(?!csrf|game|language|screen)(\w+)" value="([^"]*)"', self.page.text))
         self.post("/start", game=self.game, **hidden)
         return self.page
 
@@ -51,7 +62,7 @@ class Player:
         self.begin(query)
         self.post("/consent", agree="yes")
         self.post("/before", **{"q-first_language": "0"})
-        return self.post("/instructions")
+        return self.post("/instructions", **right_answers(self.game))
 
     def right_for_check(self) -> str | None:
         found = re.search(r"choose (\d+)%|type the word (\w+)\.", self.page.text)

@@ -24,7 +24,7 @@ from shannon_game.experiments.collect.settings import CollectSettings
 from shannon_game.experiments.collect.tables import Answer, Assignment, Question, Session
 from shannon_game.experiments.harness.csv_tables import read_guarded_csv
 from shannon_game.experiments.studies.comparison.simulated import simulated
-from tests.experiments.collect.players import Player
+from tests.experiments.collect.players import logged_in
 
 ADAPTIVE: dict[str, Any] = {
     "game": ("comparison", "cloze"), "questions": "adaptive", "n_questions": 12, "training_rounds": 0,
@@ -125,10 +125,7 @@ def test_questions_end_at_the_wanted_width_and_nobody_new_comes_in(
     assert all("403 at /start" in problem for problem in crowd.problems)
     with collection.database.read() as transaction:
         assert {session.state for session in transaction.scalars(select(Session))} == {"done"}
-    admin = Player(app_of(collection), "comparison")
-    admin.get("/admin")
-    admin.post("/admin/login", password="long enough")
-    assert "Enough: the 90% interval" in admin.page.text
+    assert "Enough: the 90% interval" in logged_in(app_of(collection)).page.text
     collection.database.close()
 
 

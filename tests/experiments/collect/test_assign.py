@@ -106,19 +106,6 @@ def test_sessions_at_once_keep_the_quota_and_balance_questions_and_sides(databas
         assert served == held == answered
 
 
-def test_the_side_that_comes_first_is_random(database: Database, study: xr.Dataset) -> None:
-    """60 questions have 30 sides A on average; 6 standard deviations are 23, so that a wrong one fails always."""
-    collection = opened(database, study, n_questions=30)
-    for name in ("p0", "p1"):
-        enter(collection, name)
-        while one(collection, name) is not None:
-            pass
-    with database.read() as transaction:
-        first = select(Assignment.layout).where(Assignment.session_id == 1)
-        sides = [layout["target_side"] for layout in transaction.scalars(first)]
-    assert 2 < sides.count("A") < len(sides) - 2
-
-
 def test_a_silent_session_gives_its_question_to_others(database: Database, study: xr.Dataset) -> None:
     # two questions and one answer each
     collection = opened(database, study.isel(item=slice(0, 2)), n_questions=1, answers_per_question=1)

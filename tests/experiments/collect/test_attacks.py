@@ -30,6 +30,7 @@ from shannon_game.experiments.collect.games import comparison
 from shannon_game.experiments.collect.security import ADMIN_COOKIE, COOKIE, Attempts, csrf_token, read_cookie, signed
 from shannon_game.experiments.collect.server import app
 from shannon_game.experiments.collect.settings import CollectSettings, RecruiterSettings
+from shannon_game.experiments.collect.surveys import right_answers
 from shannon_game.experiments.collect.tables import Answer, Assignment, Player, Question, Session
 
 PASSWORD = "correct horse battery"
@@ -64,7 +65,7 @@ class Visitor:
         self.get("/")
         self.post("/start", game=game, **recruiter)
         self.post("/consent", agree="yes")
-        self.post("/instructions")
+        self.post("/instructions", **right_answers(game))
         self.page = self.get("/play")
         return self
 
@@ -182,13 +183,14 @@ def named(name: str) -> Do:
 ATTACKS: list[tuple[str, Do, int | tuple[int, ...]]] = [
     # forms of other pages
     ("answer without a form token", played(lambda w: w.client.post("/play", data={"order": "0", "report": "80"})), 403),
-    ("answer with an empty form token", played(lambda w: w.answer(csrf="", report="80")), 403),
     ("answer with a wrong form token", played(lambda w: w.answer(csrf="0" * 64, report="80")), 403),
     ("answer with a form token that is no ASCII", played(lambda w: w.answer(csrf="ä" * 64, report="80")), 403),
     ("answer with another session's form token", played(lambda w: w.answer(csrf=other(w).csrf(), report="80")), 403),
     ("consent without a form token", lambda w: (w.get("/"), w.client.post("/consent", data={"agree": "yes"}))[1], 403),
     ("start without a cookie", lambda w: w.client.post("/start", data={"csrf": "x", "game": "cloze"}), 403),
-    ("skip the training without a form token", played(lambda w: w.client.post("/skip-training", data={"a": "b"})), 403),
+    ("the rules without a form token", played(lambda w: w.client.post("/instructions", data={"rule-0": "1"})), 403),
+    ("the training skipped", played(lambda w: w.post("/skip-training")), 404),
+    ("the way back of those screened out, before it comes", played(lambda w: w.get("/screened")), 303),
     ("change the document without a form token",
      played(lambda w: w.client.post("/change-document", data={"a": "b"})), 403),
     ("log in without a form token", lambda w: w.client.post("/admin/login", data={"password": PASSWORD}), 403),
@@ -212,23 +214,18 @@ ATTACKS: list[tuple[str, Do, int | tuple[int, ...]]] = [
     ("a second, other answer", played(twice), 409),
     ("an answer to a question that was not asked", played(lambda w: w.answer(order="99", report="80")), 409),
     ("an answer to question -1", played(lambda w: w.answer(order="-1", report="80")), 409),
-    ("an answer to question 10^40", played(lambda w: w.answer(order="9" * 40, report="80")), 409),
     ("an answer to a question of 60,000 digits", played(lambda w: w.answer(order="9" * 60_000, report="80")), 409),
     ("an answer without a question", played(lambda w: w.post("/play", report="80")), 409),
     ("an answer to step 7", played(lambda w: w.answer(step="7", report="80")), 409),
-    ("an answer to step 10^5000", played(lambda w: w.answer(step="9" * 5000, report="80")), 409),
     ("an answer to step -1", played(lambda w: w.answer(step="-1", report="80")), 409),
-    ("an answer to step 1.5", played(lambda w: w.answer(step="1.5", report="80")), 409),
     ("an answer before the consent", lambda w: (w.get("/"), w.post("/start", game="cloze"),
      w.post("/play", order="0", step="0", word="x"))[2], 409),
     ("an answer after the last question", lambda w: w.begin().finish(report="70").post("/play", order="9", step="0",
      report="80"), 409),
     ("the last page before the end", played(lambda w: w.get("/thanks")), 303),
     ("the feedback before the answer", played(lambda w: w.get("/feedback?order=0")), 303),
-    ("the feedback of a question to come", played(lambda w: w.get("/feedback?order=5")), 303),
     ("the feedback of a question of 5,000 digits", played(lambda w: w.get("/feedback?order=" + "9" * 5000)), 303),
     ("a game that is not on offer", lambda w: (w.get("/"), w.post("/start", game="chess"))[1], 404),
-    ("a game with a path in its name", lambda w: (w.get("/"), w.post("/start", game="../cloze"))[1], 404),
     # what is no answer
     ("a percentage that is not offered", played(lambda w: w.answer(report="100")), 422),
     ("a percentage in other digits", played(lambda w: w.answer(report="\uff19\uff10")), 422),
@@ -241,17 +238,9 @@ ATTACKS: list[tuple[str, Do, int | tuple[int, ...]]] = [
     ("a null byte as a word", played(lambda w: w.answer(word="a\0b"), "cloze"), 422),
     ("a line break in a word", played(lambda w: w.answer(word="a\r\nSet-Cookie:b"), "cloze"), 422),
     ("a word of 50,000 letters", played(lambda w: w.answer(word="a" * 50_000), "cloze"), 422),
-    ("control signs as a word", played(lambda w: w.answer(word="a\x1b[2Jb"), "cloze"), 422),
     ("a token that there is not", played(lambda w: w.answer(token=" xqzzy"), "top1"), 422),
     ("a token of 50,000 letters", played(lambda w: w.answer(token="a" * 50_000), "top1"), 422),
     ("more chips than there are", played(lambda w: w.answer(word1="a", chips1="101"), "bets"), 422),
-    ("fewer chips than there are", played(lambda w: w.answer(word1="a", chips1="1"), "bets"), 422),
-    ("chips below nothing", played(lambda w: w.answer(word1="a", chips1="150", chips_other="-50"), "bets"), 422),
-    ("10^5000 chips", played(lambda w: w.answer(word1="a", chips1="9" * 5000), "bets"), 422),
-    ("half a chip", played(lambda w: w.answer(word1="a", chips1="0.5", chips_other="99.5"), "bets"), 422),
-    ("a word that is bet on twice",
-     played(lambda w: w.answer(word1="a", chips1="50", word2="A.", chips2="50"), "bets"), 422),
-    ("a sixth word", played(lambda w: w.answer(word6="a", chips6="100"), "bets"), 422),
     ("a second guess before the first", played(lambda w: w.answer(step="1", word="a"), "guess_until_right"), 409),
     ("the first guess again, as another",
      played(lambda w: (w.answer(word="xa"), w.answer(word="xb"))[1], "guess_until_right"), 409),
@@ -266,9 +255,6 @@ ATTACKS: list[tuple[str, Do, int | tuple[int, ...]]] = [
     ("half of a character", played(lambda w: w.raw(b"word=%ED%A0%80")), 400),
     ("thousands of fields", played(lambda w: w.raw(b"&".join(b"a%d=b" % n for n in range(3000)))), 400),
     # names
-    ("a script as a name", named("<img src=x onerror=alert(1)>"), 303),
-    ("a template as a name", named("{{ 7*7 }}"), 303),
-    ("a formula as a name", named("=1+1"), 303),
     ("a line of a log as a name", named("a\r\nERROR x"), (303, 400)),
     ("a null byte as a name", named("a\0b"), 400),
     ("a name that turns the writing round", named("a\u202eb"), 400),
@@ -361,9 +347,9 @@ def test_a_cookie_from_before_the_start_is_worth_nothing(visitor: Visitor) -> No
 def test_who_reads_the_database_cannot_play_for_others(visitor: Visitor) -> None:
     visitor.begin()
     with visitor.site.database.read() as transaction:
-        stored = {value for row in transaction.execute(select(Session)).scalars() for value in vars(row).values()}
+        stored = {str(value) for row in transaction.scalars(select(Session)) for value in vars(row).values()}
     assert visitor.token
-    assert visitor.token not in {str(value) for value in stored}
+    assert visitor.token not in stored
 
 
 @pytest.mark.parametrize("https", [False, True])

@@ -150,15 +150,6 @@ def question_rows(played: Played, names: list[str]) -> list[dict[str, Any]]:
     return rows
 
 
-def test_a_simulated_person_reports_as_the_simulator_of_studies(played: Played) -> None:
-    study = played.study
-    shown = study["response_candidate"].to_numpy().reshape(N_PLAYERS, -1)[:, 0]
-    report = study["report"].to_numpy().reshape(N_PLAYERS, -1)
-    asked = ~study["automatic"].to_numpy().reshape(N_PLAYERS, -1)
-    ours = np.array([[played.people.report(i, q, int(shown[i])) for q in range(14)] for i in range(N_PLAYERS)])
-    np.testing.assert_array_equal(ours[asked], report[asked])
-
-
 def test_words_through_the_pages_are_those_of_the_simulator(played: Played) -> None:
     study = collected_study(url=played.url, game="cloze")
     world = played.people.world

@@ -24,6 +24,7 @@ from shannon_game.experiments.collect.games.vocabulary import read_vocabulary
 from shannon_game.experiments.collect.players.forms import read_page
 from shannon_game.experiments.collect.server import app
 from shannon_game.experiments.collect.settings import CollectSettings
+from shannon_game.experiments.collect.surveys import right_answers
 from shannon_game.experiments.collect.tables import Answer, Assignment, Question, Study
 from tests.experiments.collect.players import Player, order_of, step_of
 
@@ -60,7 +61,7 @@ def entered(database: Database, study: xr.Dataset, game: str, **settings: Any) -
     player = Player(app(CollectSettings(game=game, **SMALL | settings), study, database), game)
     player.begin()
     player.post("/consent", agree="yes")
-    player.post("/instructions")
+    player.post("/instructions", **right_answers(game))
     return player
 
 
@@ -294,16 +295,7 @@ def test_the_word_is_shown_after_as_many_wrong_guesses_as_are_allowed(database: 
     assert f"“{target}”" not in shown
     player.answer("xylophone")
     assert player.page.url.path == "/feedback"
-    assert "Not found with 2 guesses" in player.page.text
+    assert "Not found (guesses: 2)" in player.page.text
     (row,) = stored(database)
     assert row.answer.value == {"word": "xylophone", "n_guesses": 2, "found": False}
     assert row.answer.correct is False
-
-
-def test_guess_until_right_is_played_to_the_completion_code(database: Database, study: xr.Dataset) -> None:
-    player = entered(database, study, "guess_until_right", most_guesses=1, attention_share=0.3)
-    player.play_all("zebra")
-    assert player.page.url.path == "/thanks"
-    rows = stored(database)
-    assert [row.answer.correct for row in rows if row.question.attention] == [True]
-    assert sum(not row.question.attention for row in rows) == 3

@@ -9,8 +9,7 @@ import pytest
 
 import shannon_game.experiments.collect
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.collect.strings import Strings, available, read_strings
-from shannon_game.experiments.collect.yaml_file import parse_yaml
+from shannon_game.experiments.collect.strings import Strings, available, parse_yaml, read_strings
 
 HERE = Path(shannon_game.experiments.collect.__file__).parent
 

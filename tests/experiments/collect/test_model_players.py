@@ -82,7 +82,7 @@ def test_a_model_plays_through_the_pages(tmp_path: Path) -> None:
     assert len(set(study["participant"].values.tolist())) == 2
     words = collected_study(url=url, game="cloze")
     assert set(words["word_text"].values[words["response_word"].values].tolist()) == {"word"}
-    assert any("This question checks that you read" in user for user in asked)
+    assert any("This question checks that you are reading" in user for user in asked)
     # nothing but the page: no probability of any model, no right answer
     assert all("logprob" not in user for user in asked)
     assert result.table["game"].tolist() == ["comparison", "cloze"]

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from shannon_game.estimators.comparison import estimate_perplexity
+from shannon_game.estimators.layout import item_labels, response_positions
 from shannon_game.experiments.collect.collection import open_collection
 from shannon_game.experiments.collect.database import Database, open_database
 from shannon_game.experiments.collect.deck import Card, Deck
@@ -84,39 +85,19 @@ def test_a_session_far_from_the_others_is_flagged() -> None:
     assert session_flags([*rows, *far], deck()) == {9: ["outside"]}
 
 
-def test_the_running_estimate_is_the_importance_estimate_of_the_same_answers() -> None:
+def test_the_running_estimate_is_the_importance_estimate_of_the_same_answers(database: Database) -> None:
     study = simulated(n_items=30, seed=3)
-    of_model, generator = study["model"].values.tolist(), study.attrs["generator"]
-    at = of_model.index(generator)
-    cards = [
-        Card(
-            item,
-            "comparison",
-            str(item),
-            "",
-            item,
-            True,
-            False,
-            False,
-            {
-                "context": "",
-                "target": "",
-                "generator": generator,
-                "target_logprob": {generator: float(study["target_logprob"].values[at, item])},
-                "candidates": [
-                    {"logprob": {generator: float(value)}} for value in study["candidate_logprob"].values[at, item]
-                ],
-            },
-        )
-        for item in range(study.sizes["item"])
-    ]
-    items = study["response_item"].values.tolist()
+    settings = CollectSettings(game="comparison", training_rounds=0, attention_share=0)
+    served = open_collection(settings, study, database).deck
+    by_item = {card.item_id: card.id for card in served.cards.values()}
+    names = item_labels(study).astype(str)
+    items = [by_item[names[at]] for at in response_positions(study)]
     draws, reports = study["response_candidate"].values.tolist(), study["report"].values.tolist()
     rows = [
         Row(0, item, {"percent_target": 100 * report}, layout={"candidate": draw})
         for item, draw, report in zip(items, draws, reports, strict=True)
     ]
-    found = running_estimate(rows, Deck(cards))
+    found = running_estimate(rows, served)
     wanted = estimate_perplexity(study, reference="asked")
     assert found is not None
     assert found.n_responses == len(rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from sqlalchemy import func, select, text
+from sqlalchemy import func, inspect, select, text
 
 from shannon_game.experiments.collect.database import Database, open_database
 from shannon_game.experiments.collect.deck import Card, Deck
@@ -13,9 +13,10 @@ from shannon_game.experiments.collect.demo import collect_demo
 from shannon_game.experiments.collect.export import tidy_answers
 from shannon_game.experiments.collect.server import app
 from shannon_game.experiments.collect.settings import CollectSettings, RecruiterSettings
-from shannon_game.experiments.collect.tables import Answer, Assignment, Question, Session
+from shannon_game.experiments.collect.surveys import right_answers
+from shannon_game.experiments.collect.tables import Answer, Assignment, Base, Question, Session
 from shannon_game.experiments.collect.tables import Player as Person
-from tests.experiments.collect.players import Player, order_of
+from tests.experiments.collect.players import Player, logged_in, order_of
 
 SMALL: dict[str, Any] = {"n_questions": 4, "training_rounds": 1, "attention_share": 0.25}
 ANN, BO = "?PROLIFIC_PID=ann&STUDY_ID=s&SESSION_ID=a", "?PROLIFIC_PID=bo&STUDY_ID=s&SESSION_ID=b"
@@ -92,7 +93,7 @@ def test_without_a_recruiter_somebody_else_begins_anew_and_the_same_person_plays
     two.post("/start", game="cloze", new="1")
     two.post("/consent", agree="yes")
     two.post("/before", **{"q-first_language": "0"})
-    two.post("/instructions")
+    two.post("/instructions", **right_answers("cloze"))
     finish(two)
     two.get("/")
     assert "You have played this game" in two.page.text
@@ -113,9 +114,7 @@ def test_of_somebody_who_refuses_nothing_stays(database: Database, monkeypatch: 
     with database.read() as transaction:
         assert transaction.scalar(select(func.count(Person.id))) == 0
         assert transaction.scalar(select(func.count(Session.id))) == 0
-    player.get("/admin")
-    player.post("/admin/login", password="long enough")
-    assert "<b>1</b> declined" in player.page.text
+    assert "<b>1</b> declined" in logged_in(made).page.text
     # who comes again may take part
     assert player.begin(ANN).url.path == "/consent"
 
@@ -152,7 +151,8 @@ def test_what_was_shown_in_one_game_answers_no_question_of_another(database: Dat
     for question in asked:
         place = "".join(question.content["context"].split())
         # no text that was shown goes on after this place
-        assert [before for before in seen if place in before[:-1]] == []
+        # "It" is the beginning of one text and a word of others
+        assert len(place) < 8 or [before for before in seen if place in before[:-1]] == []
         seen.append(place + "".join(question.content["target"].split()))
 
 
@@ -161,13 +161,16 @@ def test_a_database_of_the_version_before_goes_on(database: Database) -> None:
     player = Player(made, "comparison")
     player.to_play()
     with database.write() as transaction:
-        transaction.execute(text("alter table session drop column block"))
+        for column in ("block", "arm", "item_list", "n_failed", "rules_tries", "consent_version"):
+            transaction.execute(text(f"alter table session drop column {column}"))
         transaction.execute(text("alter table question add column reaches integer not null default 0"))
         transaction.execute(text("update alembic_version set version_num = '0001'"))
     opened = open_database(database.engine.url.render_as_string(hide_password=False))
     again = Player(site(opened), "comparison", None)
     again.client.cookies = player.client.cookies
     assert again.get("/play").url.path == "/play"
+    for name, table in Base.metadata.tables.items():
+        assert {column["name"] for column in inspect(opened.engine).get_columns(name)} == set(table.columns.keys())
     finish(again, "70")
     assert again.page.url.path == "/thanks"
     opened.close()
@@ -181,7 +184,7 @@ def test_a_guesser_may_give_up_after_a_guess(database: Database) -> None:
     assert player.post("/play", order=order, step="0", give_up="1").status_code == 422
     player.post("/play", order=order, step="0", word="zebra")
     assert "I give up" in player.page.text
-    assert "Not found with 1 guesses" in player.post("/play", order=order, step="1", give_up="1").text
+    assert "Not found (guesses: 1)" in player.post("/play", order=order, step="1", give_up="1").text
     with database.read() as transaction:
         [row] = tidy_answers(transaction, "guess_until_right", study_ids=[1]).to_dict("records")
     assert (row["guess"], row["right"], row["correct"]) == ("zebra", False, False)
@@ -200,11 +203,14 @@ def test_who_has_no_place_or_does_not_agree_finds_the_way_back(database: Databas
 
 def test_the_last_page_says_where_fewer_questions_were_asked(database: Database) -> None:
     small = collect_demo().isel(item=slice(0, 6))
-    made = app(CollectSettings(game="comparison", n_questions=9, training_rounds=1, attention_share=0), small, database)
+    settings = CollectSettings(game="comparison", n_questions=9, training_rounds=1, training_tries=1, attention_share=0)
+    made = app(settings, small, database)
     player = Player(made, "comparison")
     player.to_play()
     n = player.play_all("70") - 1
     assert 0 < n < 9
+    # said before the questions after the game, and again on the last page
+    assert f"You were asked {n} of the 9 questions that we announced: there was no other" in player.page.text
     assert f"You were asked {n} of the 9 questions" in player.post("/after", **{"q-knew_text": "1"}).text
 
 

@@ -91,10 +91,3 @@ def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
     assert f"experiment.port: is {port}, where the server cannot listen on 127.0.0.1" in done.stderr
     # said once: uvicorn would log it too
     assert done.stderr.count(f"{port}") == 1
-
-
-def test_a_notebook_finds_what_it_needs() -> None:
-    import shannon_game.experiments.collect as room
-
-    assert callable(room.collect)
-    assert room.CollectSettings().game[0] == "comparison"

@@ -7,7 +7,7 @@ import re
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +19,7 @@ import xarray as xr
 from shannon_game.experiments.collect.database import Database, open_database
 from shannon_game.experiments.collect.server import app
 from shannon_game.experiments.collect.settings import CollectSettings
+from shannon_game.experiments.collect.surveys import right_answers
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page, Playwright
@@ -28,6 +29,7 @@ __all__ = ["HANDS", "PATIENCE_MS", "SIZES", "Hand", "How", "Person", "Site", "ch
 How = Literal["keyboard", "mouse"]
 SIZES: Mapping[int, int] = {1366: 768, 390: 844}
 """Width -> height of a screen, in pixels."""
+_WORD = r"(?:word|Wort) (\w+)"
 PATIENCE_MS = 60_000
 """A machine that does other things too is slow, not wrong."""
 
@@ -99,49 +101,34 @@ def _comparison_mouse(page: Page) -> None:
     page.click("form.play button")
 
 
-def _cloze_keys(page: Page) -> None:
-    page.keyboard.type(_asked(page, r"(?:word|Wort) (\w+)", "time"))
-    page.keyboard.press("Enter")
+def _typed(field: str, by_keys: Sequence[str], by_mouse: Sequence[str]) -> Hand:
+    """How one word or token is typed, another at every guess, and another by keys than by mouse."""
 
+    def word(page: Page, words: Sequence[str]) -> str:
+        number = int(page.locator("input[name=step]").get_attribute("value") or 0)
+        return _asked(page, _WORD, words[number % len(words)])
 
-def _cloze_mouse(page: Page) -> None:
-    page.fill("#word", _asked(page, r"(?:word|Wort) (\w+)", "people"))
-    page.click("form.play button")
+    def keyboard(page: Page) -> None:
+        page.keyboard.type(word(page, by_keys))
+        page.keyboard.press("Enter")
 
+    def mouse(page: Page) -> None:
+        page.fill(field, word(page, by_mouse))
+        page.click("form.play button")
 
-def _top1_keys(page: Page) -> None:
-    page.keyboard.type(_asked(page, r"(?:word|Wort) (\w+)", " the"))
-    page.keyboard.press("Enter")
-
-
-def _top1_mouse(page: Page) -> None:
-    page.fill("#token", _asked(page, r"(?:word|Wort) (\w+)", " of"))
-    page.click("form.play button")
-
-
-def _guess_keys(page: Page) -> None:
-    # another word at every guess
-    number = page.locator("input[name=step]").get_attribute("value")
-    page.keyboard.type(_asked(page, r"(?:word|Wort) (\w+)", "abcdefghij"[int(number or 0)] * 3))
-    page.keyboard.press("Enter")
-
-
-def _guess_mouse(page: Page) -> None:
-    number = page.locator("input[name=step]").get_attribute("value")
-    page.fill("#word", _asked(page, r"(?:word|Wort) (\w+)", "klmnopqrst"[int(number or 0)] * 3))
-    page.click("form.play button")
+    return Hand(keyboard, mouse)
 
 
 def _bets_keys(page: Page) -> None:
     # the page itself puts what is left on anything else
-    for text in (_asked(page, r"(?:word|Wort) (\w+)", "the"), "30", "a", "20"):
+    for text in (_asked(page, _WORD, "the"), "30", "a", "20"):
         page.keyboard.type(text)
         page.keyboard.press("Tab")
     page.keyboard.press("Enter")
 
 
 def _bets_mouse(page: Page) -> None:
-    page.fill("input[name=word1]", _asked(page, r"(?:word|Wort) (\w+)", "of"))
+    page.fill("input[name=word1]", _asked(page, _WORD, "of"))
     page.fill("input[name=chips1]", "60")
     if page.locator("input[name=chips_other][readonly]").count() == 0:
         page.fill("input[name=chips_other]", "40")
@@ -150,9 +137,9 @@ def _bets_mouse(page: Page) -> None:
 
 HANDS: Mapping[str, Hand] = {
     "comparison": Hand(_comparison_keys, _comparison_mouse),
-    "top1": Hand(_top1_keys, _top1_mouse),
-    "cloze": Hand(_cloze_keys, _cloze_mouse),
-    "guess_until_right": Hand(_guess_keys, _guess_mouse),
+    "top1": _typed("#token", [" the"], [" of"]),
+    "cloze": _typed("#word", ["time"], ["people"]),
+    "guess_until_right": _typed("#word", [x * 3 for x in "abcdefghij"], [x * 3 for x in "klmnopqrst"]),
     "bets": Hand(_bets_keys, _bets_mouse),
 }
 """Game -> how it is answered."""
@@ -213,12 +200,23 @@ class Person:
             self.page.keyboard.press("Space")
         self.press("main button")
 
+    def rules(self) -> None:
+        """Answer the questions on the rules."""
+        for name, value in right_answers(self.game).items():
+            if self.how == "mouse":
+                self.page.check(f"input[name={name}][value='{value}']")
+            else:
+                self.tab_to(f"input[name={name}][value='0']")
+                for key in ("Space", *["ArrowDown"] * int(value)):
+                    self.page.keyboard.press(key)
+        self.press("main form button")
+
     def to_play(self, query: str = "") -> None:
         """From the start to the first question."""
         self.begin(query)
         self.press("button[value=yes]")
         self.before()
-        self.press("main form button")
+        self.rules()
 
     def order(self) -> str:
         """Number of the question that stands there."""

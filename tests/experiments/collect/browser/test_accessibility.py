@@ -85,7 +85,7 @@ def test_no_page_of_a_game_has_a_finding(
     look(player)
     player.before()
     look(player)
-    player.press("main form button")
+    player.rules()
     player.play(look)
     look(player)
     player.after()

@@ -132,7 +132,7 @@ def test_the_field_says_at_every_key_whether_it_holds_a_token(
     player = person(site(training_rounds=0, attention_share=0), "top1", "keyboard")
     player.to_play()
     live = player.page.locator(".live")
-    for key, text in ((" ", "“·” is a token"), ("t", "“·t” is a token"), ("qx", "“·tqx” is no token")):
+    for key, text in ((" ", "“·” is a token"), ("t", "“·t” is a token"), ("qx", "“·tqx” is not a token")):
         player.page.keyboard.type(key)
         live.filter(has_text=text).wait_for()
 
@@ -151,16 +151,6 @@ def test_what_is_not_bet_lies_on_anything_else(site: Callable[..., Site], person
     assert (other.input_value(), live.inner_text()) == ("70", "")
     player.press("form.play button")
     assert answers(here)[0][0].value["other_chips"] == 70
-
-
-def test_wrong_guesses_stay_and_survive_a_reload(site: Callable[..., Site], person: Callable[..., Person]) -> None:
-    player = person(site(training_rounds=0, attention_share=0), "guess_until_right")
-    player.to_play()
-    player.answer()
-    player.answer()
-    player.page.reload()
-    assert player.page.locator(".guesses .token").all_inner_texts() == ["kkk", "lll"]
-    assert "Guesses left: 8" in player.page.locator("#left").inner_text()
 
 
 def test_keys_choose_boxes_and_the_page_says_what_was_chosen(
@@ -223,6 +213,22 @@ def test_a_key_that_is_held_answers_one_question(site: Callable[..., Site], pers
     player.page.keyboard.up("Enter")
     player.press("a.next")
     assert player.is_at("/play")
+
+
+def test_a_slow_line_shows_that_an_answer_is_on_its_way(
+    site: Callable[..., Site], person: Callable[..., Person]
+) -> None:
+    player = person(site(training_rounds=0, attention_share=0), "cloze")
+    player.to_play()
+    slow = {"offline": False, "latency": 2000, "downloadThroughput": -1, "uploadThroughput": -1}
+    player.context.new_cdp_session(player.page).send("Network.emulateNetworkConditions", slow)
+    player.page.evaluate("""() => {
+        const button = document.querySelector("form.play button");
+        const note = () => { sessionStorage.said = `${button.disabled} ${button.textContent}`; };
+        new MutationObserver(note).observe(button, { attributes: true, childList: true });
+    }""")
+    player.answer()
+    assert player.page.evaluate("sessionStorage.said") == "true Sending …"
 
 
 def test_a_second_word_is_noticed_while_it_is_typed(site: Callable[..., Site], person: Callable[..., Person]) -> None:

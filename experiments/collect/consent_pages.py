@@ -1,0 +1,107 @@
+"""The pages on which people agree, refuse, withdraw, or are told that their visit has ended."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+from sqlalchemy.orm import Session as Transaction
+from starlette.responses import Response
+
+from shannon_game.experiments.collect.deletion import count_gone, forget, forget_visit
+from shannon_game.experiments.collect.pages import Handler, filled, page_at, posted
+from shannon_game.experiments.collect.security import COOKIE
+from shannon_game.experiments.collect.sessions import Refusal, go_on, session_of
+from shannon_game.experiments.collect.surveys import text_version
+from shannon_game.experiments.collect.tables import Session
+from shannon_game.experiments.collect.visit import Visit, page, redirect
+
+log = logging.getLogger("shannon-game")
+
+
+def consent(visit: Visit) -> Response:
+    """Show what people agree to."""
+    with visit.collection.database.read() as transaction:
+        session = page_at(transaction, visit, "consent")
+        if isinstance(session, Response):
+            return session
+        return page(visit, "consent.html", session=session, paragraphs=visit.collection.consent[session.language])
+
+
+def consent_given(visit: Visit) -> Response:
+    """Note that somebody agrees; of somebody who does not, nothing stays but the number of those who did not."""
+
+    def done(transaction: Transaction, session: Session) -> None:
+        if visit.form.get("agree") == "yes":
+            session.consented_at = time.time()
+            session.consent_version = text_version(visit.collection.consent[session.language])
+            go_on(session, visit.collection)
+        elif visit.form.get("agree") == "no":
+            count_gone(transaction, "declined", session.study_id)
+            forget_visit(transaction, session)
+        else:
+            raise Refusal(400, "error.no_choice")
+
+    with visit.collection.database.read() as transaction:
+        session = session_of(transaction, visit.collection, visit.token)
+        recruiter = {} if session is None else session.player.recruiter
+    response, url = posted(visit, "consent", done), visit.collection.settings.recruiter.declined_url
+    if url is None or response.headers["location"] != "/declined":
+        return response
+    # nothing of the person is there any more by which another page could fill in the address
+    return page(visit, "message.html", key="consent.declined", back=filled(url, recruiter))
+
+
+def declined(visit: Visit) -> Response:
+    """Say goodbye to somebody who does not take part."""
+    return page(visit, "message.html", key="consent.declined")
+
+
+def screened(visit: Visit) -> Response:
+    """Tell somebody whose visit ended by failed checks why, and the way back."""
+    url = visit.collection.settings.recruiter.screened_url
+    with visit.collection.database.read() as transaction:
+        session = page_at(transaction, visit, "screened")
+        if isinstance(session, Response):
+            return session
+        back = url and filled(url, session.player.recruiter)
+        return page(visit, "message.html", session=session, key="screened.why", back=back)
+
+
+def withdraw_page(visit: Visit) -> Response:
+    """Say what is deleted."""
+    with visit.collection.database.read() as transaction:
+        session = session_of(transaction, visit.collection, visit.token)
+        return redirect("/") if session is None else page(visit, "withdraw.html", session=session)
+
+
+def withdraw_given(visit: Visit) -> Response:
+    """Delete the participant with everything that was answered, and count the withdrawal without a name."""
+    token = visit.checked()
+    with visit.collection.database.write() as transaction:
+        session = session_of(transaction, visit.collection, token, lock=True)
+        if session is None:
+            return redirect("/")
+        forget(transaction, session.player.pseudonym)
+        count_gone(transaction, "withdrawn", visit.collection.study_id)
+    log.info("a participant withdrew; everything of theirs was deleted")
+    response = redirect("/withdrawn")
+    response.delete_cookie(COOKIE)
+    return response
+
+
+def withdrawn(visit: Visit) -> Response:
+    """Say that everything is deleted."""
+    return page(visit, "message.html", key="withdraw.done")
+
+
+CONSENT_PAGES: tuple[tuple[str, str, Handler], ...] = (
+    ("GET", "/consent", consent),
+    ("POST", "/consent", consent_given),
+    ("GET", "/declined", declined),
+    ("GET", "/screened", screened),
+    ("GET", "/withdraw", withdraw_page),
+    ("POST", "/withdraw", withdraw_given),
+    ("GET", "/withdrawn", withdrawn),
+)
+"""Method, address, handler."""

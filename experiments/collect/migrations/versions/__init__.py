@@ -1,1 +1,0 @@
-"""Versions of the database's tables, for Alembic."""
