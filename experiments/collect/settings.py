@@ -153,9 +153,10 @@ class CollectSettings(Seeded):
     n_players: Count = 40
     """Players who are no people."""
     belief: Text | None = None
-    """What these believe: a language model of the study, or human for a simulation's truth; null takes the truth where
-    the study has it, else its first model that is not the generator."""
-    population: PlayerPopulation = PlayerPopulation()  # type: ignore[valid-type]
+    """What these believe: a language model of the study; human for a simulation's truth; assumed for what +exp=design
+    assumes, made of the generator's whole distribution (population.exponent and the like). null takes the truth where
+    the study has it, else assumed where it has whole distributions, else a model that is not the generator."""
+    population: PlayerPopulation = PlayerPopulation()
     """How simulated players differ."""
     models: TextModels = Field(default_factory=dict)
     """Language models that play (players=model), each of them n_players sessions: model=[smollm2], or model=[api]."""

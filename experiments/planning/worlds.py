@@ -109,8 +109,11 @@ def study_contexts(study: xr.Dataset, against: str | None = None) -> StudyContex
     kept = study["in_reference"].to_numpy() & study["selected"].to_numpy()
     logprob = study["reference_logprob"].transpose("item", "token").to_numpy().astype(float)
     kept &= np.isfinite(logprob).all(axis=1)
-    place = {token: number for number, token in enumerate(study["token"].to_numpy().tolist())}
-    target = np.array([place.get(token, -1) for token in study["target_token"].to_numpy().tolist()], dtype=np.intp)
+    if "target_id" in study:  # halves of characters are one string
+        target = study["target_id"].to_numpy().astype(np.intp)
+    else:
+        place = {token: number for number, token in enumerate(study["token"].to_numpy().tolist())}
+        target = np.array([place.get(token, -1) for token in study["target_token"].to_numpy().tolist()], dtype=np.intp)
     kept &= target >= 0
     if kept.sum() < 2:
         raise InputError(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["attention_check", "automatic", "feedback", "layout", "questions", "read", "same_word", "typed_word", "view"]
 
-_LONGEST = 60
+LONGEST_WORD = 60
 
 
 def questions(study: xr.Dataset, settings: CollectSettings) -> list[QuestionRow]:
@@ -59,8 +59,8 @@ def typed_word(text: str) -> str:
         raise FormError("error.no_word")
     if len(parts) > 1:
         raise FormError("error.one_word")
-    if len(text) > _LONGEST:
-        raise FormError("error.long_word", most=_LONGEST)
+    if len(text) > LONGEST_WORD:
+        raise FormError("error.long_word", most=LONGEST_WORD)
     if any(unicodedata.category(sign) in ("Cc", "Cs") for sign in text):
         raise FormError("error.strange_word")
     return text
