@@ -21,7 +21,7 @@ from shannon_game.estimators.layout import HUMAN, item_labels
 from shannon_game.experiments.collect.games.vocabulary import read_vocabulary
 from shannon_game.experiments.collect.players.browser import Answerer
 from shannon_game.experiments.collect.players.crowd import Crowd, play_all, served
-from shannon_game.experiments.collect.players.models import MODEL_GAMES, ModelPerson, model_people
+from shannon_game.experiments.collect.players.models import ModelPerson, model_people
 from shannon_game.experiments.collect.players.people import Person, exact_people, simulated_people
 from shannon_game.experiments.collect.players.world import World, with_truth, world_of
 from shannon_game.experiments.collect.tables import COUNTED, Answer, Assignment, Player, Question, Session
@@ -79,10 +79,6 @@ def play_games(collection: Collection, players: Mapping[str, Answerer]) -> dict[
     """Serve on a free port and let all players play every game of the settings."""
     require_packages(("httpx",), "collect", source="experiment.players")
     settings = collection.settings
-    cannot = [game for game in settings.game if game not in MODEL_GAMES]
-    if settings.players == "model" and cannot:
-        problem = f"is 'model', and these can play {', '.join(MODEL_GAMES)}, not {cannot[0]}"
-        raise InputError(problem, field="players")
     found: dict[str, Crowd] = {}
     _refuse_repeat(collection, [f"{game}-{name}" for game in settings.game for name in players])
     with served(collection) as address:

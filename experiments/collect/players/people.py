@@ -33,6 +33,13 @@ from shannon_game.experiments.collect.strings import Strings
 ANY_WORD = "the"
 """What somebody types, with a number, who knows no further word."""
 _BOXES = rounding_scheme(SLIDER).values
+SLIDER_ENDS = {"A": str(-(len(_BOXES) // 2)), "B": str(len(_BOXES) // 2)}
+"""What the form of a slider sends at its ends."""
+
+
+def nearest_step(probability: float) -> int:
+    """Step of the slider, from its middle, whose value is the nearest to a probability."""
+    return int(np.abs(np.array(_BOXES) - probability).argmin()) - len(_BOXES) // 2
 
 
 @dataclass(eq=False)
@@ -85,13 +92,15 @@ class People:
 
     def bets(self, person: int, item: int) -> tuple[dict[str, int], int]:
         """Chips on the most probable words and on anything else: beliefs to the power of the person's slope."""
-        own = self.own(person, item)
+        is_bot = person in self.bots
+        own = self._noisy(person, item) if is_bot else self.own(person, item)
         top = self._words(own, N_BETS)
         named = np.exp([logprob for _, logprob in top] - np.logaddexp.reduce(own))
         # what the belief leaves for words that were not named
-        cells = np.append(named, max(1.0 - named.sum(), 1e-6)) ** self.people.slope[person]
+        cells = np.append(named, max(1.0 - named.sum(), 1e-6)) ** (0.0 if is_bot else self.people.slope[person])
         [chips] = whole_chips((cells / cells.sum())[None], CHIPS)
-        return dict(zip([word for word, _ in top], chips[:-1].tolist(), strict=True)), int(chips[-1])
+        staked = zip([word for word, _ in top], chips[:-1].tolist(), strict=True)
+        return {word: number for word, number in staked if number}, int(chips[-1])
 
     def own(self, person: int, item: int) -> FloatArray:
         """Own belief of every token, up to a constant; a bot's is that all are alike."""
@@ -137,7 +146,7 @@ class Person:
             if self.number in self.people.bots:
                 check = self._anything(game, page)
             # the end of a slider that an instruction asks for
-            check = {"A": str(-(len(_BOXES) // 2)), "B": str(len(_BOXES) // 2)}.get(check, check)
+            check = SLIDER_ENDS.get(check, check)
             fields = {"comparison": "report", "top1": "token", "bets": "word1"}
             return {fields.get(game, "word"): check} | ({"chips1": str(CHIPS)} if game == "bets" else {})
         if game == "comparison":
@@ -175,8 +184,7 @@ class Person:
         other = b if a == target else a
         form, candidate = page.form("/play"), world.candidate[item].index(other)
         if form is not None and "report" not in form.choices:
-            report = self.people.report(self.number, item, candidate, SLIDER)
-            step = int(np.searchsorted(_BOXES, report - 1e-9)) - len(_BOXES) // 2
+            step = nearest_step(self.people.report(self.number, item, candidate, SLIDER))
             return -step if a == target else step
         percent = round(100 * self.people.report(self.number, item, candidate))
         return percent if a == target else 100 - percent

@@ -18,6 +18,7 @@ from shannon_game.experiments.studies.comparison.table import comparison_study
 from shannon_game.experiments.studies.comparison.table_columns import CANDIDATE, TARGET
 from shannon_game.experiments.studies.parsing import Note
 from shannon_game.inference.settings import UserPath
+from shannon_game.inference.text.reading import BLANKS
 
 
 def collected_comparisons(found: Collected, served: UserPath | None) -> xr.Dataset:
@@ -81,7 +82,10 @@ def _place(context: str) -> str:
 
 
 def _token(word: str, question: Mapping[str, Any]) -> str:
-    """Find the token that a typed word is: the target, or a candidate, whose letters it has; else the word itself."""
+    """Find the token that a typed word is: the target, or a candidate, whose letters it has; else the word itself.
+
+    A line break may be typed as the sign that pages show for it.
+    """
     typed = word.strip()
     tokens = [question["target"], *(candidate["token"] for candidate in question["candidates"])]
     # a word as it was typed first, then in other letter case; a token without a blank before it begins no word
@@ -89,7 +93,8 @@ def _token(word: str, question: Mapping[str, Any]) -> str:
     written += [token for token in tokens if token.startswith(" ") and same_word(typed, token)]
     if written:
         return str(written[0])
-    return typed if typed in tokens else f" {typed}"
+    blanks = typed.translate(BLANKS)
+    return next((token for token in (f" {blanks}", blanks) if token in tokens), f" {typed}")
 
 
 def _with_served(study: xr.Dataset, path: UserPath) -> xr.Dataset:
