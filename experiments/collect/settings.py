@@ -95,6 +95,9 @@ class CollectSettings(Seeded):
     """Rounds before those that count; people may skip them. Their questions are asked for nothing else."""
     attention_share: Annotated[float, Field(ge=0, le=0.5)] = 0.05
     """Attention checks, as a share of the questions that count."""
+    contexts: Count | None = None
+    """Items of the study that are asked, drawn from those that every game on offer can ask about; null takes all, and
+    whole texts where the study has them."""
     answers_per_question: Count | None = None
     """A question is asked no more once so many people have answered it or are about to; null sets no limit."""
     n_sessions: Count | None = None

@@ -16,9 +16,12 @@ if TYPE_CHECKING:
 
     from shannon_game.experiments.collect.settings import CollectSettings
 
-__all__ = ["attention_check", "automatic", "feedback", "layout", "questions", "read", "same_word", "typed_word", "view"]
+__all__ = ["JOINER", "attention_check", "automatic", "feedback", "layout", "questions", "read", "same_word"]
+__all__ += ["typed_word", "view"]
 
 LONGEST_WORD = 60
+JOINER = "\u2060"
+"""Before a word: it goes on with the word that the text ends with, and no blank is between them."""
 
 
 def questions(study: xr.Dataset, settings: CollectSettings) -> list[QuestionRow]:

@@ -27,7 +27,7 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.collect.games.bets import CHIPS, N_BETS
 from shannon_game.experiments.collect.games.comparison import SLIDER
 from shannon_game.experiments.collect.players.forms import Page
-from shannon_game.experiments.collect.players.world import World, typed
+from shannon_game.experiments.collect.players.world import World, continued
 from shannon_game.experiments.collect.strings import Strings
 
 ANY_WORD = "the"
@@ -158,7 +158,7 @@ class Person:
             return {"token": self.people.token(self.number, item)}
         if game == "guess_until_right":
             return {"word": self._guess(item, len(page.tokens))}
-        return {"word": typed(self.people.word(self.number, item))}
+        return {"word": continued(self.people.word(self.number, item))}
 
     def _anything(self, game: str, page: Page) -> str:
         """What somebody answers who does not read the page."""

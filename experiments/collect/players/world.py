@@ -16,7 +16,7 @@ from shannon_game.estimators.comparison import assumed_belief
 from shannon_game.estimators.comparison.study_sources import PADDING
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.estimators.layout import HUMAN, item_labels
-from shannon_game.experiments.collect.games.cloze import LONGEST_WORD
+from shannon_game.experiments.collect.games.cloze import JOINER, LONGEST_WORD
 from shannon_game.experiments.collect.games.top1 import can_be_guessed
 from shannon_game.experiments.collect.players.settings import PlayerPopulation
 from shannon_game.experiments.harness.settings import rng_for
@@ -38,9 +38,14 @@ def typed(token: str) -> str:
     >>> typed(" cat"), typed("\n")
     ('cat', '↵')
     """
-    signs = shown(token.removeprefix(" ") or token)[:LONGEST_WORD]
+    signs = shown(token.removeprefix(" ") or token)[: LONGEST_WORD - 1]
     # a sign that no page takes: a word that nobody knows
     return "".join("\ufffd" if unicodedata.category(sign)[0] in "CZ" else sign for sign in signs) or "\ufffd"
+
+
+def continued(token: str) -> str:
+    """Write a token as :func:`typed` does, joined to the text before it where no blank begins it."""
+    return typed(token) if token.startswith(" ") else JOINER + typed(token)
 
 
 @dataclass(frozen=True, eq=False)

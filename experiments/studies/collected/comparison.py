@@ -11,7 +11,7 @@ import xarray as xr
 from shannon_game.estimators.comparison import validate_comparison_study
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import item_labels
-from shannon_game.experiments.collect.games.cloze import same_word
+from shannon_game.experiments.collect.games.cloze import JOINER, same_word
 from shannon_game.experiments.studies.collected.answers import SOURCE, Collected, response_variables
 from shannon_game.experiments.studies.comparison.file import comparison_file
 from shannon_game.experiments.studies.comparison.table import comparison_study
@@ -84,9 +84,11 @@ def _place(context: str) -> str:
 def _token(word: str, question: Mapping[str, Any]) -> str:
     """Find the token that a typed word is: the target, or a candidate, whose letters it has; else the word itself.
 
-    A line break may be typed as the sign that pages show for it.
+    A line break may be typed as the sign that pages show for it, and a joiner before what no blank begins.
     """
     typed = word.strip()
+    if typed.startswith(JOINER):
+        return typed[1:].translate(BLANKS)
     tokens = [question["target"], *(candidate["token"] for candidate in question["candidates"])]
     # a word as it was typed first, then in other letter case; a token without a blank before it begins no word
     written = [token for token in tokens if token == f" {typed}"]
