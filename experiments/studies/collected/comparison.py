@@ -26,6 +26,10 @@ def collected_comparisons(found: Collected, served: UserPath | None) -> xr.Datas
     answered = set() if found.free_answers is None else {_place(text) for text in found.free_answers["context"]}
     # what was set aside for the training of one game was asked in the other one
     questions = [*found.questions, *(each for each in found.aside if _place(each["context"]) in answered)]
+    free, lost = _free_answers(found.free_answers, questions)
+    whole = None if served is None else comparison_file(path=served)
+    if free is not None and whole is not None and "reference_logprob" in whole:
+        questions = _with_answers(questions, free, whole)
     pairs = candidate_rows(questions)
     answers = pd.DataFrame(
         {
@@ -35,14 +39,13 @@ def collected_comparisons(found: Collected, served: UserPath | None) -> xr.Datas
             "report": found.answers["report"].astype(float),
         }
     )
-    free, lost = _free_answers(found.free_answers, questions)
     generator = found.questions[0]["generator"]
     study = comparison_study(answers, pairs, generator=generator, free_answers=free, name=found.name)
     side = found.answers["target_side"].to_numpy(dtype=object)
     study = study.assign(response_variables(found.answers) | {"target_side": ("response", side)})
     if lost:
         found.notes.append(Note("answers of the cloze game on contexts that no comparison has, not used here", lost))
-    return validate_comparison_study(study if served is None else _with_served(study, served))
+    return validate_comparison_study(study if whole is None else _with_served(study, whole, f"{SOURCE}, {served}"))
 
 
 def candidate_rows(questions: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
@@ -99,18 +102,40 @@ def _token(word: str, question: Mapping[str, Any]) -> str:
     return next((token for token in (f" {blanks}", blanks) if token in tokens), f" {typed}")
 
 
-def _with_served(study: xr.Dataset, path: UserPath) -> xr.Dataset:
+def _with_answers(
+    questions: Sequence[dict[str, Any]], free: pd.DataFrame, served: xr.Dataset
+) -> list[dict[str, Any]]:
+    """Add the tokens that people answered to the candidates of their items, with the generator's probability."""
+    generator = served.attrs["generator"]
+    place = {token: at for at, token in enumerate(served["token"].to_numpy().tolist())}
+    row = {name: at for at, name in enumerate(item_labels(served).astype(str).tolist())}
+    logprob, by_item = served["reference_logprob"].to_numpy(), free.groupby("item")["answer"].unique()
+    found = []
+    for question in questions:
+        known = [{"source": "generator"} | candidate for candidate in question["candidates"]]
+        tokens = {question["target"], *(candidate["token"] for candidate in known)}
+        for token in by_item.get(question["item"], ()):
+            if token not in tokens and token in place and question["item"] in row:
+                own = float(min(logprob[row[question["item"]], place[token]], 0.0))
+                others = dict.fromkeys(question["target_logprob"], float("nan"))
+                known.append(
+                    {"position": len(known), "token": token, "logprob": others | {generator: own}, "source": "answer"}
+                )
+        found.append(question | {"candidates": known})
+    return found
+
+
+def _with_served(study: xr.Dataset, served: xr.Dataset, source: str) -> xr.Dataset:
     """Add what the study that was served says of items, candidates and tokens, and the database does not hold."""
-    served = comparison_file(path=path)
     names = item_labels(served).astype(str).tolist()
     wanted = item_labels(study).astype(str).tolist()
     missing = [name for name in wanted if name not in set(names)]
     if missing:
         problem = f"has no item {missing[0]!r} ({len(missing)} such), which was asked; is it the study that was served?"
-        raise InputError(problem, source=f"{SOURCE}, {path}", field="served")
+        raise InputError(problem, source=source, field="served")
     own = served.isel(item=[names.index(name) for name in wanted])
     if own["target_token"].to_numpy().tolist() != study["target_token"].to_numpy().tolist():
-        raise InputError("has other targets than were asked", source=f"{SOURCE}, {path}", field="served")
+        raise InputError("has other targets than were asked", source=source, field="served")
     of_candidates = own["candidate_token"].to_numpy().tolist() == study["candidate_token"].to_numpy().tolist()
     # a simulation's participants are others than those who played what it was served as
     allowed = {"item", "model", "token"} | ({"candidate"} if of_candidates else set())
