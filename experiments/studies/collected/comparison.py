@@ -102,9 +102,7 @@ def _token(word: str, question: Mapping[str, Any]) -> str:
     return next((token for token in (f" {blanks}", blanks) if token in tokens), f" {typed}")
 
 
-def _with_answers(
-    questions: Sequence[dict[str, Any]], free: pd.DataFrame, served: xr.Dataset
-) -> list[dict[str, Any]]:
+def _with_answers(questions: Sequence[dict[str, Any]], free: pd.DataFrame, served: xr.Dataset) -> list[dict[str, Any]]:
     """Add the tokens that people answered to the candidates of their items, with the generator's probability."""
     generator = served.attrs["generator"]
     place = {token: at for at, token in enumerate(served["token"].to_numpy().tolist())}
