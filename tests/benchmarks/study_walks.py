@@ -36,7 +36,7 @@ from shannon_game.inference.posterior.thresholds import GateThresholds
 from shannon_game.models.comparison.participant_data import participant_data
 
 SIZES: dict[str, Any] = {"contexts": 60, "draws": 8, "answers": 6, "comparisons": 8, "scales": ("slider", "interface")}
-STUDY: dict[str, Any] = {"n_items": 80, "n_reference_items": 80, "n_candidates": 8, "vocab_size": 500}
+STUDY: dict[str, Any] = {"n_items": 120, "n_reference_items": 120, "n_candidates": 8, "vocab_size": 500}
 DRAWS, TUNE = 75, 15
 GATE = GateThresholds(r_hat=1.03, ess_bulk=150, ess_tail=100)
 

@@ -52,4 +52,6 @@ def chosen_contexts(study: xr.Dataset, settings: CollectSettings) -> xr.Dataset:
         )
         raise InputError(problem, field="contexts")
     drawn = rng_for(settings.seed, "contexts").choice(there, settings.contexts, replace=False)
+    # what others answered before is about other items too
+    study = study.drop_dims("answer", errors="ignore").isel({"response": []} if "response" in study.dims else {})
     return study.isel(item=np.sort(drawn)).assign(item_id=("item", names[np.sort(drawn)].astype(object)))

@@ -20,6 +20,9 @@ from shannon_game.experiments.studies.parsing import Note
 from shannon_game.inference.settings import UserPath
 from shannon_game.inference.text.reading import BLANKS
 
+_UNKNOWN = -1e4
+"""ln p of what was answered, for models whose whole distribution the study does not hold."""
+
 
 def collected_comparisons(found: Collected, served: UserPath | None) -> xr.Dataset:
     """Make a comparison study of what a database holds."""
@@ -41,6 +44,8 @@ def collected_comparisons(found: Collected, served: UserPath | None) -> xr.Datas
     )
     generator = found.questions[0]["generator"]
     study = comparison_study(answers, pairs, generator=generator, free_answers=free, name=found.name)
+    unknown = (study["candidate_logprob"] == _UNKNOWN) & (study["model"] != generator)
+    study["candidate_logprob"] = study["candidate_logprob"].where(~unknown)
     side = found.answers["target_side"].to_numpy(dtype=object)
     study = study.assign(response_variables(found.answers) | {"target_side": ("response", side)})
     if lost:
@@ -115,7 +120,7 @@ def _with_answers(questions: Sequence[dict[str, Any]], free: pd.DataFrame, serve
         for token in by_item.get(question["item"], ()):
             if token not in tokens and token in place and question["item"] in row:
                 own = float(min(logprob[row[question["item"]], place[token]], 0.0))
-                others = dict.fromkeys(question["target_logprob"], float("nan"))
+                others = dict.fromkeys(question["target_logprob"], _UNKNOWN)
                 known.append(
                     {"position": len(known), "token": token, "logprob": others | {generator: own}, "source": "answer"}
                 )
