@@ -261,7 +261,7 @@ def read_plan(path: Path) -> dict[str, Any]:
     try:
         text = path.expanduser().read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot be read: {error}", source=path, field="plan") from error
+        raise InputError(f"is {str(path)!r}, which cannot be read: {error}", field="plan") from error
     content = parse_yaml(text, path, "plan")
     if not isinstance(content, dict) or "plan" in content:
         raise InputError("should be a mapping of settings of +exp=collect, without plan", source=path, field="plan")

@@ -11,8 +11,6 @@ import yaml
 from shannon_game.experiments.planning.settings import ADAPTIVE
 from shannon_game.inference.disk import write_whole
 
-__all__ = ["SCALES", "plan_of", "write_plan"]
-
 SCALES = ("interface", "slider")
 """Scales that the comparison game has."""
 

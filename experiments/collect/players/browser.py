@@ -11,8 +11,6 @@ from shannon_game.experiments.collect.players.forms import Form, Page, read_page
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["Answerer", "Browser", "Played", "play_session"]
-
 _LONGEST_SESSION = 100_000
 
 

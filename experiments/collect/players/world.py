@@ -31,13 +31,7 @@ _LEAST = 1e-12
 
 
 def typed(token: str) -> str:
-    r"""Write a token as somebody types it: no blank before it, other blanks as the page shows them.
-
-    Examples
-    --------
-    >>> typed(" cat"), typed("\n")
-    ('cat', '↵')
-    """
+    """Write a token as somebody types it: no blank before it, other blanks as the page shows them."""
     signs = shown(token.removeprefix(" ") or token)[: LONGEST_WORD - 1]
     # a sign that no page takes: a word that nobody knows
     return "".join("\ufffd" if unicodedata.category(sign)[0] in "CZ" else sign for sign in signs) or "\ufffd"
@@ -64,35 +58,21 @@ class Vocabulary:
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """Beliefs of all items of a comparison study.
-
-    Parameters
-    ----------
-    belief : str
-        Whose: "human" (a simulation's truth), "assumed", or a language model of the study.
-    name : list of str
-        Of the items.
-    target : list of str
-    target_logprob : ndarray, shape (item,)
-        ln h of the targets, nats.
-    candidate : list of list of str
-    candidate_logprob : ndarray, shape (item, candidate)
-        ln h of the candidates, nats; NaN where there is none.
-    by_context : mapping of str to list of int
-        Items of a context, without the blanks at its end.
-    rest_logprob : ndarray, shape (item, token)
-        ln of what the belief is proportional to, for tokens that are neither the target nor a candidate.
-    """
+    """Beliefs of all items of a comparison study, ln h in nats."""
 
     belief: str
+    """Whose: "human" (a simulation's truth), "assumed", or a language model of the study."""
     name: list[str]
     target: list[str]
     target_logprob: FloatArray
     candidate: list[list[str]]
     candidate_logprob: FloatArray
+    """(item, candidate); NaN where there is none."""
     by_context: Mapping[str, list[int]]
+    """Items of a context, without the blanks at its end."""
     vocabulary: Vocabulary
     rest_logprob: NDArray[np.floating]
+    """(item, token): what the belief in tokens that are neither target nor candidate is proportional to."""
     is_whole: bool
     """The last one is the belief itself, of all tokens."""
 

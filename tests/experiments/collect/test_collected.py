@@ -31,7 +31,7 @@ from shannon_game.experiments.collect.games.cloze import same_word
 from shannon_game.experiments.collect.players.crowd import Crowd, play_all
 from shannon_game.experiments.collect.players.forms import Page
 from shannon_game.experiments.collect.players.people import People, Person, simulated_people
-from shannon_game.experiments.collect.players.world import world_of
+from shannon_game.experiments.collect.players.world import continued, world_of
 from shannon_game.experiments.collect.server import app_of
 from shannon_game.experiments.collect.settings import CollectSettings, PaySettings
 from shannon_game.experiments.collect.tables import Player, Session
@@ -165,7 +165,7 @@ def test_words_through_the_pages_are_those_of_the_simulator(played: Played) -> N
     items = study["item_id"].to_numpy()[study["response_item"].to_numpy()].tolist()
     who = study["participant"].to_numpy().tolist()
     direct = [
-        played.people.word(played.number[p], world.name.index(i)).strip() for p, i in zip(who, items, strict=True)
+        continued(played.people.word(played.number[p], world.name.index(i))) for p, i in zip(who, items, strict=True)
     ]
     assert typed == direct
     assert study.attrs["kind"] == "cloze"
@@ -275,8 +275,19 @@ def test_free_answers_on_the_same_contexts_come_along(played: Played) -> None:
     assert study.sizes["answer"] > 0
     shared = np.isin(cloze["item_id"].to_numpy()[cloze["response_item"].to_numpy()], study["item_id"].to_numpy()).sum()
     assert study.sizes["answer"] == shared
-    # words come from the whole vocabulary: some are the target or a candidate, some are neither
-    assert set(np.sign(study["answer_candidate"].to_numpy() + 1.5).tolist()) == {-1.0, 1.0}
+    # words come from the whole vocabulary: what is no candidate becomes one, with the generator's probability alone
+    code, given = study["answer_candidate"].to_numpy(), study["candidate_source"].to_numpy() == "answer"
+    assert given.any()
+    assert (code >= -1).all()
+    logprob = study["candidate_logprob"].to_numpy()[:, given]
+    own = study["model"].to_numpy() == study.attrs["generator"]
+    assert np.isfinite(logprob[own]).all()
+    assert np.isnan(logprob[~own]).all()
+    item, _ = np.nonzero(given)
+    token = pd.Index(study["token"].to_numpy()).get_indexer(study["candidate_token"].to_numpy()[given])
+    np.testing.assert_allclose(logprob[own][0], study["reference_logprob"].to_numpy()[item, token])
+    # without the whole distribution such words stay what they are: some other token
+    assert set(np.sign(collected_study(url=played.url)["answer_candidate"].to_numpy() + 1.5).tolist()) == {-1.0, 1.0}
     data = participant_data(study, "interface")
     assert data.n_answers.sum() > 0
     assert "answer" not in collected_study(url=played.url, free_answers=False).dims
