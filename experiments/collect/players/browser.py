@@ -57,7 +57,7 @@ async def play_session(browser: Browser, game: str, player: Answerer, recruiter:
     page = await browser.get(f"/?{urlencode(dict(recruiter))}")
     n_answers = 0
     for _ in range(_LONGEST_SESSION):
-        if page.path == "/thanks":
+        if page.path in ("/thanks", "/screened"):
             return n_answers
         if page.status >= 400 or page.problem:
             raise Played(page)
