@@ -47,9 +47,8 @@ def chosen_contexts(study: xr.Dataset, settings: CollectSettings) -> xr.Dataset:
     asked = [{row.item_id for row in GAMES[game].questions(study, settings)} for game in settings.game]
     there = np.flatnonzero(np.isin(names, sorted(set.intersection(*asked))))
     if settings.contexts > there.size:
-        problem = (
-            f"is {settings.contexts}, and {there.size} contexts of the study can be asked in {list(settings.game)}"
-        )
+        games = ", ".join(settings.game)
+        problem = f"is {settings.contexts}, and {there.size} contexts of the study can be asked in {games}; build more"
         raise InputError(problem, field="contexts")
     drawn = rng_for(settings.seed, "contexts").choice(there, settings.contexts, replace=False)
     # what others answered before is about other items too
