@@ -79,7 +79,7 @@ def _free_answers(
     ):
         question = at.get((document, _place(context)))
         if question is not None:
-            token = _token(word, question)
+            token = read_token(word, question)
             rows.append({"item": question["item"], "participant": participant, "answer": token, "batch": 1})
     lost = len(typed) - len(rows)
     return (pd.DataFrame(rows) if rows else None), lost
@@ -89,7 +89,7 @@ def _place(context: str) -> str:
     return context.rstrip(" ")
 
 
-def _token(word: str, question: Mapping[str, Any]) -> str:
+def read_token(word: str, question: Mapping[str, Any]) -> str:
     """Find the token that a typed word is: the target, or a candidate, whose letters it has; else the word itself.
 
     A line break may be typed as the sign that pages show for it, and a joiner before what no blank begins.
@@ -98,13 +98,12 @@ def _token(word: str, question: Mapping[str, Any]) -> str:
     if typed.startswith(JOINER):
         return typed[1:].translate(BLANKS)
     tokens = [question["target"], *(candidate["token"] for candidate in question["candidates"])]
-    # a word as it was typed first, then in other letter case; a token without a blank before it begins no word
-    written = [token for token in tokens if token == f" {typed}"]
-    written += [token for token in tokens if token.startswith(" ") and same_word(typed, token)]
-    if written:
-        return str(written[0])
     blanks = typed.translate(BLANKS)
-    return next((token for token in (f" {blanks}", blanks) if token in tokens), f" {typed}")
+    # a word as it was typed first, then in other letter case; a token without a blank before it begins no word
+    written = [token for token in tokens if token == f" {blanks}"]
+    written += [token for token in tokens if token.startswith(" ") and same_word(typed, token)]
+    written += [token for token in tokens if token == blanks]
+    return str(written[0]) if written else f" {typed}"
 
 
 def _with_answers(questions: Sequence[dict[str, Any]], free: pd.DataFrame, served: xr.Dataset) -> list[dict[str, Any]]:

@@ -37,7 +37,7 @@ from shannon_game.experiments.collect.settings import CollectSettings, PaySettin
 from shannon_game.experiments.collect.tables import Player, Session
 from shannon_game.experiments.harness.csv_tables import read_guarded_csv
 from shannon_game.experiments.studies.cloze.table import cloze_study
-from shannon_game.experiments.studies.collected.comparison import candidate_rows
+from shannon_game.experiments.studies.collected.comparison import candidate_rows, read_token
 from shannon_game.experiments.studies.collected.loader import collected_study
 from shannon_game.experiments.studies.comparison.file import save_comparison_study
 from shannon_game.experiments.studies.comparison.lm_game import lm_game
@@ -291,6 +291,19 @@ def test_free_answers_on_the_same_contexts_come_along(played: Played) -> None:
     data = participant_data(study, "interface")
     assert data.n_answers.sum() > 0
     assert "answer" not in collected_study(url=played.url, free_answers=False).dims
+
+
+@pytest.mark.parametrize("token", [" ing", "ing", ",", "\n", " cat", "  cat", "\n\n", " unknown", "gone"])
+def test_a_token_that_a_player_types_comes_back_as_itself(token: str) -> None:
+    known = ["ing", " cat", ",", "\n", "\n\n", "  cat"]
+    question = {"target": " ing", "candidates": [{"token": each} for each in known]}
+    assert read_token(continued(token), question) == token
+
+
+def test_a_word_that_a_person_types_begins_with_a_blank() -> None:
+    question = {"target": " Ing", "candidates": [{"token": "ing"}, {"token": " cat"}, {"token": "."}]}
+    typed = {"ing": " Ing", " CAT ": " cat", ".": ".", "dog": " dog"}
+    assert {word: read_token(word, question) for word in typed} == typed
 
 
 def test_candidates_that_are_no_draws_of_the_generator_say_so() -> None:
