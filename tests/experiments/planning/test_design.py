@@ -244,6 +244,10 @@ def test_a_promise_is_for_the_world_that_is_chosen(contexts: xr.Dataset) -> None
         draw_worlds(study, DesignSettings(assumed={"n_beliefs": 1, "people": {"private_sd_nats": sd}}))[0].known
         for sd in (0.0, 1.5)
     )
+    bots = draw_worlds(study, DesignSettings(assumed={"n_beliefs": 1, "people": {"bots": 0.25}}))[0].known
+    who = np.arange(40) % 8
+    answered = bots.of_bots(np.full(40, -1), who, 8, np.random.default_rng(0))
+    assert ((answered >= 0) == (who < 2)).all()
     row = np.arange(40)
     found = []
     for known in (own, shared):
