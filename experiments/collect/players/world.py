@@ -86,11 +86,11 @@ class World:
 
     def logprob(self, item: int) -> FloatArray:
         """Give ln h of every token of the vocabulary; what the known tokens leave is spread over the others."""
+        found: FloatArray = self.rest_logprob[item].astype(float)
         if self.is_whole:
-            return self.rest_logprob[item].astype(float)
+            return found
         known = self.known(item)
         at = [self.vocabulary.place[token] for token in known]
-        found = self.rest_logprob[item].astype(float)
         found[at] = -np.inf
         left = max(1.0 - float(np.exp(list(known.values())).sum()), _LEAST)
         if np.isfinite(found).any():
