@@ -125,6 +125,8 @@ def scaled_bridge(pool: TokenPool, *, n_groups: int = 20) -> ScaledBridge:
     whole = _solved(_curve(sums), sums)
     if not whole.used[0].any():
         raise InputError("has no item with known tokens among both draws and answers", field="pool")
+    if not whole.information[0] > 0:
+        raise InputError("has too few reports and answers on the same items to say how steep reports are", field="pool")
     group = np.arange(pool.n_people) % min(pool.n_people, n_groups)
     without = pool_sums(pool, log_ratio, group)
     left = _moved(_curve(without), without, whole)

@@ -141,14 +141,19 @@ def _require_dataset(study: object) -> None:
 
 
 def _check_padding(study: Dataset, source: str, padding: NDArray[np.bool_]) -> None:
-    """Log-probabilities are known of every candidate, and of nothing else."""
+    """Log-probabilities are known of every candidate, and of nothing else; of a person's answer the generator's are."""
     token = study["candidate_token"].values
+    answered = np.zeros(padding.shape, dtype=bool)
+    if "candidate_source" in study:
+        answered = study["candidate_source"].values == ANSWER
+    others = study["model"].values != study.attrs.get("generator")
+    may_miss = {"candidate_logprob": padding | (answered & others[:, None, None])}
     refuse(study, source, "candidate_token", ~padding | (token == ""), 'padding; should be ""')
     for name in ("candidate_logprob", "human_candidate_logprob"):
         if name in study:
             unknown = np.isnan(study[name].values)
             right = "should be finite and at most 0, a log-probability"
-            refuse(study, source, name, ~unknown | padding, right)
+            refuse(study, source, name, ~unknown | may_miss.get(name, padding), right)
             refuse(study, source, name, unknown | ~padding, "padding (candidate_source); should be NaN")
     for name in ("proposal_logprob", "inclusion_logprob"):
         if name in study:

@@ -10,6 +10,7 @@ import xarray as xr
 from shannon_game.experiments.collect.collection import Collection, open_collection
 from shannon_game.experiments.collect.database import open_database
 from shannon_game.experiments.collect.export import visits
+from shannon_game.experiments.collect.games.registry import chosen_contexts
 from shannon_game.experiments.collect.players.demonstration import played
 from shannon_game.experiments.collect.server import serve
 from shannon_game.experiments.collect.settings import CollectSettings
@@ -40,6 +41,7 @@ def collect(study: xr.Dataset, settings: CollectSettings) -> ExperimentResult:
     InputError
         If the study has no questions for a game, a file or the database is wrong, or the port is taken.
     """
+    study = chosen_contexts(study, settings)
     database = open_database(settings.database)
     try:
         collection = open_collection(settings, study, database)

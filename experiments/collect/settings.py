@@ -141,6 +141,9 @@ class CollectSettings(Seeded):
     screen_out_after: Count | None = None
     """Failed attention checks after which a visit ends; its answers are kept, marked, and do not count. null ends
     none."""
+    contexts: Count | None = None
+    """Items of the study that are asked, drawn from those that every game on offer can ask about; null takes all, and
+    whole texts where the study has them."""
     answers_per_question: Count | None = None
     """A question is asked no more once so many people have answered it or are about to; null sets no limit."""
     n_sessions: Count | None = None
@@ -203,9 +206,10 @@ class CollectSettings(Seeded):
     n_players: Count = 40
     """Players who are no people."""
     belief: Text | None = None
-    """What these believe: a language model of the study, or human for a simulation's truth; null takes the truth where
-    the study has it, else its first model that is not the generator."""
-    population: PlayerPopulation = PlayerPopulation()  # type: ignore[valid-type]
+    """What these believe: a language model of the study; human for a simulation's truth; assumed for what +exp=design
+    assumes, made of the generator's whole distribution (population.exponent and the like). null takes the truth where
+    the study has it, else assumed where it has whole distributions, else a model that is not the generator."""
+    population: PlayerPopulation = PlayerPopulation()
     """How simulated players differ."""
     models: TextModels = Field(default_factory=dict)
     """Language models that play (players=model), each of them n_players sessions: model=[smollm2], or model=[api]."""
@@ -326,7 +330,7 @@ def read_plan(path: Path) -> dict[str, Any]:
     try:
         text = path.expanduser().read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot be read: {error}", source=path, field="plan") from error
+        raise InputError(f"is {str(path)!r}, which cannot be read: {error}", field="plan") from error
     content = parse_yaml(text, path, "plan")
     if not isinstance(content, dict) or "plan" in content:
         raise InputError("should be a mapping of settings of +exp=collect, without plan", source=path, field="plan")

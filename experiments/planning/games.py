@@ -26,6 +26,7 @@ from shannon_game.experiments.planning.worlds import N_TRIED, World, guessed_ran
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
 
+_BOTS_LOSE = float(np.log(6))  # chips alike on five words that never come and on anything else
 _GROUPS = 12  # of people, left out in turn
 _TVD_REPEATS = 20  # samples of every context, for what samples of that size have on average
 
@@ -155,7 +156,8 @@ def _bets(planned: Planned, rng: np.random.Generator) -> Outcome:
     world, context = planned.world, planned.contexts(rng)
     item, person = _in_turn(context.size, planned.point.n_bets, planned.n_people)
     kind = rng.integers(0, world.bet_gap_nats.shape[0], planned.n_people)
-    found = crossed_mean(world.bet_gap_nats[kind[person], context[item]], person, item)
+    bot = world.known.is_bot(planned.n_people)[person]
+    found = crossed_mean(np.where(bot, _BOTS_LOSE, world.bet_gap_nats[kind[person], context[item]]), person, item)
     of_context, belief = world.bet_gap_nats.mean(axis=0), world.known.gap_nats
     right = _order(world, found.mean, of_context, context)
     se = found.se
@@ -180,7 +182,7 @@ def _mixed(planned: Planned, rng: np.random.Generator) -> Outcome:
 
 def _cloze(planned: Planned, rng: np.random.Generator) -> Outcome:
     world, n = planned.world, planned.point.n_answers
-    tvd = _corrected_tvd(world, planned.contexts(rng), n, rng)
+    tvd = _corrected_tvd(world, planned.contexts(rng), n, rng, planned.n_people if world.known.bots else 0)
     if n not in world.tvd_at:
         everything = np.tile(np.arange(world.known.target.size), _TVD_REPEATS)
         world.tvd_at[n] = float(np.nanmean(_corrected_tvd(world, everything, n, rng)))
@@ -190,12 +192,14 @@ def _cloze(planned: Planned, rng: np.random.Generator) -> Outcome:
     return Outcome(float(found.mean()), se, found.size - 1, world.tvd_at[n], belief=float(world.tvd.mean()))
 
 
-def _corrected_tvd(world: World, context: IntArray, n: int, rng: np.random.Generator) -> FloatArray:
-    """Corrected TVD between n of people's answers and as many samples of the generator, (item,)."""
+def _corrected_tvd(world: World, context: IntArray, n: int, rng: np.random.Generator, people: int = 0) -> FloatArray:
+    """Corrected TVD between n answers of some people, bots among them, and as many samples of the generator."""
     counts = []
     item = np.repeat(np.arange(context.size), n)
     for what in ("belief", "generator"):
         token = world.known.draw(what, context, n, rng).ravel()
+        if what == "belief" and people:
+            token = world.known.of_bots(token, np.arange(token.size) % people, people, rng)
         counts.append(count_words(item, token, np.ones(token.size), n_contexts=context.size))
     return tvd_with_baseline(*counts).corrected
 
@@ -204,7 +208,12 @@ def _accuracy(planned: Planned, rng: np.random.Generator) -> Outcome:
     world, context = planned.world, planned.contexts(rng)
     item, person = _in_turn(context.size, planned.point.n_guesses, planned.n_people)
     kind = rng.integers(0, world.p_hit.shape[0], planned.n_people)
-    hit = rng.random(item.size) < world.p_hit[kind[person], context[item]]
+    p_hit = np.where(
+        world.known.is_bot(planned.n_people)[person],
+        1 / world.known.belief.shape[1],
+        world.p_hit[kind[person], context[item]],
+    )
+    hit = rng.random(item.size) < p_hit
     found = crossed_mean(hit * 1.0, person, item)
     truth = float(world.p_hit.mean())
     right = np.sign(truth - world.model_hit.mean())
@@ -216,8 +225,9 @@ def _ranks(planned: Planned, rng: np.random.Generator) -> Outcome:
     world, context = planned.world, planned.contexts(rng)
     item, person = _in_turn(context.size, planned.point.n_guesses, planned.n_people)
     exponent = world.guess_exponents[rng.integers(0, world.guess_exponents.size, planned.n_people)]
-    ranks = guessed_ranks(world.known, context[item], exponent[person], rng)
-    vocab = world.known.generator.shape[1]
+    # a bot's guesses are draws of a flat belief
+    bot, vocab = world.known.is_bot(planned.n_people), world.known.generator.shape[1]
+    ranks = guessed_ranks(world.known, context[item], np.where(bot, 0.0, exponent)[person], rng)
     found = guess_bounds(ranks, item=item, participant=person, n_tried=N_TRIED, vocab_size=vocab)
     freedom = _freedom(found.n_participants, found.n_items)
     return Outcome(found.upper_nats, found.upper_se_nats, freedom, world.rank_bound_nats)

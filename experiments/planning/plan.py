@@ -11,8 +11,6 @@ import yaml
 from shannon_game.experiments.planning.settings import ADAPTIVE
 from shannon_game.inference.disk import write_whole
 
-__all__ = ["SCALES", "plan_of", "write_plan"]
-
 SCALES = ("interface", "slider")
 """Scales that the comparison game has."""
 
@@ -36,7 +34,7 @@ def plan_of(row: Any, width_nats: float) -> dict[str, Any]:
         {"game": game, "n_questions": math.ceil(share * row.n_contexts * getattr(row, size) / row.n_people)}
         for game, size in _BLOCKS[row.game].items()
     ]
-    plan: dict[str, Any] = {"blocks": blocks, "n_sessions": int(row.n_people)}
+    plan: dict[str, Any] = {"blocks": blocks, "n_sessions": int(row.n_people), "contexts": int(row.n_contexts)}
     if row.scale:
         plan["scale"] = row.scale
     return plan | ({"questions": "adaptive", "width_nats": width_nats} if row.game == ADAPTIVE else {})

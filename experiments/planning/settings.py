@@ -10,10 +10,11 @@ from typing import Annotated, Literal, get_args
 import numpy as np
 from pydantic import Field, field_validator, model_validator
 
-from shannon_game.estimators.comparison import ParticipantPopulation, rounding_scheme
+from shannon_game.estimators.comparison import rounding_scheme
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.experiments.harness.settings import Seeded
-from shannon_game.inference.settings import Count, Counts, Names, Positive, Probability, Settings, UserPath, settings_of
+from shannon_game.experiments.studies.comparison.designed import Crowd
+from shannon_game.inference.settings import Count, Counts, Names, Positive, Probability, Settings, UserPath
 
 Game = Literal["comparison", "bridge", "bets", "mixed", "cloze", "accuracy", "ranks"]
 GAMES: tuple[str, ...] = get_args(Game)
@@ -23,7 +24,6 @@ ADAPTIVE = "bridge_adaptive"
 """What the table calls the bridge with questions that are chosen, and that stop at the width."""
 
 ZeroOrMore = Annotated[float, Field(ge=0)]
-Population = settings_of(ParticipantPopulation, "Population", base=Settings)
 
 
 class AssumedPeople(Settings):
@@ -41,8 +41,8 @@ class AssumedPeople(Settings):
     """Share of the belief that knows how frequent tokens are and nothing of the context."""
     slope_log_sd: ZeroOrMore = 0.5
     """Uncertainty of k0, the typical slope of reports: sd over worlds of ln k0 around ln people.slope_median."""
-    people: Population = Population()  # type: ignore[valid-type]
-    """How participants of one world differ."""
+    people: Crowd = Crowd()
+    """How participants of one world differ, private_sd_nats and bots among it."""
     sharpness: Positive = 1.4
     """Stakes of bets are beliefs to this power (median)."""
     sharpness_log_sd: ZeroOrMore = 0.3

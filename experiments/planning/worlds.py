@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import NormalDist
@@ -109,8 +110,11 @@ def study_contexts(study: xr.Dataset, against: str | None = None) -> StudyContex
     kept = study["in_reference"].to_numpy() & study["selected"].to_numpy()
     logprob = study["reference_logprob"].transpose("item", "token").to_numpy().astype(float)
     kept &= np.isfinite(logprob).all(axis=1)
-    place = {token: number for number, token in enumerate(study["token"].to_numpy().tolist())}
-    target = np.array([place.get(token, -1) for token in study["target_token"].to_numpy().tolist()], dtype=np.intp)
+    if "target_id" in study:  # halves of characters are one string
+        target = study["target_id"].to_numpy().astype(np.intp)
+    else:
+        place = {token: number for number, token in enumerate(study["token"].to_numpy().tolist())}
+        target = np.array([place.get(token, -1) for token in study["target_token"].to_numpy().tolist()], dtype=np.intp)
     kept &= target >= 0
     if kept.sum() < 2:
         raise InputError(
@@ -151,7 +155,7 @@ def guessed_ranks(
 
     A guesser draws tokens from the belief to a power, one after the other, none twice.
     """
-    key = exponent[:, None] * known.belief[context] + rng.gumbel(size=(context.size, known.belief.shape[1]))
+    key = known.own(context, exponent, rng)
     own = np.take_along_axis(key, known.target[context][:, None], axis=1)
     rank = 1.0 + (key > own).sum(axis=1)
     return np.where(rank > N_TRIED, np.inf, rank)
@@ -168,6 +172,13 @@ def _populations(assumed: AssumedPeople, rng: np.random.Generator) -> list[Parti
     return [replace(base, slope_median=float(slope)) for slope in slopes]
 
 
+def _own_beliefs(h: FloatArray, private_sd_nats: float, rng: np.random.Generator) -> Iterator[FloatArray]:
+    """Beliefs of every kind of people: their own, or all the shared one."""
+    for _ in range(_KINDS_OF_PEOPLE):
+        own = h + private_sd_nats * rng.standard_normal(h.shape) if private_sd_nats else h
+        yield own - np.logaddexp.reduce(own, axis=1, keepdims=True)
+
+
 def _world(
     contexts: StudyContexts,
     exponent: float,
@@ -179,14 +190,16 @@ def _world(
     h = assumed_belief(
         g, exponent=exponent, unigram_share=assumed.unigram_share, noise_nats=assumed.noise_nats, rng=rng
     )
-    known = known_contexts(g, h, target)
+    private = assumed.people.private_sd_nats
+    known = known_contexts(g, h, target, private_sd_nats=private, bots=assumed.people.bots)
     row = np.arange(target.size)
     nodes = _normal_nodes(_KINDS_OF_PEOPLE)
     sharpness = assumed.sharpness * np.exp(assumed.sharpness_log_sd * nodes)
     guess = assumed.guess_exponent * np.exp(assumed.guess_log_sd * nodes)
-    losses = expected_bet_losses(h, g, target, sharpness, n_named=min(5, g.shape[1] - 2))
-    top = h.max(axis=1, keepdims=True)
-    hits = np.stack([np.exp(e * (h[row, target] - top[:, 0])) / np.exp(e * (h - top)).sum(axis=1) for e in guess])
+    losses, hits = [], []
+    for own, stake, power in zip(_own_beliefs(h, private, rng), sharpness.tolist(), guess.tolist(), strict=True):
+        losses.append(expected_bet_losses(own, g, target, [stake], n_named=min(5, g.shape[1] - 2))[0])
+        hits.append(np.exp(power * own[row, target] - np.logaddexp.reduce(power * own, axis=1)))
     everybody = np.tile(row, _RANKS_TRUTH)
     ranks = np.concatenate(
         [guessed_ranks(known, row, guess[rng.integers(0, guess.size, row.size)], rng) for _ in range(_RANKS_TRUTH)]
@@ -196,8 +209,8 @@ def _world(
         known=known,
         people=people,
         against_gap_nats=contexts.against_gap_nats,
-        bet_gap_nats=losses + g[row, target],
-        p_hit=hits,
+        bet_gap_nats=np.stack(losses) + g[row, target],
+        p_hit=np.stack(hits),
         model_hit=g.argmax(axis=1) == target,
         guess_exponents=guess,
         tvd=np.abs(np.exp(h) - np.exp(g)).sum(axis=1) / 2,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from shannon_game.inference.text.prompts import PERCENTS
 
 _PERCENT = re.compile(r"([0-9]{1,2})\s?%?\.?")
-_BLANKS = str.maketrans({"·": " ", "↵": "\n", "⇥": "\t"})
+BLANKS = str.maketrans({"·": " ", "↵": "\n", "⇥": "\t"})
 _QUOTES = ('""', "''", "“”", "\N{LEFT SINGLE QUOTATION MARK}\N{RIGHT SINGLE QUOTATION MARK}", "``", "«»")
 
 
@@ -20,7 +20,7 @@ def read_percent(text: str, *, finished: bool = True, percents: Sequence[int] = 
 
 def read_word(text: str, *, finished: bool = True) -> str | None:
     """Read the one word or sign that an answer gives, without blanks and quotes around it."""
-    word = _first_line(text, finished=finished).translate(_BLANKS).strip()
+    word = _first_line(text, finished=finished).translate(BLANKS).strip()
     if len(word) > 2 and word[0] + word[-1] in _QUOTES:
         word = word[1:-1].strip()
     return word if word and len(word.split()) == 1 else None

@@ -135,9 +135,12 @@ class _Course:
 
     def answer(self, item: IntArray) -> IntArray:
         token = self.known.draw("belief", self.context[item], 1, self.rng)[:, 0]
+        who = self.persons(item.size)
+        if self.known.bots:
+            token = self.known.of_bots(token, who, self.n_people, self.rng)
         key: IntArray = item * self.known.belief.shape[1] + token
         self.answer_key = np.concatenate([self.answer_key, key])
-        self.answer_person = np.concatenate([self.answer_person, self.persons(item.size)])
+        self.answer_person = np.concatenate([self.answer_person, who])
         return key
 
     def compare(self, key: IntArray) -> None:
@@ -204,7 +207,7 @@ def simulate_adaptive(
     KnownContexts.require(known=known)
     check_numbers({"n_people": n_people}, at_least=2)
     place = np.asarray(context, dtype=np.intp)
-    everybody = draw_participants(population, n_people, int(rng.integers(2**31)))
+    everybody = known.with_bots(draw_participants(population, n_people, int(rng.integers(2**31))))
     course = _Course(known, place, everybody, plan.n_draws, scale=scale, rng=rng)
     _fixed(course, plan.n_answers, plan.n_comparisons)
     recorded: list[FloatArray] = []

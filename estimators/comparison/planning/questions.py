@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shannon_game.estimators.arrays import FloatArray, IntArray
+from shannon_game.estimators.arrays import BoolArray, FloatArray, IntArray
 from shannon_game.estimators.checks import check_numbers
 from shannon_game.estimators.comparison.reports import log_ratio_from_report
 from shannon_game.estimators.comparison.rounding import RoundingScheme, rounding_scheme
@@ -55,6 +55,9 @@ def simulate_questions(
     place, n_items = np.asarray(context, dtype=np.intp), context.size
     drawn = known.draw("generator", place, n_draws, rng)
     answered = known.draw("belief", place, n_answers, rng)
+    answering = _dealt(n_items, n_answers, n_people, rng) if known.bots else None
+    if answering is not None:
+        answered = known.of_bots(answered, answering, n_people, rng)
     item, token, of_draw, of_answer = token_table(drawn, answered)
     is_target = token == known.target[place[item]]
     order = np.flatnonzero(~is_target)
@@ -65,7 +68,7 @@ def simulate_questions(
     turn = np.arange(n_comparisons)
     report_token = order[start[asked, None] + turn % count[asked, None]].ravel()
     report_person = _dealt(n_items, n_comparisons, n_people, rng)[asked].ravel()
-    everybody = draw_participants(people, n_people, int(rng.integers(2**31)))
+    everybody = known.with_bots(draw_participants(people, n_people, int(rng.integers(2**31))))
     log_ratio = report_log_ratios(
         known, place[item[report_token]], token[report_token], report_person, everybody, scale=scale, rng=rng
     )
@@ -76,7 +79,7 @@ def simulate_questions(
         is_target=is_target,
         n_drawn=np.bincount(of_draw.ravel(), minlength=item.size),
         answer_token=of_answer.ravel(),
-        answer_person=_dealt(n_items, n_answers, n_people, rng).ravel(),
+        answer_person=(_dealt(n_items, n_answers, n_people, rng) if answering is None else answering).ravel(),
         report_token=report_token,
         report_person=report_person,
         report_log_ratio=log_ratio,
@@ -104,6 +107,9 @@ def report_log_ratios(
 ) -> FloatArray:
     """Reports on tokens against their contexts' targets, as log-ratios ln h(x)/h(y), nats; shape (report,)."""
     log_odds = known.belief[context, known.target[context]] - known.belief[context, token]
+    if known.private_sd_nats:
+        # of the target and of the token; nobody is asked about an item twice
+        log_odds = log_odds + np.sqrt(2) * known.private_sd_nats * rng.standard_normal(log_odds.shape)
     return log_ratio_from_report(reports_of(people, who, log_odds, rounding_scheme(scale), rng))
 
 
@@ -128,6 +134,10 @@ class KnownContexts(Result):
         ln g(y) - ln h(y): people's loss less the generator's.
     drawing : mapping of str to ndarray, shape (context * token,)
         Cumulated probabilities plus the number of the context, of ``generator`` and ``belief``.
+    private_sd_nats : float
+        How far a person's own ln h of a token is from the shared one, normal.
+    bots : float
+        Share of the people who answer anything; the first ones.
     """
 
     made_by = "known_contexts(generator_logprob, belief_logprob, target)"
@@ -137,6 +147,8 @@ class KnownContexts(Result):
     target: IntArray
     gap_nats: FloatArray
     drawing: dict[str, FloatArray] = field(repr=False)
+    private_sd_nats: float = 0.0
+    bots: float = 0.0
 
     def headline(self) -> str:
         """How many contexts and tokens, and people's gap."""
@@ -144,17 +156,49 @@ class KnownContexts(Result):
         return f"{n} contexts, {vocab} tokens, mean gap {self.gap_nats.mean():.2f} nats"
 
     def draw(self, what: str, context: IntArray, n: int, rng: np.random.Generator) -> IntArray:
-        """Draw `n` tokens of each context from ``generator`` or ``belief``, (context, n)."""
+        """Draw `n` tokens of each context from ``generator`` or ``belief``, each by somebody else, (context, n)."""
+        if what == "belief" and self.private_sd_nats:
+            drawn = [self.own(context, 1.0, rng).argmax(axis=1) for _ in range(n)]
+            return np.stack(drawn, axis=1).astype(np.intp) if n else np.empty((context.size, 0), dtype=np.intp)
         vocab = self.generator.shape[1]
         place = rng.random((context.size, n)) + context[:, None]
         found = np.searchsorted(self.drawing[what], place, side="right") - context[:, None] * vocab
         # a sum that rounds to less than one leaves a hair above the last token
-        drawn: IntArray = np.clip(found, 0, vocab - 1).astype(np.intp)
-        return drawn
+        tokens: IntArray = np.clip(found, 0, vocab - 1).astype(np.intp)
+        return tokens
+
+    def own(self, context: IntArray, exponent: FloatArray | float, rng: np.random.Generator) -> FloatArray:
+        """Keys of all tokens, (context, token), by whose order own beliefs to a power are drawn from, none twice."""
+        belief = self.belief[context]
+        if self.private_sd_nats:
+            belief = belief + self.private_sd_nats * rng.standard_normal(belief.shape)
+        keys: FloatArray = np.asarray(exponent)[..., None] * belief + rng.gumbel(size=belief.shape)
+        return keys
+
+    def is_bot(self, n_people: int) -> BoolArray:
+        """Who of some people answers anything."""
+        return np.arange(n_people) < round(self.bots * n_people)
+
+    def with_bots(self, people: Participants) -> Participants:
+        """Let the bots' reports have nothing to do with a belief."""
+        return replace(people, lapse_rate=np.where(self.is_bot(people.bias.size), 1.0, people.lapse_rate))
+
+    def of_bots(self, token: IntArray, who: IntArray, n_people: int, rng: np.random.Generator) -> IntArray:
+        """Put any token in the place of those that bots answered."""
+        return np.where(self.is_bot(n_people)[who], rng.integers(0, self.belief.shape[1], token.shape), token)
 
 
-def known_contexts(generator_logprob: ArrayLike, belief_logprob: ArrayLike, target: ArrayLike) -> KnownContexts:
+def known_contexts(
+    generator_logprob: ArrayLike,
+    belief_logprob: ArrayLike,
+    target: ArrayLike,
+    *,
+    private_sd_nats: float = 0.0,
+    bots: float = 0.0,
+) -> KnownContexts:
     """Check and prepare contexts whose ln g and ln h, (context, token), nats, and targets, (context,), are known.
+
+    The other two say whose belief it is: see :class:`KnownContexts`.
 
     Examples
     --------
@@ -186,7 +230,8 @@ def known_contexts(generator_logprob: ArrayLike, belief_logprob: ArrayLike, targ
     for name, logprob in found.items():
         cumulated = np.cumsum(np.exp(logprob), axis=1)
         drawing[name] = (cumulated / cumulated[:, -1:] + row[:, None]).ravel()
-    return KnownContexts(generator, belief, place.astype(np.intp), gap, drawing)
+    check_numbers({"private_sd_nats": private_sd_nats, "bots": bots}, "contexts", at_least=0)
+    return KnownContexts(generator, belief, place.astype(np.intp), gap, drawing, private_sd_nats, bots)
 
 
 def assumed_belief(

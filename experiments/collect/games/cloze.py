@@ -16,9 +16,12 @@ if TYPE_CHECKING:
 
     from shannon_game.experiments.collect.settings import CollectSettings
 
-__all__ = ["attention_check", "automatic", "feedback", "layout", "questions", "read", "same_word", "typed_word", "view"]
+__all__ = ["JOINER", "attention_check", "automatic", "feedback", "layout", "questions", "read", "same_word"]
+__all__ += ["typed_word", "view"]
 
-_LONGEST = 60
+LONGEST_WORD = 60
+JOINER = "\u2060"
+"""Before a word: it goes on with the word that the text ends with, and no blank is between them."""
 
 
 def questions(study: xr.Dataset, settings: CollectSettings) -> list[QuestionRow]:
@@ -47,8 +50,8 @@ def typed_word(text: str) -> str:
         raise FormError("error.no_word")
     if len(parts) > 1:
         raise FormError("error.one_word")
-    if len(text) > _LONGEST:
-        raise FormError("error.long_word", most=_LONGEST)
+    if len(text) > LONGEST_WORD:
+        raise FormError("error.long_word", most=LONGEST_WORD)
     if any(unicodedata.category(sign) in ("Cc", "Cs") for sign in text):
         raise FormError("error.strange_word")
     return text

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from shannon_game.estimators.errors import unknown_choice
+import numpy as np
+
+from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.layout import item_labels
 from shannon_game.experiments.collect.games import bets, cloze, comparison, guess_until_right, top1
 from shannon_game.experiments.collect.games.protocol import Game
+from shannon_game.experiments.collect.games.texts import items_alone
+from shannon_game.experiments.harness.settings import rng_for
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from shannon_game.experiments.collect.settings import CollectSettings
 
 GAMES: Mapping[str, Game] = {
     "comparison": comparison,
@@ -23,3 +34,21 @@ def game_named(name: str) -> Game:
     if name not in GAMES:
         raise unknown_choice("game", name, GAMES)
     return GAMES[name]
+
+
+def chosen_contexts(study: xr.Dataset, settings: CollectSettings) -> xr.Dataset:
+    """Draw the contexts that are asked, from those that every game can ask about."""
+    if settings.contexts is None:
+        return study
+    study = items_alone(study)
+    names = item_labels(study).astype(str)
+    asked = [{row.item_id for row in GAMES[game].questions(study, settings)} for game in settings.game]
+    there = np.flatnonzero(np.isin(names, sorted(set.intersection(*asked))))
+    if settings.contexts > there.size:
+        games = ", ".join(settings.game)
+        problem = f"is {settings.contexts}, and {there.size} contexts of the study can be asked in {games}; build more"
+        raise InputError(problem, field="contexts")
+    drawn = rng_for(settings.seed, "contexts").choice(there, settings.contexts, replace=False)
+    # what others answered before is about other items too
+    study = study.drop_dims("answer", errors="ignore").isel({"response": []} if "response" in study.dims else {})
+    return study.isel(item=np.sort(drawn)).assign(item_id=("item", names[np.sort(drawn)].astype(object)))

@@ -12,8 +12,6 @@ from shannon_game.experiments.collect.surveys import right_answers
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["Answerer", "Browser", "Played", "play_session"]
-
 _LONGEST_SESSION = 100_000
 
 
@@ -60,7 +58,7 @@ async def play_session(browser: Browser, game: str, player: Answerer, recruiter:
     page = await browser.get(f"/?{urlencode(dict(recruiter))}")
     n_answers = 0
     for _ in range(_LONGEST_SESSION):
-        if page.path == "/thanks":
+        if page.path in ("/thanks", "/screened"):
             return n_answers
         if page.status >= 400 or page.problem:
             raise Played(page)

@@ -21,8 +21,6 @@ from shannon_game.experiments.collect.server import app_of
 if TYPE_CHECKING:
     from shannon_game.experiments.collect.collection import Collection
 
-__all__ = ["Crowd", "play_all", "served"]
-
 _START_SECONDS = 30.0
 _REQUEST_SECONDS = 60.0
 

@@ -18,11 +18,12 @@ from shannon_game.estimators.comparison import control_model, estimate_perplexit
 from shannon_game.estimators.comparison.simulation.settings import ParticipantPopulation
 from shannon_game.estimators.errors import InputError, require_packages
 from shannon_game.estimators.layout import HUMAN, item_labels
+from shannon_game.experiments.collect.games.vocabulary import read_vocabulary
 from shannon_game.experiments.collect.players.browser import Answerer
 from shannon_game.experiments.collect.players.crowd import Crowd, play_all, served
-from shannon_game.experiments.collect.players.models import MODEL_GAMES, ModelPerson, model_people
+from shannon_game.experiments.collect.players.models import ModelPerson, model_people
 from shannon_game.experiments.collect.players.people import Person, exact_people, simulated_people
-from shannon_game.experiments.collect.players.world import World, world_of
+from shannon_game.experiments.collect.players.world import World, with_truth, world_of
 from shannon_game.experiments.collect.tables import COUNTED, Answer, Assignment, Player, Question, Session
 from shannon_game.experiments.comparison.estimates import table_row
 from shannon_game.experiments.comparison.perplexity import sampling_warnings
@@ -39,8 +40,6 @@ if TYPE_CHECKING:
     from shannon_game.experiments.collect.collection import Collection
     from shannon_game.experiments.collect.settings import CollectSettings
 
-__all__ = ["PLAYED_COLUMNS", "play_games", "played_table", "players_of"]
-
 PLAYED_COLUMNS = (
     *("game", "belief", "n_players", "n_answers", "n_sent", "seconds"),
     *("perplexity", "perplexity_lower", "perplexity_upper", "true_perplexity", "verdict"),
@@ -48,10 +47,6 @@ PLAYED_COLUMNS = (
 """Columns of the table: answers that count, and all that were sent, of training rounds and attention checks too; what
 was estimated of the answers (equation 5) with its verdict, beside the perplexity of what was believed."""
 
-_OF_KNOWN_TOKENS = (
-    "players of cloze draw from the tokens that the study has for a context, its target and candidates: the TVD of "
-    "what they typed to a whole distribution says nothing"
-)
 _ON_SCREEN = ("game", "n_answers", "perplexity", "perplexity_lower", "perplexity_upper", "true_perplexity", "verdict")
 
 
@@ -60,23 +55,30 @@ def players_of(study: xr.Dataset, settings: CollectSettings) -> dict[str, Answer
     if settings.players == "model":
         return dict(model_people(settings))
     names = [f"{settings.players}-{settings.seed}-{number:04d}" for number in range(settings.n_players)]
-    world = world_of(study, settings.belief)
+    world = _world(study, settings)
     if settings.players == "exact":
         people = exact_people(world, settings.n_players, settings.seed)
     else:
-        population = to_dataclass(ParticipantPopulation, settings.population)
-        people = simulated_people(world, population, settings.n_players, settings.seed)
+        people = simulated_people(
+            world,
+            to_dataclass(ParticipantPopulation, settings.population),
+            settings.n_players,
+            settings.seed,
+            private_sd_nats=settings.population.private_sd_nats,
+            bots=settings.population.bots,
+        )
     return {name: Person(people, at) for at, name in enumerate(names)}
+
+
+def _world(study: xr.Dataset, settings: CollectSettings) -> World:
+    taken = read_vocabulary(settings.vocabulary).tokens if "top1" in settings.game else None
+    return world_of(study, settings.belief, population=settings.population, seed=settings.seed, guesses=taken)
 
 
 def play_games(collection: Collection, players: Mapping[str, Answerer]) -> dict[str, Crowd]:
     """Serve on a free port and let all players play every game of the settings."""
     require_packages(("httpx",), "collect", source="experiment.players")
     settings = collection.settings
-    cannot = [game for game in settings.game if game not in MODEL_GAMES]
-    if settings.players == "model" and cannot:
-        problem = f"is 'model', and these can play {', '.join(MODEL_GAMES)}, not {cannot[0]}"
-        raise InputError(problem, field="players")
     found: dict[str, Crowd] = {}
     _refuse_repeat(collection, [f"{game}-{name}" for game in settings.game for name in players])
     with served(collection) as address:
@@ -125,9 +127,11 @@ def played(collection: Collection, study: xr.Dataset) -> ExperimentResult:
             if not left:
                 raise
     # what a model believes that answers in text is not known
-    world = None if models else world_of(study, settings.belief)
+    world = None if models else _world(study, settings)
     table = played_table(found, world, crowds, n_answers, len(players))
     files = {} if found is None else {"study.nc": partial(save_comparison_study, found)}
+    if world is not None:
+        files["served.nc"] = partial(save_comparison_study, with_truth(study, world))
     on_screen = table[[*_ON_SCREEN]]
     return ExperimentResult(
         table,
@@ -136,7 +140,6 @@ def played(collection: Collection, study: xr.Dataset) -> ExperimentResult:
         _summary(table, settings, models),
         warnings=(
             *_on_the_estimate(found),
-            *((_OF_KNOWN_TOKENS,) if "cloze" in crowds and not models else ()),
             *((f"{len(left)} sessions were left; the first: {left[0]}",) if left else ()),
         ),
         files=files,

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
-__all__ = ["Form", "Page", "read_page"]
-
 _SIGNS = {"·": " ", "↵": "\n", "⇥": "\t"}
 """What a page shows for the blanks of a token -> the blank."""
 _VOID = ("input", "meta", "link", "br", "img", "hr")
@@ -14,27 +12,15 @@ _VOID = ("input", "meta", "link", "br", "img", "hr")
 
 @dataclass
 class Form:
-    """A form of a page.
-
-    Parameters
-    ----------
-    action, method, game : str
-    fields : dict of str to str
-        Values that are sent as they are, hidden ones too.
-    choices : dict of str to list of str
-        Radio buttons by name.
-    asked : list of str
-        Names of text fields.
-    required : set of str
-    buttons : dict of str to list of str
-        Named buttons with their values.
-    """
+    """A form of a page."""
 
     action: str
     method: str = "get"
     game: str = ""
     fields: dict[str, str] = field(default_factory=dict)
+    """Values that are sent as they are, hidden ones too."""
     choices: dict[str, list[str]] = field(default_factory=dict)
+    """Radio buttons by name."""
     asked: list[str] = field(default_factory=list)
     required: set[str] = field(default_factory=set)
     buttons: dict[str, list[str]] = field(default_factory=dict)
@@ -42,34 +28,21 @@ class Form:
 
 @dataclass
 class Page:
-    """What a page holds for a player.
-
-    Parameters
-    ----------
-    path : str
-        Of its address, after redirects.
-    status : int
-    forms : list of Form
-    links : list of str
-    context : str or None
-        Text of the section with the context; marks of blanks are blanks again.
-    tokens : list of str
-        Tokens that are shown, such as both options.
-    strong : list of str
-        What is emphasised, such as an attention check's instruction.
-    problem : str or None
-        What was wrong with the answer before.
-    text : str
-    """
+    """What a page holds for a player."""
 
     path: str
+    """Of its address, after redirects."""
     status: int
     forms: list[Form] = field(default_factory=list)
     links: list[str] = field(default_factory=list)
     context: str | None = None
+    """Marks of blanks are blanks again."""
     tokens: list[str] = field(default_factory=list)
+    """That are shown, such as both options."""
     strong: list[str] = field(default_factory=list)
+    """What is emphasised, such as an attention check's instruction."""
     problem: str | None = None
+    """What was wrong with the answer before."""
     text: str = ""
 
     def form(self, action: str) -> Form | None:
@@ -78,14 +51,7 @@ class Page:
 
 
 def read_page(html: str, path: str, status: int = 200) -> Page:
-    """Parse a page.
-
-    Examples
-    --------
-    >>> html = '<form method="post" action="/go"><input type="hidden" name="csrf" value="1"><button>Go</button></form>'
-    >>> read_page(html, "/").form("/go").fields
-    {'csrf': '1'}
-    """
+    """Parse a page."""
     parser = _Reader(Page(path, status))
     parser.feed(html)
     parser.close()

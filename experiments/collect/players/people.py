@@ -8,29 +8,38 @@ numbers that :meth:`People.report` and :meth:`People.word` give without it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.bets.simulation import whole_chips
 from shannon_game.estimators.comparison import rounding_scheme
-from shannon_game.estimators.comparison.simulation.participants import Participants, draw_participants, simulate_reports
+from shannon_game.estimators.comparison.simulation.participants import (
+    LAPSE_REPORTS,
+    Participants,
+    draw_participants,
+    simulate_reports,
+)
 from shannon_game.estimators.comparison.simulation.players import sample_rows
 from shannon_game.estimators.comparison.simulation.settings import ParticipantPopulation, random_stream
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.collect.games.bets import CHIPS, N_BETS
 from shannon_game.experiments.collect.games.comparison import SLIDER
-from shannon_game.experiments.collect.games.top1 import can_be_guessed
 from shannon_game.experiments.collect.players.forms import Page
-from shannon_game.experiments.collect.players.world import World
+from shannon_game.experiments.collect.players.world import World, continued
 from shannon_game.experiments.collect.strings import Strings
 
-__all__ = ["ANY_WORD", "People", "Person", "exact_people", "simulated_people"]
-
 ANY_WORD = "the"
-"""What somebody types where no token of the item is a word."""
+"""What somebody types, with a number, who knows no further word."""
 _BOXES = rounding_scheme(SLIDER).values
+SLIDER_ENDS = {"A": str(-(len(_BOXES) // 2)), "B": str(len(_BOXES) // 2)}
+"""What the form of a slider sends at its ends."""
+
+
+def nearest_step(probability: float) -> int:
+    """Step of the slider, from its middle, whose value is the nearest to a probability."""
+    return int(np.abs(np.array(_BOXES) - probability).argmin()) - len(_BOXES) // 2
 
 
 @dataclass(eq=False)
@@ -40,7 +49,8 @@ class People:
     world: World
     people: Participants
     seed: int
-    _reports: dict[tuple[int, int, str], NDArray[np.float64]] = field(default_factory=dict, repr=False)
+    private_sd_nats: float = 0.0
+    bots: frozenset[int] = frozenset()
 
     def report(self, person: int, item: int, candidate: int, scale: str = "interface") -> float:
         """Probability that a person gives to the target, on a scale, when a candidate is shown beside it.
@@ -48,57 +58,78 @@ class People:
         The same random numbers as :func:`shannon_game.estimators.comparison.simulate_comparison_study` takes for this
         person and item, whatever the candidate.
         """
-        key = person, candidate, scale
-        if key not in self._reports:
-            log_odds = self.world.target_logprob - self.world.candidate_logprob[:, candidate]
-            self._reports[key] = simulate_reports(
-                np.nan_to_num(log_odds),
-                rng=random_stream(self.seed, "participant", person, 1),
-                bias=self.people.bias[person],
-                slope=self.people.slope[person],
-                noise_sd=self.people.noise_sd[person],
-                lapse_rate=self.people.lapse_rate[person],
-                rounding=scale,
-            )
-        return float(self._reports[key][item])
+        world = self.world
+        log_odds = np.nan_to_num(world.target_logprob - world.candidate_logprob[:, candidate])
+        if self.private_sd_nats:
+            own, place = self._private(person, item), world.vocabulary.place
+            log_odds[item] += own[place[world.target[item]]] - own[place[world.candidate[item][candidate]]]
+        reports = simulate_reports(
+            log_odds,
+            rng=random_stream(self.seed, "participant", person, 1),
+            bias=self.people.bias[person],
+            slope=self.people.slope[person],
+            noise_sd=self.people.noise_sd[person],
+            lapse_rate=self.people.lapse_rate[person],
+            rounding=scale,
+            clicks=rounding_scheme(scale).values or LAPSE_REPORTS,
+        )
+        return float(reports[item])
 
     def word(self, person: int, item: int) -> str:
-        """Token that comes to a person's mind, drawn from the belief over the item's tokens that are one word."""
-        tokens = self.world.tokens[item]
-        typed = [at for at, token in enumerate(tokens) if len(token.split()) == 1]
-        if not typed:
-            return ANY_WORD
+        """Token that comes to a person's mind: a draw of the person's belief over the whole vocabulary."""
         uniform = random_stream(self.seed, "answer", person, item).random((1, 1))
-        [[drawn]] = sample_rows(self.world.token_logprob[item][typed][None], 1.0, uniform)
-        return tokens[typed[int(drawn)]]
+        [[drawn]] = sample_rows(self.own(person, item)[None], 1.0, uniform)
+        return self.world.vocabulary.tokens[int(drawn)]
 
     def token(self, person: int, item: int) -> str:
         """Token that a person thinks most likely: the top of the belief, with the noise of the person's reports."""
-        tokens = self.world.tokens[item]
-        seen = [at for at, token in enumerate(tokens) if can_be_guessed(token)]
-        noisy = self._noisy(person, item, self.world.token_logprob[item])
-        return tokens[max(seen, key=lambda at: float(noisy[at]))]
+        noisy = np.where(self.world.vocabulary.can_be_guessed, self._noisy(person, item), -np.inf)
+        return self.world.vocabulary.tokens[int(noisy.argmax())]
 
-    def guesses(self, person: int, item: int) -> list[str]:
-        """Words in the order in which a person guesses them: by belief, with noise; then words that nobody says."""
-        words, logprob = self.world.words(item)
-        order = np.argsort(-self._noisy(person, item, logprob), kind="stable")
-        return [words[at] for at in order.tolist()]
+    def guesses(self, person: int, item: int, most: int) -> list[str]:
+        """First words that a person guesses: in the order of the belief, with noise."""
+        return [word for word, _ in self._words(self._noisy(person, item), most)]
 
     def bets(self, person: int, item: int) -> tuple[dict[str, int], int]:
         """Chips on the most probable words and on anything else: beliefs to the power of the person's slope."""
-        words, logprob = self.world.words(item)
-        top = np.argsort(-logprob, kind="stable")[:N_BETS].tolist()
-        named = np.exp(logprob[top])
+        is_bot = person in self.bots
+        own = self._noisy(person, item) if is_bot else self.own(person, item)
+        top = self._words(own, N_BETS)
+        named = np.exp([logprob for _, logprob in top] - np.logaddexp.reduce(own))
         # what the belief leaves for words that were not named
-        cells = np.append(named, max(1.0 - named.sum(), 1e-6)) ** self.people.slope[person]
+        cells = np.append(named, max(1.0 - named.sum(), 1e-6)) ** (0.0 if is_bot else self.people.slope[person])
         [chips] = whole_chips((cells / cells.sum())[None], CHIPS)
-        return dict(zip([words[at] for at in top], chips[:-1].tolist(), strict=True)), int(chips[-1])
+        staked = zip([word for word, _ in top], chips[:-1].tolist(), strict=True)
+        return {word: number for word, number in staked if number}, int(chips[-1])
 
-    def _noisy(self, person: int, item: int, logprob: NDArray[np.float64]) -> NDArray[np.float64]:
-        noise = random_stream(self.seed, "private", item, person).standard_normal(logprob.size)
-        noisy: NDArray[np.float64] = logprob + self.people.noise_sd[person] * noise
-        return noisy
+    def own(self, person: int, item: int) -> FloatArray:
+        """Own belief of every token, up to a constant; a bot's is that all are alike."""
+        shared = self.world.logprob(item)
+        if person in self.bots:
+            return np.zeros_like(shared)
+        return shared + self._private(person, item) if self.private_sd_nats else shared
+
+    def _private(self, person: int, item: int) -> FloatArray:
+        """Own belief less the shared one, as in :func:`~shannon_game.estimators.comparison.simulate_designed_study`."""
+        normal = random_stream(self.seed, "private", item, person).standard_normal(
+            len(self.world.vocabulary.tokens), dtype=np.float32
+        )
+        return self.private_sd_nats * normal.astype(float)
+
+    def _noisy(self, person: int, item: int) -> FloatArray:
+        noise = random_stream(self.seed, "free", item, person).standard_normal(len(self.world.vocabulary.tokens))
+        # who answers anything guesses anything
+        noise_sd = 1.0 if person in self.bots else self.people.noise_sd[person]
+        return self.own(person, item) + noise_sd * noise
+
+    def _words(self, logprob: FloatArray, most: int) -> list[tuple[str, float]]:
+        """Words of the most probable tokens, each once, and ln h of these tokens."""
+        words, found = self.world.vocabulary, dict[int, tuple[str, float]]()
+        for at in np.argsort(-logprob, kind="stable").tolist():
+            found.setdefault(int(words.key[at]), (words.typed[at], float(logprob[at])))
+            if len(found) == most:
+                break
+        return list(found.values())
 
 
 @dataclass(eq=False)
@@ -112,8 +143,10 @@ class Person:
         """Say what to fill into the form: what an instruction asks for, else what the person believes."""
         check = _instruction(game, page)
         if check:
+            if self.number in self.people.bots:
+                check = self._anything(game, page)
             # the end of a slider that an instruction asks for
-            check = {"A": str(-(len(_BOXES) // 2)), "B": str(len(_BOXES) // 2)}.get(check, check)
+            check = SLIDER_ENDS.get(check, check)
             fields = {"comparison": "report", "top1": "token", "bets": "word1"}
             return {fields.get(game, "word"): check} | ({"chips1": str(CHIPS)} if game == "bets" else {})
         if game == "comparison":
@@ -125,7 +158,16 @@ class Person:
             return {"token": self.people.token(self.number, item)}
         if game == "guess_until_right":
             return {"word": self._guess(item, len(page.tokens))}
-        return {"word": self.people.word(self.number, item).strip()}
+        return {"word": continued(self.people.word(self.number, item))}
+
+    def _anything(self, game: str, page: Page) -> str:
+        """What somebody answers who does not read the page."""
+        rng = random_stream(self.people.seed, "bot", self.number, len(page.text))
+        if game != "comparison":
+            return str(rng.choice(self.people.world.vocabulary.typed))
+        form = page.form("/play")
+        slider = [str(step - len(_BOXES) // 2) for step in range(len(_BOXES))]
+        return str(rng.choice((form and form.choices.get("report")) or slider))
 
     def _item(self, page: Page, options: tuple[str, ...] = ()) -> int:
         item = self.people.world.find(page.context or "", options)
@@ -142,14 +184,13 @@ class Person:
         other = b if a == target else a
         form, candidate = page.form("/play"), world.candidate[item].index(other)
         if form is not None and "report" not in form.choices:
-            report = self.people.report(self.number, item, candidate, SLIDER)
-            step = int(np.searchsorted(_BOXES, report - 1e-9)) - len(_BOXES) // 2
+            step = nearest_step(self.people.report(self.number, item, candidate, SLIDER))
             return -step if a == target else step
         percent = round(100 * self.people.report(self.number, item, candidate))
         return percent if a == target else 100 - percent
 
     def _guess(self, item: int, n_before: int) -> str:
-        known = self.people.guesses(self.number, item)
+        known = self.people.guesses(self.number, item, n_before + 1)
         return known[n_before] if n_before < len(known) else f"{ANY_WORD}{n_before}"
 
     def _bets(self, item: int) -> dict[str, str]:
@@ -160,9 +201,21 @@ class Person:
         return fields
 
 
-def simulated_people(world: World, population: ParticipantPopulation, n_people: int, seed: int) -> People:
-    """Draw people; the first ones are the same however many are drawn."""
-    return People(world, draw_participants(population, n_people, seed), seed)
+def simulated_people(
+    world: World,
+    population: ParticipantPopulation,
+    n_people: int,
+    seed: int,
+    *,
+    private_sd_nats: float = 0.0,
+    bots: float = 0.0,
+) -> People:
+    """Draw people; the first ones are the same however many are drawn, but for who of them is a bot."""
+    order = random_stream(seed, "bot").permutation(n_people)
+    chosen = order[: round(bots * n_people)]
+    people = draw_participants(population, n_people, seed)
+    people.lapse_rate[chosen] = 1.0
+    return People(world, people, seed, private_sd_nats, frozenset(chosen.tolist()))
 
 
 def exact_people(world: World, n_people: int, seed: int) -> People:

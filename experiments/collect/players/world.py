@@ -1,76 +1,102 @@
-"""What simulated players believe: of every item of a study, the tokens that it knows and their log-probabilities."""
+"""What players believe: of every item of a study, the log-probability of every token of the vocabulary."""
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from shannon_game.estimators.arrays import BoolArray, FloatArray, IntArray
 from shannon_game.estimators.cloze import normalise_words
+from shannon_game.estimators.comparison import assumed_belief
 from shannon_game.estimators.comparison.study_sources import PADDING
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.estimators.layout import HUMAN, item_labels
+from shannon_game.experiments.collect.games.cloze import JOINER, LONGEST_WORD
+from shannon_game.experiments.collect.games.top1 import can_be_guessed
+from shannon_game.experiments.collect.players.settings import PlayerPopulation
+from shannon_game.experiments.harness.settings import rng_for
+from shannon_game.inference.text.prompts import shown
 
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["World", "world_of"]
+ASSUMED = "assumed"
+"""A belief made of the generator's whole distribution, as the worlds of ``+exp=design`` are."""
+_LEAST = 1e-12
 
-FloatArray = NDArray[np.float64]
+
+def typed(token: str) -> str:
+    """Write a token as somebody types it: no blank before it, other blanks as the page shows them."""
+    signs = shown(token.removeprefix(" ") or token)[: LONGEST_WORD - 1]
+    # a sign that no page takes: a word that nobody knows
+    return "".join("\ufffd" if unicodedata.category(sign)[0] in "CZ" else sign for sign in signs) or "\ufffd"
+
+
+def continued(token: str) -> str:
+    """Write a token as :func:`typed` does, joined to the text before it where no blank begins it."""
+    return typed(token) if token.startswith(" ") else JOINER + typed(token)
+
+
+@dataclass(frozen=True, eq=False)
+class Vocabulary:
+    """All tokens that may be answered."""
+
+    tokens: list[str]
+    place: Mapping[str, int]
+    typed: list[str]
+    """What is typed for each."""
+    key: IntArray
+    """The same number for tokens that are one word, whatever its case and punctuation."""
+    can_be_guessed: BoolArray
+    """Which tokens top1 takes."""
 
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """Beliefs of all items of a comparison study.
-
-    Parameters
-    ----------
-    belief : str
-        Whose: "human" (a simulation's truth) or a language model of the study.
-    name : list of str
-        Of the items.
-    target : list of str
-    target_logprob : ndarray, shape (item,)
-        ln h of the targets, nats.
-    candidate : list of list of str
-    candidate_logprob : ndarray, shape (item, candidate)
-        ln h of the candidates, nats; NaN where there is none.
-    tokens : list of list of str
-        Target and distinct candidates of every item.
-    token_logprob : list of ndarray
-        ln h of these, nats; not normalised.
-    by_context : mapping of str to list of int
-        Items of a context, without the blanks at its end.
-    """
+    """Beliefs of all items of a comparison study, ln h in nats."""
 
     belief: str
+    """Whose: "human" (a simulation's truth), "assumed", or a language model of the study."""
     name: list[str]
     target: list[str]
     target_logprob: FloatArray
     candidate: list[list[str]]
     candidate_logprob: FloatArray
-    tokens: list[list[str]]
-    token_logprob: list[FloatArray]
+    """(item, candidate); NaN where there is none."""
     by_context: Mapping[str, list[int]]
-    _words: dict[int, tuple[list[str], FloatArray]] = field(default_factory=dict, repr=False)
+    """Items of a context, without the blanks at its end."""
+    vocabulary: Vocabulary
+    rest_logprob: NDArray[np.floating]
+    """(item, token): what the belief in tokens that are neither target nor candidate is proportional to."""
+    is_whole: bool
+    """The last one is the belief itself, of all tokens."""
 
-    def words(self, item: int) -> tuple[list[str], FloatArray]:
-        """Words that can be typed among the tokens of an item, and ln h of each; each word once."""
-        if item not in self._words:
-            typed = [token.strip() for token in self.tokens[item]]
-            kept = [at for at, word in enumerate(typed) if len(word.split()) == 1]
-            keys = normalise_words([typed[at] for at in kept], "clean").words.tolist() if kept else []
-            best: dict[str, int] = {}
-            for at, cleaned in zip(kept, keys, strict=True):
-                key = cleaned or typed[at]
-                if key not in best or self.token_logprob[item][at] > self.token_logprob[item][best[key]]:
-                    best[key] = at
-            order = list(best.values())
-            self._words[item] = [typed[at] for at in order], self.token_logprob[item][order]
-        return self._words[item]
+    def known(self, item: int) -> dict[str, float]:
+        """Target and distinct candidates of an item, and ln h of each."""
+        found = {self.target[item]: float(self.target_logprob[item])}
+        for token, logprob in zip(self.candidate[item], self.candidate_logprob[item].tolist(), strict=True):
+            if not np.isnan(logprob):
+                found.setdefault(token, logprob)
+        return found
+
+    def logprob(self, item: int) -> FloatArray:
+        """Give ln h of every token of the vocabulary; what the known tokens leave is spread over the others."""
+        found: FloatArray = self.rest_logprob[item].astype(float)
+        if self.is_whole:
+            return found
+        known = self.known(item)
+        at = [self.vocabulary.place[token] for token in known]
+        found[at] = -np.inf
+        left = max(1.0 - float(np.exp(list(known.values())).sum()), _LEAST)
+        if np.isfinite(found).any():
+            found += np.log(left) - np.logaddexp.reduce(found)
+        found[at] = list(known.values())
+        return found
 
     def find(self, context: str, options: tuple[str, ...] = ()) -> int | None:
         """Find the item of a context, or of one that ends so: a page may show its last words alone.
@@ -81,38 +107,59 @@ class World:
         found = self.by_context.get(shown, [])
         if not found and shown:
             found = [at for whole, items in self.by_context.items() if whole.endswith(shown) for at in items]
-        return next((at for at in found if set(options) <= set(self.tokens[at])), None)
+        return next((at for at in found if set(options) <= {self.target[at], *self.candidate[at]}), None)
 
 
-def world_of(study: xr.Dataset, belief: str | None = None) -> World:
-    """Read what is believed from a comparison study."""
+def world_of(
+    study: xr.Dataset,
+    belief: str | None = None,
+    *,
+    population: PlayerPopulation | None = None,
+    seed: int = 0,
+    guesses: frozenset[str] | None = None,
+) -> World:
+    """Read what is believed from a comparison study; `guesses` are the tokens that top1 takes, by default all."""
     source = f"study {study.attrs.get('name')!r}"
     if "candidate_token" not in study:
         raise InputError("has no candidates, whose beliefs simulated players need", source=source, field="players")
-    models = study["model"].values.tolist()
-    names = [*([HUMAN] if "human_target_logprob" in study else []), *models]
+    whole = study["reference_logprob"].transpose("item", "token").values if "reference_logprob" in study else None
+    models, generator = study["model"].values.tolist(), study.attrs["generator"]
+    of_people = [*([HUMAN] if "human_target_logprob" in study else []), *([] if whole is None else [ASSUMED])]
+    names = [*of_people, *models]
     if belief is None:
-        others = [name for name in names if name != study.attrs["generator"]]
-        belief = (others or names)[0]
+        belief = next((name for name in names if name != generator), generator)
     if belief not in names:
         raise unknown_choice("belief", belief, names, source=source)
-    if belief == HUMAN:
+    target, candidate = study["target_token"].values.tolist(), study["candidate_token"].values.tolist()
+    there = np.ones((len(candidate), len(candidate[0])), dtype=bool)
+    if "candidate_source" in study:
+        there = study["candidate_source"].values != PADDING
+    if whole is None:
+        used = {token for row, kept in zip(candidate, there.tolist(), strict=True) for token in np.array(row)[kept]}
+        tokens = sorted(used | set(target))
+        whole = np.zeros((len(target), len(tokens)))
+    else:
+        tokens = study["token"].values.tolist()
+    words = _vocabulary(tokens, guesses)
+    missing = ({*target, *(token for row in candidate for token in row)} - {""}) - words.place.keys()
+    if missing:
+        raise InputError(f"has no {min(missing)!r}, which is asked about", source=source, field="token")
+    is_whole = "reference_logprob" in study and belief in (ASSUMED, generator)
+    if belief == ASSUMED:
+        its = population or PlayerPopulation()
+        whole = assumed_belief(
+            whole,
+            exponent=its.exponent,
+            unigram_share=its.unigram_share,
+            noise_nats=its.noise_nats,
+            rng=rng_for(seed, "assumed belief"),
+        )
+        of_target, of_candidate = _looked_up(study, words, whole, target, candidate)
+    elif belief == HUMAN:
         of_target, of_candidate = study["human_target_logprob"].values, study["human_candidate_logprob"].values
     else:
         of_target = study["target_logprob"].sel(model=belief).values
         of_candidate = study["candidate_logprob"].sel(model=belief).values
-    target, candidate = study["target_token"].values.tolist(), study["candidate_token"].values.tolist()
-    candidate_logprob = of_candidate.astype(float)
-    if "candidate_source" in study:
-        candidate_logprob = np.where(study["candidate_source"].values == PADDING, np.nan, candidate_logprob)
-    tokens, logprobs = [], []
-    for at, own in enumerate(target):
-        pool = {own: float(of_target[at])}
-        for token, logprob in zip(candidate[at], candidate_logprob[at].tolist(), strict=True):
-            if not np.isnan(logprob):
-                pool.setdefault(token, logprob)
-        tokens.append(list(pool))
-        logprobs.append(np.array(list(pool.values())))
     by_context: dict[str, list[int]] = {}
     for at, context in enumerate(study["context"].values.tolist()):
         by_context.setdefault(context.strip(" "), []).append(at)
@@ -122,8 +169,38 @@ def world_of(study: xr.Dataset, belief: str | None = None) -> World:
         target,
         of_target.astype(float),
         candidate,
-        candidate_logprob,
-        tokens,
-        logprobs,
+        np.where(there, of_candidate.astype(float), np.nan),
         by_context,
+        words,
+        whole,
+        is_whole,
     )
+
+
+def with_truth(study: xr.Dataset, world: World) -> xr.Dataset:
+    """Add what people believe to the study that they are asked about."""
+    return study.assign(
+        human_target_logprob=("item", world.target_logprob, {"units": "nats"}),
+        human_candidate_logprob=(("item", "candidate"), world.candidate_logprob, {"units": "nats"}),
+    )
+
+
+def _vocabulary(tokens: list[str], guesses: frozenset[str] | None) -> Vocabulary:
+    words = [typed(token) for token in tokens]
+    cleaned = normalise_words(words, "clean").words.tolist()
+    _, key = np.unique([clean or word for clean, word in zip(cleaned, words, strict=True)], return_inverse=True)
+    taken = [can_be_guessed(token) and (guesses is None or token in guesses) for token in tokens]
+    place = {token: at for at, token in reversed(list(enumerate(tokens)))}
+    return Vocabulary(tokens, place, words, key, np.array(taken, dtype=bool))
+
+
+def _looked_up(
+    study: xr.Dataset, words: Vocabulary, logprob: FloatArray, target: list[str], candidate: list[list[str]]
+) -> tuple[FloatArray, FloatArray]:
+    """Take ln h of targets and candidates from that of all tokens; halves of characters are known by their ids."""
+    if "target_id" in study and "candidate_id" in study:
+        own, drawn = study["target_id"].values, study["candidate_id"].values
+    else:
+        own = np.array([words.place[token] for token in target])
+        drawn = np.array([[words.place.get(token, 0) for token in row] for row in candidate])
+    return logprob[np.arange(len(target)), own], np.take_along_axis(logprob, drawn, axis=1)

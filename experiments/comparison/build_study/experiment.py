@@ -47,7 +47,7 @@ Layouts = Annotated[
     BeforeValidator(lambda given: (given,) if isinstance(given, str) else given),
 ]
 _ITEM_SET = "built"
-_STRINGS = ("context", "target_token", "candidate_token", "reference_token")
+_STRINGS = ("context", "target_token", "candidate_token", "token")
 # how U+FFFD is written in UTF-8: where a character was lost before the text was read
 _DAMAGE = "\ufffd".encode()
 
@@ -110,7 +110,7 @@ def build_study(study: xr.Dataset, settings: BuildStudySettings) -> ExperimentRe
         built["kl_nats"] = (("model", "item"), np.stack(list(kl.values())), {"units": "nats"})  # type: ignore[arg-type]
     if reference is not None:
         built["reference_logprob"] = (("item", "token"), reference, {"units": "nats"})
-        built["reference_token"] = ("token", _objects(token_strings(generator, range(generator.vocab_size))))
+        built = built.assign_coords(token=_objects(token_strings(generator, range(generator.vocab_size))))
     built.attrs["seed"] = settings.seed
     built = _exact_only(built, scores, settings.inexact)
     if n_damaged:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from shannon_game.estimators.comparison import (
     HUMAN,
@@ -33,6 +34,15 @@ _SOURCE = "study designed_simulated"
 
 Design = settings_of(QuestionDesign, "Design", base=Settings)
 """What people are asked; the fields of ``QuestionDesign``."""
+
+
+class Crowd(Population):  # type: ignore[misc, valid-type]
+    """How people differ, who are no simulator's alone: with beliefs of their own, and bots among them."""
+
+    private_sd_nats: Annotated[float, Field(ge=0)] = 0.0
+    """How far a person's own ln h of a token is from the shared one."""
+    bots: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    """Share of the people who answer anything."""
 
 
 class DesignedSettings(Seeded):

@@ -31,13 +31,13 @@ from shannon_game.experiments.collect.games.cloze import same_word
 from shannon_game.experiments.collect.players.crowd import Crowd, play_all
 from shannon_game.experiments.collect.players.forms import Page
 from shannon_game.experiments.collect.players.people import People, Person, simulated_people
-from shannon_game.experiments.collect.players.world import world_of
+from shannon_game.experiments.collect.players.world import continued, world_of
 from shannon_game.experiments.collect.server import app_of
 from shannon_game.experiments.collect.settings import CollectSettings, PaySettings
 from shannon_game.experiments.collect.tables import Player, Session
 from shannon_game.experiments.harness.csv_tables import read_guarded_csv
 from shannon_game.experiments.studies.cloze.table import cloze_study
-from shannon_game.experiments.studies.collected.comparison import candidate_rows
+from shannon_game.experiments.studies.collected.comparison import candidate_rows, read_token
 from shannon_game.experiments.studies.collected.loader import collected_study
 from shannon_game.experiments.studies.comparison.file import save_comparison_study
 from shannon_game.experiments.studies.comparison.lm_game import lm_game
@@ -77,9 +77,8 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
         store_reference=True,
     )
     url = f"sqlite:///{folder / 'c.sqlite'}"
-    tokens = sorted({*study["candidate_token"].to_numpy().ravel().tolist(), *study["target_token"].to_numpy().tolist()})
     vocabulary = folder / "vocabulary.jsonl"
-    vocabulary.write_text("\n".join(map(json.dumps, [*tokens, " the"])))
+    vocabulary.write_text("\n".join(map(json.dumps, [*study["token"].to_numpy().tolist(), " the"])))
     settings = CollectSettings(
         vocabulary=vocabulary,
         most_guesses=4,
@@ -157,7 +156,7 @@ def test_words_through_the_pages_are_those_of_the_simulator(played: Played) -> N
     items = study["item_id"].to_numpy()[study["response_item"].to_numpy()].tolist()
     who = study["participant"].to_numpy().tolist()
     direct = [
-        played.people.word(played.number[p], world.name.index(i)).strip() for p, i in zip(who, items, strict=True)
+        continued(played.people.word(played.number[p], world.name.index(i))) for p, i in zip(who, items, strict=True)
     ]
     assert typed == direct
     assert study.attrs["kind"] == "cloze"
@@ -200,10 +199,7 @@ def test_ranks_through_the_pages_are_those_of_the_simulator(played: Played) -> N
     world, expected = played.people.world, {}
     for who, item in dict.fromkeys(rows_of(study)):
         at = world.name.index(item)
-        guesses = [*played.people.guesses(played.number[who], at), *(f"the{n}" for n in range(9))]
-        # those that the first four guesses may be, with the numbers that follow the words that are known
-        known = len(played.people.guesses(played.number[who], at))
-        guesses = [guess if n < known else f"the{n}" for n, guess in enumerate(guesses)][:4]
+        guesses = played.people.guesses(played.number[who], at, 4)
         found = [same_word(guess, world.target[at]) for guess in guesses]
         expected[who, item] = found.index(True) + 1 if any(found) else np.inf
     ranks = guess_ranks(study)
@@ -270,11 +266,35 @@ def test_free_answers_on_the_same_contexts_come_along(played: Played) -> None:
     assert study.sizes["answer"] > 0
     shared = np.isin(cloze["item_id"].to_numpy()[cloze["response_item"].to_numpy()], study["item_id"].to_numpy()).sum()
     assert study.sizes["answer"] == shared
-    # every word was drawn from the target and the candidates
-    assert (study["answer_candidate"].to_numpy() >= -1).all()
+    # words come from the whole vocabulary: what is no candidate becomes one, with the generator's probability alone
+    code, given = study["answer_candidate"].to_numpy(), study["candidate_source"].to_numpy() == "answer"
+    assert given.any()
+    assert (code >= -1).all()
+    logprob = study["candidate_logprob"].to_numpy()[:, given]
+    own = study["model"].to_numpy() == study.attrs["generator"]
+    assert np.isfinite(logprob[own]).all()
+    assert np.isnan(logprob[~own]).all()
+    item, _ = np.nonzero(given)
+    token = pd.Index(study["token"].to_numpy()).get_indexer(study["candidate_token"].to_numpy()[given])
+    np.testing.assert_allclose(logprob[own][0], study["reference_logprob"].to_numpy()[item, token])
+    # without the whole distribution such words stay what they are: some other token
+    assert set(np.sign(collected_study(url=played.url)["answer_candidate"].to_numpy() + 1.5).tolist()) == {-1.0, 1.0}
     data = participant_data(study, "interface")
     assert data.n_answers.sum() > 0
     assert "answer" not in collected_study(url=played.url, free_answers=False).dims
+
+
+@pytest.mark.parametrize("token", [" ing", "ing", ",", "\n", " cat", "  cat", "\n\n", " unknown", "gone"])
+def test_a_token_that_a_player_types_comes_back_as_itself(token: str) -> None:
+    known = ["ing", " cat", ",", "\n", "\n\n", "  cat"]
+    question = {"target": " ing", "candidates": [{"token": each} for each in known]}
+    assert read_token(continued(token), question) == token
+
+
+def test_a_word_that_a_person_types_begins_with_a_blank() -> None:
+    question = {"target": " Ing", "candidates": [{"token": "ing"}, {"token": " cat"}, {"token": "."}]}
+    typed = {"ing": " Ing", " CAT ": " cat", ".": ".", "dog": " dog"}
+    assert {word: read_token(word, question) for word in typed} == typed
 
 
 def test_candidates_that_are_no_draws_of_the_generator_say_so() -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from shannon_game.estimators.errors import InputError
@@ -92,6 +94,45 @@ def test_a_model_plays_through_the_pages(tmp_path: Path) -> None:
     assert not [text for text in result.warnings if "session" in text or "left" in text]
 
 
+def test_a_model_plays_every_other_game_and_the_slider(tmp_path: Path) -> None:
+    """It draws one of three words, one more often than the others, and says 90% of A whatever it is."""
+    said: list[str] = []
+
+    def says(system: str, user: str) -> tuple[str, dict[str, float]]:
+        said.append(user)
+        if _COMPARISON.search(user):
+            return "90%", {}
+        return ("bo", "bo", "boba", "zu,")[len(said) % 4], {}
+
+    study = simulated(n_items=12, n_reference_items=12, n_candidates=4, vocab_size=80)
+    vocabulary = tmp_path / "vocabulary.jsonl"
+    tokens = [*study["target_token"].values.tolist(), " bo", " boba", "zu"]
+    vocabulary.write_text("\n".join(json.dumps(token) for token in tokens))
+    more = (
+        "experiment.game=[comparison,top1,guess_until_right,bets]", "experiment.scale=slider",
+        "experiment.attention_share=0", f"experiment.vocabulary={vocabulary}", "experiment.most_guesses=3",
+    )  # fmt: skip
+    with serving(TalkingEndpoint(says)) as endpoint:
+        result = run_experiment(*overrides(endpoint.url, tmp_path, *more, "experiment.tries=8"))
+    assert result.table["n_answers"].tolist()[1:] == [2 * 4, 2 * 4, 2 * 4]
+    url = f"sqlite:///{tmp_path / 'c.sqlite'}"
+    compared = collected_study(url=url)
+    own = ~compared["automatic"].values
+    expected = np.where(compared["target_side"].values[own] == "A", 0.9, 0.1)
+    # nearer than half a step of the slider
+    report = compared["report"].values[own]
+    np.testing.assert_allclose(np.log(report / (1 - report)), np.log(expected / (1 - expected)), atol=0.051)
+    assert set(collected_study(url=url, game="top1")["guess"].values.tolist()) <= {" bo", " boba", "zu"}
+    guesses = collected_study(url=url, game="guess_until_right")
+    assert any("It is not: " in user for user in said)
+    assert guesses.sizes["response"] > 8
+    bets = collected_study(url=url, game="bets")
+    # a word's chips are its share of the draws
+    stakes = bets["bet_stake"].values[bets["bet_word"].values == "bo"]
+    assert len(stakes) == 8
+    assert 0.3 < stakes.mean() < 0.7
+
+
 def test_what_cannot_be_read_is_asked_for_again(tmp_path: Path) -> None:
     says, _ = knowing()
     before: dict[str, int] = {}
@@ -125,7 +166,6 @@ def test_a_model_that_is_never_understood_leaves(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["experiment.game=bets"], "players: is 'model', and these can play comparison, cloze, not bets"),
         (["experiment.players=exact"], "players: is 'exact', and model= names api"),
         (["experiment.tries=0"], "tries: is 0"),
     ],

@@ -9,10 +9,14 @@ import numpy as np
 import pytest
 from starlette.applications import Starlette
 
+from shannon_game.estimators.comparison.simulation.participants import LAPSE_REPORTS
+from shannon_game.estimators.comparison.simulation.settings import ParticipantPopulation
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.collect.players.crowd import Crowd, play_all
 from shannon_game.experiments.collect.players.demonstration import PLAYED_COLUMNS
 from shannon_game.experiments.collect.players.forms import read_page
+from shannon_game.experiments.collect.players.people import simulated_people
+from shannon_game.experiments.collect.players.settings import PlayerPopulation
 from shannon_game.experiments.collect.players.world import world_of
 from shannon_game.experiments.studies.collected.loader import collected_study
 from shannon_game.experiments.studies.comparison.simulated import simulated
@@ -45,7 +49,6 @@ def test_the_command_serves_lets_them_play_and_sets_the_truth_beside(tmp_path: P
     assert any(about in warning for warning in result.warnings)
     assert row["perplexity_lower"] < row["perplexity"] < row["perplexity_upper"]
     assert "3 players gave" in result.text
-    assert any("TVD" in text for text in result.warnings)
     result.files["study.nc"](tmp_path / "study.nc")
     assert (tmp_path / "study.nc").stat().st_size > 0
     # what they left is a study like any other
@@ -77,6 +80,9 @@ def test_the_loader_gives_the_kind_of_its_game(tmp_path: Path) -> None:
         ("experiment.n_players=0", "n_players: is 0"),
         ("experiment.players=robots", "players: is 'robots'"),
         ("experiment.population.slope_median=0", "slope_median"),
+        ("experiment.population.bots=1", "bots"),
+        ("experiment.belief=assumed", "unknown belief 'assumed'"),
+        ("experiment.contexts=99", r"contexts: is 99, and \d+ contexts of the study can be asked in comparison, cloze"),
     ],
 )
 def test_settings_of_players_are_checked(tmp_path: Path, setting: str, message: str) -> None:
@@ -90,10 +96,60 @@ def test_a_world_knows_every_item_by_its_context() -> None:
     world = world_of(study)
     assert world.belief == "human"
     for at, context in enumerate(study["context"].to_numpy().tolist()):
-        assert world.find(f"{context}  ", tuple(world.tokens[at])) == at
-        assert len(set(world.tokens[at])) == len(world.token_logprob[at])
+        assert world.find(f"{context}  ", tuple(world.known(at))) == at
     assert world.find("nowhere") is None
     assert world_of(study, "lm-weak").target_logprob[2] == study["target_logprob"].sel(model="lm-weak").to_numpy()[2]
+
+
+@pytest.mark.parametrize("store_reference", [True, False])
+@pytest.mark.parametrize("belief", ["human", "lm-weak", "lm-medium"])
+def test_a_belief_is_a_distribution_that_gives_known_tokens_their_probabilities(
+    belief: str, store_reference: bool
+) -> None:
+    study = simulated(n_items=6, n_reference_items=6, n_candidates=3, vocab_size=50, store_reference=store_reference)
+    world = world_of(study, belief)
+    for item in range(6):
+        logprob, place = world.logprob(item), world.vocabulary.place
+        assert np.logaddexp.reduce(logprob) == pytest.approx(0, abs=1e-5)
+        np.testing.assert_allclose(
+            [logprob[place[t]] for t in world.known(item)], list(world.known(item).values()), atol=1e-5
+        )
+
+
+def test_free_answers_are_draws_of_the_whole_belief() -> None:
+    """5,000 people answer one item: shares of all 40 tokens, known to the study or not, by a chi-square of 39."""
+    study = simulated(n_items=2, n_reference_items=2, n_candidates=2, vocab_size=40, store_reference=True)
+    settings = PlayerPopulation(exponent=0.5, noise_nats=0.5)
+    world = world_of(study, "assumed", population=settings)
+    people, n = simulated_people(world, ParticipantPopulation(), 1, 0), 5_000
+    drawn = [world.vocabulary.place[people.word(number, 1)] for number in range(n)]
+    expected = n * np.exp(world.logprob(1))
+    assert np.sum((np.bincount(drawn, minlength=40) - expected) ** 2 / expected) < 39 + 5 * np.sqrt(2 * 39)
+    # ln h is the generator's, flatter, as a design assumes it
+    g = study["reference_logprob"].to_numpy()[1]
+    assert 0.2 < np.polyfit(g, world.logprob(1), 1)[0] < 0.8
+
+
+def test_people_have_beliefs_of_their_own_and_bots_have_none() -> None:
+    study = simulated(n_items=30, n_reference_items=30, n_candidates=3, vocab_size=200, store_reference=True)
+    world = world_of(study)
+    calm = ParticipantPopulation(bias=False, slope=False, noise=False, lapses=False)
+    shared, own = (simulated_people(world, calm, 20, 0, private_sd_nats=sd, bots=0.2) for sd in (0.0, 2.0))
+    assert len(own.bots) == 4
+    human = next(number for number in range(20) if number not in own.bots)
+    differ = [own.own(human, at) - shared.own(human, at) for at in range(30)]
+    assert np.std(differ) == pytest.approx(2.0, rel=0.05)
+    # reports are of the same belief as words, and the same when asked again
+    item, place = 0, world.vocabulary.place
+    pair = [differ[item][place[token]] for token in (world.target[item], world.candidate[item][0])]
+    log_odds = [np.log(r / (1 - r)) for r in (people.report(human, item, 0, "none") for people in (own, shared))]
+    assert log_odds[0] - log_odds[1] == pytest.approx(pair[0] - pair[1], abs=1e-6)
+    bot = min(own.bots)
+    own = simulated_people(world, calm, 20, 0, bots=0.2)
+    assert {own.report(bot, at, 0) for at in range(30)} <= set(LAPSE_REPORTS)
+    # what it types is nothing that people would
+    typed = [np.mean([world.logprob(at)[place[own.word(who, at)]] for at in range(30)]) for who in (bot, human)]
+    assert typed[0] < typed[1] - 1
 
 
 PAGE = """<!doctype html><main>

@@ -188,7 +188,7 @@ def test_the_files_are_studies_that_experiments_take(built: ExperimentResult, ro
     out.mkdir()
     write_outputs(out, cfg, documents, built)
     file = comparison_file(path=out / "study.nc")
-    assert "\x00" in file["reference_token"].to_numpy().tolist()
+    assert "\x00" in file["token"].to_numpy().tolist()
     with xr.open_dataset(out / "results.nc", engine="h5netcdf") as results:
         assert results["document"].to_numpy().tolist() == file["document"].to_numpy().tolist()
         np.testing.assert_array_equal(results["candidate_logprob"], file["candidate_logprob"])

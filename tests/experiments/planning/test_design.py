@@ -217,6 +217,41 @@ def test_worlds_know_their_truth(contexts: xr.Dataset) -> None:
         assert 0 < world.rank_bound_nats < np.log(80)
 
 
+def test_a_promise_is_for_the_world_that_is_chosen(contexts: xr.Dataset) -> None:
+    """In a world of bots people look worse, with private beliefs free answers are flatter, and the report says so."""
+    sizes = {"contexts": 40, "answers": 4, "comparisons": 6, "cloze_answers": 6, "bets": 1, "guesses": 1}
+    few = {"n_screen": 20, "n_replicates": 2, "seed": 3}
+    crowd = {"bots": 0.5, "private_sd_nats": 1.5, "bias_mean_nats": 1.0, "lapse_mean": 0.1}
+    plain, chosen = (
+        design(contexts, **sizes, **few, assumed={"n_beliefs": 1, "people": people}) for people in ({}, crowd)
+    )
+    said = "with own beliefs that differ by 1.5 nats, a shared bias of 1 nats, 10% of lapses and 50% of bots"
+    assert "worlds in all, with 5% of lapses." in plain.text
+    assert said in chosen.text
+    bias = chosen.table.set_index("game")["bias"]
+    truth = chosen.table.set_index("game")["truth"]
+    # half of the people are never right
+    assert bias["accuracy"] == pytest.approx(-truth["accuracy"] / 2, abs=0.08)
+    assert bias["ranks"] > 0.1
+    assert bias["cloze"] > plain.table.set_index("game")["bias"]["cloze"] + 0.02
+    study = study_contexts(contexts)
+    shared, own = (
+        draw_worlds(study, DesignSettings(assumed={"n_beliefs": 1, "people": {"private_sd_nats": sd}}))[0].known
+        for sd in (0.0, 1.5)
+    )
+    bots = draw_worlds(study, DesignSettings(assumed={"n_beliefs": 1, "people": {"bots": 0.25}}))[0].known
+    who = np.arange(40) % 8
+    answered = bots.of_bots(np.full(40, -1), who, 8, np.random.default_rng(0))
+    assert ((answered >= 0) == (who < 2)).all()
+    row = np.arange(40)
+    found = []
+    for known in (own, shared):
+        drawn = known.draw("belief", row, 200, np.random.default_rng(0))
+        found.append(known.belief[row[:, None], drawn].mean())
+    # own draws of people whose beliefs differ are less probable under the belief that they share
+    assert found[0] < found[1] - 0.2
+
+
 def test_numbers_of_guesses_have_the_right_distribution(contexts: xr.Dataset) -> None:
     """The first guess is right with the probability of the target to the power; 20,000 guesses."""
     world = draw_worlds(study_contexts(contexts), DesignSettings(assumed={"n_beliefs": 1}))[0]
