@@ -151,7 +151,7 @@ def _rows(table: Table, settings: TextsSettings, notes: Counter[str]) -> list[Do
         if field:
             table.check_columns({what: field}, f"study.{what}_field=NAME says which column it is")
     found = {name: table.filled(field) for name, field in given.items() if field}
-    texts = [_newlines(str(text), settings, notes) for text in found["text"]]
+    texts = [_newlines(str(text), notes) for text in found["text"]]
     names = found.get("id", [str(at) for at in range(1, len(texts) + 1)])
     return [
         Document(str(name), text, str(split))
