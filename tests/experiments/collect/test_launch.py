@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from shannon_game.experiments.collect.database import Database
 from shannon_game.experiments.collect.demo import collect_demo
 from shannon_game.experiments.collect.server import app
 from shannon_game.experiments.collect.settings import CollectSettings, RecruiterSettings
-from shannon_game.experiments.collect.tables import Question, Session, Study
+from shannon_game.experiments.collect.tables import Answer, Assignment, Question, Session, Study
 from tests.experiments.collect.players import Player
 
 SMALL: dict[str, Any] = {"game": "cloze", "n_questions": 4, "training_rounds": 1, "attention_share": 0.25}
@@ -106,3 +107,43 @@ def test_a_study_of_the_version_before_is_found_and_stored_whole(database: Datab
     with database.read() as transaction:
         assert transaction.scalars(select(Session)).one().study_id == made.study_id
         assert transaction.scalars(select(Study)).one().settings["consent"]["en"]
+
+
+def test_a_restart_in_the_middle_of_twenty_visits_locks_out_nobody_and_lets_nobody_in_twice(
+    database: Database, study: xr.Dataset
+) -> None:
+    recruited: dict[str, Any] = SMALL | {"recruiter": RecruiterSettings(required=True)}
+    first = app(CollectSettings(**recruited), study, database)
+    links = [f"?PROLIFIC_PID=p{number}&STUDY_ID=s&SESSION_ID=e{number}" for number in range(20)]
+    players = [Player(first, "cloze") for _ in links]
+    for number, (player, link) in enumerate(zip(players, links, strict=True)):
+        player.to_play(link)
+        for _ in range(number % 7):
+            if player.page.url.path == "/play":
+                player.answer("the")
+            if player.page.url.path == "/feedback":
+                player.get("/play")
+    with pytest.raises(InputError, match="n_questions"):
+        app(CollectSettings(**recruited | {"n_questions": 12}), study, database)
+    second = app(CollectSettings(**recruited, n_sessions=20), study, database)
+    for number, (player, link) in enumerate(zip(players, links, strict=True)):
+        again = Player(second, "cloze")
+        if number % 2:
+            again.client.cookies = player.client.cookies
+            again.get("/play")
+        else:
+            # another browser, by the link
+            again.begin(link)
+        assert again.page.url.path in {"/play", "/feedback", "/after"}
+        if again.page.url.path == "/feedback":
+            again.get("/play")
+        again.play_all("the")
+        assert again.page.url.path == "/after"
+    assert Player(second, "cloze").begin("?PROLIFIC_PID=late&STUDY_ID=s&SESSION_ID=late").status_code == 403
+    with database.read() as transaction:
+        sessions = transaction.scalars(select(Session)).all()
+        answered = Counter(transaction.scalars(select(Assignment.session_id).join(Answer)))
+    assert len(sessions) == 20
+    assert {session.state for session in sessions} == {"after"}
+    # four that count, one training round and one check
+    assert set(answered.values()) == {6}
