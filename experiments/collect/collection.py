@@ -9,13 +9,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.collect.adaptive import AdaptiveChooser
 from shannon_game.experiments.collect.database import Database
 from shannon_game.experiments.collect.deck import Deck, load_deck
 from shannon_game.experiments.collect.deletion import forget_recruiters
 from shannon_game.experiments.collect.games.texts import items_alone
 from shannon_game.experiments.collect.register import register
-from shannon_game.experiments.collect.settings import CollectSettings
+from shannon_game.experiments.collect.settings import ArmSettings, CollectSettings
 from shannon_game.experiments.collect.strings import Strings, page_version
 from shannon_game.experiments.collect.surveys import Survey, consent_texts, read_survey
 from shannon_game.experiments.collect.tables import ServerValue, Session
@@ -93,6 +94,8 @@ def open_collection(settings: CollectSettings, study: xr.Dataset, database: Data
         forget_recruiters(transaction, row.id, settings.retention_days)
         study_id, name, key = row.id, row.name, stored.value
         deck = load_deck(transaction, study_id)
+        # inside the transaction: what is refused is not launched
+        _refuse_short_lists(settings, deck)
     adaptive = settings.questions == "adaptive"
     return Collection(
         settings=settings,
@@ -110,3 +113,21 @@ def open_collection(settings: CollectSettings, study: xr.Dataset, database: Data
         _by_arm={arm.name: settings.of_arm(arm.name) for arm in settings.arms},
         _released_at=time.time(),
     )
+
+
+def _refuse_short_lists(settings: CollectSettings, deck: Deck) -> None:
+    """Refuse lists and arms whose items are too few for a whole visit: what one block asks, no other one does."""
+    arms, lists = settings.arms or (ArmSettings(name="all"),), list(settings.lists) or [""]
+    cells = [(arm.name, name) for arm in arms for name in lists]
+    for arm, name in cells:
+        restricted = tuple(settings.items_of(arm, name))
+        games = [block.game for block in settings.of_arm(arm).blocks] or list(settings.game)
+        wanted = [settings.block(game).n_questions for game in games] if settings.blocks else [settings.n_questions]
+        closed = deck.outside(restricted)
+        cards = [card for card in deck.cards.values() if card.game in games and not (card.training or card.attention)]
+        n_items = len({card.item_id for card in cards if not deck.bit[card.id] & closed})
+        if restricted and n_items < sum(wanted):
+            problem = f"has {n_items} items, and a visit asks {sum(wanted)} questions, each of another item"
+            raise InputError(
+                f"{problem}; name more items, or ask fewer", field=f"lists.{name}" if name else f"arms.{arm}"
+            )

@@ -69,7 +69,8 @@ def test_nobody_begins_who_has_not_understood_the_rules(database: Database, game
     with database.read() as transaction:
         assert transaction.scalars(select(Session)).one().rules_tries == {game: 4}
         if game != "guess_until_right":
-            assert tidy_answers(transaction, game, study_ids=[1])["rules_tries"].tolist() == [4]
+            # with those of the server, where both tokens are the same
+            assert set(tidy_answers(transaction, game, study_ids=[1])["rules_tries"]) == {4}
 
 
 def test_questions_on_the_rules_are_the_same_in_every_language() -> None:
