@@ -77,7 +77,7 @@ class Scored:
     bos: str
     """Token before every document, or none."""
     tokens: Sequence[Sequence[str]]
-    """Strings of the scored tokens, by row."""
+    """Strings of the scored tokens, by row, where words and tokens are shown."""
 
 
 def score_texts(
@@ -143,7 +143,7 @@ def score_texts(
         window=window,
         stride=stride,
         bos="none" if model.bos_id is None else str(model.tokenizer.convert_ids_to_tokens(model.bos_id)),
-        tokens=[token_strings(model, its[first:]) for its in items],
+        tokens=[token_strings(model, its[first:]) for its in items] if boundaries else [],
     )
 
 

@@ -210,11 +210,15 @@ def models_by_path(arguments: Sequence[str]) -> list[str]:
         if key != "model" or "/" not in value or "{" in value:
             found.append(text)
             continue
-        known = [name for name in names if "/" not in name]
+        known = [name.strip() for name in names if "/" not in name]
+        used = set(known)
         found += [f"model=[{','.join(known)}]"] if known else []
         for name in (name.strip() for name in names if "/" in name):
             settings = found_at(name)
             key = re.sub(r"\W", "_", settings["name"])
+            # two of one name are refused where all models are known
+            key += "_" * (key in used)
+            used.add(key)
             found += [f"+models.{key}.{field}={quoted(its)}" for field, its in settings.items()]
     return found
 

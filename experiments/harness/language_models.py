@@ -41,7 +41,8 @@ def keys_are_names(given: Any) -> Any:
     if isinstance(given, str):
         given = [given]
     if isinstance(given, list | tuple) and all(isinstance(each, str) for each in given):
-        return {Path(each).name: SMOLLM2 if each == SMOLLM2.name else found_at(each) for each in given}
+        # by place: two of one name are refused with the others
+        return {str(at): SMOLLM2 if each == SMOLLM2.name else found_at(each) for at, each in enumerate(given, start=1)}
     if not isinstance(given, Mapping):
         return given
     return {

@@ -13,7 +13,7 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.inference.lm.forward import TokenTree, reduce_log_probs, with_bos
 from shannon_game.inference.lm.language_model import LanguageModel, model_record
 from shannon_game.inference.lm.rows import TokenScores
-from shannon_game.inference.lm.vocabulary import word_ends
+from shannon_game.inference.lm.vocabulary import vocabulary
 
 if TYPE_CHECKING:
     import torch
@@ -100,7 +100,7 @@ def score_documents(
     columns = {name: np.concatenate(parts) for name, parts in pieces.items()}
     scores = TokenScores(columns["token"])
     best = np.zeros(len(columns["token"]), dtype=np.int64)
-    ends = word_ends(model) if boundaries else np.zeros(0, dtype=np.int64)
+    ends = vocabulary(model).word_ends if boundaries else np.zeros(0, dtype=np.int64)
     boundary = np.full(len(best), np.nan)
 
     def reduce(rows: NDArray[np.intp], log_probs: torch.Tensor) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -43,6 +44,12 @@ class Vocabulary:
     crossing: Mapping[bytes, NDArray[np.int64]]
     boundary: bytes
 
+    @cached_property
+    def word_ends(self) -> NDArray[np.int64]:
+        """Tokens before which a word between whitespace ends: those that begin with whitespace, and the text's end."""
+        holds = [not content or content.decode(errors="replace")[:1].isspace() for content in self.token_bytes]
+        return np.flatnonzero(holds).astype(np.int64)
+
 
 def vocabulary(model: LanguageModel, *, boundary: str = "punctuation") -> Vocabulary:
     """Return the model's tokens as bytes, sorted by what they do to words."""
@@ -52,15 +59,6 @@ def vocabulary(model: LanguageModel, *, boundary: str = "punctuation") -> Vocabu
     if boundary not in known:
         known[boundary] = _sort_tokens(model, BOUNDARIES[boundary])
     return known[boundary]
-
-
-def word_ends(model: LanguageModel) -> NDArray[np.int64]:
-    """Tokens before which a word between whitespace ends: those that begin with whitespace, and the text's end."""
-    contents = vocabulary(model, boundary="whitespace").token_bytes
-    first = [content.decode(errors="replace")[:1] for content in contents]
-    return np.flatnonzero(
-        [not content or letter.isspace() for content, letter in zip(contents, first, strict=True)]
-    ).astype(np.int64)
 
 
 def _sort_tokens(model: LanguageModel, boundary: bytes) -> Vocabulary:

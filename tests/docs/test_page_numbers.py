@@ -11,6 +11,8 @@ import pandas as pd
 import pytest
 
 from shannon_game import published
+from shannon_game.inference.posterior.sbc_bands import judge_ranks
+from tests.benchmarks.participant_sbc import N_RANKED
 from tests.docs.pages import script
 from tests.experiments.command import ROOT
 
@@ -120,3 +122,32 @@ def test_nuts_is_compared_with_the_gaussian_on_the_same_studies(studies: pd.Data
     assert len(both) == 14
     assert round(off.mean(), 2) == 0.02
     assert round(off.abs().max(), 2) == 0.10
+
+
+def test_calibration_seeds_and_walks_on_the_pages_are_those_of_their_studies() -> None:
+    results, page = ROOT / "docs/results", (ROOT / "docs/participant_model.md").read_text()
+    ranks = pd.read_csv(results / "participant_sbc.csv")
+    found = {
+        name.removesuffix("_rank"): judge_ranks(ranks[name].to_numpy(), N_RANKED).p_value
+        for name in ranks
+        if name.endswith("_rank")
+    }
+    assert (len(ranks), len(found), int(ranks["converged"].sum())) == (34, 19, 6)
+    assert f"gap (p = {found['gap']:.2f}) and of k0 (p = {found['k0']:.2f})" in page
+    assert f"the smallest of 19 p-values is {min(found.values()):.3f}" in page
+    seeds = pd.read_csv(results / "human_loss_seeds.csv").groupby("what")["gap_median_nats"].agg(["min", "max"])
+    assert "from {:.2f} to {:.2f} nats, and".format(*seeds.loc["everyone"]) in page
+    assert "and {:.2f} to {:.2f} where".format(*seeds.loc["assumed"]) in page
+    page = (ROOT / "docs/collect_data.md").read_text()
+    for scale, own in pd.read_csv(results / "study_walks.csv").groupby("scale"):
+        (line,) = re.findall(rf"^\| `{scale}` \|.*$", page, re.MULTILINE)
+        shown = [cell.strip() for cell in line.split("|")[2:-1]]
+        assert (shown[0], shown[3]) == (str(len(own)), f"{own['holds'].sum()} of {len(own)}")
+        error = own["error_nats"]
+        expected = [
+            error.mean(),
+            np.sqrt((error**2).mean()),
+            own["width_nats"].mean(),
+            own["promised_width_nats"].mean(),
+        ]
+        np.testing.assert_allclose([float(shown[at]) for at in (1, 2, 4, 5)], expected, atol=0.00501)

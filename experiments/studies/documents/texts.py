@@ -17,7 +17,7 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.harness.result import loader
 from shannon_game.experiments.studies.documents.tokens import ALL, Document, documents_study
 from shannon_game.experiments.studies.files import read_bytes
-from shannon_game.experiments.studies.parsing import decoded, parse_json, shown
+from shannon_game.experiments.studies.parsing import Note, decoded, parse_json, shown
 from shannon_game.experiments.studies.plain_table import Table, table_of
 from shannon_game.experiments.studies.table_file import TableFile, known_encoding, read_table
 from shannon_game.inference.settings import Settings, UserPath
@@ -49,7 +49,7 @@ class TextsSettings(Settings):
     text_field: FieldName = "text"
     """Field of JSON lines, or column of a table, that holds the text."""
     id_field: FieldName | None = None
-    """Field or column that names the text; null: file and line."""
+    """Field or column that names the text; null: file and line, or the row of a table."""
     split_field: FieldName | None = None
     """Field or column that names the text's split; null: none."""
 
@@ -75,6 +75,7 @@ def texts(settings: TextsSettings) -> xr.Dataset:
     if not path.name.isprintable():
         problem = "has a name that is no printable UTF-8, and the study is called by it; rename it"
         raise InputError(problem, source=path, field="study.path")
+    of_reader: list[Note] = []
     if path.is_dir():
         documents, digests, notes = _folder(path, settings)
     else:
@@ -86,7 +87,7 @@ def texts(settings: TextsSettings) -> xr.Dataset:
         elif path.suffix.lower() in _TABLES:
             how = TableFile(encoding="auto" if settings.encoding == "utf-8" else settings.encoding)
             table = read_table(path, of="text", how=how, wanted=[settings.text_field], once=False)
-            documents = _rows(table, settings, notes)
+            documents, of_reader = _rows(table, settings, notes), table.notes
         elif path.suffix.lower() == ".txt":
             documents = [Document(path.name, _text(content, path, settings, notes))]
         else:
@@ -99,6 +100,7 @@ def texts(settings: TextsSettings) -> xr.Dataset:
         source=str(path),
         duplicates=settings.duplicates,
         notes=list(notes.items()),
+        of_reader=of_reader,
     )
 
 
@@ -137,10 +139,17 @@ def text_study(given: pd.DataFrame | Sequence[str] | str, *, name: str = "texts"
                 raise InputError(f"is {text!r}, should be a string", source=name, field=f"text {number}")
     frame = given if isinstance(given, pd.DataFrame) else pd.DataFrame({"text": given}, dtype=object)
     read, notes = TextsSettings(path=Path(name), **settings), Counter[str]()
-    documents = _rows(table_of(frame, "texts", of="text", needed=[read.text_field], once=False), read, notes)
+    table = table_of(frame, "texts", of="text", needed=[read.text_field], once=False)
+    documents = _rows(table, read, notes)
     digest = hashlib.sha256("\0".join(document.text for document in documents).encode()).hexdigest()
     return documents_study(
-        name, documents, {name: digest}, source=name, duplicates=read.duplicates, notes=list(notes.items())
+        name,
+        documents,
+        {name: digest},
+        source=name,
+        duplicates=read.duplicates,
+        notes=list(notes.items()),
+        of_reader=table.notes,
     )
 
 

@@ -37,11 +37,12 @@ def documents_study(
     source: str,
     duplicates: str = "keep",
     notes: Sequence[tuple[str, int]] = (),
+    of_reader: Sequence[Note] = (),
 ) -> xr.Dataset:
     """Build a documents study; what is repaired, dropped or doubtful becomes a note.
 
-    Documents with nothing but white space are dropped. Of a pair of surrogates that was cut apart each half becomes
-    U+FFFD.
+    `of_reader` are notes of whoever read the table. Documents with nothing but white space are dropped. Of a pair of
+    surrogates that was cut apart each half becomes U+FFFD.
     """
     found = [Note(text, count, "warning") for text, count in notes]
     kept = [document for document in documents if document.text.strip()]
@@ -62,7 +63,7 @@ def documents_study(
     ]
     chosen = _without_duplicates(whole, duplicates, source, found)
     study = _dataset(name, chosen, digests)
-    add_notes(study, [Note("documents used", len(chosen)), *counting(*found)])
+    add_notes(study, [Note("documents used", len(chosen)), *of_reader, *counting(*found)])
     return validate_documents_study(study)
 
 

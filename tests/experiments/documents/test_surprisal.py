@@ -13,10 +13,11 @@ import pytest
 
 from shannon_game import experiments
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import notes
 from shannon_game.experiments.documents.surprisal import TABLE_COLUMNS
 from shannon_game.experiments.harness.command_line import check_arguments
 from shannon_game.experiments.harness.result import ExperimentResult
-from shannon_game.experiments.studies.documents.texts import text_study
+from shannon_game.experiments.studies.documents.texts import text_study, texts
 from shannon_game.inference.lm import forward
 from shannon_game.inference.lm.language_model import LanguageModel, encode
 from shannon_game.inference.lm.vocabulary import vocabulary
@@ -272,3 +273,20 @@ def test_what_is_no_text_is_refused_with_its_place() -> None:
     with pytest.raises(InputError, match="text 2: is 3"):
         text_study(["Rain fell.", 3])  # type: ignore[list-item]
     assert text_study("Rain fell.").sizes["document"] == 1
+
+
+def test_what_the_reader_of_a_table_noted_stays_with_the_study(tmp_path: Path) -> None:
+    (tmp_path / "sentences.csv").write_bytes("text\nThe café was closed.\n".encode("cp1252"))
+    found = [note["text"] for note in notes(texts(path=tmp_path / "sentences.csv")) if note["level"] == "warning"]
+    assert any("Windows-1252" in text for text in found)
+
+
+def test_two_models_of_one_name_are_refused(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to(root / "b")
+    both = [str(root / "a"), str(tmp_path / "a")]
+    with pytest.raises(InputError, match="'a' is the name of two models"):
+        experiments.surprisal(["Rain fell."], models=both)
+    (tmp_path / "sentences.txt").write_text("Rain fell.")
+    said = ["+exp=surprisal", f"study.path={tmp_path / 'sentences.txt'}", f"model=[{','.join(both)}]"]
+    with pytest.raises(InputError, match="'a' is the name of two models"):
+        score(*check_arguments(said))
