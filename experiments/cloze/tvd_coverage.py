@@ -39,7 +39,7 @@ class TvdCoverageSettings(bayes.BayesianSettings):
 
     n: Counts = (20, 40, 1000)
     """Answers of people, and samples of the model, in each context."""
-    sampler: bayes.SamplerSettings = bayes.SamplerSettings(name="hmc", draws=500, tune=500, chains=2)
+    sampler: bayes.SamplerSettings = bayes.SamplerSettings(draws=500, tune=500, chains=2)
     """What draws from the posterior; intervals of one context settle long before the population does."""
     gate: Annotated[GateThresholds, numbers_of(GateThresholds)] = GateThresholds(
         r_hat=1.1, ess_bulk=50.0, ess_tail=50.0

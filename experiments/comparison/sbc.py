@@ -51,7 +51,7 @@ class SbcSettings(RankedSettings):
     """Settings of :func:`sbc`."""
 
     model: str = "calibration"
-    """calibration, calibration_beta, accuracy, recalibration or tvd (sampler=hmc), or the dotted name of a
+    """calibration, calibration_beta, accuracy, recalibration or tvd, or the dotted name of a
     function of your own: takes the study and these settings, gives an SbcModel."""
     n_items: Count = 16
     """Items of each; accuracy, recalibration and tvd take no study: everybody guesses in half of so many documents,
@@ -74,9 +74,9 @@ class SbcSettings(RankedSettings):
     def _can_be_done(self) -> SbcSettings:
         if self.model not in MODELS and "." not in self.model:
             raise unknown_choice("model", self.model, MODELS, source="model")
-        if self.sampler.name not in {"nutpie", "hmc"}:
+        if self.sampler.name != "nutpie":
             raise InputError(
-                f"{self.sampler.name!r} cannot be used; only nutpie and hmc compile a model once for many fits",
+                f"{self.sampler.name!r} cannot be used; only nutpie compiles a model once for many fits",
                 field="sampler",
             )
         return self

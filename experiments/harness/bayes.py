@@ -55,9 +55,9 @@ class ChainSettings(Settings):
 class SamplerSettings(Group, ChainSettings):
     """What draws from the posterior."""
 
-    name: Literal["nutpie", "pymc", "numpyro", "blackjax", "hmc"] = "nutpie"
-    """NUTS by this package (numpyro and blackjax come with the extra samplers); hmc is several times faster than NUTS,
-    for tvd, its recovery and its sbc alone; human_loss and recovery of loss take pymc alone."""
+    name: Literal["nutpie", "pymc", "numpyro", "blackjax"] = "nutpie"
+    """NUTS by this package (numpyro and blackjax come with the extra samplers); human_loss and recovery of loss take
+    pymc alone."""
     cores: Count | None = None
     """Chains at a time; null is all that the machine has cores for (numpyro and blackjax run all as one program)."""
 

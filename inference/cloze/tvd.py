@@ -15,7 +15,7 @@ from scipy.special import expit, gammaln
 
 from shannon_game.estimators.arrays import FloatArray
 from shannon_game.inference.posterior.arviz_adapter import InferenceData, from_groups, group, group_names
-from shannon_game.models.cloze.tvd import NODE_LOG_WEIGHTS, NODES, WordPairData
+from shannon_game.models.cloze.tvd import LARGEST_LOG, LEAST_DISCOUNT, NODE_LOG_WEIGHTS, NODES, WordPairData
 
 # cells of x in which a word's ratio is drawn, in sds of what its counts say
 _STEP = 0.4
@@ -89,7 +89,7 @@ class _Parts:
 
 def _parts(theta: FloatArray) -> _Parts:
     discounts = 1 / (1 + np.exp(-theta[3:5]))
-    tilt = np.exp(theta[5])[:, None] * NODES / 2
+    tilt = np.clip(np.exp(theta[5])[:, None] * NODES / 2, -LARGEST_LOG, LARGEST_LOG)
     log_u = theta[6:8]
     shared = np.logaddexp(log_u[0][:, None] + tilt, log_u[1][:, None] - tilt)
     log_1p_u = (np.logaddexp(0, shared), np.logaddexp(0, log_u[0]), np.logaddexp(0, log_u[1]))
@@ -106,7 +106,7 @@ def _word_terms(
     ratio = (np.log((a + 0.5) / (b + 0.5)) - (log_u[0] - log_u[1])[context]) / sigma
     middle, width = information * ratio / (1 + information), 1 / np.sqrt(1 + information)
     x = middle[:, None] + width[:, None] * _GRID
-    half = sigma[:, None] * x / 2
+    half = np.clip(sigma[:, None] * x / 2, -LARGEST_LOG, LARGEST_LOG)
     left_shared, left_exclusive = n - parts.d_shared[context], n - parts.d_exclusive[context]
     log_rate = np.logaddexp(0, np.logaddexp(log_u[0][context][:, None] + half, log_u[1][context][:, None] - half))
     shared = (a - b)[:, None] * half - left_shared[:, None] * log_rate - x**2 / 2
@@ -153,7 +153,12 @@ def _draw_tvd(theta: FloatArray, log_times: float, data: WordPairData, rng: np.r
 
 def _unseen(log_mass: FloatArray, discount: FloatArray, log_1p_u: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Total size of the words of a process that were never seen: gamma with the mean and variance of its law."""
+    # a discount of 1 within rounding has no variance
+    discount = np.minimum(discount, 1 - LEAST_DISCOUNT)
     mean = np.exp(log_mass + gammaln(1 - discount) + (discount - 1) * log_1p_u)
     # variance over mean: Gamma(2 - d) / Gamma(1 - d) = 1 - d
     scale = (1 - discount) * np.exp(-log_1p_u)
-    return np.asarray(rng.standard_gamma(mean / scale) * scale)
+    # a scale below all floats leaves the mean alone
+    varies = (scale > 0) & (mean > 0)
+    shape = np.divide(mean, scale, out=np.ones_like(mean), where=varies)
+    return np.where(varies, rng.standard_gamma(shape) * scale, mean)

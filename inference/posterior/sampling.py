@@ -27,16 +27,14 @@ from shannon_game.inference.posterior.kept import kept
 from shannon_game.inference.progress import Show, stage
 from shannon_game.models.density import WrittenDensity
 
-SAMPLERS = ("nutpie", "pymc", "numpyro", "blackjax", "hmc")
-"""NUTS by these packages (``numpyro`` and ``blackjax`` come with the extra ``samplers``), and ``hmc``, our own
-:mod:`shannon_game.inference.posterior.hamiltonian` for models whose log-density is written out."""
+SAMPLERS = ("nutpie", "pymc", "numpyro", "blackjax")
+"""NUTS by these packages; ``numpyro`` and ``blackjax`` come with the extra ``samplers``."""
 
 _NEEDS = {
     "nutpie": ("bayes", ("pymc", "arviz", "nutpie")),
     "pymc": ("bayes", ("pymc", "arviz")),
     "numpyro": ("samplers", ("pymc", "arviz", "jax", "numpyro")),
     "blackjax": ("samplers", ("pymc", "arviz", "jax", "blackjax")),
-    "hmc": ("bayes", ("pymc", "arviz", "numba")),
 }
 
 _TOLD_MS = 500
@@ -86,7 +84,7 @@ def compile_model(model: pm.Model) -> CompiledModel:
 
 
 def written_model(model: pm.Model, density: WrittenDensity) -> CompiledModel:
-    """Let ``hmc`` and nutpie sample a model by its density as it was written out; the others sample the model itself.
+    """Let nutpie sample a model by its density as it was written out; the others sample the model itself.
 
     Chains start at a random distance from the density's start.
 
@@ -97,7 +95,7 @@ def written_model(model: pm.Model, density: WrittenDensity) -> CompiledModel:
     >>> from shannon_game.models.cloze.word_pair_density import word_pair_density
     >>> data = models.word_pair_data(*two_samples())
     >>> program = inference.written_model(models.word_pair_model(data), word_pair_density(data))
-    >>> idata = inference.sample(program, sampler="hmc", draws=50, tune=50, chains=2, seed=1, progress=False)
+    >>> idata = inference.sample(program, draws=50, tune=50, chains=2, seed=1, progress=False)
     >>> dict(idata.posterior.sizes)["draw"]
     50
     """
@@ -150,8 +148,7 @@ def sample(
     Raises
     ------
     InputError
-        For an unknown sampler or one that is not installed, ``hmc`` for a model whose density is not written out, or
-        numbers of draws, chains or cores that are not positive.
+        For an unknown sampler or one that is not installed, or numbers of draws, chains or cores that are not positive.
     KeyboardInterrupt
         If the user stops it: a part of the draws is never passed off as all of them.
 
@@ -172,19 +169,14 @@ def sample(
     compiled = model if isinstance(model, CompiledModel) else None
     program = compiled.model if compiled is not None else model
     density = compiled.density if compiled is not None else None
-    if sampler == "hmc" and density is None:
-        problem = "is 'hmc', which samples models with a written density (written_model) alone; take 'nutpie' otherwise"
-        raise InputError(problem, field="sampler")
     settings: dict[str, Any] = {"draws": draws, "tune": tune, "chains": chains, "target_accept": target_accept}
 
     def draw() -> InferenceData:
-        total = chains * (draws + tune) if sampler in {"nutpie", "pymc", "hmc"} else None
+        total = chains * (draws + tune) if sampler in {"nutpie", "pymc"} else None
         shown = stage(f"draws ({sampler})", total) if progress else nullcontext()
         with whole_or_not_at_all(), shown as show:
             if sampler == "nutpie":
                 found = _nutpie(compiled or compile_model(program), {**settings, "cores": cores}, seed=seed, show=show)
-            elif density is not None and sampler == "hmc":
-                found = written.hmc(program, density, {**settings, "cores": cores}, seed=seed, show=show)
             elif sampler == "pymc":
                 found = _pymc(program, sampler, {**settings, "cores": cores}, seed=seed, show=show)
             else:
@@ -197,7 +189,7 @@ def sample(
     if compiled is None:
         return kept(program, own, draw)
     # pymc, numpyro and blackjax look at the model alone
-    by_density = density is not None and sampler in {"nutpie", "hmc"}
+    by_density = density is not None and sampler == "nutpie"
     own["density"] = density if by_density else None
     # of a program that somebody else compiled nothing is known
     own["terms"] = (compiled.terms or compiled.program) if sampler == "nutpie" else None

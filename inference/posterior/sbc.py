@@ -91,8 +91,7 @@ class SbcSettings:
     """How each data set is fitted; draws and warm-up are per chain.
 
     A fit with an effective sample size below `n_ranked`, or an R-hat above 1.05, is made again with twice the draws
-    (and warm-up), `n_longer` times at most. The sampler is ``nutpie``, or ``hmc`` for a model whose density is written
-    out.
+    (and warm-up), `n_longer` times at most.
     """
 
     n_ranked: int = 63

@@ -1,79 +1,19 @@
-"""Draws from a model whose log-density is written out: by our own Hamiltonian Monte Carlo, or by nutpie."""
+"""The nutpie program of a model whose log-density is written out."""
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-import xarray as xr
 from numpy.typing import NDArray
 
 from shannon_game.estimators.arrays import FloatArray
-from shannon_game.estimators.errors import check_memory
-from shannon_game.inference.posterior.arviz_adapter import InferenceData, from_groups
-from shannon_game.inference.progress import Show
 from shannon_game.models.density import WrittenDensity
 
 if TYPE_CHECKING:
     import pymc as pm
-
-
-def hmc(
-    model: pm.Model, density: WrittenDensity, settings: Mapping[str, Any], *, seed: int, show: Show | None
-) -> InferenceData:
-    """Sample with :mod:`shannon_game.inference.posterior.hamiltonian`, one thread a chain."""
-    from shannon_game.inference.posterior.hamiltonian import chain  # noqa: PLC0415 - Numba takes a second
-
-    chains, draws = settings["chains"], settings["draws"]
-    # draws, and what the model makes of them
-    check_memory(16.0 * chains * draws * density.start.size, source="sampler", field="draws")
-    values = _values(model, density)
-    arguments = density.arguments(**values)
-    lengths = {name: settings[name] for name in ("draws", "tune", "target_accept")}
-    n_drawn, stopped, told = [0] * chains, threading.Event(), threading.Lock()
-
-    # room for all chains at once: to put chains together later would hold everything twice
-    shapes = {name: np.shape(value) for name, value in density.expand(density.start, **values).items()}
-    posterior = {name: np.empty((chains, draws, *shape)) for name, shape in shapes.items()}
-
-    def one(number: int, own: np.random.SeedSequence) -> Mapping[str, NDArray[Any]]:
-        def tell(n: int) -> None:
-            if stopped.is_set():
-                raise InterruptedError
-            with told:
-                n_drawn[number] = n
-                if show is not None:
-                    show(sum(n_drawn))
-
-        rng = np.random.default_rng(own)
-        found = chain(density.function, arguments, _start(density, rng), rng=rng, tell=tell, **lengths)
-        for draw, x in enumerate(found.draws):
-            for name, value in density.expand(x, **values).items():
-                posterior[name][number, draw] = value
-        return found.stats
-
-    workers = ThreadPoolExecutor(min(settings["cores"] or os.cpu_count() or 1, chains))
-    try:
-        made = list(workers.map(one, range(chains), np.random.SeedSequence(seed).spawn(chains)))
-    finally:
-        # Ctrl-C reaches the main thread alone
-        stopped.set()
-        workers.shutdown(cancel_futures=True)
-    stats = {name: np.stack([each[name] for each in made]) for name in made[0]}
-    return from_groups({"posterior": _dataset(model, posterior), "sample_stats": _dataset(model, stats)})
-
-
-def _dataset(model: pm.Model, values: Mapping[str, NDArray[Any]]) -> xr.Dataset:
-    """Values of every chain and draw, with the dims and coordinates that the model gives them."""
-    dims = _dims(model, values)
-    n_chains, n_draws = next(iter(values.values())).shape[:2]
-    variables = {name: (("chain", "draw", *dims.get(name, ())), value) for name, value in values.items()}
-    return xr.Dataset(variables, {"chain": np.arange(n_chains), "draw": np.arange(n_draws), **_coords(model, dims)})
 
 
 def nutpie_program(model: pm.Model, density: WrittenDensity) -> Any:

@@ -51,8 +51,8 @@ WORD_LOG_WEIGHTS = np.log(_WORD_WEIGHTS / _WORD_WEIGHTS.sum()) + WORD_NODES**2 /
 """Logarithms of their weights, over the density at them."""
 
 _MOST_POINTS = 20_000  # of a process that a simulation draws one by one
-_LARGEST_LOG = 300.0  # of a ratio of weights: beyond it one side has all answers, and floats overflow
-_LEAST_DISCOUNT = 1e-9  # and 1 minus it the largest
+LARGEST_LOG = 300.0  # of a ratio of weights: beyond it one side has all answers, and floats overflow
+LEAST_DISCOUNT = 1e-9  # and 1 minus it the largest
 
 
 @dataclass(frozen=True)
@@ -355,16 +355,16 @@ def simulate_with_sums(
 def _one_pair(theta: FloatArray, n_a: int, n_b: int, rng: np.random.Generator) -> tuple[NDArray[np.int64], FloatArray]:
     """Counts (2, word) of one context, and sums of the weights."""
     # at a discount of 0 or 1 within rounding the formulas below divide by zero
-    discounts = np.clip(expit(theta[3:5]), _LEAST_DISCOUNT, 1 - _LEAST_DISCOUNT)
+    discounts = np.clip(expit(theta[3:5]), LEAST_DISCOUNT, 1 - LEAST_DISCOUNT)
     first, second, dust = [], [], np.zeros(2)
     for process, log_mass in enumerate(theta[:3]):
         size, rest = _sizes(np.exp(log_mass), discounts[min(process, 1)], rng)
         half = np.exp(theta[5]) * rng.normal(size=size.size) / 2 if process == 0 else np.zeros(size.size)
-        half = np.clip(half, -_LARGEST_LOG, _LARGEST_LOG)
+        half = np.clip(half, -LARGEST_LOG, LARGEST_LOG)
         first.append(size * np.exp(half) * (process != 2))
         second.append(size * np.exp(-half) * (process != 1))
         # E e^{sigma x / 2} of the shared words
-        tilt = np.exp(min(np.exp(2 * theta[5]) / 8, _LARGEST_LOG)) if process == 0 else 1.0
+        tilt = np.exp(min(np.exp(2 * theta[5]) / 8, LARGEST_LOG)) if process == 0 else 1.0
         dust += rest * tilt * np.array([process != 2, process != 1])
     counts, sums = [], []
     for weights, other, n in ((first, dust[0], n_a), (second, dust[1], n_b)):

@@ -1,4 +1,4 @@
-r"""Log-density of the model of two samples of words as a function of numbers, for ``hmc``.
+r"""Log-density of the model of two samples of words as a function of numbers.
 
 The parameters stand in one vector, on the scale on which PyMC samples them: ``population_mean``, the logarithms of
 ``population_variance`` and the logit of ``share_equal`` (where contexts are pooled), then ``unit``, ``scale`` and

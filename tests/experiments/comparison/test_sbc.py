@@ -134,7 +134,7 @@ def test_models_of_participants_are_built() -> None:
     ("overrides", "part"),
     [
         (("experiment.model=other",), "other"),
-        (("sampler=pymc",), "only nutpie and hmc"),
+        (("sampler=pymc",), "only nutpie"),
         (("+experiment.priors.sigmas=1",), "sigmas"),
         (("experiment.n_ranked=5000",), "n_ranked"),
         ((), "replicates"),

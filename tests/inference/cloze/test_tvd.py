@@ -29,7 +29,7 @@ def simulated(n: int, n_items: int, family: str, seed: int) -> tuple[WordCounts,
 def fitted(people: WordCounts, model: WordCounts, seed: int, **settings: int) -> TvdPosterior:
     data = word_pair_data(people, model)
     program = written_model(word_pair_model(data), word_pair_density(data))
-    idata = sample(program, sampler="hmc", seed=seed, progress=False, **settings)
+    idata = sample(program, seed=seed, progress=False, **settings)
     return tvd_posterior(idata, data, rng=np.random.default_rng(seed))
 
 

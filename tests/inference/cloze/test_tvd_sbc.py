@@ -52,7 +52,7 @@ def test_u_times_the_sum_of_the_weights_is_gamma_distributed() -> None:
 def test_ranks_are_uniform(tmp_path: Path, seed_offset: int) -> None:
     """60 fits: no quantity has a p-value below .05 / 20 / 10, which a right model has once in 200 runs."""
     model = word_pair_sbc(8, 20)
-    settings = SbcSettings(draws=500, tune=300, sampler="hmc", n_longer=2)
+    settings = SbcSettings(draws=500, tune=300, n_longer=2)
     rows = pd.DataFrame(run_sbc(model, 60, path=tmp_path / "sbc.jsonl", seed=seed_offset, settings=settings))
     for quantity, own in rows.groupby("quantity"):
         assert judge_ranks(own["rank"].to_numpy(), 63, 0.95).p_value > 2.5e-4, quantity

@@ -210,7 +210,7 @@ def test_ctrl_c_ends_the_run(sampler: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sampler", [name for name in SAMPLERS if name != "hmc"])
+@pytest.mark.parametrize("sampler", SAMPLERS)
 def test_every_sampler_gives_the_same_posterior(sampler: str, seed_offset: int) -> None:
     """Each in turn; numpyro and blackjax only where the extra is installed."""
     pytest.importorskip(sampler)
