@@ -80,25 +80,8 @@ def clustered_regression(
     >>> fit.names, fit.of("x")["coefficient"]
     (('intercept', 'x'), 2.3)
     """
-    if INTERCEPT in columns:
-        raise InputError("is a column; the intercept is there already", field=INTERCEPT)
     y = answer_numbers(values, "values")
-    given = {name: answer_numbers(column, name) for name, column in columns.items()}
-    for name, column in given.items():
-        if column.shape != y.shape:
-            raise InputError(f"has shape {column.shape}, `values` has {y.shape}", field=name)
-    x = np.column_stack([np.ones(y.size), *given.values()])
-    if y.size <= x.shape[1]:
-        raise InputError(f"has {y.size} numbers for {x.shape[1]} coefficients; more are needed", field="values")
-    # of unit length, so that a column in milliseconds hides none in log-odds
-    scale = np.sqrt((x**2).sum(axis=0))
-    names = (INTERCEPT, *columns)
-    if (scale == 0).any():
-        raise InputError("is zero everywhere", field=names[int(np.flatnonzero(scale == 0)[0])])
-    _, size, basis = np.linalg.svd(x / scale, full_matrices=False)
-    if size[-1] < _SAME * size[0]:
-        raise InputError("follows from the other columns", field=names[int(np.argmax(np.abs(basis[-1][1:]))) + 1])
-    inverse = (basis.T / size**2) @ basis / np.outer(scale, scale)
+    x, inverse = design_matrix(y, columns)
     coefficient = inverse @ (x.T @ y)
     error = y - x @ coefficient
     groups = [codes(cluster, "cluster", y.size)]
@@ -119,7 +102,7 @@ def clustered_regression(
     se = np.sqrt(np.where((variance > _SAME**2 * plain) | (plain < _SAME**2 * float(y @ y)), variance, np.nan))
     half = np.array([t_half_width(float(one), min(counts) - 1, probability) for one in se])
     return ClusteredRegression(
-        names=names,
+        names=(INTERCEPT, *columns),
         coefficient=coefficient,
         se=se,
         lower=coefficient - half,
@@ -128,6 +111,28 @@ def clustered_regression(
         n=y.size,
         n_clusters=counts,
     )
+
+
+def design_matrix(y: FloatArray, columns: Mapping[str, ArrayLike]) -> tuple[FloatArray, FloatArray]:
+    """Columns after an intercept, and the inverse of their cross-products; undetermined ones are refused."""
+    if INTERCEPT in columns:
+        raise InputError("is a column; the intercept is there already", field=INTERCEPT)
+    given = {name: answer_numbers(column, name) for name, column in columns.items()}
+    for name, column in given.items():
+        if column.shape != y.shape:
+            raise InputError(f"has shape {column.shape}, `values` has {y.shape}", field=name)
+    x = np.column_stack([np.ones(y.size), *given.values()])
+    if y.size <= x.shape[1]:
+        raise InputError(f"has {y.size} numbers for {x.shape[1]} coefficients; more are needed", field="values")
+    # of unit length, so that a column in milliseconds hides none in log-odds
+    scale = np.sqrt((x**2).sum(axis=0))
+    names = (INTERCEPT, *columns)
+    if (scale == 0).any():
+        raise InputError("is zero everywhere", field=names[int(np.flatnonzero(scale == 0)[0])])
+    _, size, basis = np.linalg.svd(x / scale, full_matrices=False)
+    if size[-1] < _SAME * size[0]:
+        raise InputError("follows from the other columns", field=names[int(np.argmax(np.abs(basis[-1][1:]))) + 1])
+    return x, (basis.T / size**2) @ basis / np.outer(scale, scale)
 
 
 def _variance(scores: FloatArray, inverse: FloatArray, cluster: NDArray[np.int64]) -> FloatArray:
