@@ -53,7 +53,9 @@ def test_a_folder_without_the_study_is_said_and_one_that_is_not_there_refused(
 def test_a_download_with_another_hash_is_not_kept(tmp_path: Path, server: ThreadingHTTPServer) -> None:
     server.pages["/a.zip"] = (200, b"other", 5)  # type: ignore[attr-defined]
     with pytest.raises(InputError, match=r"could not be downloaded \(ValueError.*unpack it yourself"):
-        downloaded(f"{address(server)}/a.zip", tmp_path / "kept/a.zip", "unpack it yourself", sha256="0" * 64)
+        downloaded(
+            f"{address(server)}/a.zip", tmp_path / "kept/a.zip", "unpack it yourself", checksum="sha256:" + "0" * 64
+        )
     assert list((tmp_path / "kept").iterdir()) == []
 
 
