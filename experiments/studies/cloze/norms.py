@@ -301,7 +301,7 @@ def _devarda(source: _Source) -> xr.Dataset:
         path = source.path(f"list{number}")
         sheet = pd.read_excel(path, engine="calamine", dtype=str, keep_default_na=False)
         asked = items[items["list"] == str(number)]
-        columns = [name for name in sheet.columns if re.fullmatch(r"\d+_Q17", str(name))]
+        columns = [name for name in sheet.columns if re.fullmatch(r"\d+_Q\d+", str(name))]
         shown = [str(text).partition(" - Write the next word")[0].strip() for text in sheet.loc[0, columns]]
         if shown != asked["context"].tolist():
             raise InputError(f"has other questions than list {number} of {source.path('items').name}", source=path)
