@@ -174,7 +174,7 @@ def held_out_loglik(
     """Log-density of every value under the regression of all other folds, shape (value,), in nats.
 
     Without readers it is least squares. With them it is :func:`mixed_regression`: readers keep the effects that the
-    other folds gave them, words are new, and the variances of random effects are those of the whole.
+    other folds gave them, words are new, and the ratios of the variances are those of the whole.
 
     Examples
     --------

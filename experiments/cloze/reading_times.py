@@ -216,11 +216,14 @@ def _data(words: Words, times: Times, settings: ReadingTimesSettings) -> _Data:
         problem = f"has {int(kept.sum())} times of words with a surprisal of {players}{before}"
         raise InputError(problem, source=settings.times, field=settings.columns.time)
     controls |= times.controls
-    value = times.value[kept]
+    value, text = times.value[kept], words.text[times.word[kept]]
+    if len(set(text.tolist())) == 1:
+        problem = f"has times of one text, {text[0]!r}; two are needed, for errors and to hold one out"
+        raise InputError(problem, source=settings.times, field=settings.columns.text_id)
     return _Data(
         value=np.log(value) if settings.scale == "log" else value,
         word=times.word[kept],
-        text=words.text[times.word[kept]],
+        text=text,
         reader=None if times.reader is None else times.reader[kept],
         # what does not vary has no slope
         controls={name: values[kept] for name, values in controls.items() if np.ptp(values[kept]) > 0},
@@ -234,11 +237,11 @@ def _data(words: Words, times: Times, settings: ReadingTimesSettings) -> _Data:
 
 
 def _ago(n: int) -> str:
-    return "" if n == 0 else f", {n} before"
+    return "" if n == 0 else f" {n} before"
 
 
 def _column(player: str, n: int) -> str:
-    return f"surprisal{_ago(n)}, {player}"
+    return f"surprisal{_ago(n)} ({player})"
 
 
 def _slopes(name: str, fit: ClusteredRegression | MixedRegression, spillover: int) -> list[dict[str, Any]]:
@@ -337,14 +340,14 @@ def reading_times_figure(slopes: pd.DataFrame, scale: str, study_name: str = "")
     players = list(dict.fromkeys(slopes["player"]))
     palette = colours([name for name in players if name != PEOPLE]) | {PEOPLE: "black"}
     lags = sorted(set(slopes["words_before"]))
-    fig = new_figure(max(3.35, 1.3 + len(lags) * (0.55 + 0.18 * len(players))), 2.9)
+    fig = new_figure(max(3.35, 1.3 + len(lags) * (0.75 + 0.15 * len(players))), 2.9)
     axes = fig.add_subplot()
     for at, name in enumerate(players):
         its = slopes[slopes["player"] == name]
         x = its["words_before"] + (at - (len(players) - 1) / 2) * 0.5 / max(len(players), 2)
         bars(axes, x, its["lower"], its["slope"], its["upper"], color=palette[name])
     axes.axhline(0, color="0.55", linewidth=0.8)
-    axes.set_xticks(lags, ["the word" if n == 0 else f"{n} before" for n in lags])
+    axes.set_xticks(lags, ["the word" if n == 0 else f"{n} word{'s' * (n > 1)} before" for n in lags])
     axes.set_xlim(min(lags) - 0.5, max(lags) + 0.5)
     axes.set_ylabel(f"slope, {_UNITS[scale]}")
     light_grid(axes, "y")

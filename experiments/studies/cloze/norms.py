@@ -253,19 +253,20 @@ def _with_times(study: xr.Dataset, source: _Source, columns: Columns, measure: s
     if n_lost := int((~known).sum()):
         source.notes.append(Note("readings without a word's number or a time (skipped words), left out", n_lost))
     found = found[known].reset_index(drop=True)
+    number = _whole(found, "word_num", source).to_numpy()
     time = pd.to_numeric(found["time"], errors="coerce")
     if time.isna().any():
         raise InputError(f"is {found['time'][time.isna()].iloc[0]!r}, no time", source=source.name, field=columns.time)
     arrays = {
         "reading_text": objects(found["text_id"].tolist()),
-        "reading_word_num": _whole(found, "word_num", source).to_numpy() + 1 - columns.first,
+        "reading_word_num": number + 1 - columns.first,
         "reading_word": objects(found["word"].tolist()),
         "reading_ms": time.to_numpy(dtype=float),
     }
     if columns.participant:
         # workers of a platform are no names to keep
-        codes, _ = pd.factorize(found["participant"])
-        arrays["reading_participant"] = np.array([f"r{code + 1}" for code in range(codes.max() + 1)], object)[codes]
+        codes, known_readers = pd.factorize(found["participant"])
+        arrays["reading_participant"] = objects([f"r{at}" for at in range(1, len(known_readers) + 1)])[codes]
     source.notes.append(Note(f"reading times, {measure}", len(found)))
     return study.assign({name: ("reading", values) for name, values in arrays.items()})
 

@@ -113,10 +113,11 @@ def test_held_out_densities_are_those_of_the_conditional_distribution() -> None:
             out, train = fold == one, fold != one
             inverse = np.linalg.inv(whole[np.ix_(train, train)])
             beta = np.linalg.solve(x[train].T @ inverse @ x[train], x[train].T @ inverse @ its["values"][train])
-            weights = whole[np.ix_(out, train)] @ inverse
-            mean = x[out] @ beta + weights @ (its["values"][train] - x[train] @ beta)
+            weights, error = whole[np.ix_(out, train)] @ inverse, its["values"][train] - x[train] @ beta
             spread = np.diag(whole)[out] - (weights * whole[np.ix_(out, train)]).sum(axis=1)
-            expected[out] = norm.logpdf(its["values"][out], mean, np.sqrt(spread))
+            # the other folds say how large all variances are
+            spread *= error @ inverse @ error / (train.sum() - 2)
+            expected[out] = norm.logpdf(its["values"][out], x[out] @ beta + weights @ error, np.sqrt(spread))
         return expected
 
     assert min(np.abs(densities(share) - found).max() for share in np.linspace(-1, 1, 2001)) < 2e-3
