@@ -235,7 +235,7 @@ class _Design:
         fixed = np.column_stack([self.x[rows], self.y[rows]])
         _, word = np.unique(self.word[rows], return_inverse=True)
         words = sp.csr_matrix((np.ones(rows.size), (at, word)), shape=(rows.size, int(word.max()) + 1))
-        across = readers.T @ fixed
+        across = np.asarray(readers.T @ fixed)
         return _Products(
             gram=np.block([[(readers.T @ readers).toarray(), across], [across.T, fixed.T @ fixed]]),
             by_word=np.vstack([(readers.T @ words).toarray(), (words.T @ fixed).T]),

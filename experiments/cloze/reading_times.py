@@ -46,6 +46,7 @@ from shannon_game.experiments.harness.marks import light_grid, mark, named, titl
 from shannon_game.experiments.harness.plots import bars, styled
 from shannon_game.experiments.harness.questions import bullets
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.settings import rows_of
 from shannon_game.experiments.harness.tables import table_variables
 from shannon_game.experiments.studies.cloze.answers import answer_warnings
 from shannon_game.inference.settings import Names, Positive, Probability, UserPath
@@ -319,7 +320,7 @@ def _summary(table: pd.DataFrame, gains: pd.DataFrame, settings: ReadingTimesSet
     more = [
         f"{label(row.player)} says {row.gain_nats:.4f} nats [{row.lower:.4f}, {row.upper:.4f}] more of a held-out time "
         f"than {label(row.other)}."
-        for row in between.itertuples()
+        for row in rows_of(between)
     ]
     how = (
         "mixed effects with intercepts of readers and words"

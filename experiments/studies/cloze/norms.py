@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import re
 import zipfile
@@ -43,6 +42,11 @@ class PublicFile:
     separator: str = "\t"
     called: str = ""
     """Its name, where the address does not end with it."""
+
+    @property
+    def quoting(self) -> Literal[0, 3]:
+        """Of csv: standard with commas, none with tabs, where quotation marks are characters of words."""
+        return 0 if self.separator == "," else 3
 
     @property
     def names(self) -> list[str]:
@@ -179,14 +183,13 @@ class _Source:
         path, its = self.path(file), self.corpus.files[file]
         parts = []
         with _opened(path, its) as stream:
-            quoting = csv.QUOTE_MINIMAL if its.separator == "," else csv.QUOTE_NONE
-            first = pd.read_csv(stream, sep=its.separator, nrows=0, quoting=quoting)
+            first = pd.read_csv(stream, sep=its.separator, nrows=0, quoting=its.quoting)
             if missing := [name for name in dict.fromkeys(columns.values()) if name not in first.columns]:
                 problem = f"has no {some_of(missing, 5)}; its columns are {some_of(list(first.columns), 30)}"
                 raise InputError(problem, source=path, field="columns")
         with _opened(path, its) as stream:
             chunks = pd.read_csv(
-                stream, sep=its.separator, quoting=quoting, usecols=sorted(set(columns.values())), dtype=str,
+                stream, sep=its.separator, quoting=its.quoting, usecols=sorted(set(columns.values())), dtype=str,
                 keep_default_na=False, chunksize=_ROWS,
             )  # fmt: skip
             for chunk in chunks:
@@ -275,7 +278,7 @@ def _peelle(source: _Source) -> xr.Dataset:
     """Proportions of sentence-final words; the sentence stands without its last word."""
     path = source.path("completions")
     with _opened(path, source.corpus.files["completions"]) as stream:
-        wide = pd.read_csv(stream, sep="\t", dtype=str, keep_default_na=False, quoting=csv.QUOTE_NONE)
+        wide = pd.read_csv(stream, sep="\t", dtype=str, keep_default_na=False, quoting=3)
     said = [name for name in wide.columns if re.fullmatch(r"Answer_\d+", name)]
     share = [f"Percent_of_Responses_{name.removeprefix('Answer_')}" for name in said]
     if "Question" not in wide or not said or not set(share) <= set(wide.columns):
@@ -296,7 +299,7 @@ def _devarda(source: _Source) -> xr.Dataset:
     names = ("context", "target", "text_id", "list")
     items = source.table("items", dict(zip(names, ("sentence", "word", "sent_id", "list"), strict=True)))
     items = items.assign(context=items["context"].str.strip(), target=items["target"].str.strip())
-    items.insert(0, "word_num", items["context"].str.split().str.len() + 1)
+    items.insert(0, "word_num", [len(text.split()) + 1 for text in items["context"].tolist()])
     rows, n_excluded = [], 0
     for number in range(1, 9):
         path = source.path(f"list{number}")

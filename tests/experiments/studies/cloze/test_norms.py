@@ -65,7 +65,7 @@ def test_times_have_their_values_and_readers(root: Path) -> None:
 
 def test_answers_are_those_that_people_gave(root: Path) -> None:
     study = validate_cloze_study(norms(data="peelle", root=root))
-    assert study["context"].to_numpy().tolist()[0] == "He hated bees and feared a"
+    assert study["context"].to_numpy().tolist()[0] == "He hated bees and feared encountering a"
     assert study["response_proportion"].to_numpy().tolist() == [0.5, 0.3, 0.2, 0.6, 0.4]
     provo = norms(data="provo", root=root, form="cloze")
     assert provo["response_count"].to_numpy()[:2].tolist() == [30, 10]
