@@ -238,7 +238,7 @@ class _Design:
         across = np.asarray(readers.T @ fixed)
         return _Products(
             gram=np.block([[(readers.T @ readers).toarray(), across], [across.T, fixed.T @ fixed]]),
-            by_word=np.vstack([(readers.T @ words).toarray(), (words.T @ fixed).T]),
+            by_word=np.vstack([(readers.T @ words).toarray(), np.asarray(words.T @ fixed).T]),
             n_word=np.bincount(word).astype(float),
             n=rows.size,
             n_readers=n_readers,

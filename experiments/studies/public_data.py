@@ -22,7 +22,8 @@ VARIABLE = "SHANNON_DATA"
 _TIMEOUT_SECONDS = 60
 _FOLDERS: Mapping[str, str] = {
     **{f"lm_game{which}": "lm_game" for which in ("", "_top1", "_documents")},
-    **{name: name for name in ("norms", "provo", "rank_perplexity")},
+    **{name: name for name in ("provo", "rank_perplexity")},
+    "norms": "norms/{data}",
 }
 """Study -> folder of its data there."""
 
@@ -46,10 +47,10 @@ def with_public_folders(cfg: DictConfig) -> DictConfig:
     study = cfg.get("study") or {}
     name, found = str(study.get("name")), {}
     if name in _FOLDERS and study.get("root") is None:
-        found["study.root"] = public_folder(_FOLDERS[name])
+        found["study.root"] = public_folder(_FOLDERS[name].format(data=study.get("data")))
     # it reads the studies of its parts
     if OmegaConf.select(cfg, "experiment.name") == "reproduce" and OmegaConf.select(cfg, "data.root") is None:
-        others = {own for own in _FOLDERS.values() if OmegaConf.select(cfg, f"data.{own}") is None}
+        others = {own for own in _FOLDERS.values() if "{" not in own and OmegaConf.select(cfg, f"data.{own}") is None}
         found |= {f"data.{own}": public_folder(own) for own in sorted(others)}
     changed = cfg.copy()
     for setting, folder in found.items():

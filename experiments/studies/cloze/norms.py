@@ -22,7 +22,7 @@ from shannon_game.experiments.studies.cloze.provo import NORMS_FILE, provo
 from shannon_game.experiments.studies.cloze.table import cloze_study
 from shannon_game.experiments.studies.documents.tokens import Document, documents_study
 from shannon_game.experiments.studies.parsing import Note, add_notes, objects, some_of
-from shannon_game.experiments.studies.public_data import cache_folder, check_content, downloaded
+from shannon_game.experiments.studies.public_data import cache_folder, check_content, downloaded, public_folder
 from shannon_game.inference.progress import say
 from shannon_game.inference.settings import Settings, UserPath
 
@@ -100,8 +100,7 @@ class NormsSettings(Settings):
     measure: str | None = None
     """Reading measure, such as self_paced or first_pass; null takes the data set's first."""
     root: UserPath | None = None
-    """Folder that holds the files in a folder of the data set's name; null is norms/ in $SHANNON_DATA, else downloads
-    them once into cache_dir."""
+    """Folder with the data set's files; null is norms/NAME in $SHANNON_DATA, else downloads them once into cache_dir."""
     cache_dir: UserPath | None = None
     """Folder for downloads; null is the user's own cache folder."""
 
@@ -120,11 +119,9 @@ def norms(settings: NormsSettings) -> xr.Dataset:
     >>> from tempfile import TemporaryDirectory
     >>> from shannon_game import norms
     >>> with TemporaryDirectory() as folder:
-    ...     story = Path(folder, "natural_stories")
-    ...     story.mkdir()
-    ...     n = Path(story, "all_stories.tok").write_text("word\tzone\titem\nIf\t1\t1\nyou\t2\t1\n")
+    ...     n = Path(folder, "all_stories.tok").write_text("word\tzone\titem\nIf\t1\t1\nyou\t2\t1\n")
     ...     header = "word\tzone\titem\tnItem\tmeanItemRT\n"
-    ...     n = Path(story, "processed_wordinfo.tsv").write_text(header + "If\t1\t1\t80\t410.5\n")
+    ...     n = Path(folder, "processed_wordinfo.tsv").write_text(header + "If\t1\t1\t80\t410.5\n")
     ...     study = norms(data="natural_stories", measure="self_paced_mean", root=folder)
     >>> study["text"].to_numpy().tolist(), study["reading_ms"].to_numpy().tolist()
     (['If you'], [410.5])
@@ -139,7 +136,8 @@ def norms(settings: NormsSettings) -> xr.Dataset:
     if settings.measure is not None and settings.measure not in corpus.times:
         raise unknown_choice("measure", settings.measure, list(corpus.times), source=settings.data)
     say(f"{corpus.title} ({corpus.home}). Licence: {corpus.licence}. Cite: {corpus.citation}")
-    source = _Source(settings.data, corpus, settings.root, settings.cache_dir)
+    root = settings.root or public_folder(f"norms/{settings.data}")
+    source = _Source(settings.data, corpus, root, settings.cache_dir)
     of_texts = corpus.texts if form == "texts" else None
     study = _text_study(source, of_texts) if of_texts else corpus.cloze(source) if corpus.cloze else xr.Dataset()
     add_notes(study, [Note(f"data: {corpus.citation}; {corpus.licence}")])
@@ -164,18 +162,17 @@ class _Source:
         """A file, or the archive that holds it: the user's own, or downloaded and checked."""
         its = self.corpus.files[file]
         if self.root is not None:
-            folder = self.root / self.name
             for name in its.names:
-                if (folder / name).is_file():
+                if (self.root / name).is_file():
                     whole = not its.member or name != its.member
-                    if whole and not check_content(folder / name, its.checksum):
+                    if whole and not check_content(self.root / name, its.checksum):
                         text = f"{name} is another version than the one that this loader was made for"
                         self.notes.append(Note(text, None, "warning"))
-                    return folder / name
-            problem = f"there is no {' or '.join(its.names)}; it is at {its.url}, or study.root=null downloads it"
-            raise InputError(problem, source=folder)
+                    return self.root / name
+            problem = f"there is no {' or '.join(its.names)}; it is at {its.url}"
+            raise InputError(problem, source=self.root)
         target = cache_folder(self.cache_dir) / "norms" / self.name / its.names[-1]
-        hint = f"put {its.names[-1]} into FOLDER/{self.name} and set study.root=FOLDER"
+        hint = f"put {its.names[-1]} into a folder and set study.root=FOLDER"
         return downloaded(its.url, target, hint, checksum=its.checksum)
 
     def table(self, file: str, columns: Mapping[str, str], *, unique: tuple[str, ...] = ()) -> pd.DataFrame:
