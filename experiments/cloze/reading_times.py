@@ -36,7 +36,7 @@ from shannon_game.experiments.cloze.reading_words import (
     joined,
     own_times,
     scored_words,
-    study_words,
+    study_index,
     table_times,
     united,
 )
@@ -137,11 +137,11 @@ def reading_times(study: xr.Dataset, settings: ReadingTimesSettings) -> Experime
     if settings.times is None and "reading_ms" not in study:
         needed = "is needed: a table with text_id, word_num and time (or study=norms, which brings times)"
         raise InputError(needed, field="experiment.times")
-    rows = (
+    rows, controls = (
         own_times(study) if settings.times is None else table_times(settings.times, settings.columns, settings.controls)
     )
     source = settings.times or study.attrs.get("name")
-    times = joined(words, rows, fastest=settings.fastest, slowest=settings.slowest, source=source)
+    times = joined(words, rows, controls, limits=(settings.fastest, settings.slowest), source=source)
     data = _data(words, times, settings)
     density = {CONTROLS: data.held_out(), **{name: data.held_out(name) for name in data.own}}
     gains = pd.DataFrame([
@@ -175,8 +175,9 @@ def _words(study: xr.Dataset, settings: ReadingTimesSettings) -> tuple[Words, tu
     found = words_of(settings, study, models)
     surprisal = {PEOPLE: target_surprisal(found.answers(), found.target)}
     surprisal |= {name: _of_model(study, found, name) for name in models}
-    text, number = study_words(study, by_context=settings.columns.context_id is not None)
-    words = Words(text, number, study["target_word"].to_numpy().astype(str).astype(object), surprisal)
+    index = study_index(study, by_context=settings.columns.context_id is not None)
+    target = pd.Series(study["target_word"].to_numpy().astype(str), index, dtype=object)
+    words = Words(target, pd.DataFrame(surprisal, index))
     if settings.surprisal is not None:
         words = united(words, scored_words(settings.surprisal, settings.players))
     return words, tuple(answer_warnings(found))
@@ -200,32 +201,34 @@ def _of_model(study: xr.Dataset, words: StudyWords, name: str) -> FloatArray:
 
 def _data(words: Words, times: Times, settings: ReadingTimesSettings) -> _Data:
     """Times whose word has a surprisal of every player, and previous words that have."""
-    lags = range(settings.spillover + 1)
+    lags, at = range(settings.spillover + 1), times.rows["at"].to_numpy()
     own = {
-        player: {_column(player, n): words.before(values, n)[times.word] for n in lags}
+        str(player): {_column(str(player), n): words.before(values, n)[at] for n in lags}
         for player, values in words.surprisal.items()
     }
-    controls = {f"{_LENGTH}{_ago(n)}": words.before(words.letters(), n)[times.word] for n in lags}
-    controls |= {_PLACE: words.number[times.word].astype(float)}
+    letters = words.word.str.len()
+    controls = {f"{_LENGTH}{_ago(n)}": words.before(letters, n)[at] for n in lags}
+    text, number = (words.word.index.get_level_values(level).to_numpy()[at] for level in (0, 1))
+    controls |= {_PLACE: number.astype(float)}
     everything = [*controls.values(), *(column for its in own.values() for column in its.values())]
     known = np.isfinite(everything).all(axis=0)
-    filled = np.isfinite([*times.controls.values(), np.ones(known.size)]).all(axis=0)
+    filled = np.isfinite(times.controls.to_numpy()).all(axis=1)
     kept = known & filled
     if kept.sum() < 3:
         players = ", ".join(own)
         before = " and of the words before (experiment.spillover=0 asks for none)" * (settings.spillover > 0)
         problem = f"has {int(kept.sum())} times of words with a surprisal of {players}{before}"
         raise InputError(problem, source=settings.times, field=settings.columns.time)
-    controls |= times.controls
-    value, text = times.value[kept], words.text[times.word[kept]]
+    controls |= {name: values.to_numpy() for name, values in times.controls.items()}
+    value, text = times.rows["time"].to_numpy()[kept], text[kept]
     if len(set(text.tolist())) == 1:
         problem = f"has times of one text, {text[0]!r}; two are needed, for errors and to hold one out"
         raise InputError(problem, source=settings.times, field=settings.columns.text_id)
     return _Data(
         value=np.log(value) if settings.scale == "log" else value,
-        word=times.word[kept],
+        word=at[kept],
         text=text,
-        reader=None if times.reader is None else times.reader[kept],
+        reader=times.rows["reader"].to_numpy()[kept] if "reader" in times.rows else None,
         # what does not vary has no slope
         controls={name: values[kept] for name, values in controls.items() if np.ptp(values[kept]) > 0},
         own={player: {name: values[kept] for name, values in its.items()} for player, its in own.items()},
@@ -294,13 +297,12 @@ def _row(
 
 
 def _items(words: Words, times: Times) -> pd.DataFrame:
-    n = len(words.text)
-    count = np.bincount(times.word, minlength=n)
-    with np.errstate(invalid="ignore"):
-        mean = np.bincount(times.word, weights=times.value, minlength=n) / count
-    table = {"text_id": words.text.astype(str), "word_num": words.number, "word": words.word.astype(str)}
-    table |= {f"surprisal_nats_{name}": values for name, values in words.surprisal.items()}
-    return pd.DataFrame({**table, "n_times": count, "mean_ms": mean})
+    text, number = (words.word.index.get_level_values(level) for level in (0, 1))
+    by_word = times.rows.groupby("at")["time"].agg(["size", "mean"]).reindex(range(len(text)))
+    table = {"text_id": text.astype(str), "word_num": number, "word": words.word.to_numpy().astype(str)}
+    table |= {f"surprisal_nats_{name}": values.to_numpy() for name, values in words.surprisal.items()}
+    n_times = by_word["size"].fillna(0).to_numpy(dtype=int)
+    return pd.DataFrame({**table, "n_times": n_times, "mean_ms": by_word["mean"].to_numpy()})
 
 
 def _doubts(fits: Mapping[str, ClusteredRegression | MixedRegression]) -> list[str]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,11 +15,8 @@ from numpy.typing import NDArray
 from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.experiments.studies.parsing import objects
-from shannon_game.experiments.studies.plain_table import Table
 from shannon_game.experiments.studies.table_file import read_table
 from shannon_game.inference.settings import Settings, Text
-
-_LETTERS = re.compile(r"\W")
 
 
 class TimesColumns(Settings):
@@ -42,51 +38,42 @@ class TimesColumns(Settings):
 
 @dataclass(frozen=True, eq=False)
 class Words:
-    """Words of texts, in the order in which they were read, with their surprisal by player."""
+    """Words by text and number (the index of both), and their surprisal in nats, a column per player."""
 
-    text: NDArray[np.object_]
-    number: NDArray[np.int64]
-    word: NDArray[np.object_]
-    surprisal: Mapping[str, FloatArray]
+    word: pd.Series[str]
+    surprisal: pd.DataFrame
 
-    def places(self) -> dict[tuple[str, int], int]:
-        """Position of every word by text and number."""
-        return {key: at for at, key in enumerate(zip(self.text.tolist(), self.number.tolist(), strict=True))}
-
-    def before(self, values: FloatArray, n: int) -> FloatArray:
+    def before(self, values: pd.Series[Any], n: int) -> FloatArray:
         """What stood `n` words before each word of the same text; NaN where no word is known there."""
-        place = self.places()
-        keys = zip(self.text.tolist(), self.number.tolist(), strict=True)
-        at = np.array([place.get((text, number - n), -1) for text, number in keys], dtype=np.intp)
-        return np.where(at >= 0, values[at], np.nan)
-
-    def letters(self) -> FloatArray:
-        """Letters of every word."""
-        return np.array([len(word) for word in self.word.tolist()], dtype=float)
+        text, number = (self.word.index.get_level_values(level) for level in (0, 1))
+        found: FloatArray = values.reindex(pd.MultiIndex.from_arrays([text, number - n])).to_numpy(dtype=float)
+        return found
 
 
 @dataclass(frozen=True, eq=False)
 class Times:
-    """Reading times of words."""
+    """Reading times of words: columns ``at`` (position among the words), ``time`` and perhaps ``reader``."""
 
-    word: NDArray[np.intp]
-    """Position among the words."""
-    value: FloatArray
-    reader: NDArray[np.object_] | None
-    controls: Mapping[str, FloatArray]
-    """Numbers of the table; NaN for an empty cell."""
+    rows: pd.DataFrame
+    controls: pd.DataFrame
+    """Numbers of the table, a column per control; NaN for an empty cell."""
     left_out: Mapping[str, int]
-    """Why rows were left out."""
+    """Why rows were left out, and how many."""
 
 
-def study_words(study: xr.Dataset, *, by_context: bool) -> tuple[NDArray[np.object_], NDArray[np.int64]]:
+def place_index(text: NDArray[Any], number: NDArray[Any]) -> pd.MultiIndex:
+    """Texts as strings, and whole numbers."""
+    return pd.MultiIndex.from_arrays([objects([str(name) for name in text.tolist()]), number.astype(np.int64)])
+
+
+def study_index(study: xr.Dataset, *, by_context: bool) -> pd.MultiIndex:
     """Text and number of every context of a cloze study; contexts that are alone are each a text of their own."""
-    if by_context:
-        if "item_id" not in study:
-            problem = "names the contexts of the times, but the study has no ids (study.columns.context_id)"
-            raise InputError(problem, field="experiment.columns.context_id")
-        return study["item_id"].to_numpy().astype(str).astype(object), np.ones(study.sizes["item"], dtype=np.int64)
-    return study["text_id"].to_numpy().astype(str).astype(object), study["word_num"].to_numpy().astype(np.int64)
+    if not by_context:
+        return place_index(study["text_id"].to_numpy(), study["word_num"].to_numpy())
+    if "item_id" not in study:
+        problem = "names the contexts of the times, but the study has no ids (study.columns.context_id)"
+        raise InputError(problem, field="experiment.columns.context_id")
+    return place_index(study["item_id"].to_numpy(), np.ones(study.sizes["item"]))
 
 
 def scored_words(path: Path, players: Sequence[str] | None) -> Words:
@@ -95,132 +82,102 @@ def scored_words(path: Path, players: Sequence[str] | None) -> Words:
     names = {name: name for name in ("document", "model", "word_num", "word", "surprisal_nats")}
     table = read_table(path, of="word", wanted=names, once=False)
     table.check_columns(names, "experiment.surprisal is words.csv of +exp=surprisal, or the folder of its run")
-    model, nats = table.filled("model"), table.numbers("surprisal_nats", empty=True)
+    model = table.filled("model")
     models = list(dict.fromkeys(model.tolist()))
     for name in players or ():
         if name not in models:
             raise unknown_choice("model", name, models, source=path)
-    rows = pd.DataFrame({
-        "text": table.filled("document"), "number": table.numbers("word_num", kind="whole").astype(int),
-        "word": table.filled("word"), "model": model, "nats": nats,
-    })  # fmt: skip
-    again = rows.duplicated(["text", "number", "model"]).to_numpy()
-    table.refuse(again, "word_num", "is there twice for one document and model")
-    each = rows.drop_duplicates(["text", "number"])
-    wide = rows.set_index(["text", "number"])
-    index = pd.MultiIndex.from_frame(each[["text", "number"]])
-    surprisal = {
-        name: wide.loc[wide["model"] == name, "nats"].reindex(index).to_numpy(dtype=float)
-        for name in models
-        if players is None or name in players
-    }
-    return Words(objects(each["text"].tolist()), each["number"].to_numpy(), objects(each["word"].tolist()), surprisal)
+    index = place_index(table.filled("document"), table.numbers("word_num", kind="whole"))
+    rows = pd.DataFrame({"word": table.filled("word"), "nats": table.numbers("surprisal_nats", empty=True)}, index)
+    again = rows.assign(model=model).set_index("model", append=True).index.duplicated()
+    table.refuse(again, "word_num", "is there twice for a model")
+    word = rows["word"][~index.duplicated()]
+    kept = models if players is None else list(players)
+    nats = {name: rows["nats"][model == name].reindex(word.index) for name in kept}
+    return Words(word, pd.DataFrame(nats))
 
 
-def united(first: Words, second: Words) -> Words:
-    """Words of both, each with what is known of its surprisal; where both have a word, the first says how it looks."""
-    place = first.places()
-    keys = list(zip(second.text.tolist(), second.number.tolist(), strict=True))
-    new = np.array([key not in place for key in keys], dtype=bool)
-    place |= {key: len(place) + at for at, key in enumerate(key for key, own in zip(keys, new, strict=True) if own)}
-    n_first = len(first.text)
-    surprisal = {
-        name: np.concatenate([values, np.full(len(place) - n_first, np.nan)])
-        for name, values in first.surprisal.items()
-    }
-    at = np.array([place[key] for key in keys], dtype=np.intp)
-    for name, values in second.surprisal.items():
-        surprisal[name] = np.full(len(place), np.nan)
-        surprisal[name][at] = values
-    return Words(
-        np.concatenate([first.text, second.text[new]]),
-        np.concatenate([first.number, second.number[new]]),
-        np.concatenate([first.word, second.word[new]]),
-        surprisal,
-    )
+def united(study: Words, scored: Words) -> Words:
+    """Words of both; a model that both have is taken from the scored words."""
+    own = study.surprisal.drop(columns=scored.surprisal.columns, errors="ignore")
+    word = pd.concat([study.word, scored.word[~scored.word.index.isin(study.word.index)]])
+    return Words(word, pd.concat([own.reindex(word.index), scored.surprisal.reindex(word.index)], axis=1))
 
 
-@dataclass(frozen=True, eq=False)
-class _Rows:
-    """Rows of times before they are joined."""
-
-    text: NDArray[np.object_]
-    number: NDArray[np.int64] | None
-    word: NDArray[np.object_] | None
-    time: FloatArray
-    reader: NDArray[np.object_] | None
-    controls: Mapping[str, FloatArray]
-
-
-def table_times(path: Path, columns: TimesColumns, controls: Sequence[str]) -> _Rows:
-    """Rows of the user's table."""
-    places = {"context_id": columns.context_id} if columns.context_id else {"text_id": columns.text_id}
-    if not columns.context_id:
-        places |= {"word_num": columns.word_num} if columns.word_num else {}
-        if not columns.word_num and not columns.word:
-            problem = "is null, and so is columns.word; one of them says which word of the text was read"
-            raise InputError(problem, field="experiment.columns.word_num")
-    named = {**places, **({"word": columns.word} if columns.word else {}), "time": columns.time}
+def table_times(path: Path, columns: TimesColumns, controls: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Rows of the user's table, and its controls."""
+    named = {name: getattr(columns, name) for name in ("text_id", "word_num", "word", "time")}
+    if columns.context_id:
+        named = {"context_id": columns.context_id, "time": columns.time, "word": columns.word}
+    elif not columns.word_num and not columns.word:
+        problem = "is null, and so is columns.word; one of them says which word of the text was read"
+        raise InputError(problem, field="experiment.columns.word_num")
+    named = {what: name for what, name in named.items() if name}
     others = [*controls, *([columns.participant] if columns.participant else [])]
-    table = read_table(path, of="reading time", wanted=[*filter(None, named.values()), *others], once=False)
+    table = read_table(path, of="reading time", wanted=[*named.values(), *others], once=False)
     for what, name in named.items():
-        table.check_columns({what: str(name)}, f"experiment.columns.{what}=NAME says which one it is")
+        table.check_columns({what: name}, f"experiment.columns.{what}=NAME says which one it is")
     for name in others:
         table.check_columns({name: name}, "experiment.controls=[...] and experiment.columns.participant name columns")
     time = table.numbers(columns.time, empty=True)
     table.refuse(time < 0, columns.time, "should be above 0", objects([f"{value:g}" for value in time.tolist()]))
-    return _Rows(
-        text=table.filled(columns.context_id or columns.text_id),
-        number=_numbers(table, None if columns.context_id else columns.word_num, len(time), columns.context_id),
-        word=table.texts(columns.word) if columns.word else None,
-        time=time,
-        reader=table.filled(columns.participant) if columns.participant else None,
-        controls={name: table.numbers(name, empty=True) for name in controls},
-    )
+    rows = pd.DataFrame({"time": time, "text": table.filled(columns.context_id or columns.text_id)})
+    if columns.context_id:
+        rows["number"] = 1
+    elif columns.word_num:
+        rows["number"] = table.numbers(columns.word_num, kind="whole").astype(np.int64)
+    if columns.word:
+        rows["word"] = table.texts(columns.word)
+    if columns.participant:
+        rows["reader"] = table.filled(columns.participant)
+    return rows, pd.DataFrame({name: table.numbers(name, empty=True) for name in controls}, rows.index)
 
 
-def _numbers(table: Table, column: str | None, n: int, context_id: str | None) -> NDArray[np.int64] | None:
-    if context_id:
-        return np.ones(n, dtype=np.int64)
-    return table.numbers(column, kind="whole").astype(np.int64) if column else None
+def own_times(study: xr.Dataset) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Rows of times that came with a study of public norms."""
+    names = {"text": "text", "number": "word_num", "word": "word", "time": "ms", "reader": "participant"}
+    there = {name: study[f"reading_{of}"].to_numpy() for name, of in names.items() if f"reading_{of}" in study}
+    rows = pd.DataFrame(there)
+    return rows, pd.DataFrame(index=rows.index)
 
 
-def own_times(study: xr.Dataset) -> _Rows:
-    """Times that came with a study of public norms."""
-    return _Rows(
-        text=study["reading_text"].to_numpy().astype(object),
-        number=study["reading_word_num"].to_numpy().astype(np.int64),
-        word=study["reading_word"].to_numpy().astype(object),
-        time=study["reading_ms"].to_numpy(),
-        reader=study["reading_participant"].to_numpy().astype(object) if "reading_participant" in study else None,
-        controls={},
-    )
-
-
-def joined(words: Words, rows: _Rows, *, fastest: float | None, slowest: float | None, source: object) -> Times:
-    """Times of the words; rows of no known word, of another word, and outside the range are left out and counted."""
-    item, shown = _items(words, rows), np.array([_plain(word) for word in words.word.tolist()], dtype=object)
-    known, read = item >= 0, np.isfinite(rows.time) & (rows.time != 0)
-    same = np.ones(item.size, dtype=bool)
-    if rows.word is not None and rows.number is not None:
-        given = [_plain(word) for word in rows.word.tolist()]
-        pairs = zip(given, shown[item].tolist(), strict=True)
-        same = np.array([not own or not word or own == word for own, word in pairs], dtype=bool)
-    inside = np.ones(item.size, dtype=bool)
+def joined(
+    words: Words,
+    rows: pd.DataFrame,
+    controls: pd.DataFrame,
+    *,
+    limits: tuple[float | None, float | None],
+    source: object,
+) -> Times:
+    """Times of the words; rows of no known word, of another word, and outside the limits are left out and counted."""
+    shown = _plain(words.word)
+    if "number" in rows:
+        at = words.word.index.get_indexer(place_index(rows["text"].to_numpy(), rows["number"].to_numpy()))
+    else:
+        # a word that its text has twice is not told apart
+        own = pd.MultiIndex.from_arrays([words.word.index.get_level_values(0), shown])
+        once = np.flatnonzero(~own.duplicated(keep=False))
+        found = own[once].get_indexer(pd.MultiIndex.from_arrays([rows["text"].astype(str), _plain(rows["word"])]))
+        at = np.where(found >= 0, once[found], -1)
+    known, time = at >= 0, rows["time"].to_numpy()
+    read = np.isfinite(time) & (time != 0)
+    same = np.ones(at.size, dtype=bool)
+    if "word" in rows:
+        given, expected = _plain(rows["word"]).to_numpy(), shown.to_numpy()[at]
+        same = (given == "") | (expected == "") | (given == expected)
+    fastest, slowest = limits
     with np.errstate(invalid="ignore"):
-        inside &= rows.time >= (fastest or 0)
-        inside &= rows.time <= (np.inf if slowest is None else slowest)
+        inside = (time >= (fastest or 0)) & (time <= (slowest or np.inf))
     kept = known & read & same & inside
     if not kept.any():
-        problem = f"has no time of a word of the study, such as text {words.text[0]}, word {words.number[0]}"
-        number = "" if rows.number is None else f", word {int(rows.number[0])}"
-        raise InputError(f"{problem}; its first row is text {rows.text[0]}{number}", source=source, field="word_num")
+        text, number = words.word.index[0]
+        its = f"its first row is text {rows['text'].iloc[0]}" + f", word {rows['number'].iloc[0]}" * ("number" in rows)
+        problem = f"has no time of a word of the study, such as text {text}, word {number}; {its}"
+        raise InputError(problem, source=source, field="word_num")
     return Times(
-        word=item[kept],
-        value=rows.time[kept],
-        reader=None if rows.reader is None else rows.reader[kept],
-        controls={name: values[kept] for name, values in rows.controls.items()},
-        left_out={
+        rows.assign(at=at)[kept],
+        controls[kept],
+        {
             "times are of words that have no surprisal in the study": int((~known).sum()),
             "rows have no time or zero (words that were skipped)": int((known & ~read).sum()),
             "times are of a word that is another one in the study": int((known & read & ~same).sum()),
@@ -229,19 +186,7 @@ def joined(words: Words, rows: _Rows, *, fastest: float | None, slowest: float |
     )
 
 
-def _items(words: Words, rows: _Rows) -> NDArray[np.intp]:
-    """Position of each row's word; -1 for none, and for a word that its text has twice where words have no number."""
-    if rows.number is not None:
-        place = words.places()
-        keys = zip(map(str, rows.text.tolist()), rows.number.tolist(), strict=True)
-        return np.array([place.get(key, -1) for key in keys], dtype=np.intp)
-    own = list(zip(words.text.tolist(), map(_plain, words.word.tolist()), strict=True))
-    count = Counter(own)
-    by_word = {key: at for at, key in enumerate(own) if count[key] == 1}
-    said = [] if rows.word is None else rows.word.tolist()
-    pairs = zip(map(str, rows.text.tolist()), map(_plain, said), strict=True)
-    return np.array([by_word.get(pair, -1) for pair in pairs], dtype=np.intp)
-
-
-def _plain(word: str) -> str:
-    return _LETTERS.sub("", word).casefold()
+def _plain(words: pd.Series[str]) -> pd.Series[str]:
+    """Letters and digits, whatever their case."""
+    plain = {word: "".join(filter(str.isalnum, word)).casefold() for word in set(words.tolist())}
+    return words.map(plain)

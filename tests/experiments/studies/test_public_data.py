@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
 from http.server import ThreadingHTTPServer
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from shannon_game import norms
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.harness.resume import job_identity
 from shannon_game.experiments.papers.reproduce.run import data_root
-from shannon_game.experiments.studies.cloze.norms import CORPORA
+from shannon_game.experiments.studies.cloze.norms import CORPORA, PublicFile
 from shannon_game.experiments.studies.comparison.lm_game import lm_game
 from shannon_game.experiments.studies.public_data import VARIABLE, downloaded, with_public_folders
 from shannon_game.experiments.studies.rankings.rank_perplexity import rank_perplexity
@@ -66,15 +65,17 @@ def test_public_norms_are_downloaded_once_and_verified(
     tmp_path: Path, server: ThreadingHTTPServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
-    corpus, content = CORPORA["natural_stories"], b"word\tzone\titem\nIf\t1\t1\n"
-    means = b"word\tzone\titem\tmeanItemRT\nIf\t1\t1\t400.5\n"
+    tables = {
+        "all_stories.tok": b"word\tzone\titem\nIf\t1\t1\n",
+        "processed_wordinfo.tsv": b"word\tzone\titem\tmeanItemRT\nIf\t1\t1\t400.5\n",
+    }
     files = {}
-    for name, its in (("words", content), ("means", means)):
+    for name, its in tables.items():
         blob = hashlib.sha1(b"blob %d\0" % len(its) + its, usedforsecurity=False).hexdigest()
-        file = corpus.files[name]
-        files[name] = replace(file, url=f"{address(server)}/{file.names[0]}", checksum=f"git:{blob}")
-        server.pages[f"/{file.names[0]}"] = (200, its, len(its))  # type: ignore[attr-defined]
-    monkeypatch.setitem(CORPORA, "natural_stories", replace(corpus, files=files))
+        files[name] = PublicFile(checksum=f"git:{blob}")
+        server.pages[f"/{name}"] = (200, its, len(its))  # type: ignore[attr-defined]
+    changed = CORPORA["natural_stories"].model_copy(update={"files": files, "address": f"{address(server)}/"})
+    monkeypatch.setitem(CORPORA, "natural_stories", changed)
     given = {"data": "natural_stories", "measure": "self_paced_mean", "cache_dir": tmp_path}
     assert norms(**given)["reading_ms"].to_numpy().tolist() == [400.5]
     assert "CC BY-NC-SA 4.0" in capsys.readouterr().err
