@@ -49,7 +49,7 @@ class MixedRegression(Result):
     criterion : float
         REML criterion: -2 times the largest restricted log-likelihood.
     singular : bool
-        Whether a standard deviation of random effects is 0.
+        Whether a standard deviation of random effects is 0, or their correlation 1 or -1.
     """
 
     names: tuple[str, ...]

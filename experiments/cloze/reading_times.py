@@ -219,7 +219,7 @@ def _data(words: Words, times: Times, settings: ReadingTimesSettings) -> _Data:
         before = " and of the words before (experiment.spillover=0 asks for none)" * (settings.spillover > 0)
         problem = f"has {int(kept.sum())} times of words with a surprisal of {players}{before}"
         raise InputError(problem, source=settings.times, field=settings.columns.time)
-    controls |= {name: values.to_numpy() for name, values in times.controls.items()}
+    controls |= {str(name): values.to_numpy() for name, values in times.controls.items()}
     value, text = times.rows["time"].to_numpy()[kept], text[kept]
     if len(set(text.tolist())) == 1:
         problem = f"has times of one text, {text[0]!r}; two are needed, for errors and to hold one out"
@@ -307,7 +307,7 @@ def _items(words: Words, times: Times) -> pd.DataFrame:
 
 def _doubts(fits: Mapping[str, ClusteredRegression | MixedRegression]) -> list[str]:
     singular = [name for name, fit in fits.items() if isinstance(fit, MixedRegression) and fit.singular]
-    said = "random effects with a standard deviation of 0 (a singular fit): readers or words hardly differ"
+    said = "the fit is singular: random effects with a standard deviation of 0, or perfectly correlated"
     return [f"{', '.join(singular)}: {said}"] if singular else []
 
 

@@ -46,7 +46,7 @@ def with_public_folders(cfg: DictConfig) -> DictConfig:
     """Write the folders of ``$SHANNON_DATA`` into the config of a job that names none: they are part of what it is."""
     study = cfg.get("study") or {}
     name, found = str(study.get("name")), {}
-    if name in _FOLDERS and study.get("root") is None:
+    if name in _FOLDERS and study.get("root") is None and (name != "norms" or study.get("data")):
         found["study.root"] = public_folder(_FOLDERS[name].format(data=study.get("data")))
     # it reads the studies of its parts
     if OmegaConf.select(cfg, "experiment.name") == "reproduce" and OmegaConf.select(cfg, "data.root") is None:

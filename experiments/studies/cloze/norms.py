@@ -150,7 +150,8 @@ class _Source:
         if its.archive and (self.root / file).is_file():
             return self.root / file
         if not (self.root / whole).is_file():
-            raise InputError(f"there is no {whole}; it is at {url}", source=self.root)
+            problem = f"there is no {file}{f' and no {whole}' * (whole != file)}; it is at {url}"
+            raise InputError(problem, source=self.root)
         if not check_content(self.root / whole, its.checksum):
             text = f"{whole} is another version than the one that this loader was made for"
             self.notes.append(Note(text, None, "warning"))

@@ -116,6 +116,7 @@ def test_what_a_run_writes_and_leaves_out(tmp_path: Path) -> None:
     said = " ".join(result.warnings)
     for reason in ("1 times are of words", "2 rows have no time or zero", "1 times have an empty cell of a control"):
         assert reason in said
+    assert "log_frequency beside surprisal" in result.text
 
 
 def test_the_exact_probability_of_the_word_comes_before_samples(tmp_path: Path) -> None:
