@@ -26,7 +26,7 @@ from shannon_game.estimators.documents import (
     mixed_regression,
 )
 from shannon_game.estimators.documents.clusters import t_half_width
-from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.estimators.layout import item_positions
 from shannon_game.experiments.cloze.figures import colours, label
 from shannon_game.experiments.cloze.reading_words import (
@@ -72,6 +72,8 @@ class ReadingTimesSettings(ClozeSettings):
     """Names of its columns."""
     controls: Names = ()
     """Columns of it that are numbers and enter the regression, such as [log_frequency]."""
+    baseline: Names = ()
+    """Models whose surprisal is a control too, such as a unigram model for log frequency."""
     scale: Literal["ms", "log"] = "ms"
     """Times as they are, or their natural logarithms."""
     fastest: Positive | None = None
@@ -129,9 +131,9 @@ def reading_times(study: xr.Dataset, settings: ReadingTimesSettings) -> Experime
     intercepts of readers and words, and every reader's own slope of the word's surprisal. Means over readers have least
     squares with errors clustered by text. A row per player: ``slope`` is what a nat of the word's own surprisal adds to
     its time (ms, or ln ms), ``spillover_1`` what a nat of the word before adds, ``gain_nats`` what the player's
-    surprisal adds to the log-density of a time in a text that was held out. ``beside_people`` and ``people_beside`` are
-    the slopes of the player and of people in one regression. ``slopes.csv`` has every slope with its interval,
-    ``gains.csv`` every pair of players, ``items.csv`` every word.
+    surprisal, with readers' own slopes, adds to the log-density of a time in a text that was held out.
+    ``beside_people`` and ``people_beside`` are the slopes of the player and of people in one regression. ``slopes.csv``
+    has every slope with its interval, ``gains.csv`` every pair of players, ``items.csv`` every word.
     """
     words, warnings = _words(study, settings)
     if settings.times is None and "reading_ms" not in study:
@@ -206,10 +208,14 @@ def _data(words: Words, times: Times, settings: ReadingTimesSettings) -> _Data:
         str(player): {_column(str(player), n): words.before(values, n)[at] for n in lags}
         for player, values in words.surprisal.items()
     }
+    for name in settings.baseline:
+        if name not in own:
+            raise unknown_choice("model", name, own, source="experiment.baseline")
+    given = {column: values for name in settings.baseline for column, values in own.pop(name).items()}
     letters = words.word.str.len()
     controls = {f"{_LENGTH}{_ago(n)}": words.before(letters, n)[at] for n in lags}
     text, number = (words.word.index.get_level_values(level).to_numpy()[at] for level in (0, 1))
-    controls |= {_PLACE: number.astype(float)}
+    controls |= {_PLACE: number.astype(float), **given}
     everything = [*controls.values(), *(column for its in own.values() for column in its.values())]
     known = np.isfinite(everything).all(axis=0)
     filled = np.isfinite(times.controls.to_numpy()).all(axis=1)

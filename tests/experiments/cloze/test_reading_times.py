@@ -224,6 +224,22 @@ def test_gains_compare_two_models_on_the_same_times(tmp_path: Path) -> None:
     assert by_name.table["player"].tolist() == ["noisy"]
 
 
+def test_a_baseline_model_is_a_control_of_all_others(tmp_path: Path) -> None:
+    rng = np.random.default_rng(8)
+    words = written_words(tmp_path, rng)
+    read_by_people(words, rng).to_csv(tmp_path / "times.csv", index=False)
+    given = {"surprisal": tmp_path, "times": tmp_path / "times.csv", "columns": {"participant": "who"}}
+    table = reading_times(texts_of(words), **given, baseline=["exact"]).table
+    # noise says nothing beside what the times were made of
+    assert table["player"].tolist() == ["noisy"]
+    assert abs(table["slope"][0]) < 4 * table["slope_se"][0] < 2
+    alone = reading_times(texts_of(words), **given, players=["noisy"]).table
+    assert alone["slope"][0] > 5 * alone["slope_se"][0]
+    assert table["gain_nats"][0] < 0.5 * alone["gain_nats"][0]
+    with pytest.raises(InputError, match="model 'unigram'"):
+        reading_times(texts_of(words), **given, baseline=["unigram"])
+
+
 def test_times_of_other_words_and_outside_the_range_are_left_out(tmp_path: Path) -> None:
     rng = np.random.default_rng(6)
     words = written_words(tmp_path, rng)
