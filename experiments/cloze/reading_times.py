@@ -58,6 +58,8 @@ _LENGTH, _PLACE = "letters", "place in the text"
 _FOLDS = 10
 # fewer times a reader leave no slope of their own
 _TIMES_FOR_SLOPE = 5
+# pairs of players that the report compares in words
+_PAIRS = 3
 
 
 class ReadingTimesSettings(ClozeSettings):
@@ -324,7 +326,7 @@ def _summary(table: pd.DataFrame, gains: pd.DataFrame, settings: ReadingTimesSet
         f"{{slope_upper:{number}}}] of the word's own surprisal; {{n_times:,}} times of {{n_words:,}} words; "
         "{gain_nats:.4f} nats [{gain_lower:.4f}, {gain_upper:.4f}] of a held-out time"
     )
-    between = gains[gains["other"] != CONTROLS]
+    between = gains[gains["other"] != CONTROLS].head(_PAIRS)
     more = [
         f"{label(row.player)} says {row.gain_nats:.4f} nats [{row.lower:.4f}, {row.upper:.4f}] more of a held-out time "
         f"than {label(row.other)}."
