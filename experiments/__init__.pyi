@@ -33,6 +33,7 @@ from .studies.bets.simulated import bets_simulated as bets_simulated
 from .studies.bets.table import bet_study as bet_study
 from .studies.bets.table import bet_table as bet_table
 from .studies.cloze.file import cloze_file as cloze_file
+from .studies.cloze.norms import norms as norms
 from .studies.cloze.provo import provo as provo
 from .studies.cloze.simulated import cloze_simulated as cloze_simulated
 from .studies.cloze.table import cloze_study as cloze_study

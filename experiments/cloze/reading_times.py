@@ -2,105 +2,189 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal
+from itertools import combinations
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
+from pydantic import Field
 
 from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.cloze import StudyWords, target_surprisal
-from shannon_game.estimators.cloze.study import context_labels, entry_positions
-from shannon_game.estimators.documents import ClusteredRegression, clustered_regression
-from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.cloze.study import entry_positions
+from shannon_game.estimators.documents import (
+    ClusteredRegression,
+    MixedRegression,
+    clustered_regression,
+    crossed_mean,
+    held_out_loglik,
+    mixed_regression,
+)
+from shannon_game.estimators.documents.clusters import t_half_width
+from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.estimators.layout import item_positions
 from shannon_game.experiments.cloze.figures import colours, label
-from shannon_game.experiments.cloze.settings import ClozeSettings, chosen_models, words_of
-from shannon_game.experiments.harness.figures import Series
-from shannon_game.experiments.harness.plots import forest_figure
+from shannon_game.experiments.cloze.reading_words import (
+    Times,
+    TimesColumns,
+    Words,
+    joined,
+    own_times,
+    scored_words,
+    study_index,
+    table_times,
+    united,
+)
+from shannon_game.experiments.cloze.settings import ClozeSettings, chosen_models, cluster_se, words_of
+from shannon_game.experiments.harness.figures import new_figure
+from shannon_game.experiments.harness.marks import light_grid, mark, named, titled
+from shannon_game.experiments.harness.plots import bars, styled
 from shannon_game.experiments.harness.questions import bullets
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.harness.settings import rows_of
 from shannon_game.experiments.harness.tables import table_variables
 from shannon_game.experiments.studies.cloze.answers import answer_warnings
-from shannon_game.experiments.studies.table_file import read_table
-from shannon_game.inference.settings import Names, Probability, Settings, Text, UserPath
+from shannon_game.inference.settings import Names, Positive, Probability, UserPath
 
 PEOPLE = "people"
+CONTROLS = "controls alone"
 _UNITS = {"ms": "ms per nat", "log": "ln ms per nat"}
-_LENGTH, _PLACE, _OWN, _BEFORE = "letters", "place in the text", "surprisal", "surprisal of the word before"
-
-
-class TimesColumns(Settings):
-    """Names of the columns of the table of times."""
-
-    text_id: Text = "text_id"
-    """The text, as the study calls it."""
-    word_num: Text = "word_num"
-    """The word's number in it, as in the study."""
-    time: Text = "time"
-    """Reading time in milliseconds."""
-    participant: Text | None = None
-    """Who read; null: times are means over readers."""
+_LENGTH, _PLACE = "letters", "place in the text"
+_FOLDS = 10
+# fewer times a reader leave no slope of their own
+_TIMES_FOR_SLOPE = 5
+# pairs of players that the report compares in words
+_PAIRS = 3
 
 
 class ReadingTimesSettings(ClozeSettings):
     """Settings of :func:`reading_times`."""
 
+    surprisal: UserPath | None = None
+    """words.csv of +exp=surprisal, or the folder of its run: models' surprisal, by document and word number."""
     times: UserPath | None = None
-    """Table (CSV, TSV, Parquet) with a row per reading time, or a row per word."""
+    """Table (CSV, TSV, Parquet) with a row per reading time, or a row per word; null: the times that came with the
+    study (study=norms)."""
     columns: TimesColumns = TimesColumns()
     """Names of its columns."""
     controls: Names = ()
     """Columns of it that are numbers and enter the regression, such as [log_frequency]."""
+    baseline: Names = ()
+    """Models whose surprisal is a control too, such as a unigram model for log frequency."""
     scale: Literal["ms", "log"] = "ms"
     """Times as they are, or their natural logarithms."""
-    spillover: bool = True
-    """Let the surprisal of the word before have a slope, too; words without one are then left out."""
+    fastest: Positive | None = None
+    """Leave shorter times out (ms), such as 100."""
+    slowest: Positive | None = None
+    """Leave longer times out (ms), such as 3000."""
+    spillover: Annotated[int, Field(ge=0, le=3)] = 1
+    """Previous words of the same text whose surprisal and length have slopes, too; words without them are left out."""
     interval: Probability = 0.9
     """Probability inside the intervals."""
 
 
 @dataclass(frozen=True, eq=False)
-class _Times:
-    item: NDArray[np.intp]
+class _Data:
+    """What every regression takes: the same times for all players."""
+
     value: FloatArray
+    word: NDArray[np.intp]
+    text: NDArray[np.object_]
     reader: NDArray[np.object_] | None
-    controls: dict[str, FloatArray]
-    n_without_context: int
-    n_without_time: int
+    controls: Mapping[str, FloatArray]
+    own: Mapping[str, Mapping[str, FloatArray]]
+    """Columns of each player, the word's own surprisal first."""
+    left_out: Mapping[str, int]
+
+    def slope(self, *players: str) -> str | None:
+        """Column with a slope of every reader's own, where there are times enough."""
+        if self.reader is None or not players or self.value.size < _TIMES_FOR_SLOPE * len(set(self.reader.tolist())):
+            return None
+        return _column(players[0], 0)
+
+    def columns(self, *players: str) -> dict[str, FloatArray]:
+        return {**self.controls, **{name: its for player in players for name, its in self.own[player].items()}}
+
+    def fit(self, *players: str, probability: float = 0.9) -> ClusteredRegression | MixedRegression:
+        its = self.columns(*players)
+        if self.reader is None:
+            return clustered_regression(self.value, its, self.text, probability=probability)
+        slope = self.slope(*players)
+        return mixed_regression(self.value, its, self.reader, self.word, slope=slope, probability=probability)
+
+    def held_out(self, *players: str) -> FloatArray:
+        """Log-density of every time under regressions on the other texts, in nats."""
+        codes = pd.factorize(self.text)[0]
+        fold = codes % min(_FOLDS, int(codes.max()) + 1)
+        slope = self.slope(*players)
+        return held_out_loglik(self.value, self.columns(*players), fold, self.reader, self.word, slope=slope)
 
 
 @experiment(ReadingTimesSettings)
 def reading_times(study: xr.Dataset, settings: ReadingTimesSettings) -> ExperimentResult:
     """Regress reading times on the surprisal of people and of models, beside the word's length and place.
 
-    A row per player: ``slope`` is what a nat of the word's own surprisal adds to its time (ms, or ln ms),
-    ``spillover`` what a nat of the word before adds, ``loglik_gain_nats`` what both add to the log-likelihood of a
-    time. ``beside_people`` and ``people_beside`` are the slopes of the player and of people in one regression.
-    ``items.csv`` has the surprisal and the mean time of every word.
+    With participants it is a mixed-effects regression (:func:`~shannon_game.estimators.documents.mixed_regression`):
+    intercepts of readers and words, and every reader's own slope of the word's surprisal. Means over readers have least
+    squares with errors clustered by text. A row per player: ``slope`` is what a nat of the word's own surprisal adds to
+    its time (ms, or ln ms), ``spillover_1`` what a nat of the word before adds, ``gain_nats`` what the player's
+    surprisal, with readers' own slopes, adds to the log-density of a time in a text that was held out.
+    ``beside_people`` and ``people_beside`` are the slopes of the player and of people in one regression. ``slopes.csv``
+    has every slope with its interval, ``gains.csv`` every pair of players, ``items.csv`` every word.
     """
-    if settings.times is None:
-        raise InputError("is needed: a table with text_id, word_num and time", field="experiment.times")
-    models = chosen_models(settings, study, needed=False)
-    words = words_of(settings, study, models)
-    surprisal = {PEOPLE: target_surprisal(words.answers(), words.target)}
-    surprisal |= {name: _of_model(study, words, name) for name in models}
-    times = _read(study, settings, settings.times)
-    rows = [_row(study, settings, name, surprisal, times) for name in surprisal]
-    table = pd.DataFrame(rows)
-    items = _items(study, surprisal, times)
+    words, warnings = _words(study, settings)
+    if settings.times is None and "reading_ms" not in study:
+        needed = "is needed: a table with text_id, word_num and time (or study=norms, which brings times)"
+        raise InputError(needed, field="experiment.times")
+    rows, controls = (
+        own_times(study) if settings.times is None else table_times(settings.times, settings.columns, settings.controls)
+    )
+    source = settings.times or study.attrs.get("name")
+    times = joined(words, rows, controls, limits=(settings.fastest, settings.slowest), source=source)
+    data = _data(words, times, settings)
+    density = {CONTROLS: data.held_out(), **{name: data.held_out(name) for name in data.own}}
+    gains = pd.DataFrame([
+        _gain(data, density, *pair, settings.interval) for pair in combinations(reversed(density), 2)
+    ])  # fmt: skip
+    fits = {name: data.fit(name, probability=settings.interval) for name in data.own}
+    slopes = pd.DataFrame([row for name, fit in fits.items() for row in _slopes(name, fit, settings.spillover)])
+    table = pd.DataFrame([_row(data, name, fits[name], slopes, gains) for name in fits])
+    items = _items(words, times)
+    title = str(study.attrs.get("name", ""))
     return ExperimentResult(
         table=table,
         dataset=xr.Dataset(table_variables(table, "row") | table_variables(items.add_prefix("word_"), "word")),
-        figures={"reading_times": reading_times_figure(table, settings.scale, str(study.attrs.get("name", "")))},
-        text=_summary(table, settings),
-        warnings=(*answer_warnings(words), *_warnings(times)),
-        tables={"items": items},
+        figures={"reading_times": reading_times_figure(slopes, settings.scale, title)},
+        text=_summary(table, gains, settings, data),
+        warnings=(*warnings, *(f"{n:,} {text}; left out" for text, n in data.left_out.items() if n), *_doubts(fits)),
+        tables={"items": items, "slopes": slopes, "gains": gains},
     )
+
+
+def _words(study: xr.Dataset, settings: ReadingTimesSettings) -> tuple[Words, tuple[str, ...]]:
+    """Words of the study with the surprisal of people and models."""
+    if "response_item" not in study:
+        if settings.surprisal is None:
+            problem = "is needed for a study of texts: words.csv of +exp=surprisal, or the folder of its run"
+            raise InputError(problem, field="experiment.surprisal")
+        return scored_words(settings.surprisal, settings.players), ()
+    # models of the table of words are no models of the study
+    mine = settings if settings.surprisal is None else settings.model_copy(update={"players": None})
+    models = chosen_models(mine, study, needed=False)
+    found = words_of(settings, study, models)
+    surprisal = {PEOPLE: target_surprisal(found.answers(), found.target)}
+    surprisal |= {name: _of_model(study, found, name) for name in models}
+    index = study_index(study, by_context=settings.columns.context_id is not None)
+    target = pd.Series(study["target_word"].to_numpy().astype(str), index, dtype=object)
+    words = Words(target, pd.DataFrame(surprisal, index))
+    if settings.surprisal is not None:
+        words = united(words, scored_words(settings.surprisal, settings.players))
+    return words, tuple(answer_warnings(found))
 
 
 def _of_model(study: xr.Dataset, words: StudyWords, name: str) -> FloatArray:
@@ -119,138 +203,165 @@ def _of_model(study: xr.Dataset, words: StudyWords, name: str) -> FloatArray:
     return found
 
 
-def _read(study: xr.Dataset, settings: ReadingTimesSettings, path: Path) -> _Times:
-    columns = settings.columns
-    named = {name: getattr(columns, name) for name in ("text_id", "word_num", "time")}
-    others = [*settings.controls, *([columns.participant] if columns.participant else [])]
-    table = read_table(path, of="reading time", wanted=[*named.values(), *others])
-    for what, name in named.items():
-        table.check_columns({what: name}, f"experiment.columns.{what}=NAME says which one it is")
-    for name in others:
-        table.check_columns({name: name}, "experiment.controls=[...] and experiment.columns.participant name columns")
-    time = table.numbers(columns.time, empty=True)
-    # a skipped word has no time, or zero
-    read = np.isfinite(time) & (time != 0)
-    for row in np.flatnonzero(time < 0)[:1].tolist():
-        raise table.error(f"is {time[row]:g} in {table.where(row)}, should be above 0", columns.time)
-    text, number = table.filled(columns.text_id), table.numbers(columns.word_num, kind="whole")
-    place = {key: at for at, key in enumerate(_keys(study))}
-    item = np.array([place.get((str(of), int(at)), -1) for of, at in zip(text, number, strict=True)], dtype=np.intp)
-    kept = read & (item >= 0)
-    if not kept.any():
-        first = next(iter(place))
-        problem = f"has no time of a context of the study, such as text {first[0]}, word {first[1]}"
-        its = f"its first row is text {text[0]}, word {int(number[0])}"
-        raise InputError(f"{problem}; {its}", source=path, field=columns.word_num)
-    return _Times(
-        item=item[kept],
-        value=np.log(time[kept]) if settings.scale == "log" else time[kept],
-        reader=table.filled(columns.participant)[kept] if columns.participant else None,
-        controls={name: table.numbers(name)[kept] for name in settings.controls},
-        n_without_context=int((item < 0).sum()),
-        n_without_time=int((~read & (item >= 0)).sum()),
+def _data(words: Words, times: Times, settings: ReadingTimesSettings) -> _Data:
+    """Times whose word has a surprisal of every player, and previous words that have."""
+    lags, at = range(settings.spillover + 1), times.rows["at"].to_numpy()
+    own = {
+        str(player): {_column(str(player), n): words.before(values, n)[at] for n in lags}
+        for player, values in words.surprisal.items()
+    }
+    for name in settings.baseline:
+        if name not in own:
+            raise unknown_choice("model", name, own, source="experiment.baseline")
+    given = {column: values for name in settings.baseline for column, values in own.pop(name).items()}
+    letters = words.word.str.len()
+    controls = {f"{_LENGTH}{_ago(n)}": words.before(letters, n)[at] for n in lags}
+    text, number = (words.word.index.get_level_values(level).to_numpy()[at] for level in (0, 1))
+    controls |= {_PLACE: number.astype(float), **given}
+    everything = [*controls.values(), *(column for its in own.values() for column in its.values())]
+    known = np.isfinite(everything).all(axis=0)
+    filled = np.isfinite(times.controls.to_numpy()).all(axis=1)
+    kept = known & filled
+    if kept.sum() < 3:
+        players = ", ".join(own)
+        before = " and of the words before (experiment.spillover=0 asks for none)" * (settings.spillover > 0)
+        problem = f"has {int(kept.sum())} times of words with a surprisal of {players}{before}"
+        raise InputError(problem, source=settings.times, field=settings.columns.time)
+    controls |= {str(name): values.to_numpy() for name, values in times.controls.items()}
+    value, text = times.rows["time"].to_numpy()[kept], text[kept]
+    if len(set(text.tolist())) == 1:
+        problem = f"has times of one text, {text[0]!r}; two are needed, for errors and to hold one out"
+        raise InputError(problem, source=settings.times, field=settings.columns.text_id)
+    return _Data(
+        value=np.log(value) if settings.scale == "log" else value,
+        word=at[kept],
+        text=text,
+        reader=times.rows["reader"].to_numpy()[kept] if "reader" in times.rows else None,
+        # what does not vary has no slope
+        controls={name: values[kept] for name, values in controls.items() if np.ptp(values[kept]) > 0},
+        own={player: {name: values[kept] for name, values in its.items()} for player, its in own.items()},
+        left_out={
+            **times.left_out,
+            "times are of words without a surprisal of every player, or without previous words": int((~known).sum()),
+            "times have an empty cell of a control": int((known & ~filled).sum()),
+        },
     )
 
 
-def _keys(study: xr.Dataset) -> list[tuple[str, int]]:
-    """Text of every word, and its number there."""
-    texts, numbers = study["text_id"].to_numpy().tolist(), study["word_num"].to_numpy().tolist()
-    return [(str(text), int(number)) for text, number in zip(texts, numbers, strict=True)]
+def _ago(n: int) -> str:
+    return "" if n == 0 else f" {n} before"
 
 
-def _before(study: xr.Dataset, values: FloatArray) -> FloatArray:
-    keys = _keys(study)
-    place = {key: at for at, key in enumerate(keys)}
-    before = [place.get((text, number - 1), -1) for text, number in keys]
-    return np.where(np.array(before) >= 0, values[before], np.nan)
+def _column(player: str, n: int) -> str:
+    return f"surprisal{_ago(n)} ({player})"
+
+
+def _slopes(name: str, fit: ClusteredRegression | MixedRegression, spillover: int) -> list[dict[str, Any]]:
+    found = [fit.of(_column(name, n)) for n in range(spillover + 1)]
+    ends = ("se", "lower", "upper")
+    return [
+        {"player": name, "words_before": n, "slope": its["coefficient"], **{end: its[end] for end in ends}}
+        for n, its in enumerate(found)
+    ]
+
+
+def _gain(data: _Data, density: Mapping[str, FloatArray], player: str, other: str, interval: float) -> dict[str, Any]:
+    """What one player's surprisal says more of a held-out time than another's, in nats, texts being sampled."""
+    gain = density[player] - density[other]
+    if data.reader is None:
+        mean, se = float(gain.mean()), cluster_se(gain, data.text)
+        half = t_half_width(se, len(set(data.text.tolist())) - 1, interval)
+    else:
+        found = crossed_mean(gain, data.reader, data.text, probability=interval)
+        mean, se, half = found.mean, found.se, found.upper - found.mean
+    return {"player": player, "other": other, "gain_nats": mean, "se": se, "lower": mean - half, "upper": mean + half}
 
 
 def _row(
-    study: xr.Dataset, settings: ReadingTimesSettings, name: str, surprisal: dict[str, FloatArray], times: _Times
+    data: _Data,
+    name: str,
+    fit: ClusteredRegression | MixedRegression,
+    slopes: pd.DataFrame,
+    gains: pd.DataFrame,
 ) -> dict[str, Any]:
-    players = list(dict.fromkeys([name, PEOPLE]))
-    columns = {player: surprisal[player][times.item] for player in players}
-    before = {player: _before(study, surprisal[player])[times.item] for player in players if settings.spillover}
-    known = np.isfinite([*columns.values(), *before.values()]).all(axis=0)
-    if known.sum() < 3:
-        before_too = " and one of the word before; experiment.spillover=false asks for none" * settings.spillover
-        problem = f"has {int(known.sum())} times of words with a surprisal of {name}{before_too}"
-        raise InputError(problem, source=settings.times, field=settings.columns.time)
-    item = times.item[known]
-    text = study["text_id"].to_numpy()[item].astype(str)
-    reader = None if times.reader is None else times.reader[known]
-    controls = {
-        _LENGTH: np.array([len(str(word)) for word in study["target_word"].to_numpy()], dtype=float)[item],
-        _PLACE: study["word_num"].to_numpy()[item].astype(float),
-        **{column: values[known] for column, values in times.controls.items()},
-    }
-    # what does not vary has no slope
-    controls = {column: values for column, values in controls.items() if np.ptp(values) > 0}
-
-    def fit(*of: str) -> ClusteredRegression:
-        own = {f"{_OWN}, {player}": columns[player][known] for player in of}
-        own |= {f"{_BEFORE}, {player}": before[player][known] for player in of if settings.spillover}
-        return clustered_regression(
-            times.value[known], {**controls, **own}, text, reader, probability=settings.interval
-        )
-
-    base, alone = fit(), fit(name)
-    nothing = {"coefficient": np.nan, "se": np.nan}
-    slope = alone.of(f"{_OWN}, {name}")
-    both = fit(name, PEOPLE) if name != PEOPLE else None
-    spill = alone.of(f"{_BEFORE}, {name}") if settings.spillover else nothing
-    others = {
-        "beside_people": nothing if both is None else both.of(f"{_OWN}, {name}"),
-        "people_beside": nothing if both is None else both.of(f"{_OWN}, {PEOPLE}"),
-    }
-    counts: dict[str, Any] = {"n_words": item, "n_texts": text, "n_readers": [] if reader is None else reader}
-    row: dict[str, Any] = {"player": name, "n_times": int(known.sum())}
-    row |= {each: len(np.unique(of)) for each, of in counts.items()}
-    row |= {"slope": slope["coefficient"], **{f"slope_{end}": slope[end] for end in ("se", "lower", "upper")}}
-    row |= {"spillover": spill["coefficient"], "spillover_se": spill["se"]}
-    row |= {"loglik_gain_nats": (alone.loglik_nats - base.loglik_nats) / alone.n}
-    for each, found in others.items():
-        row |= {each: found["coefficient"], f"{each}_se": found["se"]}
+    its = slopes[slopes["player"] == name].set_index("words_before")
+    counts: dict[str, Any] = {"n_words": data.word, "n_texts": data.text}
+    counts["n_readers"] = [] if data.reader is None else data.reader
+    row: dict[str, Any] = {"player": name, "n_times": data.value.size}
+    row |= {each: len(set(np.asarray(of).tolist())) for each, of in counts.items()}
+    row |= {"slope": its.loc[0, "slope"], **{f"slope_{end}": its.loc[0, end] for end in ("se", "lower", "upper")}}
+    for n in its.index[1:]:
+        row |= {f"spillover_{n}": its.loc[n, "slope"], f"spillover_{n}_se": its.loc[n, "se"]}
+    gain = gains[(gains["player"] == name) & (gains["other"] == CONTROLS)].iloc[0]
+    row |= {"gain_nats": gain["gain_nats"], "gain_lower": gain["lower"], "gain_upper": gain["upper"]}
+    if isinstance(fit, MixedRegression):
+        row |= {each: getattr(fit, each) for each in ("sd_reader", "sd_slope", "sd_word", "sd_residual")}
+    if PEOPLE in data.own:
+        both = None if name == PEOPLE else data.fit(name, PEOPLE)
+        for each, of in (("beside_people", name), ("people_beside", PEOPLE)):
+            found = {"coefficient": np.nan, "se": np.nan} if both is None else both.of(_column(of, 0))
+            row |= {each: found["coefficient"], f"{each}_se": found["se"]}
     return row
 
 
-def _items(study: xr.Dataset, surprisal: dict[str, FloatArray], times: _Times) -> pd.DataFrame:
-    n = study.sizes["item"]
-    count = np.bincount(times.item, minlength=n)
-    with np.errstate(invalid="ignore"):
-        mean = np.bincount(times.item, weights=times.value, minlength=n) / count
-    table = {"item": context_labels(study), "word": study["target_word"].to_numpy().astype(str)}
-    table |= {f"surprisal_nats_{name}": values for name, values in surprisal.items()}
-    return pd.DataFrame({**table, "n_times": count, "mean_time": mean})
+def _items(words: Words, times: Times) -> pd.DataFrame:
+    text, number = (words.word.index.get_level_values(level) for level in (0, 1))
+    by_word = times.rows.groupby("at")["time"].agg(["size", "mean"]).reindex(range(len(text)))
+    table = {"text_id": text.astype(str), "word_num": number, "word": words.word.to_numpy().astype(str)}
+    table |= {f"surprisal_nats_{name}": values.to_numpy() for name, values in words.surprisal.items()}
+    n_times = by_word["size"].fillna(0).to_numpy(dtype=int)
+    return pd.DataFrame({**table, "n_times": n_times, "mean_ms": by_word["mean"].to_numpy()})
 
 
-def _warnings(times: _Times) -> tuple[str, ...]:
-    why = {
-        "times are of words that are no contexts of the study": times.n_without_context,
-        "rows have no time or zero (words that were skipped)": times.n_without_time,
-    }
-    return tuple(f"{n:,} {text}; left out" for text, n in why.items() if n)
+def _doubts(fits: Mapping[str, ClusteredRegression | MixedRegression]) -> list[str]:
+    singular = [name for name, fit in fits.items() if isinstance(fit, MixedRegression) and fit.singular]
+    said = "the fit is singular: random effects with a standard deviation of 0, or perfectly correlated"
+    return [f"{', '.join(singular)}: {said}"] if singular else []
 
 
-def _summary(table: pd.DataFrame, settings: ReadingTimesSettings) -> str:
+def _summary(table: pd.DataFrame, gains: pd.DataFrame, settings: ReadingTimesSettings, data: _Data) -> str:
     number = ".1f" if settings.scale == "ms" else ".4f"
     line = (
         f"**{{label}}**: {{slope:{number}}} {_UNITS[settings.scale]} [{{slope_lower:{number}}}, "
-        f"{{slope_upper:{number}}}] of the word's own surprisal; {{n_times:,}} times of {{n_words:,}} words"
+        f"{{slope_upper:{number}}}] of the word's own surprisal; {{n_times:,}} times of {{n_words:,}} words; "
+        "{gain_nats:.4f} nats [{gain_lower:.4f}, {gain_upper:.4f}] of a held-out time"
     )
-    controls = ", ".join(["the word's length", "its place in the text", *settings.controls])
-    clustered = "texts and readers" if settings.columns.participant else "texts"
+    between = gains[gains["other"] != CONTROLS].head(_PAIRS)
+    more = [
+        f"{label(row.player)} says {row.gain_nats:.4f} nats [{row.lower:.4f}, {row.upper:.4f}] more of a held-out time "
+        f"than {label(row.other)}."
+        for row in rows_of(between)
+    ]
+    how = (
+        "mixed effects with intercepts of readers and words"
+        + ", and every reader's own slope of the word's surprisal" * (data.slope(*data.own) is not None)
+        if data.reader is not None
+        else "least squares, errors clustered by text"
+    )
     return (
-        f"{bullets(table.assign(label=table['player'].map(label)), line)}\n\nThe regression has {controls} beside "
-        f"surprisal; {settings.interval:.0%} intervals, errors clustered by {clustered}. Gains of two players compare "
-        "where both have the same words."
+        f"{bullets(table.assign(label=table['player'].map(label)), line)}\n\n{' '.join(more)}\n\nThe regression "
+        f"({how}) has {', '.join(data.controls)} beside surprisal; {settings.interval:.0%} intervals. All players have "
+        f"the same times; one of {min(_FOLDS, len(set(data.text.tolist())))} parts of the texts is held out at a time."
     )
 
 
-def reading_times_figure(table: pd.DataFrame, scale: str, study_name: str = "") -> Figure:
-    """Slope of reading times on every player's surprisal, with its interval."""
-    palette = colours([name for name in table["player"] if name != PEOPLE]) | {PEOPLE: "black"}
-    rows = table.assign(label=table["player"].map(label), colour=table["player"].map(palette))
-    xlabel = f"slope of reading time on surprisal ({_UNITS[scale]})"
-    series = [Series("slope", "slope_lower", "slope_upper")]
-    return forest_figure(rows, series, xlabel, "Whose surprise is read in the times?", study_name)
+@styled
+def reading_times_figure(slopes: pd.DataFrame, scale: str, study_name: str = "") -> Figure:
+    """Slope of reading times on every player's surprisal, of the word itself and of previous words."""
+    players = list(dict.fromkeys(slopes["player"]))
+    palette = colours([name for name in players if name != PEOPLE]) | {PEOPLE: "black"}
+    lags = sorted(set(slopes["words_before"]))
+    fig = new_figure(max(3.35, 1.3 + len(lags) * (0.75 + 0.15 * len(players))), 2.9)
+    axes = fig.add_subplot()
+    for at, name in enumerate(players):
+        its = slopes[slopes["player"] == name]
+        x = its["words_before"] + (at - (len(players) - 1) / 2) * 0.5 / max(len(players), 2)
+        bars(axes, x, its["lower"], its["slope"], its["upper"], color=palette[name])
+    axes.axhline(0, color="0.55", linewidth=0.8)
+    axes.set_xticks(lags, ["the word" if n == 0 else f"{n} word{'s' * (n > 1)} before" for n in lags])
+    axes.set_xlim(min(lags) - 0.5, max(lags) + 0.5)
+    axes.set_ylabel(f"slope, {_UNITS[scale]}")
+    light_grid(axes, "y")
+    named(fig, [mark(label(name), palette[name], "o") for name in players])
+    titled(fig, "Surprisal in reading times", study_name)
+    return fig

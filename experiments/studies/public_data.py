@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
 from collections.abc import Mapping
@@ -22,6 +23,7 @@ _TIMEOUT_SECONDS = 60
 _FOLDERS: Mapping[str, str] = {
     **{f"lm_game{which}": "lm_game" for which in ("", "_top1", "_documents")},
     **{name: name for name in ("provo", "rank_perplexity")},
+    "norms": "norms/{data}",
 }
 """Study -> folder of its data there."""
 
@@ -44,11 +46,11 @@ def with_public_folders(cfg: DictConfig) -> DictConfig:
     """Write the folders of ``$SHANNON_DATA`` into the config of a job that names none: they are part of what it is."""
     study = cfg.get("study") or {}
     name, found = str(study.get("name")), {}
-    if name in _FOLDERS and study.get("root") is None:
-        found["study.root"] = public_folder(_FOLDERS[name])
+    if name in _FOLDERS and study.get("root") is None and (name != "norms" or study.get("data")):
+        found["study.root"] = public_folder(_FOLDERS[name].format(data=study.get("data")))
     # it reads the studies of its parts
     if OmegaConf.select(cfg, "experiment.name") == "reproduce" and OmegaConf.select(cfg, "data.root") is None:
-        others = {own for own in _FOLDERS.values() if OmegaConf.select(cfg, f"data.{own}") is None}
+        others = {own for own in _FOLDERS.values() if "{" not in own and OmegaConf.select(cfg, f"data.{own}") is None}
         found |= {f"data.{own}": public_folder(own) for own in sorted(others)}
     changed = cfg.copy()
     for setting, folder in found.items():
@@ -64,24 +66,47 @@ Address = Annotated[str, Field(pattern=r"^https?://.")]
 """Address of a file in the web."""
 
 
-def downloaded(url: str, path: Path, hint: str, *, sha256: str | None = None) -> Path:
-    """Download a file, unless it is there, with a bar in a terminal; one with another hash is not kept."""
+def downloaded(url: str, path: Path, hint: str, *, checksum: str | None = None) -> Path:
+    """Download a file, unless it is there, with a bar in a terminal; one with another checksum is not kept.
+
+    `checksum` is ``sha256:``, ``md5:``, or ``git:`` and the id that git gives the content.
+    """
     import pooch  # noqa: PLC0415 - it brings what downloads, which a run of one's own data needs not
 
     download = pooch.HTTPDownloader(progressbar=sys.stderr.isatty(), timeout=_TIMEOUT_SECONDS)
     # pooch tells the user to paste a hash into "the call"
     pooch.get_logger().setLevel("WARNING")
-    known = sha256 and f"sha256:{sha256}"
+    by_git = checksum is not None and checksum.startswith("git:")
     if not path.is_file():
         say(f"downloading {url} to {path}, once")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        known = None if by_git else checksum
         pooch.retrieve(url, known_hash=known, fname=path.name, path=path.parent, downloader=download)
+        if by_git and checksum is not None and not check_content(path, checksum):
+            path.unlink()
+            raise ValueError(f"its content is not {checksum}")  # noqa: TRY301 - it joins those of pooch
     except (OSError, ValueError) as error:
         # requests' exceptions are OSErrors; a bad URL or a wrong hash is a ValueError
         problem = f"the data are not in the cache and could not be downloaded ({type(error).__name__}: {error})"
         raise InputError(f"{problem}. Run once with a network, or {hint}", source=url) from error
     return path
+
+
+def check_content(path: Path, checksum: str) -> bool:
+    """Whether a file has a checksum, see :func:`downloaded`."""
+    kind, _, expected = checksum.partition(":")
+    content = path.read_bytes()
+    if kind == "git":
+        kind, content = "sha1", b"blob %d\0" % len(content) + content
+    return hashlib.new(kind, content, usedforsecurity=False).hexdigest() == expected
+
+
+def cache_folder(given: Path | None) -> Path:
+    """Folder of downloads: the one given, or the user's own."""
+    import pooch  # noqa: PLC0415 - it brings what downloads, which a run of one's own data needs not
+
+    return given or Path(pooch.os_cache("shannon-game"))
 
 
 class PublicSettings(Settings):
@@ -100,9 +125,7 @@ class PublicSettings(Settings):
     @property
     def cache_folder(self) -> Path:
         """The folder, whoever chose it."""
-        import pooch  # noqa: PLC0415 - it brings what downloads, which a run of one's own data needs not
-
-        return self.cache_dir or Path(pooch.os_cache("shannon-game"))
+        return cache_folder(self.cache_dir)
 
     @property
     def address(self) -> str:

@@ -103,7 +103,7 @@ def _fetched(settings: RankPerplexitySettings, archives: list[Archive]) -> Path:
     for archive in archives:
         url = settings.address.replace("{file}", quote(archive.name))
         hint = "set study.root=FOLDER to a folder with the four archives"
-        downloaded(url, folder / archive.name, hint, sha256=archive.sha256)
+        downloaded(url, folder / archive.name, hint, checksum=f"sha256:{archive.sha256}")
     return folder
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from shannon_game import cloze_simulated, cloze_study, reading_times
+from shannon_game import cloze_simulated, cloze_study, reading_times, text_study
 from shannon_game.estimators.cloze import WordCounts, target_surprisal
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.cloze.reading_times import PEOPLE
@@ -73,14 +73,14 @@ def test_slopes_that_are_put_in_come_out(study: xr.Dataset, tmp_path: Path) -> N
     table = result.table.set_index("player")
     people = table.loc[PEOPLE]
     assert abs(people["slope"] - 12) < 4 * people["slope_se"] < 4
-    assert abs(people["spillover"] - 5) < 4 * people["spillover_se"] < 4
+    assert abs(people["spillover_1"] - 5) < 4 * people["spillover_1_se"] < 4
     assert people["n_readers"] == 12
     assert people["n_texts"] == N_TEXTS
     # words without one before them are left out
     assert people["n_words"] == N_TEXTS * (PER_TEXT - 1)
     # times were made of people's surprisal: a model that is like people says less of them, and nothing beside people's
     for model in ("same", "ranks"):
-        assert table.loc[model, "loglik_gain_nats"] < people["loglik_gain_nats"]
+        assert table.loc[model, "gain_nats"] < people["gain_nats"]
         assert abs(table.loc[model, "beside_people"]) < 4 * table.loc[model, "beside_people_se"]
         assert abs(table.loc[model, "people_beside"] - 12) < 4 * table.loc[model, "people_beside_se"]
     items = result.tables["items"]
@@ -90,11 +90,10 @@ def test_slopes_that_are_put_in_come_out(study: xr.Dataset, tmp_path: Path) -> N
 
 def test_times_without_a_slope_have_none(study: xr.Dataset, tmp_path: Path) -> None:
     path = write(tmp_path / "times.csv", study, slope=0, before=0)
-    table = reading_times(study, times=path, spillover=False, players=[]).table
+    table = reading_times(study, times=path, spillover=0, players=[]).table
     assert table["player"].tolist() == [PEOPLE]
     assert abs(table["slope"][0]) < 4 * table["slope_se"][0]
     assert table["n_words"][0] == N_TEXTS * PER_TEXT
-    assert np.isnan(table["spillover"][0])
 
 
 def test_what_a_run_writes_and_leaves_out(tmp_path: Path) -> None:
@@ -102,6 +101,8 @@ def test_what_a_run_writes_and_leaves_out(tmp_path: Path) -> None:
     study = prepared("+exp=reading_times", *arguments).study
     path = write(tmp_path / "times.csv", study, 10, 0, n_readers=2, log_frequency=1.5)
     table = pd.read_csv(path)
+    table["log_frequency"] = np.arange(len(table)) % 7 + 0.5
+    table.loc[9, "log_frequency"] = np.nan
     table.loc[0, "time"] = np.nan
     table.loc[1, "time"] = 0
     more = pd.DataFrame({"text_id": ["nowhere"], "word_num": [3], "time": [200.0], "who": ["r0"], "log_frequency": [2]})
@@ -113,8 +114,9 @@ def test_what_a_run_writes_and_leaves_out(tmp_path: Path) -> None:
     job = prepared(*settings)
     result = job.run()
     said = " ".join(result.warnings)
-    assert "1 times are of words that are no contexts" in said
-    assert "2 rows have no time or zero" in said
+    for reason in ("1 times are of words", "2 rows have no time or zero", "1 times have an empty cell of a control"):
+        assert reason in said
+    assert "log_frequency beside surprisal" in result.text
 
 
 def test_the_exact_probability_of_the_word_comes_before_samples(tmp_path: Path) -> None:
@@ -130,7 +132,7 @@ def test_the_exact_probability_of_the_word_comes_before_samples(tmp_path: Path) 
     pd.DataFrame(
         {"text_id": study["text_id"], "word_num": study["word_num"], "time": np.arange(8) ** 2 + 200.0}
     ).to_csv(path, index=False)
-    given = {"times": path, "spillover": False}
+    given = {"times": path, "spillover": 0}
     before = reading_times(study, **given).tables["items"]["surprisal_nats_m"]
     np.testing.assert_allclose(before, -np.log((9 - np.arange(1, 9) + 0.5) / 10))
     logprob = np.full(study.sizes["sample"] + 1, np.nan)
@@ -150,6 +152,152 @@ def test_the_exact_probability_of_the_word_comes_before_samples(tmp_path: Path) 
     np.testing.assert_allclose(after.drop(2), before.drop(2))
 
 
+N_READERS, SLOPES = 24, (9.0, 4.0, -2.0)
+
+
+def written_words(folder: Path, rng: np.random.Generator, n_texts: int = 30, n_words: int = 12) -> pd.DataFrame:
+    """words.csv of two models, as +exp=surprisal writes it; the second knows the first's surprisal with noise."""
+    text, number = np.repeat(np.arange(n_texts), n_words), np.tile(np.arange(1, n_words + 1), n_texts)
+    nats = rng.gamma(2, 1.5, text.size)
+    table = pd.DataFrame({"document": [f"s{each}" for each in text], "model": "exact", "word_num": number})
+    table["word"] = ["w" * int(n) for n in rng.integers(1, 9, text.size)]
+    table["surprisal_nats"] = nats
+    noisy = table.assign(model="noisy", surprisal_nats=nats + rng.normal(0, 3, text.size))
+    pd.concat([table, noisy]).to_csv(folder / "words.csv", index=False)
+    return table
+
+
+def read_by_people(words: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
+    """Times of readers with levels and slopes of their own, of words with levels, and two words of spillover."""
+    nats, rows = words["surprisal_nats"].to_numpy(), []
+    by_text = words.groupby("document")["surprisal_nats"]
+    before = [by_text.shift(n).fillna(3.0).to_numpy() for n in (1, 2)]
+    level = rng.normal(0, 15, len(words))
+    for reader in range(N_READERS):
+        slope = SLOPES[0] + rng.normal(0, 4)
+        time = 300 + rng.normal(0, 40) + slope * nats + SLOPES[1] * before[0] + SLOPES[2] * before[1] + level
+        time += 3 * words["word"].str.len().to_numpy() + rng.normal(0, 30, len(words))
+        rows.append(words.assign(time=time, who=f"r{reader}").drop(columns=["surprisal_nats", "model"]))
+    return pd.concat(rows).rename(columns={"document": "text_id"})
+
+
+def texts_of(words: pd.DataFrame) -> xr.Dataset:
+    texts = words.groupby("document", sort=False)["word"].agg(" ".join).reset_index()
+    return text_study(texts, text_field="word", id_field="document")
+
+
+def test_random_slopes_and_spillover_are_recovered(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    words = written_words(tmp_path, rng)
+    read_by_people(words, rng).to_csv(tmp_path / "times.csv", index=False)
+    given = {"surprisal": tmp_path, "times": tmp_path / "times.csv", "columns": {"participant": "who"}}
+    result = reading_times(texts_of(words), **given, spillover=2, players=["exact"])
+    slopes = result.tables["slopes"].set_index("words_before")
+    assert (np.abs(slopes["slope"] - list(SLOPES)) < 3 * slopes["se"]).all()
+    assert slopes.loc[1:, "se"].max() < 0.6
+    row = result.table.iloc[0]
+    for name, true in (("sd_slope", 4), ("sd_reader", 42), ("sd_word", 15), ("sd_residual", 30)):
+        assert row[name] == pytest.approx(true, rel=0.4), name
+    # the first two words of a text have no two words before them
+    assert row["n_words"] == 30 * 10
+    # the interval of a slope that varies between readers knows so: 4 / sqrt(24) at least
+    assert slopes.loc[0, "se"] > 0.8
+
+
+def test_gains_compare_two_models_on_the_same_times(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    words = written_words(tmp_path, rng)
+    times = read_by_people(words, rng)
+    means = times.groupby(["text_id", "word_num", "word"], as_index=False)["time"].mean()
+    means.to_csv(tmp_path / "means.csv", index=False)
+    result = reading_times(texts_of(words), surprisal=tmp_path / "words.csv", times=tmp_path / "means.csv", spillover=2)
+    gains = result.tables["gains"].set_index(["player", "other"])
+    better = gains.loc[("noisy", "exact")]
+    assert better["upper"] < 0
+    alone = [gains.loc[(name, "controls alone"), "gain_nats"] for name in ("noisy", "exact")]
+    assert better["gain_nats"] == pytest.approx(alone[0] - alone[1], abs=1e-12)
+    assert alone[1] > 0
+    assert result.table["n_readers"].tolist() == [0, 0]
+    by_name = reading_times(
+        texts_of(words), surprisal=tmp_path / "words.csv", times=tmp_path / "means.csv", players=["noisy"], spillover=2
+    )
+    assert by_name.table["player"].tolist() == ["noisy"]
+
+
+def test_a_baseline_model_is_a_control_of_all_others(tmp_path: Path) -> None:
+    rng = np.random.default_rng(8)
+    words = written_words(tmp_path, rng)
+    read_by_people(words, rng).to_csv(tmp_path / "times.csv", index=False)
+    given = {"surprisal": tmp_path, "times": tmp_path / "times.csv", "columns": {"participant": "who"}}
+    table = reading_times(texts_of(words), **given, baseline=["exact"]).table
+    # noise says nothing beside what the times were made of
+    assert table["player"].tolist() == ["noisy"]
+    assert abs(table["slope"][0]) < 4 * table["slope_se"][0] < 2
+    alone = reading_times(texts_of(words), **given, players=["noisy"]).table
+    assert alone["slope"][0] > 5 * alone["slope_se"][0]
+    assert table["gain_nats"][0] < 0.5 * alone["gain_nats"][0]
+    with pytest.raises(InputError, match="model 'unigram'"):
+        reading_times(texts_of(words), **given, baseline=["unigram"])
+
+
+def test_times_of_other_words_and_outside_the_range_are_left_out(tmp_path: Path) -> None:
+    rng = np.random.default_rng(6)
+    words = written_words(tmp_path, rng)
+    times = read_by_people(words, rng)
+    row = (times["text_id"] == "s3") & (times["word_num"] == 5)
+    times.loc[row, "word"] = "another"
+    times.iloc[[0, 1], times.columns.get_loc("time")] = [20.0, 9000.0]
+    times.to_csv(tmp_path / "times.csv", index=False)
+    given = {"surprisal": tmp_path, "times": tmp_path / "times.csv", "fastest": 100, "slowest": 3000}
+    result = reading_times(texts_of(words), **given, columns={"participant": "who", "word": "word"})
+    said = " ".join(result.warnings)
+    assert f"{N_READERS} times are of a word that is another one" in said
+    assert "2 times are outside experiment.fastest and slowest" in said
+    items = result.tables["items"].set_index(["text_id", "word_num"])
+    assert items.loc[("s3", 5), "n_times"] == 0
+    # without numbers a word is found where its text has it once
+    found = reading_times(texts_of(words), **given, columns={"word": "word", "word_num": None}, spillover=0)
+    once = ~words.duplicated(["document", "word"], keep=False)
+    counted = found.tables["items"]["n_times"].to_numpy() > 0
+    assert not (counted & ~once.to_numpy()).any()
+    assert counted.sum() > 0.8 * once.sum()
+
+
+def test_single_sentence_norms_need_settings_alone(tmp_path: Path) -> None:
+    rng = np.random.default_rng(7)
+    rows, times = [], []
+    for item in range(60):
+        n_right = int(rng.integers(1, 39))
+        place = {"sentence": f"frame {item}", "stem": f"Nobody knew the {item}", "last": "dog" + "s" * (item % 5)}
+        rows += [{**place, "said": place["last"], "n": n_right}, {**place, "said": "cat", "n": 40 - n_right}]
+        nats = -np.log((n_right + 0.5) / 41)
+        times += [
+            {"frame": place["sentence"], "rt": 300 + 20 * nats + rng.normal(0, 5), "who": f"p{p}"} for p in range(6)
+        ]
+    names = {"context_id": "sentence", "context": "stem", "target": "last", "response": "said", "count": "n"}
+    study = cloze_study(pd.DataFrame(rows), columns=names)
+    pd.DataFrame(times).to_csv(tmp_path / "times.csv", index=False)
+    columns = {"context_id": "frame", "time": "rt", "participant": "who"}
+    found = reading_times(study, times=tmp_path / "times.csv", columns=columns, spillover=0).table.iloc[0]
+    assert abs(found["slope"] - 20) < 4 * found["slope_se"] < 8
+    assert found["n_texts"] == found["n_words"] == 60
+
+
+def test_people_and_scored_models_stand_side_by_side(study: xr.Dataset, tmp_path: Path) -> None:
+    path = write(tmp_path / "times.csv", study, slope=12, before=5)
+    words = pd.DataFrame({"document": study["text_id"], "word_num": study["word_num"], "word": study["target_word"]})
+    words = words.assign(model="lm", surprisal_nats=surprisal_of(study) + 1)
+    words.to_csv(tmp_path / "words.csv", index=False)
+    given = {"surprisal": tmp_path / "words.csv", "columns": {"participant": "who"}}
+    with pytest.raises(InputError, match="follows from the other columns"):
+        reading_times(study, times=path, **given)
+    words["surprisal_nats"] += np.random.default_rng(1).normal(0, 1, len(words))
+    words.to_csv(tmp_path / "words.csv", index=False)
+    table = reading_times(study, times=path, **given).table.set_index("player")
+    assert list(table.index) == [PEOPLE, "same", "ranks", "lm"]
+    assert abs(table.loc["lm", "people_beside"] - 12) < 4 * table.loc["lm", "people_beside_se"]
+
+
 @pytest.mark.parametrize(
     ("table", "settings", "message"),
     [
@@ -158,12 +306,15 @@ def test_the_exact_probability_of_the_word_comes_before_samples(tmp_path: Path) 
         (
             {"text_id": ["x"], "word_num": [2], "time": [200]},
             {},
-            "has no time of a context of the study, such as text 1",
+            "has no time of a word of the study, such as text 1",
         ),
-        ({"text_id": ["1"], "word_num": [2], "time": [-3]}, {}, "time: is -3 in line 2, should be above 0"),
+        ({"text_id": ["1"], "word_num": [2], "time": [-3]}, {}, "time: is '-3' in line 2, should be above 0"),
         ({"text_id": ["1"], "word_num": ["two"], "time": [1]}, {}, "word_num: is 'two'"),
         ({"text_id": ["1"], "word_num": [3], "time": [200]}, {}, "has 1 times of words with a surprisal of people"),
         ({"text_id": ["1"], "word_num": [3], "time": [2]}, {"controls": ["f"]}, "f"),
+        ({"text_id": ["1"], "time": [2]}, {"columns": {"word_num": None}}, "is null, and so is columns.word"),
+        ({"text_id": ["1"], "time": [2]}, {"columns": {"context_id": "text_id"}}, "has no ids"),
+        ({"text_id": ["1"], "word_num": [3], "time": [2]}, {"surprisal": Path("no.csv")}, "no such file"),
     ],
 )
 def test_tables_that_do_not_fit(

@@ -1,0 +1,192 @@
+"""Words with their surprisal, joined to reading times by text and word."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from numpy.typing import NDArray
+
+from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.experiments.studies.parsing import objects
+from shannon_game.experiments.studies.table_file import read_table
+from shannon_game.inference.settings import Settings, Text
+
+
+class TimesColumns(Settings):
+    """Names of the columns of the table of times."""
+
+    text_id: Text = "text_id"
+    """The text or sentence, as the study calls it."""
+    word_num: Text | None = "word_num"
+    """The word's number in it, as in the study; null: words are found by themselves (columns.word)."""
+    word: Text | None = None
+    """The word as it was shown; where it is another than the study's, its times are left out and counted."""
+    context_id: Text | None = None
+    """The context of a cloze study, by its own id, in place of text and number: for tables of single sentences."""
+    time: Text = "time"
+    """Reading time in milliseconds."""
+    participant: Text | None = None
+    """Who read: gives a mixed-effects regression; null: times are means over readers."""
+
+
+@dataclass(frozen=True, eq=False)
+class Words:
+    """Words by text and number (the index of both), and their surprisal in nats, a column per player."""
+
+    word: pd.Series[str]
+    surprisal: pd.DataFrame
+
+    def before(self, values: pd.Series[Any], n: int) -> FloatArray:
+        """What stood `n` words before each word of the same text; NaN where no word is known there."""
+        text, number = (self.word.index.get_level_values(level) for level in (0, 1))
+        found: FloatArray = values.reindex(pd.MultiIndex.from_arrays([text, number - n])).to_numpy(dtype=float)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Times:
+    """Reading times of words: columns ``at`` (position among the words), ``time`` and perhaps ``reader``."""
+
+    rows: pd.DataFrame
+    controls: pd.DataFrame
+    """Numbers of the table, a column per control; NaN for an empty cell."""
+    left_out: Mapping[str, int]
+    """Why rows were left out, and how many."""
+
+
+def place_index(text: NDArray[Any], number: NDArray[Any]) -> pd.MultiIndex:
+    """Texts as strings, and whole numbers."""
+    return pd.MultiIndex.from_arrays([objects([str(name) for name in text.tolist()]), number.astype(np.int64)])
+
+
+def study_index(study: xr.Dataset, *, by_context: bool) -> pd.MultiIndex:
+    """Text and number of every context of a cloze study; contexts that are alone are each a text of their own."""
+    if not by_context:
+        return place_index(study["text_id"].to_numpy(), study["word_num"].to_numpy())
+    if "item_id" not in study:
+        problem = "names the contexts of the times, but the study has no ids (study.columns.context_id)"
+        raise InputError(problem, field="experiment.columns.context_id")
+    return place_index(study["item_id"].to_numpy(), np.ones(study.sizes["item"]))
+
+
+def scored_words(path: Path, players: Sequence[str] | None) -> Words:
+    """Words of ``words.csv`` of ``+exp=surprisal``, or of the folder of such a run."""
+    path = path / "words.csv" if path.is_dir() else path
+    names = {name: name for name in ("document", "model", "word_num", "word", "surprisal_nats")}
+    table = read_table(path, of="word", wanted=names, once=False)
+    table.check_columns(names, "experiment.surprisal is words.csv of +exp=surprisal, or the folder of its run")
+    model = table.filled("model")
+    models = list(dict.fromkeys(model.tolist()))
+    for name in players or ():
+        if name not in models:
+            raise unknown_choice("model", name, models, source=path)
+    index = place_index(table.filled("document"), table.numbers("word_num", kind="whole"))
+    rows = pd.DataFrame({"word": table.filled("word"), "nats": table.numbers("surprisal_nats", empty=True)}, index)
+    again = rows.assign(model=model).set_index("model", append=True).index.duplicated()
+    table.refuse(again, "word_num", "is there twice for a model")
+    word = rows["word"][~index.duplicated()]
+    kept = models if players is None else list(players)
+    nats = {name: rows["nats"][model == name].reindex(word.index) for name in kept}
+    return Words(word, pd.DataFrame(nats))
+
+
+def united(study: Words, scored: Words) -> Words:
+    """Words of both; a model that both have is taken from the scored words."""
+    own = study.surprisal.drop(columns=scored.surprisal.columns, errors="ignore")
+    word = pd.concat([study.word, scored.word[~scored.word.index.isin(study.word.index)]])
+    return Words(word, pd.concat([own.reindex(word.index), scored.surprisal.reindex(word.index)], axis=1))
+
+
+def table_times(path: Path, columns: TimesColumns, controls: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Rows of the user's table, and its controls."""
+    named = {name: getattr(columns, name) for name in ("text_id", "word_num", "word", "time")}
+    if columns.context_id:
+        named = {"context_id": columns.context_id, "time": columns.time, "word": columns.word}
+    elif not columns.word_num and not columns.word:
+        problem = "is null, and so is columns.word; one of them says which word of the text was read"
+        raise InputError(problem, field="experiment.columns.word_num")
+    named = {what: name for what, name in named.items() if name}
+    others = [*controls, *([columns.participant] if columns.participant else [])]
+    table = read_table(path, of="reading time", wanted=[*named.values(), *others], once=False)
+    for what, name in named.items():
+        table.check_columns({what: name}, f"experiment.columns.{what}=NAME says which one it is")
+    for name in others:
+        table.check_columns({name: name}, "experiment.controls=[...] and experiment.columns.participant name columns")
+    time = table.numbers(columns.time, empty=True)
+    table.refuse(time < 0, columns.time, "should be above 0", objects([f"{value:g}" for value in time.tolist()]))
+    rows = pd.DataFrame({"time": time, "text": table.filled(columns.context_id or columns.text_id)})
+    if columns.context_id:
+        rows["number"] = 1
+    elif columns.word_num:
+        rows["number"] = table.numbers(columns.word_num, kind="whole").astype(np.int64)
+    if columns.word:
+        rows["word"] = table.texts(columns.word)
+    if columns.participant:
+        rows["reader"] = table.filled(columns.participant)
+    return rows, pd.DataFrame({name: table.numbers(name, empty=True) for name in controls}, rows.index)
+
+
+def own_times(study: xr.Dataset) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Rows of times that came with a study of public norms."""
+    names = {"text": "text", "number": "word_num", "word": "word", "time": "ms", "reader": "participant"}
+    there = {name: study[f"reading_{of}"].to_numpy() for name, of in names.items() if f"reading_{of}" in study}
+    rows = pd.DataFrame(there)
+    return rows, pd.DataFrame(index=rows.index)
+
+
+def joined(
+    words: Words,
+    rows: pd.DataFrame,
+    controls: pd.DataFrame,
+    *,
+    limits: tuple[float | None, float | None],
+    source: object,
+) -> Times:
+    """Times of the words; rows of no known word, of another word, and outside the limits are left out and counted."""
+    shown = _plain(words.word)
+    if "number" in rows:
+        at = words.word.index.get_indexer(place_index(rows["text"].to_numpy(), rows["number"].to_numpy()))
+    else:
+        # a word that its text has twice is not told apart
+        own = pd.MultiIndex.from_arrays([words.word.index.get_level_values(0), shown])
+        once = np.flatnonzero(~own.duplicated(keep=False))
+        found = own[once].get_indexer(pd.MultiIndex.from_arrays([rows["text"].astype(str), _plain(rows["word"])]))
+        at = np.where(found >= 0, once[found], -1)
+    known, time = at >= 0, rows["time"].to_numpy()
+    read = np.isfinite(time) & (time != 0)
+    same = np.ones(at.size, dtype=bool)
+    if "word" in rows:
+        given, expected = _plain(rows["word"]).to_numpy(), shown.to_numpy()[at]
+        same = (given == "") | (expected == "") | (given == expected)
+    fastest, slowest = limits
+    with np.errstate(invalid="ignore"):
+        inside = (time >= (fastest or 0)) & (time <= (slowest or np.inf))
+    kept = known & read & same & inside
+    if not kept.any():
+        text, number = words.word.index[0]
+        its = f"its first row is text {rows['text'].iloc[0]}" + f", word {rows['number'].iloc[0]}" * ("number" in rows)
+        problem = f"has no time of a word of the study, such as text {text}, word {number}; {its}"
+        raise InputError(problem, source=source, field="word_num")
+    return Times(
+        rows.assign(at=at)[kept],
+        controls[kept],
+        {
+            "times are of words that have no surprisal in the study": int((~known).sum()),
+            "rows have no time or zero (words that were skipped)": int((known & ~read).sum()),
+            "times are of a word that is another one in the study": int((known & read & ~same).sum()),
+            "times are outside experiment.fastest and slowest": int((known & read & same & ~inside).sum()),
+        },
+    )
+
+
+def _plain(words: pd.Series[str]) -> pd.Series[str]:
+    """Letters and digits, whatever their case."""
+    plain = {word: "".join(filter(str.isalnum, word)).casefold() for word in set(words.tolist())}
+    return words.map(plain)
