@@ -65,7 +65,10 @@ def screened(visit: Visit) -> Response:
         if isinstance(session, Response):
             return session
         back = url and filled(url, session.player.recruiter)
-        return page(visit, "message.html", session=session, key="screened.why", back=back)
+        # nothing was asked in the part in which the visit ended
+        at_rules = not (session.n_trained or session.n_counted or session.n_checks)
+        key = "screened.rules" if at_rules else "screened.why"
+        return page(visit, "message.html", session=session, key=key, back=back)
 
 
 def withdraw_page(visit: Visit) -> Response:

@@ -37,6 +37,7 @@ VERSIONS: Mapping[str, Sequence[str]] = {
         "alter table session add column rules_tries json not null default '{}'",
         "alter table session add column consent_version varchar(16) not null default ''",
     ),
+    "0004": ("alter table session add column n_announced integer",),
 }
 """Version of the tables -> what makes it of the version before, in SQL that both databases know."""
 VERSION = max(VERSIONS)

@@ -8,7 +8,7 @@ the games agree on a place whether they cut a text into words or into tokens.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,6 +36,11 @@ class Card:
     attention: bool
     content: Mapping[str, Any]
 
+    @property
+    def text(self) -> str:
+        """Name of the text that it is from; a question without a document is a text of its own."""
+        return self.document or f"question {self.id}"
+
 
 class Deck:
     """All questions of a study; sets of them are whole numbers, one bit a question."""
@@ -46,6 +51,8 @@ class Deck:
         self._checks: dict[str, list[Card]] = {}
         self._places: dict[tuple[str, str, bool], list[Card]] = {}
         self._parts: dict[tuple[str, bool], int] = {}
+        self._in_order: dict[tuple[str, bool], list[Card]] = {}
+        self.of_text: dict[str, int] = {}
         self._ends: dict[str, dict[tuple[str, str, bool], int]] = {}
         self._outside: dict[tuple[tuple[str, ...], ...], int] = {(): 0}
         self.given_away: dict[int, int] = {}
@@ -55,13 +62,14 @@ class Deck:
                 continue
             part = card.game, card.training
             self._parts[part] = self._parts.get(part, 0) | self.bit[card.id]
+            self._in_order.setdefault(part, []).append(card)
+            self.of_text[card.text] = self.of_text.get(card.text, 0) | self.bit[card.id]
             if card.document:
                 self._places.setdefault((card.game, card.document, card.training), []).append(card)
             tail = _plain(card.content["context"])[-_TAIL:]
             ends = self._ends.setdefault(tail[-_LEAST:], {})
             key = tail, card.document, bool(card.content.get(CUT))
             ends[key] = ends.get(key, 0) | self.bit[card.id]
-        self.longest_document = max(map(len, self._places.values()), default=0)
 
     def checks(self, game: str) -> Sequence[Card]:
         """Attention checks of a game."""
@@ -82,6 +90,36 @@ class Deck:
                 and not all(card.item_id in each or card.document in each for each in named)
             )
         return self._outside[lists]
+
+    def room(
+        self,
+        needs: Iterable[tuple[str, bool, int]],
+        closed: int,
+        goes_on: Callable[[str], bool],
+        first: Card | None = None,
+    ) -> int:
+        """Count the questions that somebody can be asked of those that are still needed: game, training, number.
+
+        Early places come first, as they give away the least. Games that go on through a text take one text after the
+        other, that of `first` before all.
+        """
+        n_asked = 0
+        for game, training, needed in needs:
+            left = needed
+            # where the training has shown too much, it goes on with what else there is
+            for part in ((game, True), (game, False)) if training else ((game, False),):
+                cards = self._in_order.get(part, [])
+                if goes_on(game):
+                    own = None if first is None else first.document
+                    cards = sorted(cards, key=lambda card, own=own: (card.document != own, card.document))
+                for card in cards:
+                    if not left:
+                        break
+                    if not self.bit[card.id] & closed:
+                        closed |= self.gives_away(card)
+                        left -= 1
+            n_asked += 0 if training else needed - left
+        return n_asked
 
     def following(self, card: Card) -> Card | None:
         """Find the next place of a question's document, for the same part of the session."""

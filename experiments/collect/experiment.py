@@ -56,16 +56,17 @@ def collect(study: xr.Dataset, settings: CollectSettings) -> ExperimentResult:
 def collected(collection: Collection) -> ExperimentResult:
     """Count what a database holds of a study, a row per session."""
     with collection.database.read() as transaction:
-        rows = [
-            (player.pseudonym, session.game, session.state, n_answers, points)
-            for session, player, n_answers, _, _, points in visits(transaction, collection.study_id)
-        ]
-    table = pd.DataFrame(rows, columns=["participant", "game", "state", "n_answers", "score_points"])
-    table["score_points"] = table["score_points"].astype(float)
-    n_done = int((table["state"] == "done").sum())
-    n_answers = int(table["n_answers"].sum())
+        rows = []
+        for visit, player, n_answers, _, _, points in visits(transaction, collection.study_id):
+            games = [block.game for block in collection.of(visit).blocks] or [visit.game]
+            numbers = n_answers, visit.n_announced, points
+            rows.append((player.pseudonym, " and ".join(games), visit.state, *numbers))
+    columns = ["participant", "game", "state", "n_answers", "n_announced", "score_points"]
+    table = pd.DataFrame(rows, columns=columns).astype({"score_points": float, "n_announced": float})
+    done = table[table["state"] == "done"]
+    n_fewer = int((done["n_answers"] < done["n_announced"]).sum())
     text = (
-        f"{counted(len(table), 'session')} of {collection.study_name}, {n_done} of them complete, with "
-        f"{counted(n_answers, 'answer')}."
-    )
+        f"{counted(len(table), 'session')} of {collection.study_name}, {len(done)} of them complete, with "
+        f"{counted(int(table['n_answers'].sum()), 'answer')}."
+    ) + (f" {n_fewer} of the complete ones had fewer questions than announced." if n_fewer else "")
     return ExperimentResult(table, table.to_xarray(), {}, text)

@@ -32,21 +32,21 @@ from shannon_game.experiments.collect.tables import (
 from shannon_game.experiments.harness.csv_tables import csv_text
 
 PAY_COLUMNS = (
-    *("recruiter_id", "participant", "game", "state", "completion_code", "n_answers", "n_failed_checks"),
-    *("score_points", "base", "bonus", "total", "currency"),
+    *("recruiter_id", "participant", "game", "state", "completion_code", "n_answers", "n_announced"),
+    *("n_failed_checks", "score_points", "base", "bonus", "total", "currency"),
 )
 """Columns of the table of pay; amounts in units of the currency, rounded to cents."""
 
 COMMON = (
     *("study", "game", "item", "document", "position", "participant", "session", "arm", "list", "order", "training"),
-    *("attention", "tries", "rules_tries", "failed_checks", "consent_version"),
+    *("attention", "tries", "rules_tries", "failed_checks", "consent_version", "n_announced"),
     *("automatic", "correct", "score_points", "server_ms", "client_ms", "revisions", "shown_at", "answered_at"),
     *("probability", "policy", "page_version", "language", "screen", "pilot", "state", "context", "target"),
 )
 """Columns of every game: times in seconds since 1970 (UTC) or milliseconds; ``participant`` is the pseudonym,
 ``session`` the session's number in the database, ``probability`` that with which ``policy`` chose the question,
-``tries`` how often a training round was asked, ``rules_tries`` the questions on the rules, ``failed_checks`` are of the
-whole visit."""
+``tries`` how often a training round was asked, ``rules_tries`` the questions on the rules; ``failed_checks`` and the
+questions announced are of the whole visit."""
 
 Values = Mapping[str, Any]
 
@@ -182,6 +182,7 @@ def _common(answer: Answer, assignment: Assignment, question: Question, session:
         "rules_tries": session.rules_tries.get(question.game),
         "failed_checks": session.n_failed,
         "consent_version": session.consent_version,
+        "n_announced": session.n_announced,
         "automatic": answer.automatic,
         "correct": answer.correct,
         "score_points": answer.score,
@@ -259,6 +260,7 @@ def pay_table(transaction: Transaction, study_id: int, pay: PaySettings) -> pd.D
                 "state": session.state,
                 "completion_code": session.completion_code,
                 "n_answers": n_answers,
+                "n_announced": session.n_announced,
                 "n_failed_checks": n_failed,
                 "score_points": round(float(points or 0.0), 1),
                 "base": base,

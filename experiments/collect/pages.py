@@ -25,6 +25,7 @@ from shannon_game.experiments.collect.sessions import (
     go_on,
     is_of,
     recruiter_id_of,
+    screen_out,
     session_of,
     store_survey,
     visits_of,
@@ -56,6 +57,8 @@ def choose(visit: Visit) -> Response:
         mine = session is not None and is_of(session, recruiter_id, somebody_else=anew)
         played = list(visits_of(transaction, visit.collection, session.player)) if session is not None and mine else []
         running = session if mine and session in played and session.state not in ENDED else None
+        if not played:
+            recruiter_id_of(visit.collection, given)
         return page(
             visit,
             "choose.html",
@@ -152,7 +155,7 @@ def instructions_read(visit: Visit) -> Response:
     """Go on from the rules to the game, once the questions on them are answered right; the tries are counted."""
     wrong: list[int] = []
 
-    def done(_: Transaction, session: Session) -> None:
+    def done(transaction: Transaction, session: Session) -> None:
         if visit.collection.settings.comprehension:
             right = enumerate(right_answers(session.game).items())
             wrong.extend(at for at, (name, number) in right if visit.form.get(name) != number)
@@ -160,6 +163,8 @@ def instructions_read(visit: Visit) -> Response:
             session.rules_tries = session.rules_tries | {session.game: tries}
         if not wrong:
             go_on(session, visit.collection)
+        elif _tries_left(visit, session) == 0:
+            screen_out(transaction, session)
 
     response = posted(visit, "instructions", done)
     if not wrong:
@@ -167,6 +172,12 @@ def instructions_read(visit: Visit) -> Response:
     with visit.collection.database.read() as transaction:
         session = page_at(transaction, visit, "instructions")
         return session if isinstance(session, Response) else _instructions(visit, session, wrong)
+
+
+def _tries_left(visit: Visit, session: Session) -> int | None:
+    """Tries at the questions on the rules that somebody has left; later parts of a visit set no limit."""
+    most = visit.collection.settings.comprehension_tries
+    return None if most is None or session.block else most - session.rules_tries.get(session.game, 0)
 
 
 def _instructions(visit: Visit, session: Session, wrong: Sequence[int] = ()) -> Response:
@@ -182,6 +193,7 @@ def _instructions(visit: Visit, session: Session, wrong: Sequence[int] = ()) -> 
         scale=settings.scale if session.game == "comparison" else None,
         tries=settings.training_tries if settings.feedback and session.game not in NO_RIGHT else 1,
         asked=asked,
+        tries_left=_tries_left(visit, session),
         given=visit.form,
         wrong=wrong,
     )
@@ -219,15 +231,14 @@ def _submit(platform: str, known: Mapping[str, str]) -> tuple[str, str] | None:
 
 def _fewer(transaction: Transaction, visit: Visit, session: Session) -> tuple[str, int, int] | None:
     """Why a visit had fewer questions than were announced, how many, and of how many; nothing where it had them all."""
-    settings = visit.collection.of(session)
     query = select(func.count(Answer.id)).select_from(Answer).join(Assignment).join(Question)
     n_asked = transaction.scalar(query.where(Assignment.session_id == session.id, COUNTED)) or 0
-    n_all = sum(block.n_questions for block in settings.blocks or (settings.block(session.game),))
-    if n_asked >= n_all:
+    if session.n_announced is None or n_asked >= session.n_announced:
         return None
-    minutes, took = settings.session_minutes, (session.ended_at or session.active_at) - (session.started_at or math.inf)
-    late = minutes is not None and took > 60 * minutes
-    return "thanks.fewer_time" if late else "thanks.fewer", n_asked, n_all
+    collection, took = visit.collection, (session.ended_at or session.active_at) - (session.started_at or math.inf)
+    late = collection.settings.session_minutes is not None and took > 60 * collection.settings.session_minutes
+    enough = collection.chooser is not None and collection.chooser.enough
+    return f"thanks.fewer{'_time' if late else '_enough' if enough else ''}", n_asked, session.n_announced
 
 
 def filled(url: str, known: Mapping[str, str]) -> str:

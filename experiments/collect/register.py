@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -56,11 +55,6 @@ class Part:
     attention: bool = False
 
 
-def n_checks(settings: CollectSettings, game: str) -> int:
-    """Attention checks of a game."""
-    return math.ceil(settings.attention_share * settings.block(game).n_questions)
-
-
 def parts_of(name: str, study: xr.Dataset, settings: CollectSettings) -> list[Part]:
     """Make a game's questions and set some aside: for the training, and for what attention checks are made of.
 
@@ -69,10 +63,13 @@ def parts_of(name: str, study: xr.Dataset, settings: CollectSettings) -> list[Pa
     game = game_named(name)
     rows = game.questions(study, settings)
     order = rng_for(settings.seed, f"training {name}").permutation(len(rows)).tolist()
-    checks, rounds = n_checks(settings, name), settings.block(name).training_rounds
+    # what no list names is practised on first: lists keep their items
+    listed = {item for items in named_items(settings).values() for item in items}
+    order.sort(key=lambda at: not listed.isdisjoint((rows[at].item_id, rows[at].document)))
+    checks, rounds = settings.n_checks(name), settings.block(name).training_rounds
     # places without a document follow no other
     if settings.goes_on(name) and any(row.document for row in rows):
-        document = _training_document(rows, rounds) if rounds else None
+        document = _training_document(rows, rounds, listed) if rounds else None
         aside = [at for at, row in enumerate(rows) if row.document == document]
         # an instruction stands in place of the text's question: nothing of the text is given away
         sources = [*aside, *order][:checks]
@@ -141,13 +138,27 @@ def register(transaction: Transaction, study: xr.Dataset, settings: CollectSetti
 def _refuse_unknown_items(rows: Sequence[Mapping[str, Any]], settings: CollectSettings, study: xr.Dataset) -> None:
     """Lists and arms name items or documents that are asked."""
     there = {row[name] for row in rows if not (row["training"] or row["attention"]) for name in ("item_id", "document")}
-    named = {f"lists.{name}": items for name, items in settings.lists.items()}
-    named |= {f"arms.{arm.name}.items": arm.items for arm in settings.arms}
-    for field, items in named.items():
-        unknown = [item for item in items if item not in there]
-        if unknown:
-            problem = f"names {unknown[0]!r}, which is no item or document that is asked"
-            raise InputError(problem, source=f"study {study.attrs.get('name')!r}", field=field)
+    aside = {row[name] for row in rows for name in ("item_id", "document")} - there
+    for field, items in named_items(settings).items():
+        unknown = next((item for item in items if item not in there), None)
+        if unknown is None:
+            continue
+        problem = f"names {unknown!r}, which is no item or document that is asked"
+        if unknown in aside:
+            problem += "; it is set aside for training rounds or attention checks: ask fewer of these, or leave it out"
+        elif settings.contexts is not None:
+            problem += (
+                f"; contexts draws {settings.contexts} items of the study: set contexts to null, so that lists say "
+                "which items are asked, or leave it out"
+            )
+        raise InputError(problem, source=f"study {study.attrs.get('name')!r}", field=field)
+
+
+def named_items(settings: CollectSettings) -> dict[str, tuple[str, ...]]:
+    """Items and documents that lists and arms name, by setting."""
+    return {f"lists.{name}": items for name, items in settings.lists.items()} | {
+        f"arms.{arm.name}.items": arm.items for arm in settings.arms
+    }
 
 
 _OR_ANOTHER = "give what it was launched with, or launch another study by experiment.collection=NAME"
@@ -208,10 +219,10 @@ def _hash(name: str, rows: Sequence[Mapping[str, Any]]) -> str:
     return hashlib.sha256(json.dumps([name, hashed], sort_keys=True).encode()).hexdigest()
 
 
-def _training_document(rows: Sequence[QuestionRow], rounds: int) -> str:
-    """Find the shortest document with enough places."""
+def _training_document(rows: Sequence[QuestionRow], rounds: int, listed: Container[str]) -> str:
+    """Find the shortest document with enough places, one that no list names where there is any."""
     sizes: dict[str, int] = {}
     for row in rows:
         sizes[row.document] = sizes.get(row.document, 0) + 1
     enough = {document: size for document, size in sizes.items() if size >= rounds}
-    return min(enough or sizes, key=lambda document: (sizes[document], document))
+    return min(enough or sizes, key=lambda document: (document in listed, sizes[document], document))

@@ -83,7 +83,11 @@ def app_of(collection: Collection) -> Starlette:
 def serve(collection: Collection) -> None:
     """Serve until Ctrl-C or SIGTERM; requests under way are answered first."""
     settings = collection.settings
-    listening = _socket(settings.host, settings.port)
+    listening, pay = _socket(settings.host, settings.port), settings.pay
+    if pay.base and pay.planned_minutes:
+        say(f"pay for {pay.planned_minutes:g} planned minutes is {pay.an_hour(pay.planned_minutes)} an hour")
+    elif pay.base:
+        say("pay.planned_minutes is null: nobody can say what the pay is an hour")
     config = uvicorn.Config(
         app_of(collection),
         proxy_headers=True,

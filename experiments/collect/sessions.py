@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import re
 import secrets
 import time
@@ -23,6 +24,8 @@ from shannon_game.experiments.collect.tables import (
     Study,
     SurveyAnswer,
 )
+
+log = logging.getLogger("shannon-game")
 
 PLACES: Mapping[str, str] = {
     "consent": "/consent",
@@ -155,6 +158,7 @@ def enter(
         screen=screen if screen in _SCREENS else "",
         seed=secrets.randbits(31),
         pilot=settings.pilot,
+        n_announced=sum(block.n_questions for block in settings.of_arm(arm).blocks or (settings.block(game),)),
         created_at=now,
         active_at=now,
     )
@@ -186,6 +190,10 @@ def go_on(session: Session, collection: Collection) -> None:
         "play": "after" if collection.after else "done",
         "after": "done",
     }
+    wanted = settings.block(session.game).n_questions
+    if session.state == "play" and session.n_counted < wanted:
+        said = (session.player.pseudonym, session.n_counted, wanted, session.game)
+        log.warning("%s was asked %d of the %d questions announced of %s", *said)
     if session.state == "play" and session.block + 1 < len(settings.blocks):
         session.block += 1
         session.game, session.state = settings.blocks[session.block].game, "instructions"

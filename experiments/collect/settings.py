@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
@@ -77,12 +78,18 @@ class PaySettings(Settings):
     """Of all amounts."""
     base: Annotated[float, Field(ge=0)] = 0.0
     """For a complete session."""
+    planned_minutes: Positive | None = None
+    """Announced length of a session; the launch and the experimenter's page say what it pays an hour."""
     screened: Annotated[float, Field(ge=0)] = 0.0
     """For a session that ended by failed checks, without a bonus."""
     bonus_per_1000_points: Annotated[float, Field(ge=0)] = 0.0
     """For every 1,000 points above 0."""
     most: Annotated[float, Field(ge=0)] | None = None
     """The bonus is no larger; null sets no limit."""
+
+    def an_hour(self, minutes: float) -> str:
+        """Say what the base is per hour where a session takes so many minutes."""
+        return f"{60 * self.base / minutes:.2f} {self.currency}"
 
 
 class ArmSettings(Settings):
@@ -129,6 +136,8 @@ class CollectSettings(Seeded):
     """Questions of a session that count; training and attention checks come on top."""
     comprehension: bool = True
     """Ask questions on the rules, which have to be answered right before a game begins."""
+    comprehension_tries: Count | None = 3
+    """Wrong tries at these questions after which the visit ends, in its first part alone; null sets no limit."""
     training_rounds: Annotated[int, Field(ge=0)] = 3
     """Rounds before those that count. Their questions are asked for nothing else."""
     training_tries: Count = 3
@@ -137,7 +146,7 @@ class CollectSettings(Seeded):
     training_failed: Literal["go_on", "screen_out"] = "go_on"
     """What follows a training round that was never right: an explanation, or the end of the visit."""
     attention_share: Annotated[float, Field(ge=0, le=0.5)] = 0.05
-    """Attention checks, as a share of the questions that count."""
+    """Attention checks, as a share of the questions that count, rounded up in each block: 0.05 of 15 questions is 1."""
     screen_out_after: Count | None = None
     """Failed attention checks after which a visit ends; its answers are kept, marked, and do not count. null ends
     none."""
@@ -250,6 +259,14 @@ class CollectSettings(Seeded):
             game=cast("GameName", game), n_questions=self.n_questions, training_rounds=self.training_rounds
         )
 
+    def n_checks(self, game: str) -> int:
+        """Attention checks of a game."""
+        return math.ceil(self.attention_share * self.block(game).n_questions)
+
+    def visits(self) -> list[tuple[BlockSettings, ...]]:
+        """Blocks of the visits that there are: the plan's, or one of each game."""
+        return [self.blocks] if self.blocks else [(self.block(game),) for game in self.game]
+
     def of_arm(self, name: str) -> CollectSettings:
         """Settings as an arm has them."""
         arm = next((arm for arm in self.arms if arm.name == name), None)
@@ -307,6 +324,10 @@ class CollectSettings(Seeded):
         if self.questions == "adaptive" and not {"comparison", "cloze"} <= set(self.game):
             problem = "is 'adaptive', which needs comparisons and free answers: name comparison and cloze in game"
             raise InputError(problem, field="questions")
+        most = min(sum(self.n_checks(block.game) for block in blocks) for blocks in self.visits())
+        if self.screen_out_after is not None and self.screen_out_after > most:
+            problem = f"is {self.screen_out_after}, and a visit has {most} attention checks; raise attention_share"
+            raise InputError(problem, field="screen_out_after")
         if (self.players == "model") != bool(self.models):
             names = ", ".join(self.models) or "none"
             raise InputError(

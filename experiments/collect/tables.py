@@ -131,6 +131,8 @@ class Session(Base):
     """Class of the screen: "small", "medium", "large", "" where the browser did not say."""
     seed: Mapped[int]
     pilot: Mapped[bool]
+    n_announced: Mapped[int | None]
+    """Questions that the person was told would come; None in visits of a version before."""
     created_at: Mapped[float]
     consented_at: Mapped[float | None]
     started_at: Mapped[float | None]

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -29,7 +30,8 @@ _REQUEST_SECONDS = 60.0
 class Crowd:
     """What became of the players."""
 
-    n_answers: int
+    n_sent: Counter[str]
+    """Answers by game."""
     seconds: float
     problems: tuple[str, ...] = ()
 
@@ -69,7 +71,7 @@ async def _all(
     logging.getLogger("httpx").setLevel(logging.WARNING)
     gate, began = asyncio.Semaphore(at_once), time.monotonic()
 
-    async def one(name: str, player: Answerer) -> int | str:
+    async def one(name: str, player: Answerer) -> Counter[str] | str:
         recruiter = dict.fromkeys(parameters, "simulated") | ({parameters[0]: name} if parameters else {})
         transport = None if application is None else httpx.ASGITransport(application)
         base = address or "http://127.0.0.1"
@@ -85,9 +87,9 @@ async def _all(
                 return f"{name}: {str(problem) or type(problem).__name__}"
 
     found = await asyncio.gather(*(one(name, player) for name, player in players))
-    n_answers = sum(each for each in found if isinstance(each, int))
+    n_sent = sum((each for each in found if isinstance(each, Counter)), Counter[str]())
     problems = tuple(each for each in found if isinstance(each, str))
-    return Crowd(n_answers, time.monotonic() - began, problems)
+    return Crowd(n_sent, time.monotonic() - began, problems)
 
 
 @contextmanager

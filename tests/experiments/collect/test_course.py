@@ -56,7 +56,7 @@ def visits(database: Database) -> list[Session]:
 
 @pytest.mark.parametrize("game", GAMES)
 def test_nobody_begins_who_has_not_understood_the_rules(database: Database, game: str) -> None:
-    player = at_rules(site(database), game)
+    player = at_rules(site(database, comprehension_tries=None), game)
     right = right_answers(game)
     for wrong in ({}, right | {"rule-1": "7"}, dict.fromkeys(right, "0") | {"rule-0": "x"}):
         page = player.post("/instructions", **wrong)

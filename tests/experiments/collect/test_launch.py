@@ -151,7 +151,7 @@ def test_a_restart_in_the_middle_of_twenty_visits_locks_out_nobody_and_lets_nobo
 
 def test_lists_too_short_for_a_visit_are_refused_and_nothing_is_launched(database: Database, study: xr.Dataset) -> None:
     texts = [str(name) for name in study["document_name"].to_numpy()]
-    with pytest.raises(InputError, match=r"lists\.short: has \d+ items, and a visit asks 5000 questions"):
+    with pytest.raises(InputError, match=r"lists\.short: a visit asks 5000 questions of cloze, and \d+ fit"):
         app(CollectSettings(**SMALL | {"n_questions": 5000}, lists={"short": texts[:1]}), study, database)
     with database.read() as transaction:
         assert not transaction.scalars(select(Study)).all()

@@ -192,6 +192,6 @@ def test_players_play_from_a_notebook_too() -> None:
 
     inside = asyncio.run(cell())
     assert inside.problems == play_all([("P1", nobody)], "cloze", application=Starlette()).problems  # type: ignore[list-item]
-    assert inside.n_answers == 0
+    assert inside.n_sent.total() == 0
     assert len(inside.problems) == 1
     assert "404" in inside.problems[0]
