@@ -54,6 +54,8 @@ class Choice:
     candidate: int | None = None
 
 
+_TIMES = 12
+_ANY = np.random.default_rng(0)  # the side that it draws makes no question automatic
 # built once: SQLAlchemy finds what it made of them by identity of their parts
 _LOCK = select(Study.id).where(Study.id == bindparam("study")).with_for_update()
 _ASKED = (
@@ -159,11 +161,11 @@ def _leaving_enough(
         needs = [(game, True, n_training - session.n_trained - 1), (game, False, n_counted), *needs]
     else:
         needs.insert(0, (game, False, n_counted - session.n_counted - 1))
-    goes_on = settings.goes_on(game)
+    goes_on, own = settings.goes_on(game), deck.part(game, training=session.state == "training")
+    closed |= deck.automatic & ~own
     if not goes_on:
         # a quota may have closed more, and some the server will answer by itself
-        here = sum(deck.bit[at] for at, _, served in rows if not is_automatic(deck.cards[at], served))
-        closed |= deck.part(game, training=session.state == "training") & ~here
+        closed |= own & ~sum(deck.bit[at] for at, _, served in rows if not _is_automatic(deck.cards[at], served))
     wanted = sum(number for _, training, number in needs if not training)
     of_text: dict[str, int] = {}
 
@@ -190,10 +192,19 @@ def visit_needs(settings: CollectSettings, games: Iterable[str]) -> list[tuple[s
     ]
 
 
-def is_automatic(card: Card, n_served: int) -> bool:
-    """Whether the server answers a question by itself."""
+def _is_automatic(card: Card, n_served: int) -> bool:
     game = game_named(card.game)
-    return game.automatic(card.content, game.layout(card.content, n_served, np.random.default_rng(0))) is not None
+    return game.automatic(card.content, game.layout(card.content, n_served, _ANY)) is not None
+
+
+def most_automatic(deck: Deck) -> int:
+    """Questions that the server answers by itself, at that of some times in a row at which they are the most.
+
+    Which ones they are changes from one person to the next: a visit keeps room for so many.
+    """
+    cards = [card for card in deck.cards.values() if card.game == "comparison" and not card.attention]
+    found = (sum(deck.bit[card.id] for card in cards if _is_automatic(card, at)) for at in range(_TIMES))
+    return max(found, key=int.bit_count)
 
 
 def layout_rng(key: bytes, question_id: int, n_served: int) -> np.random.Generator:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.collect.adaptive import AdaptiveChooser
-from shannon_game.experiments.collect.assign import is_automatic, visit_needs
+from shannon_game.experiments.collect.assign import most_automatic, visit_needs
 from shannon_game.experiments.collect.database import Database
 from shannon_game.experiments.collect.deck import Deck, load_deck
 from shannon_game.experiments.collect.deletion import forget_recruiters
@@ -99,6 +99,7 @@ def open_collection(settings: CollectSettings, study: xr.Dataset, database: Data
         forget_recruiters(transaction, row.id, settings.retention_days)
         study_id, name, key = row.id, row.name, stored.value
         deck = load_deck(transaction, study_id)
+        deck.automatic = most_automatic(deck)
         # inside the transaction: what is refused is not launched
         _refuse_short_visits(settings, deck)
     adaptive = settings.questions == "adaptive"
@@ -124,9 +125,8 @@ def _refuse_short_visits(settings: CollectSettings, deck: Deck) -> None:
     """Refuse lists, arms and blocks that cannot fill a visit without giving an answer away; warn of a single game."""
     arms, lists = [arm.name for arm in settings.arms] or [""], list(settings.lists) or [""]
     restricts = bool(settings.blocks or settings.lists or any(arm.items for arm in settings.arms))
-    automatic = sum(deck.bit[card.id] for card in deck.cards.values() if not card.attention and is_automatic(card, 0))
     for arm, name in product(arms, lists):
-        closed = automatic | deck.outside(tuple(settings.items_of(arm, name)))
+        closed = deck.automatic | deck.outside(tuple(settings.items_of(arm, name)))
         for blocks in settings.of_arm(arm).visits():
             games, wanted = [block.game for block in blocks], sum(block.n_questions for block in blocks)
             room = deck.room(visit_needs(settings, games), closed, settings.goes_on)

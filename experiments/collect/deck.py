@@ -56,6 +56,8 @@ class Deck:
         self._ends: dict[str, dict[tuple[str, str, bool], int]] = {}
         self._outside: dict[tuple[tuple[str, ...], ...], int] = {(): 0}
         self.given_away: dict[int, int] = {}
+        self.automatic = 0
+        """Questions that a visit does not count on, as the server may answer them by itself."""
         for card in sorted(self.cards.values(), key=lambda card: (card.position, card.id)):
             if card.attention:
                 self._checks.setdefault(card.game, []).append(card)

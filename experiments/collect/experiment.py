@@ -7,14 +7,17 @@ import logging
 import pandas as pd
 import xarray as xr
 
+from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.collect.collection import Collection, open_collection
 from shannon_game.experiments.collect.database import open_database
+from shannon_game.experiments.collect.demo import collect_demo
 from shannon_game.experiments.collect.export import visits
 from shannon_game.experiments.collect.games.registry import chosen_contexts
 from shannon_game.experiments.collect.players.demonstration import played
 from shannon_game.experiments.collect.server import serve
 from shannon_game.experiments.collect.settings import CollectSettings
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.studies.comparison.file import comparison_file
 from shannon_game.inference.progress import counted
 
 log = logging.getLogger("shannon-game")
@@ -41,6 +44,11 @@ def collect(study: xr.Dataset, settings: CollectSettings) -> ExperimentResult:
     InputError
         If the study has no questions for a game, a file or the database is wrong, or the port is taken.
     """
+    if settings.served is not None:
+        if study.attrs.get("name") != collect_demo().attrs["name"]:
+            problem = f"is {str(settings.served)!r}, and study= names {study.attrs.get('name')!r}; give one of them"
+            raise InputError(problem, field="served")
+        study = comparison_file(path=settings.served)
     study = chosen_contexts(study, settings)
     database = open_database(settings.database)
     try:

@@ -167,7 +167,7 @@ _FILES = ("before", "after")
 
 def launched(settings: CollectSettings) -> dict[str, Any]:
     """All settings as they are stored at the launch; of files what they say, not where they are."""
-    stored = settings.model_dump(mode="json", exclude={"database", "collection", "plan", "vocabulary"})
+    stored = settings.model_dump(mode="json", exclude={"database", "collection", "plan", "served", "vocabulary"})
     stored["consent"] = consent_texts(settings)
     for name in _FILES:
         stored[name] = [each.model_dump(mode="json") for each in read_survey(getattr(settings, name), name)]
@@ -187,6 +187,8 @@ def _refuse_changes(found: Study, given: Mapping[str, Any]) -> None:
             and not (name in _FILES and not isinstance(old, list | dict))
         ):
             changed.append((name, old, value))
+    # what settings add to the consent changes with them
+    changed.sort(key=lambda each: each[0].startswith("consent."))
     if changed:
         name, old, value = changed[0]
         others = "".join(f"; {name} is {_shown(value)}, was {_shown(old)}" for name, old, value in changed[1:])

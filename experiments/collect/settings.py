@@ -125,6 +125,8 @@ class CollectSettings(Seeded):
     """Games on offer: comparison, top1, cloze, guess_until_right, bets."""
     plan: UserPath | None = None
     """A plan (YAML) with any of these settings, blocks foremost; what is given beside it may contradict nothing."""
+    served: UserPath | None = None
+    """File of the study that is served (study.nc), so that a plan names it; null takes study=."""
     blocks: tuple[BlockSettings, ...] = ()
     """Parts of a visit, one after the other, with one consent, one code and one pay: [{game: cloze, n_questions: 15},
     {game: comparison, n_questions: 40}]; [] lets people choose one of the games."""
