@@ -67,24 +67,7 @@ class Collection:
 
 
 def open_collection(settings: CollectSettings, study: xr.Dataset, database: Database) -> Collection:
-    """Read the texts and write the study's questions.
-
-    Parameters
-    ----------
-    settings : CollectSettings
-    study : xarray.Dataset
-    database : Database
-        From :func:`~shannon_game.experiments.collect.database.open_database`.
-
-    Returns
-    -------
-    Collection
-
-    Raises
-    ------
-    InputError
-        If a file is missing or wrong, or the study has no questions for a game.
-    """
+    """Read the texts and launch the study; InputError where a file, the study or a plan is wrong."""
     strings = Strings(settings.languages)
     before, after = read_survey(settings.before, "before"), read_survey(settings.after, "after")
     if settings.players != "people" or settings.questions == "adaptive":

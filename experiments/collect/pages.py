@@ -112,15 +112,7 @@ def _recruiter(visit: Visit, sent: Mapping[str, str]) -> dict[str, str]:
 
 def survey_page(moment: str) -> Handler:
     """Make the page with the questions before or after the game."""
-
-    def survey(visit: Visit) -> Response:
-        with visit.collection.database.read() as transaction:
-            session = page_at(transaction, visit, moment)
-            if isinstance(session, Response):
-                return session
-            return _survey(transaction, visit, session, moment)
-
-    return survey
+    return lambda visit: shown_at(visit, moment, lambda *at: _survey(visit, moment, *at))
 
 
 def survey_given(moment: str) -> Handler:
@@ -134,21 +126,16 @@ def survey_given(moment: str) -> Handler:
 
         try:
             return posted(visit, moment, done)
-        except FormError as problem:
-            with visit.collection.database.read() as transaction:
-                session = page_at(transaction, visit, moment)
-                return (
-                    session if isinstance(session, Response) else _survey(transaction, visit, session, moment, problem)
-                )
+        except FormError as wrong:
+            problem = wrong
+        return shown_at(visit, moment, lambda *at: _survey(visit, moment, *at, problem))
 
     return given
 
 
 def instructions(visit: Visit) -> Response:
     """Show the rules of the game, and ask about them."""
-    with visit.collection.database.read() as transaction:
-        session = page_at(transaction, visit, "instructions")
-        return session if isinstance(session, Response) else _instructions(visit, session)
+    return shown_at(visit, "instructions", lambda _, session: _instructions(visit, session))
 
 
 def instructions_read(visit: Visit) -> Response:
@@ -169,9 +156,7 @@ def instructions_read(visit: Visit) -> Response:
     response = posted(visit, "instructions", done)
     if not wrong:
         return response
-    with visit.collection.database.read() as transaction:
-        session = page_at(transaction, visit, "instructions")
-        return session if isinstance(session, Response) else _instructions(visit, session, wrong)
+    return shown_at(visit, "instructions", lambda _, session: _instructions(visit, session, wrong))
 
 
 def _tries_left(visit: Visit, session: Session) -> int | None:
@@ -202,10 +187,8 @@ def _instructions(visit: Visit, session: Session, wrong: Sequence[int] = ()) -> 
 def thanks(visit: Visit) -> Response:
     """Show the completion code, the points, and the way back to the recruiter."""
     recruiter = visit.collection.settings.recruiter
-    with visit.collection.database.read() as transaction:
-        session = page_at(transaction, visit, "done")
-        if isinstance(session, Response):
-            return session
+
+    def shown(transaction: Transaction, session: Session) -> Response:
         known = session.player.recruiter
         back = recruiter.return_url and filled(recruiter.return_url, {**known, "code": session.completion_code or ""})
         return page(
@@ -218,6 +201,8 @@ def thanks(visit: Visit) -> Response:
             fewer=_fewer(transaction, visit, session),
             submit=_submit(recruiter.platform, known),
         )
+
+    return shown_at(visit, "done", shown)
 
 
 def _submit(platform: str, known: Mapping[str, str]) -> tuple[str, str] | None:
@@ -284,6 +269,13 @@ def leaderboard(visit: Visit) -> Response:
         return page(visit, "leaderboard.html", session=session, rows=transaction.execute(query).all())
 
 
+def shown_at(visit: Visit, state: str, shown: Callable[[Transaction, Session], Response]) -> Response:
+    """Show something to a session that is in this part; lead any other one to where it is."""
+    with visit.collection.database.read() as transaction:
+        session = page_at(transaction, visit, state)
+        return session if isinstance(session, Response) else shown(transaction, session)
+
+
 def page_at(transaction: Transaction, visit: Visit, state: str) -> Session | Response:
     """Return the session if it is in this part, else the way to where it is."""
     session = session_of(transaction, visit.collection, visit.token)
@@ -306,7 +298,7 @@ def posted(visit: Visit, state: str, done: Callable[[Transaction, Session], None
 
 
 def _survey(
-    transaction: Transaction, visit: Visit, session: Session, moment: str, problem: FormError | None = None
+    visit: Visit, moment: str, transaction: Transaction, session: Session, problem: FormError | None = None
 ) -> Response:
     return page(
         visit,

@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session as Transaction
 from shannon_game.estimators.code_identity import package_version
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.collect.games import top1
-from shannon_game.experiments.collect.games.protocol import CUT, QuestionRow
+from shannon_game.experiments.collect.games.protocol import QuestionRow
 from shannon_game.experiments.collect.games.registry import game_named
 from shannon_game.experiments.collect.settings import CollectSettings
 from shannon_game.experiments.collect.surveys import consent_texts, read_survey
@@ -28,17 +28,9 @@ if TYPE_CHECKING:
 MAY_CHANGE = frozenset(
     {
         *("host", "port", "https", "proxies", "n_sessions", "answers_per_question", "closes", "idle_minutes", "pilot"),
-        *(
-            "languages",
-            "leaderboard",
-            "recruiter.completion_code",
-            "recruiter.return_url",
-            "recruiter.full_url",
-            "recruiter.declined_url",
-            "recruiter.screened_url",
-        ),
         *("players", "n_players", "belief", "population", "models", "prompt", "temperature", "tries", "store"),
-        "api_store",
+        *("api_store", "languages", "leaderboard", "recruiter.completion_code"),
+        *(f"recruiter.{name}_url" for name in ("return", "full", "declined", "screened")),
     }
 )
 """Settings of a server and of its players, quotas, and addresses: no answer depends on them. All others stay as they
@@ -98,7 +90,7 @@ def register(transaction: Transaction, study: xr.Dataset, settings: CollectSetti
     if settings.players != "people" and settings.collection is None:
         # a rehearsal is another study than the one that people play
         name = f"{name}, {settings.players} players"
-    there = transaction.scalars(select(Study).where(Study.name == name).order_by(Study.id)).all()
+    found = transaction.scalar(select(Study).where(Study.name == name))
     rows = [
         vars(part.row)
         | {"game": game, "training": part.training, "attention": part.attention, "content": dict(part.row.content)}
@@ -107,20 +99,13 @@ def register(transaction: Transaction, study: xr.Dataset, settings: CollectSetti
     ]
     _refuse_unknown_items(rows, settings, study)
     content_hash, stored = _hash(name, rows), launched(settings)
-    if there:
-        # a version before let a study of one name in several times
-        found = next((each for each in there if each.content_hash == content_hash), there[-1])
+    if found is not None:
         _refuse_changes(found, stored)
         if found.content_hash != content_hash:
-            columns = ("item_id", "document", "position", "opens", "game", "training", "attention", "content")
-            kept = transaction.scalars(select(Question).where(Question.study_id == found.id).order_by(Question.id))
-            if _hash(name, [{column: getattr(each, column) for column in columns} for each in kept]) != content_hash:
-                problem = f"asks other questions than {name!r} was launched with; {_OR_ANOTHER}"
-                raise InputError(problem, source=f"study {study.attrs.get('name')!r}")
-            found.content_hash = content_hash
-        # what a version before did not store, and what may change; a language may come later
-        consent = {**_texts(found.settings.get("consent")), **stored["consent"]}
-        found.settings = found.settings | stored | {"consent": consent}
+            problem = f"asks other questions than {name!r} was launched with; {_OR_ANOTHER}"
+            raise InputError(problem, source=f"study {study.attrs.get('name')!r}")
+        # what may change; a language may come later
+        found.settings = found.settings | stored | {"consent": found.settings["consent"] | stored["consent"]}
         return found
     if "top1" in settings.game:
         stored["top1_left_out"] = top1.left_out(study)
@@ -162,14 +147,13 @@ def named_items(settings: CollectSettings) -> dict[str, tuple[str, ...]]:
 
 
 _OR_ANOTHER = "give what it was launched with, or launch another study by experiment.collection=NAME"
-_FILES = ("before", "after")
 
 
 def launched(settings: CollectSettings) -> dict[str, Any]:
     """All settings as they are stored at the launch; of files what they say, not where they are."""
     stored = settings.model_dump(mode="json", exclude={"database", "collection", "plan", "served", "vocabulary"})
     stored["consent"] = consent_texts(settings)
-    for name in _FILES:
+    for name in ("before", "after"):
         stored[name] = [each.model_dump(mode="json") for each in read_survey(getattr(settings, name), name)]
     return stored
 
@@ -179,13 +163,7 @@ def _refuse_changes(found: Study, given: Mapping[str, Any]) -> None:
     changed, before = [], dict(_flat(found.settings))
     for name, value in _flat(given):
         old = before.get(name, value)
-        # a version before stored the names of files
-        if (
-            old != value
-            and name.split(".")[0] not in MAY_CHANGE
-            and name not in MAY_CHANGE
-            and not (name in _FILES and not isinstance(old, list | dict))
-        ):
+        if old != value and name.split(".")[0] not in MAY_CHANGE and name not in MAY_CHANGE:
             changed.append((name, old, value))
     # what settings add to the consent changes with them
     changed.sort(key=lambda each: each[0].startswith("consent."))
@@ -194,10 +172,6 @@ def _refuse_changes(found: Study, given: Mapping[str, Any]) -> None:
         others = "".join(f"; {name} is {_shown(value)}, was {_shown(old)}" for name, old, value in changed[1:])
         problem = f"is {_shown(value)}, and {found.name!r} was launched with {_shown(old)}{others}; {_OR_ANOTHER}"
         raise InputError(problem, field=f"experiment.{name}")
-
-
-def _texts(consent: Any) -> dict[str, Any]:
-    return consent if isinstance(consent, dict) else {}
 
 
 def _flat(settings: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -214,11 +188,7 @@ def _shown(value: Any) -> str:
 
 
 def _hash(name: str, rows: Sequence[Mapping[str, Any]]) -> str:
-    """SHA-256 of questions; a sign before a context makes no other one."""
-    hashed = [
-        dict(row) | {"content": {key: row["content"][key] for key in row["content"] if key != CUT}} for row in rows
-    ]
-    return hashlib.sha256(json.dumps([name, hashed], sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps([name, rows], sort_keys=True).encode()).hexdigest()
 
 
 def _training_document(rows: Sequence[QuestionRow], rounds: int, listed: Container[str]) -> str:

@@ -44,25 +44,7 @@ _STATIC = Path(__file__).parent / "static"
 
 
 def app(settings: CollectSettings, study: xr.Dataset, database: Database) -> Starlette:
-    """Make the application of a study: what a test's client or any ASGI server takes.
-
-    Parameters
-    ----------
-    settings : CollectSettings
-    study : xarray.Dataset
-    database : Database
-        From :func:`~shannon_game.experiments.collect.database.open_database`.
-
-    Returns
-    -------
-    starlette.applications.Starlette
-        ``app.state.collection`` is the :class:`~shannon_game.experiments.collect.collection.Collection`.
-
-    Raises
-    ------
-    InputError
-        If a file is missing or wrong, or the study has no questions for a game.
-    """
+    """Make the application of a study: what a test's client or any ASGI server takes."""
     return app_of(open_collection(settings, study, database))
 
 

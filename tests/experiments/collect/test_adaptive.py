@@ -15,7 +15,7 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.collect.adaptive import AdaptiveChooser
 from shannon_game.experiments.collect.collection import Collection, open_collection
 from shannon_game.experiments.collect.database import open_database
-from shannon_game.experiments.collect.export_files import chosen_study, write_exports
+from shannon_game.experiments.collect.export import chosen_study, write_exports
 from shannon_game.experiments.collect.players.crowd import Crowd, play_all
 from shannon_game.experiments.collect.players.people import Person, simulated_people
 from shannon_game.experiments.collect.players.world import world_of

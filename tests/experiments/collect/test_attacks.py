@@ -25,7 +25,7 @@ from shannon_game.experiments.collect.assign import layout_rng
 from shannon_game.experiments.collect.database import Database, open_database
 from shannon_game.experiments.collect.deletion import forget
 from shannon_game.experiments.collect.demo import collect_demo
-from shannon_game.experiments.collect.export_files import chosen_study, write_exports
+from shannon_game.experiments.collect.export import chosen_study, write_exports
 from shannon_game.experiments.collect.games import comparison
 from shannon_game.experiments.collect.security import ADMIN_COOKIE, COOKIE, Attempts, csrf_token, read_cookie, signed
 from shannon_game.experiments.collect.server import app

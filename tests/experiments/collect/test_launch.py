@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import xarray as xr
-from sqlalchemy import select, update
+from sqlalchemy import select
 from starlette.testclient import TestClient
 
 from shannon_game.estimators.errors import InputError
@@ -99,24 +99,6 @@ def test_other_questions_or_another_consent_are_another_study(
     made = app(CollectSettings(**SMALL, consent=consent, collection="second"), study, database).state.collection
     assert made.study_id != first
     assert made.study_name == "second"
-
-
-def test_a_study_of_the_version_before_is_found_and_stored_whole(database: Database, study: xr.Dataset) -> None:
-    made = app(CollectSettings(**SMALL), study, database).state.collection
-    player = Player(app(CollectSettings(**SMALL), study, database), "cloze")
-    player.to_play()
-    with database.write() as transaction:
-        kept = {"n_questions": 4, "consent": "consent.md", "before": "before.yaml", "pay": {"base": 0.0}}
-        transaction.execute(update(Study).values(content_hash="0" * 64, settings=kept))
-        for question in transaction.scalars(select(Question)):
-            question.content = {key: value for key, value in question.content.items() if key != "cut"}
-    again = app(CollectSettings(**SMALL), study, database)
-    assert again.state.collection.study_id == made.study_id
-    with pytest.raises(InputError, match=r"experiment\.n_questions"):
-        app(CollectSettings(**SMALL | {"n_questions": 5}), study, database)
-    with database.read() as transaction:
-        assert transaction.scalars(select(Session)).one().study_id == made.study_id
-        assert transaction.scalars(select(Study)).one().settings["consent"]["en"]
 
 
 def test_a_restart_in_the_middle_of_twenty_visits_locks_out_nobody_and_lets_nobody_in_twice(
