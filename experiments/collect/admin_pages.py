@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import math
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -138,6 +139,7 @@ def overview(visit: Visit) -> Response:
             course=getattr(visit.collection.chooser, "course", None),
             per_hour=transaction.scalar(recent) or 0,
             look=seen,
+            ln=math.log,
             study=visit.collection.study_name,
         )
 
