@@ -117,8 +117,8 @@ def _refuse_short_visits(settings: CollectSettings, deck: Deck) -> None:
                 continue
             cell = f"lists.{name}" if name else f"arms.{arm}" if arm else ""
             problem = (
-                f"a visit asks {wanted} questions of {' and '.join(games)}, and {room} fit, because what is shown for "
-                "one answers others on its text; name more items, or ask fewer"
+                f"a visit asks {wanted} questions of {' and '.join(games)}, and {room} fit: what is shown for one "
+                "answers others on its text, and equal tokens are not asked about; name more items, or ask fewer"
             )
             if restricts:
                 raise InputError(problem, field=cell or "blocks")

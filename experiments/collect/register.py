@@ -14,9 +14,9 @@ from sqlalchemy.orm import Session as Transaction
 
 from shannon_game.estimators.code_identity import package_version
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.collect.games import top1
 from shannon_game.experiments.collect.games.protocol import QuestionRow
 from shannon_game.experiments.collect.games.registry import game_named
+from shannon_game.experiments.collect.games.top1 import left_out
 from shannon_game.experiments.collect.settings import CollectSettings
 from shannon_game.experiments.collect.surveys import consent_texts, read_survey
 from shannon_game.experiments.collect.tables import Question, Study
@@ -108,7 +108,7 @@ def register(transaction: Transaction, study: xr.Dataset, settings: CollectSetti
         found.settings = found.settings | stored | {"consent": found.settings["consent"] | stored["consent"]}
         return found
     if "top1" in settings.game:
-        stored["top1_left_out"] = top1.left_out(study)
+        stored["top1_left_out"] = left_out(study)
     made = Study(
         name=name, content_hash=content_hash, settings=stored, version=package_version(), created_at=time.time()
     )
