@@ -26,7 +26,7 @@ from sqlalchemy import bindparam, select, update
 from sqlalchemy.orm import Session as Transaction
 
 from shannon_game.experiments.collect.deck import Card, Deck, read_cards
-from shannon_game.experiments.collect.games.registry import game_named
+from shannon_game.experiments.collect.games.registry import GAMES
 from shannon_game.experiments.collect.settings import CollectSettings
 from shannon_game.experiments.collect.tables import ANSWERED, OPEN, Assignment, Question, Session, Study
 
@@ -193,7 +193,7 @@ def visit_needs(settings: CollectSettings, games: Iterable[str]) -> list[tuple[s
 
 
 def _is_automatic(card: Card, n_served: int) -> bool:
-    game = game_named(card.game)
+    game = GAMES[card.game]
     return game.automatic(card.content, game.layout(card.content, n_served, _ANY)) is not None
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from starlette.responses import JSONResponse, Response
 
 from shannon_game.experiments.collect.games.protocol import CUT, NO_RIGHT, TRIED, FormError, own_steps
-from shannon_game.experiments.collect.games.registry import game_named
+from shannon_game.experiments.collect.games.registry import GAMES
 from shannon_game.experiments.collect.games.vocabulary import read_vocabulary
 from shannon_game.experiments.collect.pages import Handler
 from shannon_game.experiments.collect.play import (
@@ -71,7 +71,7 @@ def feedback(visit: Visit) -> Response:
         given = given_answer(transaction, collection, session, visit.query.get("order"))
     if given is None or given.automatic or given.asked.card.attention:
         return redirect("/play")
-    asked, game = given.asked, game_named(given.asked.card.game)
+    asked, game = given.asked, GAMES[given.asked.card.game]
     content = asked.card.content
     return page(
         visit,
@@ -110,7 +110,7 @@ def _question(visit: Visit, session: Session, asked: Asked, problem: FormError |
         f"play_{session.game}.html",
         session=session,
         status=200 if problem is None else 422,
-        view=game_named(session.game).view(asked.card.content, asked.layout, steps),
+        view=GAMES[session.game].view(asked.card.content, asked.layout, steps),
         again=bool(asked.steps) and not steps,
         cut=asked.card.content.get(CUT, False),
         order=asked.order,

@@ -15,8 +15,7 @@ from sqlalchemy.orm import Session as Transaction
 from shannon_game.estimators.code_identity import package_version
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.collect.games.protocol import QuestionRow
-from shannon_game.experiments.collect.games.registry import game_named
-from shannon_game.experiments.collect.games.top1 import left_out
+from shannon_game.experiments.collect.games.registry import GAMES
 from shannon_game.experiments.collect.settings import CollectSettings
 from shannon_game.experiments.collect.surveys import consent_texts, read_survey
 from shannon_game.experiments.collect.tables import Question, Study
@@ -52,7 +51,7 @@ def parts_of(name: str, study: xr.Dataset, settings: CollectSettings) -> list[Pa
 
     What is set aside is drawn with the seed; in games that go through a text it is one document.
     """
-    game = game_named(name)
+    game = GAMES[name]
     rows = game.questions(study, settings)
     order = rng_for(settings.seed, f"training {name}").permutation(len(rows)).tolist()
     # what no list names is practised on first: lists keep their items
@@ -107,8 +106,6 @@ def register(transaction: Transaction, study: xr.Dataset, settings: CollectSetti
         # what may change; a language may come later
         found.settings = found.settings | stored | {"consent": found.settings["consent"] | stored["consent"]}
         return found
-    if "top1" in settings.game:
-        stored["top1_left_out"] = left_out(study)
     made = Study(
         name=name, content_hash=content_hash, settings=stored, version=package_version(), created_at=time.time()
     )

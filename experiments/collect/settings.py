@@ -11,10 +11,10 @@ from typing import Annotated, Any, ClassVar, Literal, Self, cast
 from pydantic import BeforeValidator, Field, model_validator
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.collect.players.settings import PlayerPopulation
 from shannon_game.experiments.collect.strings import parse_yaml
 from shannon_game.experiments.harness.settings import Seeded
 from shannon_game.experiments.harness.text_models import TextModels
+from shannon_game.experiments.studies.comparison.designed import Crowd
 from shannon_game.inference.settings import Count, Positive, Settings, Text, UserPath
 from shannon_game.inference.text.prompts import PromptSettings
 
@@ -114,6 +114,17 @@ class BlockSettings(Settings):
     """Questions that count; training and attention checks come on top."""
     training_rounds: Annotated[int, Field(ge=0)] = 3
     """Rounds before those that count."""
+
+
+class PlayerPopulation(Crowd):
+    """How simulated players differ, and what they believe where ``belief=assumed``."""
+
+    exponent: Positive = 0.9
+    """Belief is proportional to the generator's to this power: below 1 people are less sure."""
+    noise_nats: Annotated[float, Field(ge=0)] = 1.5
+    """How far the belief's log-probability of a token is from the generator's (standard deviation, Laplace)."""
+    unigram_share: Annotated[float, Field(ge=0, lt=1)] = 0.05
+    """Share of the belief that knows how frequent tokens are and nothing of the context."""
 
 
 class CollectSettings(Seeded):

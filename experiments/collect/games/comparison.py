@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shannon_game.estimators.comparison import optimal_report, round_reports, rounding_scheme, score
 from shannon_game.estimators.errors import InputError
-from shannon_game.estimators.layout import item_labels
 from shannon_game.experiments.collect.games.protocol import CHECK, Content, FormError, Game, QuestionRow, Reading, Steps
-from shannon_game.experiments.collect.games.texts import marked_cuts, texts_of
+from shannon_game.experiments.collect.games.texts import item_places, marked_cuts, texts_of
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -45,11 +45,8 @@ class Comparison(Game):
             problem = "has no candidates, which the comparison game needs; +exp=build_study draws some"
             raise InputError(problem, source=source, field="game")
         models = study["model"].values.tolist()
-        names = item_labels(study).astype(str).tolist()
-        documents = study["document"].values.tolist() if "document" in study else [""] * len(names)
-        positions = study["target_position"].values.tolist() if "target_position" in study else list(range(len(names)))
+        places = list(item_places(study))
         drawn = study["candidate_source"].values if "candidate_source" in study else None
-        contexts, targets = study["context"].values.tolist(), study["target_token"].values.tolist()
         of_target, of_candidates = study["target_logprob"].values, study["candidate_logprob"].values
         rows = []
         for at in np.flatnonzero(study["selected"].values).tolist():
@@ -65,15 +62,14 @@ class Comparison(Game):
                 if drawn is None or drawn[at, place] != "padding"
             ]
             content = {
-                "context": contexts[at],
-                "target": targets[at],
+                **places[at].content,
                 "target_logprob": {model: float(of_target[which, at]) for which, model in enumerate(models)},
                 "generator": study.attrs["generator"],
                 "candidates": candidates[: settings.candidates],
                 **({"scale": SLIDER} if settings.scale == SLIDER else {}),
             }
             if candidates:
-                rows.append(QuestionRow(names[at], content, str(documents[at]), int(positions[at])))
+                rows.append(replace(places[at], content=content))
         if not rows:
             raise InputError("has no item with a candidate", source=source, field="candidate_token")
         return marked_cuts(rows, texts_of(study))

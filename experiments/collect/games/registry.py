@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import item_labels
 from shannon_game.experiments.collect.games.bets import Bets
 from shannon_game.experiments.collect.games.cloze import Cloze
@@ -30,13 +30,6 @@ GAMES: Mapping[str, Game] = {
     "guess_until_right": GuessUntilRight(),
     "bets": Bets(),
 }
-
-
-def game_named(name: str) -> Game:
-    """Return a game by its name."""
-    if name not in GAMES:
-        raise unknown_choice("game", name, GAMES)
-    return GAMES[name]
 
 
 def chosen_contexts(study: xr.Dataset, settings: CollectSettings) -> xr.Dataset:

@@ -2,7 +2,7 @@
 
 Only tokens of the vocabulary are taken, with their leading space. After each answer the token of the text is shown, and
 the play goes on with the next place. Tokens that show nothing, such as a line break, cannot be guessed; they are not
-asked for, and counted.
+asked for.
 """
 
 from __future__ import annotations
@@ -69,11 +69,6 @@ class Top1(Game):
     def feedback(self, content: Content, _layout: Content, _steps: Steps, value: Content, /) -> dict[str, Any]:
         """The token of the text, the one that was typed, and whether they are the same."""
         return {"target": content["target"], "token": value["token"], "correct": value["token"] == content["target"]}
-
-
-def left_out(study: xr.Dataset) -> int:
-    """Count the places that are not asked for, because their token shows nothing."""
-    return sum(not can_be_guessed(row.content["target"]) for row in _places(study))
 
 
 def can_be_guessed(token: str) -> bool:

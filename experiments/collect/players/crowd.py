@@ -46,25 +46,6 @@ def play_all(
     at_once: int = 40,
 ) -> Crowd:
     """Let players play, each a session from the first page to the completion code."""
-    playing = _all(players, game, address=address, application=application, parameters=parameters, at_once=at_once)
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(playing)
-    # a notebook has an event loop that runs: another one needs a thread of its own
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, playing).result()
-
-
-async def _all(
-    players: Sequence[tuple[str, Answerer]],
-    game: str,
-    *,
-    address: str | None,
-    application: Any,
-    parameters: Sequence[str],
-    at_once: int,
-) -> Crowd:
     import httpx  # noqa: PLC0415 - only players need it
 
     # a line a request, of which there are thousands
@@ -86,10 +67,19 @@ async def _all(
             except (Played, httpx.HTTPError) as problem:
                 return f"{name}: {str(problem) or type(problem).__name__}"
 
-    found = await asyncio.gather(*(one(name, player) for name, player in players))
+    async def everybody() -> list[Counter[str] | str]:
+        return await asyncio.gather(*(one(name, player) for name, player in players))
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        found = asyncio.run(everybody())
+    else:
+        # a notebook has an event loop that runs: another one needs a thread of its own
+        with ThreadPoolExecutor(1) as thread:
+            found = thread.submit(asyncio.run, everybody()).result()
     n_sent = sum((each for each in found if isinstance(each, Counter)), Counter[str]())
-    problems = tuple(each for each in found if isinstance(each, str))
-    return Crowd(n_sent, time.monotonic() - began, problems)
+    return Crowd(n_sent, time.monotonic() - began, tuple(each for each in found if isinstance(each, str)))
 
 
 @contextmanager
