@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import resource
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from sqlalchemy import select
 from starlette.testclient import TestClient
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.collect.database import Database
+from shannon_game.experiments.collect.database import Database, open_database
 from shannon_game.experiments.collect.demo import collect_demo
 from shannon_game.experiments.collect.experiment import collected
 from shannon_game.experiments.collect.export import pay_table, tidy_answers
@@ -247,3 +248,22 @@ def test_the_plan_of_the_page_is_launched_and_played_as_it_stands(
         [row] = pay_table(transaction, 1, settings.pay).to_dict("records")
     assert (row["n_answers"], row["n_announced"], row["total"]) == (40, 40, 6.0)
     assert row["completion_code"] == "C1A2B3"
+
+
+def test_a_full_disk_is_no_health_and_loses_no_answer(tmp_path: Path, study: xr.Dataset) -> None:
+    opened = open_database(f"sqlite:///{tmp_path / 'c.sqlite'}")
+    player = Player(app(CollectSettings(**SMALL), study, opened), "cloze")
+    player.to_play()
+    asked, before = player.page, resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1, before[1]))
+    try:
+        statuses = player.get("/healthz").status_code, player.client.get("/").status_code
+        player.page = asked
+        refused = player.answer("the")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert (*statuses, refused.status_code) == (503, 200, 503)
+    assert player.get("/healthz").text == "ok\n"
+    player.page = asked
+    assert player.answer("the").url.path == "/feedback"
+    opened.close()
