@@ -112,8 +112,9 @@ class Deck:
             for part in ((game, True), (game, False)) if training else ((game, False),):
                 cards = self._in_order.get(part, [])
                 if goes_on(game):
-                    own = None if first is None else first.document
-                    cards = sorted(cards, key=lambda card, own=own: (card.document != own, card.document))
+                    cards = sorted(cards, key=lambda card: card.document)
+                    if first is not None:
+                        cards = [*(card for card in cards if card.document == first.document), *cards]
                 for card in cards:
                     if not left:
                         break

@@ -66,9 +66,9 @@ def collected(collection: Collection) -> ExperimentResult:
     with collection.database.read() as transaction:
         rows = []
         for visit, player, n_answers, _, _, points in visits(transaction, collection.study_id):
-            games = [block.game for block in collection.of(visit).blocks] or [visit.game]
+            games: list[str] = [block.game for block in collection.of(visit).blocks]
             numbers = n_answers, visit.n_announced, points
-            rows.append((player.pseudonym, " and ".join(games), visit.state, *numbers))
+            rows.append((player.pseudonym, " and ".join(games) or visit.game, visit.state, *numbers))
     columns = ["participant", "game", "state", "n_answers", "n_announced", "score_points"]
     table = pd.DataFrame(rows, columns=columns).astype({"score_points": float, "n_announced": float})
     done = table[table["state"] == "done"]

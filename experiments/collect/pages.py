@@ -128,7 +128,7 @@ def survey_given(moment: str) -> Handler:
             return posted(visit, moment, done)
         except FormError as wrong:
             problem = wrong
-        return shown_at(visit, moment, lambda *at: _survey(visit, moment, *at, problem))
+        return shown_at(visit, moment, lambda *at: _survey(visit, moment, *at, problem=problem))
 
     return given
 
@@ -298,7 +298,7 @@ def posted(visit: Visit, state: str, done: Callable[[Transaction, Session], None
 
 
 def _survey(
-    visit: Visit, moment: str, transaction: Transaction, session: Session, problem: FormError | None = None
+    visit: Visit, moment: str, transaction: Transaction, session: Session, *, problem: FormError | None = None
 ) -> Response:
     return page(
         visit,

@@ -67,7 +67,8 @@ def serve(collection: Collection) -> None:
     settings = collection.settings
     listening, pay = _socket(settings.host, settings.port), settings.pay
     if pay.base and pay.planned_minutes:
-        say(f"pay for {pay.planned_minutes:g} planned minutes is {pay.an_hour(pay.planned_minutes)} an hour")
+        an_hour = f"{pay.an_hour(pay.planned_minutes):.2f} {pay.currency}"
+        say(f"pay for {pay.planned_minutes:g} planned minutes is {an_hour} an hour")
     elif pay.base:
         say("pay.planned_minutes is null: nobody can say what the pay is an hour")
     config = uvicorn.Config(

@@ -87,9 +87,9 @@ class PaySettings(Settings):
     most: Annotated[float, Field(ge=0)] | None = None
     """The bonus is no larger; null sets no limit."""
 
-    def an_hour(self, minutes: float) -> str:
-        """Say what the base is per hour where a session takes so many minutes."""
-        return f"{60 * self.base / minutes:.2f} {self.currency}"
+    def an_hour(self, minutes: float) -> float:
+        """Base per hour where a session takes so many minutes."""
+        return 60 * self.base / minutes
 
 
 class ArmSettings(Settings):

@@ -140,7 +140,6 @@ class Session(Base):
     training_points: Mapped[float] = mapped_column(default=0.0)
     points: Mapped[float] = mapped_column(default=0.0)
     player: Mapped[Player] = relationship()
-    study: Mapped[Study] = relationship()
 
 
 class Assignment(Base):
@@ -176,9 +175,6 @@ class Assignment(Base):
     assigned_at: Mapped[float]
     shown_at: Mapped[float | None]
     """When it was first shown; a reload does not change it."""
-    question: Mapped[Question] = relationship()
-    session: Mapped[Session] = relationship()
-    answer: Mapped[Answer | None] = relationship(back_populates="assignment", passive_deletes=True)
 
 
 class Answer(Base):
@@ -200,7 +196,6 @@ class Answer(Base):
     """Times that the answer was changed before it was sent; None without JavaScript."""
     page_version: Mapped[str] = mapped_column(String(16))
     answered_at: Mapped[float]
-    assignment: Mapped[Assignment] = relationship(back_populates="answer")
 
 
 class SurveyAnswer(Base):

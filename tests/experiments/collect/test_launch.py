@@ -182,7 +182,7 @@ def test_every_visit_of_a_tight_list_is_asked_what_was_announced(
             player.post("/instructions", **right_answers(player.game))
             player.play_all(given)
     with database.read() as transaction:
-        table = pay_table(transaction, 1, PaySettings())
+        table = pay_table(transaction, made.state.collection.study_id, PaySettings())
         named = {name: set(items) for name, items in lists.items()}
         query = select(Session.item_list, Question.document, Assignment.training).select_from(Assignment)
         asked = transaction.execute(query.join(Session).join(Question)).all()
