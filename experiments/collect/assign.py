@@ -166,14 +166,19 @@ def _leaving_enough(
     if not goes_on:
         # a quota may have closed more, and some the server will answer by itself
         closed |= own & ~sum(deck.bit[at] for at, _, served in rows if not _is_automatic(deck.cards[at], served))
+    # one question gives away no more than a document
+    most = deck.longest_document * (1 + sum(number for *_, number in needs))
+    if all((deck.part(game, training=part) & ~closed).bit_count() >= most for game, part, _ in needs):
+        return rows
     wanted = sum(number for _, training, number in needs if not training)
-    of_text: dict[str, int] = {}
+    of_others: dict[str, int] = {}
 
     def room(card: Card) -> int:
-        # a question gives away no more than its text, and most visits need none of that text
-        if not goes_on and card.text not in of_text:
-            of_text[card.text] = deck.room(needs, closed | deck.of_text[card.text], settings.goes_on)
-        if of_text.get(card.text, 0) == wanted:
+        # most visits need nothing more of that document
+        name = "" if goes_on else card.document
+        if name and name not in of_others:
+            of_others[name] = deck.room(needs, closed | deck.of_document[name], settings.goes_on)
+        if name and of_others[name] == wanted:
             return wanted
         return deck.room(needs, closed | deck.gives_away(card), settings.goes_on, card)
 

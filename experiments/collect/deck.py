@@ -8,6 +8,7 @@ the games agree on a place whether they cut a text into words or into tokens.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -36,11 +37,6 @@ class Card:
     attention: bool
     content: Mapping[str, Any]
 
-    @property
-    def text(self) -> str:
-        """Name of the text that it is from; a question without a document is a text of its own."""
-        return self.document or f"question {self.id}"
-
 
 class Deck:
     """All questions of a study; sets of them are whole numbers, one bit a question."""
@@ -52,7 +48,7 @@ class Deck:
         self._places: dict[tuple[str, str, bool], list[Card]] = {}
         self._parts: dict[tuple[str, bool], int] = {}
         self._in_order: dict[tuple[str, bool], list[Card]] = {}
-        self.of_text: dict[str, int] = {}
+        self.of_document: dict[str, int] = {}
         self._ends: dict[str, dict[tuple[str, str, bool], int]] = {}
         self._outside: dict[tuple[tuple[str, ...], ...], int] = {(): 0}
         self.given_away: dict[int, int] = {}
@@ -65,13 +61,15 @@ class Deck:
             part = card.game, card.training
             self._parts[part] = self._parts.get(part, 0) | self.bit[card.id]
             self._in_order.setdefault(part, []).append(card)
-            self.of_text[card.text] = self.of_text.get(card.text, 0) | self.bit[card.id]
             if card.document:
+                self.of_document[card.document] = self.of_document.get(card.document, 0) | self.bit[card.id]
                 self._places.setdefault((card.game, card.document, card.training), []).append(card)
             tail = _plain(card.content["context"])[-_TAIL:]
             ends = self._ends.setdefault(tail[-_LEAST:], {})
             key = tail, card.document, bool(card.content.get(CUT))
             ends[key] = ends.get(key, 0) | self.bit[card.id]
+        sizes = Counter((card.document or card.id, part) for part, cards in self._in_order.items() for card in cards)
+        self.longest_document = max(sizes.values(), default=0)
 
     def checks(self, game: str) -> Sequence[Card]:
         """Attention checks of a game."""

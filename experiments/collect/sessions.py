@@ -202,7 +202,8 @@ def go_on(session: Session, collection: Collection) -> None:
         return
     session.state = following[session.state]
     if session.state == "done":
-        finish(session, collection)
+        session.ended_at = time.time()
+        session.completion_code = settings.recruiter.completion_code or secrets.token_hex(4).upper()
 
 
 def screen_out(transaction: Transaction, session: Session) -> None:
@@ -213,13 +214,6 @@ def screen_out(transaction: Transaction, session: Session) -> None:
         update(Question).where(Question.id.in_(held)).values(n_held=Question.n_held - 1),
         execution_options={"synchronize_session": False},
     )
-
-
-def finish(session: Session, collection: Collection) -> None:
-    """End a session: the completion code is there from now on."""
-    session.state = "done"
-    session.ended_at = time.time()
-    session.completion_code = collection.settings.recruiter.completion_code or secrets.token_hex(4).upper()
 
 
 def store_survey(transaction: Transaction, session: Session, *, moment: str, answers: Mapping[str, str]) -> None:
