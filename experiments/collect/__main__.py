@@ -13,7 +13,7 @@ from pathlib import Path
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.collect.database import existing_database
 from shannon_game.experiments.collect.deletion import forget
-from shannon_game.experiments.collect.export_files import chosen_study, write_exports
+from shannon_game.experiments.collect.export import chosen_study, write_exports
 from shannon_game.experiments.collect.export_public import PUBLIC_GAMES, write_public
 from shannon_game.experiments.studies.collected.settings import CollectedSettings
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import math
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -122,11 +123,13 @@ def overview(visit: Visit) -> Response:
     with visit.collection.database.read() as transaction:
         found = {row[0]: row[1] for row in transaction.execute(states)}
         everybody = visits(transaction, study_id)
+        took = _median_minutes(everybody)
         return page(
             visit,
             "admin.html",
             rows=visits(transaction, study_id, *which) if which else everybody,
-            summary=_summary(everybody),
+            summary=_summary(everybody, took),
+            median_minutes=took,
             balance=_balance(everybody) if visit.collection.settings.arms or visit.collection.settings.lists else {},
             minutes=_minutes,
             # in the order of a session's course
@@ -136,20 +139,25 @@ def overview(visit: Visit) -> Response:
             course=getattr(visit.collection.chooser, "course", None),
             per_hour=transaction.scalar(recent) or 0,
             look=seen,
+            ln=math.log,
             study=visit.collection.study_name,
         )
 
 
-def _summary(rows: Sequence[Any]) -> dict[str, object]:
-    """Progress, checks and time of all visits, by what counts."""
+def _median_minutes(rows: Sequence[Any]) -> float | None:
     took = [_minutes(row[0]) for row in rows if row[0].state == "done"]
+    return median(took) if took else None
+
+
+def _summary(rows: Sequence[Any], took: float | None) -> dict[str, object]:
+    """Progress, checks and time of all visits, by what counts."""
     return {
-        "done": len(took),
+        "done": sum(row[0].state == "done" for row in rows),
         "of": len(rows),
         "n": sum(row.n_answers for row in rows if row[0].state not in REJECTED),
         "failed": sum(row.n_failed for row in rows),
         "checks": sum(row.n_checks for row in rows),
-        "minutes": round(median(took)) if took else "?",
+        "minutes": "?" if took is None else round(took),
     }
 
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -26,8 +26,7 @@ from sqlalchemy import bindparam, select, update
 from sqlalchemy.orm import Session as Transaction
 
 from shannon_game.experiments.collect.deck import Card, Deck, read_cards
-from shannon_game.experiments.collect.games.registry import game_named
-from shannon_game.experiments.collect.register import n_checks
+from shannon_game.experiments.collect.games.registry import GAMES
 from shannon_game.experiments.collect.settings import CollectSettings
 from shannon_game.experiments.collect.tables import ANSWERED, OPEN, Assignment, Question, Session, Study
 
@@ -55,6 +54,8 @@ class Choice:
     candidate: int | None = None
 
 
+_TIMES = 12
+_ANY = np.random.default_rng(0)  # the side that it draws makes no question automatic
 # built once: SQLAlchemy finds what it made of them by identity of their parts
 _LOCK = select(Study.id).where(Study.id == bindparam("study")).with_for_update()
 _ASKED = (
@@ -79,7 +80,7 @@ _COUNTS = (
 
 def check_places(session: Session, settings: CollectSettings) -> Sequence[int]:
     """Numbers of counted answers after which an attention check comes: one at random in each stretch of the session."""
-    return _check_places(session.seed, settings.block(session.game).n_questions, n_checks(settings, session.game))
+    return _check_places(session.seed, settings.block(session.game).n_questions, settings.n_checks(session.game))
 
 
 @lru_cache(maxsize=4096)
@@ -153,34 +154,62 @@ def _given_away(transaction: Transaction, deck: Deck, asked: set[int]) -> int:
 def _leaving_enough(
     session: Session, settings: CollectSettings, deck: Deck, rows: list[tuple[int, int, int]], closed: int
 ) -> list[tuple[int, int, int]]:
-    """Keep the questions after which enough are open for the rest of the visit, or those that leave the most."""
-    training, block = session.state == "training", settings.block(session.game)
-    n_training, n_counted = block.training_rounds, block.n_questions
-    here = deck.part(session.game, training=training) & ~closed
-    if not settings.goes_on(session.game):
+    """Keep the questions after which there is room for the rest of the visit, or for as much of it as there can be."""
+    later = [block.game for block in settings.blocks[session.block + 1 :]]
+    (game, _, n_training), (_, _, n_counted), *needs = visit_needs(settings, [session.game, *later])
+    if session.state == "training":
+        needs = [(game, True, n_training - session.n_trained - 1), (game, False, n_counted), *needs]
+    else:
+        needs.insert(0, (game, False, n_counted - session.n_counted - 1))
+    goes_on, own = settings.goes_on(game), deck.part(game, training=session.state == "training")
+    closed |= deck.automatic & ~own
+    if not goes_on:
         # a quota may have closed more, and some the server will answer by itself
-        here = sum(deck.bit[at] for at, _, served in rows if not _is_automatic(deck.cards[at], served))
-    needs = [(here, (n_training - session.n_trained if training else n_counted - session.n_counted) - 1)]
-    if training:
-        needs.append((deck.part(session.game, training=False) & ~closed, n_counted))
-    needs += [
-        (deck.part(later.game, training=False) & ~closed, later.n_questions)
-        for later in settings.blocks[session.block + 1 :]
-    ]
-    # one question closes no more than a document
-    if all(there.bit_count() - deck.longest_document >= needed for there, needed in needs):
+        closed |= own & ~sum(deck.bit[at] for at, _, served in rows if not _is_automatic(deck.cards[at], served))
+    # one question gives away no more than a document
+    most = deck.longest_document * (1 + sum(number for *_, number in needs))
+    if all((deck.part(game, training=part) & ~closed).bit_count() >= most for game, part, _ in needs):
         return rows
-    room = [
-        min((there & ~deck.gives_away(deck.cards[row[0]])).bit_count() - needed for there, needed in needs)
-        for row in rows
+    wanted = sum(number for _, training, number in needs if not training)
+    of_others: dict[str, int] = {}
+
+    def room(card: Card) -> int:
+        # most visits need nothing more of that document
+        name = "" if goes_on else card.document
+        if name and name not in of_others:
+            of_others[name] = deck.room(needs, closed | deck.of_document[name], settings.goes_on)
+        if name and of_others[name] == wanted:
+            return wanted
+        return deck.room(needs, closed | deck.gives_away(card), settings.goes_on, card)
+
+    left = [room(deck.cards[at]) for at, *_ in rows]
+    most = max(left)
+    return [row for row, each in zip(rows, left, strict=True) if each == most]
+
+
+def visit_needs(settings: CollectSettings, games: Iterable[str]) -> list[tuple[str, bool, int]]:
+    """What a visit asks of some games, in order: game, whether in training, how many questions."""
+    blocks = [settings.block(game) for game in games]
+    return [
+        (block.game, training, number)
+        for block in blocks
+        for training, number in ((True, block.training_rounds), (False, block.n_questions))
     ]
-    least = min(0, max(room))
-    return [row for row, left in zip(rows, room, strict=True) if left >= least]
 
 
 def _is_automatic(card: Card, n_served: int) -> bool:
-    game = game_named(card.game)
-    return game.automatic(card.content, game.layout(card.content, n_served, np.random.default_rng(0))) is not None
+    game = GAMES[card.game]
+    return game.automatic(card.content, game.layout(card.content, n_served, _ANY)) is not None
+
+
+def most_automatic(deck: Deck) -> int:
+    """Questions that the server answers by itself, at that of some times in a row at which they are the most.
+
+    Which ones they are changes from one person to the next: a visit keeps room for so many.
+    """
+    cards = [card for card in deck.cards.values() if card.game == "comparison" and not card.attention]
+    found = (sum(deck.bit[card.id] for card in cards if _is_automatic(card, at)) for at in range(_TIMES))
+    return max(found, key=int.bit_count)
 
 
 def layout_rng(key: bytes, question_id: int, n_served: int) -> np.random.Generator:

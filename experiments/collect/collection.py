@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import product
 from typing import TYPE_CHECKING
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.collect.adaptive import AdaptiveChooser
+from shannon_game.experiments.collect.assign import most_automatic, visit_needs
 from shannon_game.experiments.collect.database import Database
 from shannon_game.experiments.collect.deck import Deck, load_deck
 from shannon_game.experiments.collect.deletion import forget_recruiters
 from shannon_game.experiments.collect.games.texts import items_alone
 from shannon_game.experiments.collect.register import register
-from shannon_game.experiments.collect.settings import ArmSettings, CollectSettings
+from shannon_game.experiments.collect.settings import CollectSettings
 from shannon_game.experiments.collect.strings import Strings, page_version
 from shannon_game.experiments.collect.surveys import Survey, consent_texts, read_survey
 from shannon_game.experiments.collect.tables import ServerValue, Session
 
 if TYPE_CHECKING:
     import xarray as xr
+
+log = logging.getLogger("shannon-game")
 
 _KEY = "key"
 _RELEASE_EVERY_SECONDS = 10.0
@@ -62,24 +67,7 @@ class Collection:
 
 
 def open_collection(settings: CollectSettings, study: xr.Dataset, database: Database) -> Collection:
-    """Read the texts and write the study's questions.
-
-    Parameters
-    ----------
-    settings : CollectSettings
-    study : xarray.Dataset
-    database : Database
-        From :func:`~shannon_game.experiments.collect.database.open_database`.
-
-    Returns
-    -------
-    Collection
-
-    Raises
-    ------
-    InputError
-        If a file is missing or wrong, or the study has no questions for a game.
-    """
+    """Read the texts and launch the study; InputError where a file, the study or a plan is wrong."""
     strings = Strings(settings.languages)
     before, after = read_survey(settings.before, "before"), read_survey(settings.after, "after")
     if settings.players != "people" or settings.questions == "adaptive":
@@ -94,8 +82,9 @@ def open_collection(settings: CollectSettings, study: xr.Dataset, database: Data
         forget_recruiters(transaction, row.id, settings.retention_days)
         study_id, name, key = row.id, row.name, stored.value
         deck = load_deck(transaction, study_id)
+        deck.automatic = most_automatic(deck)
         # inside the transaction: what is refused is not launched
-        _refuse_short_lists(settings, deck)
+        _refuse_short_visits(settings, deck)
     adaptive = settings.questions == "adaptive"
     return Collection(
         settings=settings,
@@ -115,19 +104,22 @@ def open_collection(settings: CollectSettings, study: xr.Dataset, database: Data
     )
 
 
-def _refuse_short_lists(settings: CollectSettings, deck: Deck) -> None:
-    """Refuse lists and arms whose items are too few for a whole visit: what one block asks, no other one does."""
-    arms, lists = settings.arms or (ArmSettings(name="all"),), list(settings.lists) or [""]
-    cells = [(arm.name, name) for arm in arms for name in lists]
-    for arm, name in cells:
-        restricted = tuple(settings.items_of(arm, name))
-        games = [block.game for block in settings.of_arm(arm).blocks] or list(settings.game)
-        wanted = [settings.block(game).n_questions for game in games] if settings.blocks else [settings.n_questions]
-        closed = deck.outside(restricted)
-        cards = [card for card in deck.cards.values() if card.game in games and not (card.training or card.attention)]
-        n_items = len({card.item_id for card in cards if not deck.bit[card.id] & closed})
-        if restricted and n_items < sum(wanted):
-            problem = f"has {n_items} items, and a visit asks {sum(wanted)} questions, each of another item"
-            raise InputError(
-                f"{problem}; name more items, or ask fewer", field=f"lists.{name}" if name else f"arms.{arm}"
+def _refuse_short_visits(settings: CollectSettings, deck: Deck) -> None:
+    """Refuse lists, arms and blocks that cannot fill a visit without giving an answer away; warn of a single game."""
+    arms, lists = [arm.name for arm in settings.arms] or [""], list(settings.lists) or [""]
+    restricts = bool(settings.blocks or settings.lists or any(arm.items for arm in settings.arms))
+    for arm, name in product(arms, lists):
+        closed = deck.automatic | deck.outside(tuple(settings.items_of(arm, name)))
+        for blocks in settings.of_arm(arm).visits():
+            games, wanted = [block.game for block in blocks], sum(block.n_questions for block in blocks)
+            room = deck.room(visit_needs(settings, games), closed, settings.goes_on)
+            if room == wanted:
+                continue
+            cell = f"lists.{name}" if name else f"arms.{arm}" if arm else ""
+            problem = (
+                f"a visit asks {wanted} questions of {' and '.join(games)}, and {room} fit: what is shown for one "
+                "answers others on its text, and equal tokens are not asked about; name more items, or ask fewer"
             )
+            if restricts:
+                raise InputError(problem, field=cell or "blocks")
+            log.warning("n_questions: %s", problem)

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session as Transaction
 from starlette.responses import Response
 
 from shannon_game.experiments.collect.deletion import count_gone, forget, forget_visit
-from shannon_game.experiments.collect.pages import Handler, filled, page_at, posted
+from shannon_game.experiments.collect.pages import Handler, filled, posted, shown_at
 from shannon_game.experiments.collect.security import COOKIE
 from shannon_game.experiments.collect.sessions import Refusal, go_on, session_of
 from shannon_game.experiments.collect.surveys import text_version
@@ -21,11 +21,12 @@ log = logging.getLogger("shannon-game")
 
 def consent(visit: Visit) -> Response:
     """Show what people agree to."""
-    with visit.collection.database.read() as transaction:
-        session = page_at(transaction, visit, "consent")
-        if isinstance(session, Response):
-            return session
-        return page(visit, "consent.html", session=session, paragraphs=visit.collection.consent[session.language])
+    texts = visit.collection.consent
+    return shown_at(
+        visit,
+        "consent",
+        lambda _, session: page(visit, "consent.html", session=session, paragraphs=texts[session.language]),
+    )
 
 
 def consent_given(visit: Visit) -> Response:
@@ -58,14 +59,17 @@ def declined(visit: Visit) -> Response:
 
 
 def screened(visit: Visit) -> Response:
-    """Tell somebody whose visit ended by failed checks why, and the way back."""
+    """Tell somebody whose visit ended by the rules or by failed checks why, and the way back."""
     url = visit.collection.settings.recruiter.screened_url
-    with visit.collection.database.read() as transaction:
-        session = page_at(transaction, visit, "screened")
-        if isinstance(session, Response):
-            return session
+
+    def shown(_: Transaction, session: Session) -> Response:
         back = url and filled(url, session.player.recruiter)
-        return page(visit, "message.html", session=session, key="screened.why", back=back)
+        # nothing was asked in the part in which the visit ended
+        at_rules = not (session.n_trained or session.n_counted or session.n_checks)
+        key = "screened.rules" if at_rules else "screened.why"
+        return page(visit, "message.html", session=session, key=key, back=back)
+
+    return shown_at(visit, "screened", shown)
 
 
 def withdraw_page(visit: Visit) -> Response:

@@ -37,6 +37,7 @@ VERSIONS: Mapping[str, Sequence[str]] = {
         "alter table session add column rules_tries json not null default '{}'",
         "alter table session add column consent_version varchar(16) not null default ''",
     ),
+    "0004": ("alter table session add column n_announced integer",),
 }
 """Version of the tables -> what makes it of the version before, in SQL that both databases know."""
 VERSION = max(VERSIONS)
@@ -78,26 +79,10 @@ def is_sqlite(engine: Engine) -> bool:
 
 
 def open_database(url: str, *, field: str = "database", new: bool = True) -> Database:
-    """Open a database, and create or upgrade its tables; a new file is for its owner alone.
+    """Open a database and bring its tables up to date; a new file is for its owner alone.
 
-    Parameters
-    ----------
-    url : str
-        ``sqlite:///FILE`` or ``postgresql+psycopg://USER@HOST/NAME``; ``sqlite://`` is in memory, for tests.
-    field : str, optional
-        What messages call it.
-    new : bool, optional
-        Whether tables are made where there are none.
-
-    Returns
-    -------
-    Database
-
-    Raises
-    ------
-    InputError
-        If the URL is none, its driver is not installed, nobody answers there, what is there is no database of a
-        collection, or a newer version wrote it.
+    ``sqlite:///FILE`` or ``postgresql+psycopg://USER@HOST/NAME``; ``sqlite://`` is in memory, for tests. Messages call
+    it `field`; without `new` there have to be tables.
     """
     try:
         engine = create_engine(url, **_options(url))

@@ -8,7 +8,8 @@ the games agree on a place whether they cut a text into words or into tokens.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,22 +47,29 @@ class Deck:
         self._checks: dict[str, list[Card]] = {}
         self._places: dict[tuple[str, str, bool], list[Card]] = {}
         self._parts: dict[tuple[str, bool], int] = {}
+        self._in_order: dict[tuple[str, bool], list[Card]] = {}
+        self.of_document: dict[str, int] = {}
         self._ends: dict[str, dict[tuple[str, str, bool], int]] = {}
         self._outside: dict[tuple[tuple[str, ...], ...], int] = {(): 0}
         self.given_away: dict[int, int] = {}
+        self.automatic = 0
+        """Questions that a visit does not count on, as the server may answer them by itself."""
         for card in sorted(self.cards.values(), key=lambda card: (card.position, card.id)):
             if card.attention:
                 self._checks.setdefault(card.game, []).append(card)
                 continue
             part = card.game, card.training
             self._parts[part] = self._parts.get(part, 0) | self.bit[card.id]
+            self._in_order.setdefault(part, []).append(card)
             if card.document:
+                self.of_document[card.document] = self.of_document.get(card.document, 0) | self.bit[card.id]
                 self._places.setdefault((card.game, card.document, card.training), []).append(card)
             tail = _plain(card.content["context"])[-_TAIL:]
             ends = self._ends.setdefault(tail[-_LEAST:], {})
             key = tail, card.document, bool(card.content.get(CUT))
             ends[key] = ends.get(key, 0) | self.bit[card.id]
-        self.longest_document = max(map(len, self._places.values()), default=0)
+        sizes = Counter((card.document or card.id, part) for part, cards in self._in_order.items() for card in cards)
+        self.longest_document = max(sizes.values(), default=0)
 
     def checks(self, game: str) -> Sequence[Card]:
         """Attention checks of a game."""
@@ -82,6 +90,37 @@ class Deck:
                 and not all(card.item_id in each or card.document in each for each in named)
             )
         return self._outside[lists]
+
+    def room(
+        self,
+        needs: Iterable[tuple[str, bool, int]],
+        closed: int,
+        goes_on: Callable[[str], bool],
+        first: Card | None = None,
+    ) -> int:
+        """Count the questions that somebody can be asked of those that are still needed: game, training, number.
+
+        Early places come first, as they give away the least. Games that go on through a text take one text after the
+        other, that of `first` before all.
+        """
+        n_asked = 0
+        for game, training, needed in needs:
+            left = needed
+            # where the training has shown too much, it goes on with what else there is
+            for part in ((game, True), (game, False)) if training else ((game, False),):
+                cards = self._in_order.get(part, [])
+                if goes_on(game):
+                    cards = sorted(cards, key=lambda card: card.document)
+                    if first is not None:
+                        cards = [*(card for card in cards if card.document == first.document), *cards]
+                for card in cards:
+                    if not left:
+                        break
+                    if not self.bit[card.id] & closed:
+                        closed |= self.gives_away(card)
+                        left -= 1
+            n_asked += 0 if training else needed - left
+        return n_asked
 
     def following(self, card: Card) -> Card | None:
         """Find the next place of a question's document, for the same part of the session."""

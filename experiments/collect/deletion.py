@@ -11,17 +11,17 @@ from sqlalchemy.orm import Session as Transaction
 from shannon_game.experiments.collect.tables import (
     ANSWERED,
     OPEN,
-    Answer,
     Assignment,
     Player,
     Question,
     ServerValue,
     Session,
-    SurveyAnswer,
 )
 from shannon_game.inference.progress import counted
 
 log = logging.getLogger("shannon-game")
+
+_PLAIN = {"synchronize_session": False}
 
 
 def forget(transaction: Transaction, pseudonym: str) -> bool:
@@ -31,7 +31,6 @@ def forget(transaction: Transaction, pseudonym: str) -> bool:
         player_id = transaction.scalar(select(Player.id).where(Player.recruiter_id == pseudonym))
     if player_id is None:
         return False
-    sessions = select(Session.id).where(Session.player_id == player_id)
     # a session that was screened out has given all of its questions back
     answered, opened = Assignment.state == ANSWERED, Assignment.state == OPEN
     held = case((Session.state == "screened", 0), (answered, 1), (opened & ~Session.released, 1), else_=0)
@@ -46,17 +45,10 @@ def forget(transaction: Transaction, pseudonym: str) -> bool:
             update(Question)
             .where(Question.id == question_id)
             .values(n_held=Question.n_held - n_held, n_answered=Question.n_answered - n_answered),
-            execution_options={"synchronize_session": False},
+            execution_options=_PLAIN,
         )
-    assignments = select(Assignment.id).where(Assignment.session_id.in_(sessions))
-    for statement in (
-        delete(Answer).where(Answer.assignment_id.in_(assignments)),
-        delete(Assignment).where(Assignment.session_id.in_(sessions)),
-        delete(SurveyAnswer).where(SurveyAnswer.session_id.in_(sessions)),
-        delete(Session).where(Session.player_id == player_id),
-        delete(Player).where(Player.id == player_id),
-    ):
-        transaction.execute(statement, execution_options={"synchronize_session": False})
+    # everything else is deleted with it
+    transaction.execute(delete(Player).where(Player.id == player_id), execution_options=_PLAIN)
     return True
 
 

@@ -7,14 +7,17 @@ import logging
 import pandas as pd
 import xarray as xr
 
+from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.collect.collection import Collection, open_collection
 from shannon_game.experiments.collect.database import open_database
+from shannon_game.experiments.collect.demo import collect_demo
 from shannon_game.experiments.collect.export import visits
 from shannon_game.experiments.collect.games.registry import chosen_contexts
 from shannon_game.experiments.collect.players.demonstration import played
 from shannon_game.experiments.collect.server import serve
 from shannon_game.experiments.collect.settings import CollectSettings
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
+from shannon_game.experiments.studies.comparison.file import comparison_file
 from shannon_game.inference.progress import counted
 
 log = logging.getLogger("shannon-game")
@@ -41,6 +44,11 @@ def collect(study: xr.Dataset, settings: CollectSettings) -> ExperimentResult:
     InputError
         If the study has no questions for a game, a file or the database is wrong, or the port is taken.
     """
+    if settings.served is not None:
+        if study.attrs.get("name") != collect_demo().attrs["name"]:
+            problem = f"is {str(settings.served)!r}, and study= names {study.attrs.get('name')!r}; give one of them"
+            raise InputError(problem, field="served")
+        study = comparison_file(path=settings.served)
     study = chosen_contexts(study, settings)
     database = open_database(settings.database)
     try:
@@ -56,16 +64,17 @@ def collect(study: xr.Dataset, settings: CollectSettings) -> ExperimentResult:
 def collected(collection: Collection) -> ExperimentResult:
     """Count what a database holds of a study, a row per session."""
     with collection.database.read() as transaction:
-        rows = [
-            (player.pseudonym, session.game, session.state, n_answers, points)
-            for session, player, n_answers, _, _, points in visits(transaction, collection.study_id)
-        ]
-    table = pd.DataFrame(rows, columns=["participant", "game", "state", "n_answers", "score_points"])
-    table["score_points"] = table["score_points"].astype(float)
-    n_done = int((table["state"] == "done").sum())
-    n_answers = int(table["n_answers"].sum())
+        rows = []
+        for visit, player, n_answers, _, _, points in visits(transaction, collection.study_id):
+            games: list[str] = [block.game for block in collection.of(visit).blocks]
+            numbers = n_answers, visit.n_announced, points
+            rows.append((player.pseudonym, " and ".join(games) or visit.game, visit.state, *numbers))
+    columns = ["participant", "game", "state", "n_answers", "n_announced", "score_points"]
+    table = pd.DataFrame(rows, columns=columns).astype({"score_points": float, "n_announced": float})
+    done = table[table["state"] == "done"]
+    n_fewer = int((done["n_answers"] < done["n_announced"]).sum())
     text = (
-        f"{counted(len(table), 'session')} of {collection.study_name}, {n_done} of them complete, with "
-        f"{counted(n_answers, 'answer')}."
-    )
+        f"{counted(len(table), 'session')} of {collection.study_name}, {len(done)} of them complete, with "
+        f"{counted(int(table['n_answers'].sum()), 'answer')}."
+    ) + (f" {n_fewer} of the complete ones had fewer questions than announced." if n_fewer else "")
     return ExperimentResult(table, table.to_xarray(), {}, text)

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 from sqlalchemy import Row, func, select
 from sqlalchemy.orm import Session as Transaction
-from sqlalchemy.orm import joinedload
 
+from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.collect.games.comparison import report_of
 from shannon_game.experiments.collect.games.protocol import CHECK, n_tries, own_steps
 from shannon_game.experiments.collect.settings import PaySettings
@@ -30,23 +31,54 @@ from shannon_game.experiments.collect.tables import (
     SurveyAnswer,
 )
 from shannon_game.experiments.harness.csv_tables import csv_text
+from shannon_game.inference.disk import write_whole
+from shannon_game.inference.manifest import replaced
 
 PAY_COLUMNS = (
-    *("recruiter_id", "participant", "game", "state", "completion_code", "n_answers", "n_failed_checks"),
-    *("score_points", "base", "bonus", "total", "currency"),
+    *("recruiter_id", "participant", "game", "state", "completion_code", "n_answers", "n_announced"),
+    *("n_failed_checks", "score_points", "base", "bonus", "total", "currency"),
 )
 """Columns of the table of pay; amounts in units of the currency, rounded to cents."""
 
-COMMON = (
-    *("study", "game", "item", "document", "position", "participant", "session", "arm", "list", "order", "training"),
-    *("attention", "tries", "rules_tries", "failed_checks", "consent_version"),
-    *("automatic", "correct", "score_points", "server_ms", "client_ms", "revisions", "shown_at", "answered_at"),
-    *("probability", "policy", "page_version", "language", "screen", "pilot", "state", "context", "target"),
-)
+_COLUMNS: Mapping[str, Any] = {
+    "study": Study.name,
+    "game": Question.game,
+    "item": Question.item_id,
+    "document": Question.document,
+    "position": Question.position,
+    "participant": Player.pseudonym,
+    "session": Session.id,
+    "arm": Session.arm,
+    "list": Session.item_list,
+    "order": Assignment.order,
+    "training": Assignment.training,
+    "attention": Question.attention,
+    "tries": Assignment.steps,
+    "rules_tries": Session.rules_tries,
+    "failed_checks": Session.n_failed,
+    "consent_version": Session.consent_version,
+    "n_announced": Session.n_announced,
+    "automatic": Answer.automatic,
+    "correct": Answer.correct,
+    "score_points": Answer.score,
+    "server_ms": Answer.server_ms,
+    "client_ms": Answer.client_ms,
+    "revisions": Answer.revisions,
+    "shown_at": Assignment.shown_at,
+    "answered_at": Answer.answered_at,
+    "probability": Assignment.probability,
+    "policy": Assignment.policy,
+    "page_version": Answer.page_version,
+    "language": Session.language,
+    "screen": Session.screen,
+    "pilot": Session.pilot,
+    "state": Session.state,
+}
+COMMON = (*_COLUMNS, "context", "target")
 """Columns of every game: times in seconds since 1970 (UTC) or milliseconds; ``participant`` is the pseudonym,
 ``session`` the session's number in the database, ``probability`` that with which ``policy`` chose the question,
-``tries`` how often a training round was asked, ``rules_tries`` the questions on the rules, ``failed_checks`` are of the
-whole visit."""
+``tries`` how often a training round was asked, ``rules_tries`` the questions on the rules; ``failed_checks`` and the
+questions announced are of the whole visit."""
 
 Values = Mapping[str, Any]
 
@@ -70,14 +102,6 @@ def _comparison(content: Values, layout: Values, value: Values, _steps: list[Val
     ]
 
 
-def _cloze(_content: Values, _layout: Values, value: Values, _steps: list[Values]) -> list[dict[str, Any]]:
-    return [{"word": value["word"]}]
-
-
-def _top1(_content: Values, _layout: Values, value: Values, _steps: list[Values]) -> list[dict[str, Any]]:
-    return [{"guess": value["token"]}]
-
-
 def _guess_until_right(_content: Values, _layout: Values, value: Values, steps: list[Values]) -> list[dict[str, Any]]:
     # who gives up leaves no last word
     guesses = [*(step["word"] for step in steps), value["word"]][: value.get("n_guesses", 1)]
@@ -88,19 +112,17 @@ def _guess_until_right(_content: Values, _layout: Values, value: Values, steps: 
 
 
 def _bets(_content: Values, _layout: Values, value: Values, _steps: list[Values]) -> list[dict[str, Any]]:
-    hit = value.get("hit")
     rows: list[dict[str, Any]] = [
-        {"word": bet["word"], "chips": bet["chips"], "other_chips": value["other_chips"], "right": at == hit}
-        for at, bet in enumerate(value["bets"])
+        {**bet, "other_chips": value["other_chips"], "right": at == value.get("hit")}
+        for at, bet in enumerate(value["bets"] or [{"word": None, "chips": None}])
     ]
-    rows = rows or [{"word": None, "chips": None, "other_chips": value["other_chips"], "right": False}]
     return [rows[0], *(row | _NOT_HERE for row in rows[1:])]
 
 
 _ROWS: Mapping[str, Callable[[Values, Values, Values, list[Values]], list[dict[str, Any]]]] = {
     "comparison": _comparison,
-    "top1": _top1,
-    "cloze": _cloze,
+    "top1": lambda _content, _layout, value, _steps: [{"guess": value["token"]}],
+    "cloze": lambda _content, _layout, value, _steps: [{"word": value["word"]}],
     "guess_until_right": _guess_until_right,
     "bets": _bets,
 }
@@ -118,21 +140,28 @@ GAME_COLUMNS: Mapping[str, tuple[str, ...]] = {
 def tidy_answers(transaction: Transaction, game: str, *, study_ids: Iterable[int]) -> pd.DataFrame:
     """Read all answers of a game, in the order in which they were asked, by session."""
     query = (
-        select(Answer, Assignment, Question, Session, Study.name)
+        select(Question.content, Assignment.layout, Answer.value)
+        .add_columns(*(column.label(name) for name, column in _COLUMNS.items()))
         .select_from(Answer)
         .join(Assignment, Assignment.id == Answer.assignment_id)
         .join(Question, Question.id == Assignment.question_id)
         .join(Session, Session.id == Assignment.session_id)
+        .join(Player, Player.id == Session.player_id)
         .join(Study, Study.id == Session.study_id)
-        .options(joinedload(Session.player))
         .where(Study.id.in_(list(study_ids)), Question.game == game)
         .order_by(Session.id, Assignment.order)
     )
     rows = []
-    for answer, assignment, question, session, name in transaction.execute(query):
-        common = _common(answer, assignment, question, session, name)
-        own = _ROWS[game](question.content, assignment.layout, answer.value, own_steps(assignment.steps))
-        rows += [common | each for each in own]
+    for found in transaction.execute(query).mappings():
+        content, steps = found["content"], found["tries"]
+        common = {name: found[name] for name in _COLUMNS} | {
+            "tries": n_tries(steps),
+            "rules_tries": found["rules_tries"].get(game),
+            "context": content.get("context", ""),
+            # of an attention check what it asks for is the right answer
+            "target": str(content.get(CHECK, content["target"])),
+        }
+        rows += [common | own for own in _ROWS[game](content, found["layout"], found["value"], own_steps(steps))]
     return pd.DataFrame(rows, columns=[*COMMON, *GAME_COLUMNS[game]])
 
 
@@ -145,8 +174,10 @@ def games_answered(transaction: Transaction, *, study_ids: Iterable[int]) -> lis
 
 def survey_answers(transaction: Transaction, *, study_ids: Iterable[int]) -> pd.DataFrame:
     """Read the answers to the questions before and after the game."""
+    columns = ("study", "participant", "session", "game", "moment", "question", "value", "answered_at")
     query = (
-        select(Study.name, Player.pseudonym, Session.id, Session.game, SurveyAnswer)
+        select(Study.name, Player.pseudonym, Session.id, Session.game, SurveyAnswer.moment, SurveyAnswer.question)
+        .add_columns(SurveyAnswer.value, SurveyAnswer.answered_at)
         .select_from(SurveyAnswer)
         .join(Session, Session.id == SurveyAnswer.session_id)
         .join(Player, Player.id == Session.player_id)
@@ -154,53 +185,7 @@ def survey_answers(transaction: Transaction, *, study_ids: Iterable[int]) -> pd.
         .where(Study.id.in_(list(study_ids)))
         .order_by(Session.id, SurveyAnswer.id)
     )
-    rows = [
-        (name, pseudonym, number, game, found.moment, found.question, found.value, found.answered_at)
-        for name, pseudonym, number, game, found in transaction.execute(query)
-    ]
-    return pd.DataFrame(
-        rows, columns=["study", "participant", "session", "game", "moment", "question", "value", "answered_at"]
-    )
-
-
-def _common(answer: Answer, assignment: Assignment, question: Question, session: Session, name: str) -> dict[str, Any]:
-    player: Player = session.player
-    return {
-        "study": name,
-        "game": question.game,
-        "item": question.item_id,
-        "document": question.document,
-        "position": question.position,
-        "participant": player.pseudonym,
-        "session": session.id,
-        "arm": session.arm,
-        "list": session.item_list,
-        "order": assignment.order,
-        "training": assignment.training,
-        "attention": question.attention,
-        "tries": n_tries(assignment.steps),
-        "rules_tries": session.rules_tries.get(question.game),
-        "failed_checks": session.n_failed,
-        "consent_version": session.consent_version,
-        "automatic": answer.automatic,
-        "correct": answer.correct,
-        "score_points": answer.score,
-        "server_ms": answer.server_ms,
-        "client_ms": answer.client_ms,
-        "revisions": answer.revisions,
-        "shown_at": assignment.shown_at,
-        "answered_at": answer.answered_at,
-        "probability": assignment.probability,
-        "policy": assignment.policy,
-        "page_version": answer.page_version,
-        "language": session.language,
-        "screen": session.screen,
-        "pilot": session.pilot,
-        "state": session.state,
-        "context": question.content.get("context", ""),
-        # of an attention check what it asks for is the right answer
-        "target": str(question.content.get(CHECK, question.content["target"])),
-    }
+    return pd.DataFrame([tuple(row) for row in transaction.execute(query)], columns=list(columns))
 
 
 def bonus(points: float, pay: PaySettings) -> float:
@@ -259,6 +244,7 @@ def pay_table(transaction: Transaction, study_id: int, pay: PaySettings) -> pd.D
                 "state": session.state,
                 "completion_code": session.completion_code,
                 "n_answers": n_answers,
+                "n_announced": session.n_announced,
                 "n_failed_checks": n_failed,
                 "score_points": round(float(points or 0.0), 1),
                 "base": base,
@@ -289,3 +275,40 @@ def _cell(value: Any) -> Any:
     if isinstance(value, bool):
         return str(int(value))
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
+
+
+def chosen_study(transaction: Transaction, collection: str | None = None) -> Study:
+    """Find the study of a database by its name or number; the only one by default."""
+    there = transaction.scalars(select(Study).order_by(Study.id)).all()
+    named = {study.id: (study.name, study.name) for study in there}
+    chosen = chosen_number(named, collection, source="database")
+    return next(study for study in there if study.id == chosen)
+
+
+def chosen_number(there: Mapping[int, tuple[str, str]], wanted: str | None, *, source: str) -> int:
+    """Find a study by its name or number; the only one by default."""
+    found = [number for number, (name, _) in there.items() if wanted is None or wanted in (str(number), name)]
+    if len(found) == 1:
+        return found[0]
+    listed = ", ".join(f"{number} ({said})" for number, (_, said) in there.items()) or "none"
+    if wanted is None or found:
+        problem = f"should name one of the studies in the database: {listed}"
+    else:
+        problem = f"is {wanted!r}; there are {listed}"
+    raise InputError(problem, source=source, field="collection")
+
+
+def write_exports(transaction: Transaction, study: Study, folder: Path | str, *, pay: bool = True) -> list[Path]:
+    """Write ``answers_GAME.csv`` for every game that was answered, ``surveys.csv`` and ``pay.csv``."""
+    folder = Path(folder)
+    tables = {
+        f"answers_{game}": tidy_answers(transaction, game, study_ids=[study.id])
+        for game in games_answered(transaction, study_ids=[study.id])
+    }
+    tables["surveys"] = survey_answers(transaction, study_ids=[study.id])
+    if pay:
+        tables["pay"] = pay_table(transaction, study.id, PaySettings(**study.settings.get("pay", {})))
+    with replaced(folder, "export") as staging:
+        for name, table in tables.items():
+            write_whole(staging / f"{name}.csv", export_csv(table), private=True)
+    return [folder / f"{name}.csv" for name in tables]

@@ -15,14 +15,17 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 from sqlalchemy import select
+from sqlalchemy.orm import Session as Transaction
 
-from shannon_game.estimators.comparison import estimate_gap
-from shannon_game.estimators.comparison.log_means import items_se
-from shannon_game.estimators.comparison.reports import log_ratio_from_report
+from shannon_game.estimators.comparison import PerplexityEstimate, estimate_perplexity
+from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import HUMAN
 from shannon_game.experiments.collect.collection import Collection
 from shannon_game.experiments.collect.deck import Deck
-from shannon_game.experiments.collect.games.comparison import report_of
 from shannon_game.experiments.collect.tables import REJECTED, Answer, Assignment, Question, Session
+from shannon_game.experiments.studies.collected.answers import collected_answers
+from shannon_game.experiments.studies.collected.comparison import collected_comparisons
+from shannon_game.experiments.studies.collected.settings import CollectedSettings
 
 _KEPT_SECONDS = 10.0
 
@@ -42,25 +45,12 @@ _KEPT: WeakKeyDictionary[Collection, Look] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """Loss of all people together, by the importance estimator on the answers so far."""
-
-    loss_nats: float
-    low_nats: float
-    high_nats: float
-    generator_loss_nats: float
-    n_items: int
-    n_responses: int
-    verdict: str
-
-
-@dataclass(frozen=True)
 class Look:
     """What is shown at one time."""
 
     at: float
     flags: Mapping[int, Sequence[str]]
-    estimate: Estimate | None
+    estimate: PerplexityEstimate | None
 
 
 def look(collection: Collection, *, now: float | None = None) -> Look:
@@ -84,7 +74,7 @@ def look(collection: Collection, *, now: float | None = None) -> Look:
     )
     with collection.database.read() as transaction:
         rows = transaction.execute(query).all()
-    found = Look(now, session_flags(rows, collection.deck), running_estimate(rows, collection.deck))
+        found = Look(now, session_flags(rows, collection.deck), running_estimate(transaction, collection))
     _KEPT[collection] = found
     return found
 
@@ -122,43 +112,14 @@ def session_flags(rows: Sequence[Any], deck: Deck) -> dict[int, list[str]]:
     return {session_id: own for session_id, own in flags.items() if own}
 
 
-def running_estimate(rows: Sequence[Any], deck: Deck) -> Estimate | None:
-    """Estimate people's loss from the answers to the comparison game.
-
-    Candidates of the generator alone enter; those of a designed study have weights of their own, which the study's
-    analysis knows.
-    """
-    log_odds, report, item, target = [], [], [], {}
-    for row in rows:
-        card = deck.cards[row.question_id]
-        if row.game != "comparison" or card.attention:
-            continue
-        content = card.content
-        candidate, generator = content["candidates"][row.layout["candidate"]], content["generator"]
-        if "proposal_logprob" in candidate:
-            continue
-        of_target = content["target_logprob"][generator]
-        log_odds.append(of_target - candidate["logprob"][generator])
-        report.append(report_of(row.value))
-        item.append(card.id)
-        target[card.id] = -of_target
-    if not item:
+def running_estimate(transaction: Transaction, collection: Collection) -> PerplexityEstimate | None:
+    """Estimate people's loss as ``+exp=perplexity`` does, with 90% intervals; None before there are comparisons."""
+    settings = CollectedSettings(collection=str(collection.study_id), pilot=collection.settings.pilot)
+    try:
+        study = collected_comparisons(collected_answers(transaction, settings), None)
+        return estimate_perplexity(study, HUMAN, n_se=_Z90, reference="asked")
+    except InputError:
         return None
-    gap = estimate_gap(np.array(log_odds) + log_ratio_from_report(report), item)
-    of_generator = np.array([target[label] for label in gap.item.tolist()])
-    losses = gap.item_gap_nats + of_generator
-    # the spread over items holds the noise of their responses too, which items with one response do not tell
-    se = float(np.hypot(items_se(losses), np.nan_to_num(gap.se_samples_nats)))
-    loss = float(losses.mean())
-    return Estimate(
-        loss_nats=loss,
-        low_nats=loss - _Z90 * se,
-        high_nats=loss + _Z90 * se,
-        generator_loss_nats=float(of_generator.mean()),
-        n_items=gap.n_items,
-        n_responses=gap.n_responses,
-        verdict=gap.diagnostics.verdict,
-    )
 
 
 def _given(game: str, value: Mapping[str, Any]) -> str:

@@ -25,6 +25,7 @@ from shannon_game.experiments.collect.sessions import (
     go_on,
     is_of,
     recruiter_id_of,
+    screen_out,
     session_of,
     store_survey,
     visits_of,
@@ -56,6 +57,8 @@ def choose(visit: Visit) -> Response:
         mine = session is not None and is_of(session, recruiter_id, somebody_else=anew)
         played = list(visits_of(transaction, visit.collection, session.player)) if session is not None and mine else []
         running = session if mine and session in played and session.state not in ENDED else None
+        if not played:
+            recruiter_id_of(visit.collection, given)
         return page(
             visit,
             "choose.html",
@@ -109,15 +112,7 @@ def _recruiter(visit: Visit, sent: Mapping[str, str]) -> dict[str, str]:
 
 def survey_page(moment: str) -> Handler:
     """Make the page with the questions before or after the game."""
-
-    def survey(visit: Visit) -> Response:
-        with visit.collection.database.read() as transaction:
-            session = page_at(transaction, visit, moment)
-            if isinstance(session, Response):
-                return session
-            return _survey(transaction, visit, session, moment)
-
-    return survey
+    return lambda visit: shown_at(visit, moment, lambda *at: _survey(visit, moment, *at))
 
 
 def survey_given(moment: str) -> Handler:
@@ -131,28 +126,23 @@ def survey_given(moment: str) -> Handler:
 
         try:
             return posted(visit, moment, done)
-        except FormError as problem:
-            with visit.collection.database.read() as transaction:
-                session = page_at(transaction, visit, moment)
-                return (
-                    session if isinstance(session, Response) else _survey(transaction, visit, session, moment, problem)
-                )
+        except FormError as wrong:
+            problem = wrong
+        return shown_at(visit, moment, lambda *at: _survey(visit, moment, *at, problem=problem))
 
     return given
 
 
 def instructions(visit: Visit) -> Response:
     """Show the rules of the game, and ask about them."""
-    with visit.collection.database.read() as transaction:
-        session = page_at(transaction, visit, "instructions")
-        return session if isinstance(session, Response) else _instructions(visit, session)
+    return shown_at(visit, "instructions", lambda _, session: _instructions(visit, session))
 
 
 def instructions_read(visit: Visit) -> Response:
     """Go on from the rules to the game, once the questions on them are answered right; the tries are counted."""
     wrong: list[int] = []
 
-    def done(_: Transaction, session: Session) -> None:
+    def done(transaction: Transaction, session: Session) -> None:
         if visit.collection.settings.comprehension:
             right = enumerate(right_answers(session.game).items())
             wrong.extend(at for at, (name, number) in right if visit.form.get(name) != number)
@@ -160,13 +150,19 @@ def instructions_read(visit: Visit) -> Response:
             session.rules_tries = session.rules_tries | {session.game: tries}
         if not wrong:
             go_on(session, visit.collection)
+        elif _tries_left(visit, session) == 0:
+            screen_out(transaction, session)
 
     response = posted(visit, "instructions", done)
     if not wrong:
         return response
-    with visit.collection.database.read() as transaction:
-        session = page_at(transaction, visit, "instructions")
-        return session if isinstance(session, Response) else _instructions(visit, session, wrong)
+    return shown_at(visit, "instructions", lambda _, session: _instructions(visit, session, wrong))
+
+
+def _tries_left(visit: Visit, session: Session) -> int | None:
+    """Tries at the questions on the rules that somebody has left; later parts of a visit set no limit."""
+    most = visit.collection.settings.comprehension_tries
+    return None if most is None or session.block else most - session.rules_tries.get(session.game, 0)
 
 
 def _instructions(visit: Visit, session: Session, wrong: Sequence[int] = ()) -> Response:
@@ -182,6 +178,7 @@ def _instructions(visit: Visit, session: Session, wrong: Sequence[int] = ()) -> 
         scale=settings.scale if session.game == "comparison" else None,
         tries=settings.training_tries if settings.feedback and session.game not in NO_RIGHT else 1,
         asked=asked,
+        tries_left=_tries_left(visit, session),
         given=visit.form,
         wrong=wrong,
     )
@@ -190,10 +187,8 @@ def _instructions(visit: Visit, session: Session, wrong: Sequence[int] = ()) -> 
 def thanks(visit: Visit) -> Response:
     """Show the completion code, the points, and the way back to the recruiter."""
     recruiter = visit.collection.settings.recruiter
-    with visit.collection.database.read() as transaction:
-        session = page_at(transaction, visit, "done")
-        if isinstance(session, Response):
-            return session
+
+    def shown(transaction: Transaction, session: Session) -> Response:
         known = session.player.recruiter
         back = recruiter.return_url and filled(recruiter.return_url, {**known, "code": session.completion_code or ""})
         return page(
@@ -207,6 +202,8 @@ def thanks(visit: Visit) -> Response:
             submit=_submit(recruiter.platform, known),
         )
 
+    return shown_at(visit, "done", shown)
+
 
 def _submit(platform: str, known: Mapping[str, str]) -> tuple[str, str] | None:
     """Where the last page sends a form so that the work counts as done, and for which assignment."""
@@ -219,15 +216,14 @@ def _submit(platform: str, known: Mapping[str, str]) -> tuple[str, str] | None:
 
 def _fewer(transaction: Transaction, visit: Visit, session: Session) -> tuple[str, int, int] | None:
     """Why a visit had fewer questions than were announced, how many, and of how many; nothing where it had them all."""
-    settings = visit.collection.of(session)
     query = select(func.count(Answer.id)).select_from(Answer).join(Assignment).join(Question)
     n_asked = transaction.scalar(query.where(Assignment.session_id == session.id, COUNTED)) or 0
-    n_all = sum(block.n_questions for block in settings.blocks or (settings.block(session.game),))
-    if n_asked >= n_all:
+    if session.n_announced is None or n_asked >= session.n_announced:
         return None
-    minutes, took = settings.session_minutes, (session.ended_at or session.active_at) - (session.started_at or math.inf)
-    late = minutes is not None and took > 60 * minutes
-    return "thanks.fewer_time" if late else "thanks.fewer", n_asked, n_all
+    collection, took = visit.collection, (session.ended_at or session.active_at) - (session.started_at or math.inf)
+    late = collection.settings.session_minutes is not None and took > 60 * collection.settings.session_minutes
+    enough = collection.chooser is not None and collection.chooser.enough
+    return f"thanks.fewer{'_time' if late else '_enough' if enough else ''}", n_asked, session.n_announced
 
 
 def filled(url: str, known: Mapping[str, str]) -> str:
@@ -273,6 +269,13 @@ def leaderboard(visit: Visit) -> Response:
         return page(visit, "leaderboard.html", session=session, rows=transaction.execute(query).all())
 
 
+def shown_at(visit: Visit, state: str, shown: Callable[[Transaction, Session], Response]) -> Response:
+    """Show something to a session that is in this part; lead any other one to where it is."""
+    with visit.collection.database.read() as transaction:
+        session = page_at(transaction, visit, state)
+        return session if isinstance(session, Response) else shown(transaction, session)
+
+
 def page_at(transaction: Transaction, visit: Visit, state: str) -> Session | Response:
     """Return the session if it is in this part, else the way to where it is."""
     session = session_of(transaction, visit.collection, visit.token)
@@ -295,7 +298,7 @@ def posted(visit: Visit, state: str, done: Callable[[Transaction, Session], None
 
 
 def _survey(
-    transaction: Transaction, visit: Visit, session: Session, moment: str, problem: FormError | None = None
+    visit: Visit, moment: str, transaction: Transaction, session: Session, *, problem: FormError | None = None
 ) -> Response:
     return page(
         visit,

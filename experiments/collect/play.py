@@ -19,7 +19,7 @@ from shannon_game.experiments.collect.assign import choose, layout_rng, release_
 from shannon_game.experiments.collect.collection import Collection
 from shannon_game.experiments.collect.deck import Card
 from shannon_game.experiments.collect.games.protocol import NO_RIGHT, TRIED, Reading, n_tries, own_steps
-from shannon_game.experiments.collect.games.registry import game_named
+from shannon_game.experiments.collect.games.registry import GAMES
 from shannon_game.experiments.collect.sessions import Refusal, go_on, screen_out
 from shannon_game.experiments.collect.tables import ANSWERED, OPEN, SKIPPED, Answer, Assignment, Base, Session
 
@@ -125,7 +125,7 @@ def submit(transaction: Transaction, collection: Collection, session: Session, f
     if not _is_order(step) or int(step) > n_steps:
         raise Refusal(409, "error.not_asked")
     steps = own_steps(asked.steps[: int(step)])
-    reading = game_named(asked.card.game).read(asked.card.content, asked.layout, steps, form)
+    reading = GAMES[asked.card.game].read(asked.card.content, asked.layout, steps, form)
     value = dict(reading.value)
     if int(step) < n_steps or asked.state == ANSWERED:
         stored = asked.steps[int(step)] if int(step) < n_steps else _value(transaction, asked)
@@ -144,6 +144,7 @@ def submit(transaction: Transaction, collection: Collection, session: Session, f
         state: dict[str, Any] = {"state": ANSWERED}
         sent = {name: _whole(form.get(name)) for name in ("client_ms", "revisions")}
         _store(transaction, collection, session, asked, reading, server_ms=server_ms, **sent)
+        _count(transaction, asked.card, n_answered=1)
     else:
         times = {"server_ms": server_ms, "client_ms": _whole(form.get("client_ms"))}
         state = {"steps": [*asked.steps, {**value, **times}]}
@@ -180,7 +181,7 @@ def _next(transaction: Transaction, collection: Collection, session: Session) ->
     if choice is None:
         go_on(session, collection)
         return None
-    card, game = choice.card, game_named(session.game)
+    card, game = choice.card, GAMES[session.game]
     layout = game.layout(card.content, choice.n_served, layout_rng(collection.key, card.id, choice.n_served))
     if choice.candidate is not None:
         layout["candidate"] = choice.candidate
@@ -206,60 +207,36 @@ def _next(transaction: Transaction, collection: Collection, session: Session) ->
     if automatic is None:
         _count(transaction, card, n_served=1, n_held=1)
         return asked
-    _add_answer(transaction, collection, asked, automatic, automatic=True)
+    _store(transaction, collection, session, asked, automatic, automatic=True)
     _count(transaction, card, n_served=1, n_held=1, n_answered=1)
-    _add_points(session, automatic, training=training)
     return None
 
 
 def _store(
-    transaction: Transaction,
-    collection: Collection,
-    session: Session,
-    asked: Asked,
-    reading: Reading,
-    **sent: Any,
+    transaction: Transaction, collection: Collection, session: Session, asked: Asked, reading: Reading, **sent: Any
 ) -> None:
-    """Write what a person answered, and count it."""
-    _add_answer(transaction, collection, asked, reading, **sent)
-    _count(transaction, asked.card, n_answered=1)
-    _add_points(session, reading, training=asked.training)
-    if not asked.card.attention:
-        session.n_trained += asked.training
-        session.n_counted += not asked.training
-
-
-def _add_answer(
-    transaction: Transaction,
-    collection: Collection,
-    asked: Asked,
-    reading: Reading,
-    *,
-    automatic: bool = False,
-    server_ms: int | None = None,
-    client_ms: int | None = None,
-    revisions: int | None = None,
-) -> None:
+    """Write an answer, and count what a person answered."""
     row = {
+        "server_ms": None,
+        "client_ms": None,
+        "revisions": None,
+        "automatic": False,
         "assignment_id": asked.id,
         "value": dict(reading.value),
-        "automatic": automatic,
         "correct": reading.correct,
         "score": reading.score,
-        "server_ms": server_ms,
-        "client_ms": client_ms,
-        "revisions": revisions,
         "page_version": collection.page_version,
         "answered_at": time.time(),
+        **sent,
     }
     transaction.execute(_ADD_ANSWER, row)
-
-
-def _add_points(session: Session, reading: Reading, *, training: bool) -> None:
-    if reading.score is not None and training:
+    if reading.score is not None and asked.training:
         session.training_points += reading.score
     elif reading.score is not None:
         session.points += reading.score
+    if not (asked.card.attention or row["automatic"]):
+        session.n_trained += asked.training
+        session.n_counted += not asked.training
 
 
 def _asked(collection: Collection, row: Row[Any] | None) -> Asked | None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from sqlalchemy.orm import Session as Transaction
 from starlette.responses import JSONResponse, Response
 
 from shannon_game.experiments.collect.games.protocol import CUT, NO_RIGHT, TRIED, FormError, own_steps
-from shannon_game.experiments.collect.games.registry import game_named
+from shannon_game.experiments.collect.games.registry import GAMES
 from shannon_game.experiments.collect.games.vocabulary import read_vocabulary
-from shannon_game.experiments.collect.pages import Handler
+from shannon_game.experiments.collect.pages import Handler, posted
 from shannon_game.experiments.collect.play import (
     Asked,
     given_answer,
@@ -71,7 +72,7 @@ def feedback(visit: Visit) -> Response:
         given = given_answer(transaction, collection, session, visit.query.get("order"))
     if given is None or given.automatic or given.asked.card.attention:
         return redirect("/play")
-    asked, game = given.asked, game_named(given.asked.card.game)
+    asked, game = given.asked, GAMES[given.asked.card.game]
     content = asked.card.content
     return page(
         visit,
@@ -89,18 +90,14 @@ def feedback(visit: Visit) -> Response:
 
 
 def change_document(visit: Visit) -> Response:
-    """Leave a text that is gone through word by word for another one."""
-    token = visit.checked()
-    with visit.collection.database.write() as transaction:
-        session = session_of(transaction, visit.collection, token, lock=True)
-        if session is None:
-            return redirect("/")
+    """Leave a text that is gone through word by word for another one; nobody leaves practice, which has to be right."""
+
+    def done(transaction: Transaction, session: Session) -> None:
         if not visit.collection.of(session).goes_on(session.game):
             raise Refusal(404, "error.not_found")
-        # practice has to be right: nobody leaves it
-        if session.state == "play":
-            skip_open(transaction, visit.collection, session)
-        return redirect(session)
+        skip_open(transaction, visit.collection, session)
+
+    return posted(visit, "play", done)
 
 
 def _question(visit: Visit, session: Session, asked: Asked, problem: FormError | None = None) -> Response:
@@ -110,7 +107,7 @@ def _question(visit: Visit, session: Session, asked: Asked, problem: FormError |
         f"play_{session.game}.html",
         session=session,
         status=200 if problem is None else 422,
-        view=game_named(session.game).view(asked.card.content, asked.layout, steps),
+        view=GAMES[session.game].view(asked.card.content, asked.layout, steps),
         again=bool(asked.steps) and not steps,
         cut=asked.card.content.get(CUT, False),
         order=asked.order,

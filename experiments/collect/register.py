@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +14,8 @@ from sqlalchemy.orm import Session as Transaction
 
 from shannon_game.estimators.code_identity import package_version
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.collect.games import top1
-from shannon_game.experiments.collect.games.protocol import CUT, QuestionRow
-from shannon_game.experiments.collect.games.registry import game_named
+from shannon_game.experiments.collect.games.protocol import QuestionRow
+from shannon_game.experiments.collect.games.registry import GAMES
 from shannon_game.experiments.collect.settings import CollectSettings
 from shannon_game.experiments.collect.surveys import consent_texts, read_survey
 from shannon_game.experiments.collect.tables import Question, Study
@@ -29,17 +27,9 @@ if TYPE_CHECKING:
 MAY_CHANGE = frozenset(
     {
         *("host", "port", "https", "proxies", "n_sessions", "answers_per_question", "closes", "idle_minutes", "pilot"),
-        *(
-            "languages",
-            "leaderboard",
-            "recruiter.completion_code",
-            "recruiter.return_url",
-            "recruiter.full_url",
-            "recruiter.declined_url",
-            "recruiter.screened_url",
-        ),
         *("players", "n_players", "belief", "population", "models", "prompt", "temperature", "tries", "store"),
-        "api_store",
+        *("api_store", "languages", "leaderboard", "recruiter.completion_code"),
+        *(f"recruiter.{name}_url" for name in ("return", "full", "declined", "screened")),
     }
 )
 """Settings of a server and of its players, quotas, and addresses: no answer depends on them. All others stay as they
@@ -56,23 +46,21 @@ class Part:
     attention: bool = False
 
 
-def n_checks(settings: CollectSettings, game: str) -> int:
-    """Attention checks of a game."""
-    return math.ceil(settings.attention_share * settings.block(game).n_questions)
-
-
 def parts_of(name: str, study: xr.Dataset, settings: CollectSettings) -> list[Part]:
     """Make a game's questions and set some aside: for the training, and for what attention checks are made of.
 
     What is set aside is drawn with the seed; in games that go through a text it is one document.
     """
-    game = game_named(name)
+    game = GAMES[name]
     rows = game.questions(study, settings)
     order = rng_for(settings.seed, f"training {name}").permutation(len(rows)).tolist()
-    checks, rounds = n_checks(settings, name), settings.block(name).training_rounds
+    # what no list names is practised on first: lists keep their items
+    listed = {item for items in named_items(settings).values() for item in items}
+    order.sort(key=lambda at: not listed.isdisjoint((rows[at].item_id, rows[at].document)))
+    checks, rounds = settings.n_checks(name), settings.block(name).training_rounds
     # places without a document follow no other
     if settings.goes_on(name) and any(row.document for row in rows):
-        document = _training_document(rows, rounds) if rounds else None
+        document = _training_document(rows, rounds, listed) if rounds else None
         aside = [at for at, row in enumerate(rows) if row.document == document]
         # an instruction stands in place of the text's question: nothing of the text is given away
         sources = [*aside, *order][:checks]
@@ -101,7 +89,7 @@ def register(transaction: Transaction, study: xr.Dataset, settings: CollectSetti
     if settings.players != "people" and settings.collection is None:
         # a rehearsal is another study than the one that people play
         name = f"{name}, {settings.players} players"
-    there = transaction.scalars(select(Study).where(Study.name == name).order_by(Study.id)).all()
+    found = transaction.scalar(select(Study).where(Study.name == name))
     rows = [
         vars(part.row)
         | {"game": game, "training": part.training, "attention": part.attention, "content": dict(part.row.content)}
@@ -110,23 +98,14 @@ def register(transaction: Transaction, study: xr.Dataset, settings: CollectSetti
     ]
     _refuse_unknown_items(rows, settings, study)
     content_hash, stored = _hash(name, rows), launched(settings)
-    if there:
-        # a version before let a study of one name in several times
-        found = next((each for each in there if each.content_hash == content_hash), there[-1])
+    if found is not None:
         _refuse_changes(found, stored)
         if found.content_hash != content_hash:
-            columns = ("item_id", "document", "position", "opens", "game", "training", "attention", "content")
-            kept = transaction.scalars(select(Question).where(Question.study_id == found.id).order_by(Question.id))
-            if _hash(name, [{column: getattr(each, column) for column in columns} for each in kept]) != content_hash:
-                problem = f"asks other questions than {name!r} was launched with; {_OR_ANOTHER}"
-                raise InputError(problem, source=f"study {study.attrs.get('name')!r}")
-            found.content_hash = content_hash
-        # what a version before did not store, and what may change; a language may come later
-        consent = {**_texts(found.settings.get("consent")), **stored["consent"]}
-        found.settings = found.settings | stored | {"consent": consent}
+            problem = f"asks other questions than {name!r} was launched with; {_OR_ANOTHER}"
+            raise InputError(problem, source=f"study {study.attrs.get('name')!r}")
+        # what may change; a language may come later
+        found.settings = found.settings | stored | {"consent": found.settings["consent"] | stored["consent"]}
         return found
-    if "top1" in settings.game:
-        stored["top1_left_out"] = top1.left_out(study)
     made = Study(
         name=name, content_hash=content_hash, settings=stored, version=package_version(), created_at=time.time()
     )
@@ -141,24 +120,37 @@ def register(transaction: Transaction, study: xr.Dataset, settings: CollectSetti
 def _refuse_unknown_items(rows: Sequence[Mapping[str, Any]], settings: CollectSettings, study: xr.Dataset) -> None:
     """Lists and arms name items or documents that are asked."""
     there = {row[name] for row in rows if not (row["training"] or row["attention"]) for name in ("item_id", "document")}
-    named = {f"lists.{name}": items for name, items in settings.lists.items()}
-    named |= {f"arms.{arm.name}.items": arm.items for arm in settings.arms}
-    for field, items in named.items():
-        unknown = [item for item in items if item not in there]
-        if unknown:
-            problem = f"names {unknown[0]!r}, which is no item or document that is asked"
-            raise InputError(problem, source=f"study {study.attrs.get('name')!r}", field=field)
+    aside = {row[name] for row in rows for name in ("item_id", "document")} - there
+    for field, items in named_items(settings).items():
+        unknown = next((item for item in items if item not in there), None)
+        if unknown is None:
+            continue
+        problem = f"names {unknown!r}, which is no item or document that is asked"
+        if unknown in aside:
+            problem += "; it is set aside for training rounds or attention checks: ask fewer of these, or leave it out"
+        elif settings.contexts is not None:
+            problem += (
+                f"; contexts draws {settings.contexts} items of the study: set contexts to null, so that lists say "
+                "which items are asked, or leave it out"
+            )
+        raise InputError(problem, source=f"study {study.attrs.get('name')!r}", field=field)
+
+
+def named_items(settings: CollectSettings) -> dict[str, tuple[str, ...]]:
+    """Items and documents that lists and arms name, by setting."""
+    return {f"lists.{name}": items for name, items in settings.lists.items()} | {
+        f"arms.{arm.name}.items": arm.items for arm in settings.arms
+    }
 
 
 _OR_ANOTHER = "give what it was launched with, or launch another study by experiment.collection=NAME"
-_FILES = ("before", "after")
 
 
 def launched(settings: CollectSettings) -> dict[str, Any]:
     """All settings as they are stored at the launch; of files what they say, not where they are."""
-    stored = settings.model_dump(mode="json", exclude={"database", "collection", "plan", "vocabulary"})
+    stored = settings.model_dump(mode="json", exclude={"database", "collection", "plan", "served", "vocabulary"})
     stored["consent"] = consent_texts(settings)
-    for name in _FILES:
+    for name in ("before", "after"):
         stored[name] = [each.model_dump(mode="json") for each in read_survey(getattr(settings, name), name)]
     return stored
 
@@ -168,23 +160,15 @@ def _refuse_changes(found: Study, given: Mapping[str, Any]) -> None:
     changed, before = [], dict(_flat(found.settings))
     for name, value in _flat(given):
         old = before.get(name, value)
-        # a version before stored the names of files
-        if (
-            old != value
-            and name.split(".")[0] not in MAY_CHANGE
-            and name not in MAY_CHANGE
-            and not (name in _FILES and not isinstance(old, list | dict))
-        ):
+        if old != value and name.split(".")[0] not in MAY_CHANGE and name not in MAY_CHANGE:
             changed.append((name, old, value))
+    # what settings add to the consent changes with them
+    changed.sort(key=lambda each: each[0].startswith("consent."))
     if changed:
         name, old, value = changed[0]
         others = "".join(f"; {name} is {_shown(value)}, was {_shown(old)}" for name, old, value in changed[1:])
         problem = f"is {_shown(value)}, and {found.name!r} was launched with {_shown(old)}{others}; {_OR_ANOTHER}"
         raise InputError(problem, field=f"experiment.{name}")
-
-
-def _texts(consent: Any) -> dict[str, Any]:
-    return consent if isinstance(consent, dict) else {}
 
 
 def _flat(settings: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -201,17 +185,13 @@ def _shown(value: Any) -> str:
 
 
 def _hash(name: str, rows: Sequence[Mapping[str, Any]]) -> str:
-    """SHA-256 of questions; a sign before a context makes no other one."""
-    hashed = [
-        dict(row) | {"content": {key: row["content"][key] for key in row["content"] if key != CUT}} for row in rows
-    ]
-    return hashlib.sha256(json.dumps([name, hashed], sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps([name, rows], sort_keys=True).encode()).hexdigest()
 
 
-def _training_document(rows: Sequence[QuestionRow], rounds: int) -> str:
-    """Find the shortest document with enough places."""
+def _training_document(rows: Sequence[QuestionRow], rounds: int, listed: Container[str]) -> str:
+    """Find the shortest document with enough places, one that no list names where there is any."""
     sizes: dict[str, int] = {}
     for row in rows:
         sizes[row.document] = sizes.get(row.document, 0) + 1
     enough = {document: size for document, size in sizes.items() if size >= rounds}
-    return min(enough or sizes, key=lambda document: (sizes[document], document))
+    return min(enough or sizes, key=lambda document: (document in listed, sizes[document], document))

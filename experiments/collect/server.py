@@ -44,25 +44,7 @@ _STATIC = Path(__file__).parent / "static"
 
 
 def app(settings: CollectSettings, study: xr.Dataset, database: Database) -> Starlette:
-    """Make the application of a study: what a test's client or any ASGI server takes.
-
-    Parameters
-    ----------
-    settings : CollectSettings
-    study : xarray.Dataset
-    database : Database
-        From :func:`~shannon_game.experiments.collect.database.open_database`.
-
-    Returns
-    -------
-    starlette.applications.Starlette
-        ``app.state.collection`` is the :class:`~shannon_game.experiments.collect.collection.Collection`.
-
-    Raises
-    ------
-    InputError
-        If a file is missing or wrong, or the study has no questions for a game.
-    """
+    """Make the application of a study: what a test's client or any ASGI server takes."""
     return app_of(open_collection(settings, study, database))
 
 
@@ -83,7 +65,12 @@ def app_of(collection: Collection) -> Starlette:
 def serve(collection: Collection) -> None:
     """Serve until Ctrl-C or SIGTERM; requests under way are answered first."""
     settings = collection.settings
-    listening = _socket(settings.host, settings.port)
+    listening, pay = _socket(settings.host, settings.port), settings.pay
+    if pay.base and pay.planned_minutes:
+        an_hour = f"{pay.an_hour(pay.planned_minutes):.2f} {pay.currency}"
+        say(f"pay for {pay.planned_minutes:g} planned minutes is {an_hour} an hour")
+    elif pay.base:
+        say("pay.planned_minutes is null: nobody can say what the pay is an hour")
     config = uvicorn.Config(
         app_of(collection),
         proxy_headers=True,

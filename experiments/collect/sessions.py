@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import re
 import secrets
 import time
@@ -23,6 +24,8 @@ from shannon_game.experiments.collect.tables import (
     Study,
     SurveyAnswer,
 )
+
+log = logging.getLogger("shannon-game")
 
 PLACES: Mapping[str, str] = {
     "consent": "/consent",
@@ -155,6 +158,7 @@ def enter(
         screen=screen if screen in _SCREENS else "",
         seed=secrets.randbits(31),
         pilot=settings.pilot,
+        n_announced=sum(block.n_questions for block in settings.of_arm(arm).blocks or (settings.block(game),)),
         created_at=now,
         active_at=now,
     )
@@ -186,6 +190,10 @@ def go_on(session: Session, collection: Collection) -> None:
         "play": "after" if collection.after else "done",
         "after": "done",
     }
+    wanted = settings.block(session.game).n_questions
+    if session.state == "play" and session.n_counted < wanted:
+        said = (session.player.pseudonym, session.n_counted, wanted, session.game)
+        log.warning("%s was asked %d of the %d questions announced of %s", *said)
     if session.state == "play" and session.block + 1 < len(settings.blocks):
         session.block += 1
         session.game, session.state = settings.blocks[session.block].game, "instructions"
@@ -194,7 +202,8 @@ def go_on(session: Session, collection: Collection) -> None:
         return
     session.state = following[session.state]
     if session.state == "done":
-        finish(session, collection)
+        session.ended_at = time.time()
+        session.completion_code = settings.recruiter.completion_code or secrets.token_hex(4).upper()
 
 
 def screen_out(transaction: Transaction, session: Session) -> None:
@@ -205,13 +214,6 @@ def screen_out(transaction: Transaction, session: Session) -> None:
         update(Question).where(Question.id.in_(held)).values(n_held=Question.n_held - 1),
         execution_options={"synchronize_session": False},
     )
-
-
-def finish(session: Session, collection: Collection) -> None:
-    """End a session: the completion code is there from now on."""
-    session.state = "done"
-    session.ended_at = time.time()
-    session.completion_code = collection.settings.recruiter.completion_code or secrets.token_hex(4).upper()
 
 
 def store_survey(transaction: Transaction, session: Session, *, moment: str, answers: Mapping[str, str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
@@ -10,10 +11,10 @@ from typing import Annotated, Any, ClassVar, Literal, Self, cast
 from pydantic import BeforeValidator, Field, model_validator
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.collect.players.settings import PlayerPopulation
 from shannon_game.experiments.collect.strings import parse_yaml
 from shannon_game.experiments.harness.settings import Seeded
 from shannon_game.experiments.harness.text_models import TextModels
+from shannon_game.experiments.studies.comparison.designed import Crowd
 from shannon_game.inference.settings import Count, Positive, Settings, Text, UserPath
 from shannon_game.inference.text.prompts import PromptSettings
 
@@ -77,12 +78,18 @@ class PaySettings(Settings):
     """Of all amounts."""
     base: Annotated[float, Field(ge=0)] = 0.0
     """For a complete session."""
+    planned_minutes: Positive | None = None
+    """Announced length of a session; the launch and the experimenter's page say what it pays an hour."""
     screened: Annotated[float, Field(ge=0)] = 0.0
     """For a session that ended by failed checks, without a bonus."""
     bonus_per_1000_points: Annotated[float, Field(ge=0)] = 0.0
     """For every 1,000 points above 0."""
     most: Annotated[float, Field(ge=0)] | None = None
     """The bonus is no larger; null sets no limit."""
+
+    def an_hour(self, minutes: float) -> float:
+        """Base per hour where a session takes so many minutes."""
+        return 60 * self.base / minutes
 
 
 class ArmSettings(Settings):
@@ -109,6 +116,17 @@ class BlockSettings(Settings):
     """Rounds before those that count."""
 
 
+class PlayerPopulation(Crowd):
+    """How simulated players differ, and what they believe where ``belief=assumed``."""
+
+    exponent: Positive = 0.9
+    """Belief is proportional to the generator's to this power: below 1 people are less sure."""
+    noise_nats: Annotated[float, Field(ge=0)] = 1.5
+    """How far the belief's log-probability of a token is from the generator's (standard deviation, Laplace)."""
+    unigram_share: Annotated[float, Field(ge=0, lt=1)] = 0.05
+    """Share of the belief that knows how frequent tokens are and nothing of the context."""
+
+
 class CollectSettings(Seeded):
     """Settings of :func:`~shannon_game.experiments.collect.experiment.collect`."""
 
@@ -118,6 +136,8 @@ class CollectSettings(Seeded):
     """Games on offer: comparison, top1, cloze, guess_until_right, bets."""
     plan: UserPath | None = None
     """A plan (YAML) with any of these settings, blocks foremost; what is given beside it may contradict nothing."""
+    served: UserPath | None = None
+    """File of the study that is served (study.nc), so that a plan names it; null takes study=."""
     blocks: tuple[BlockSettings, ...] = ()
     """Parts of a visit, one after the other, with one consent, one code and one pay: [{game: cloze, n_questions: 15},
     {game: comparison, n_questions: 40}]; [] lets people choose one of the games."""
@@ -129,6 +149,8 @@ class CollectSettings(Seeded):
     """Questions of a session that count; training and attention checks come on top."""
     comprehension: bool = True
     """Ask questions on the rules, which have to be answered right before a game begins."""
+    comprehension_tries: Count | None = 3
+    """Wrong tries at these questions after which the visit ends, in its first part alone; null sets no limit."""
     training_rounds: Annotated[int, Field(ge=0)] = 3
     """Rounds before those that count. Their questions are asked for nothing else."""
     training_tries: Count = 3
@@ -137,7 +159,7 @@ class CollectSettings(Seeded):
     training_failed: Literal["go_on", "screen_out"] = "go_on"
     """What follows a training round that was never right: an explanation, or the end of the visit."""
     attention_share: Annotated[float, Field(ge=0, le=0.5)] = 0.05
-    """Attention checks, as a share of the questions that count."""
+    """Attention checks, as a share of the questions that count, rounded up in each block: 0.05 of 15 questions is 1."""
     screen_out_after: Count | None = None
     """Failed attention checks after which a visit ends; its answers are kept, marked, and do not count. null ends
     none."""
@@ -250,6 +272,14 @@ class CollectSettings(Seeded):
             game=cast("GameName", game), n_questions=self.n_questions, training_rounds=self.training_rounds
         )
 
+    def n_checks(self, game: str) -> int:
+        """Attention checks of a game."""
+        return math.ceil(self.attention_share * self.block(game).n_questions)
+
+    def visits(self) -> list[tuple[BlockSettings, ...]]:
+        """Blocks of the visits that there are: the plan's, or one of each game."""
+        return [self.blocks] if self.blocks else [(self.block(game),) for game in self.game]
+
     def of_arm(self, name: str) -> CollectSettings:
         """Settings as an arm has them."""
         arm = next((arm for arm in self.arms if arm.name == name), None)
@@ -307,6 +337,10 @@ class CollectSettings(Seeded):
         if self.questions == "adaptive" and not {"comparison", "cloze"} <= set(self.game):
             problem = "is 'adaptive', which needs comparisons and free answers: name comparison and cloze in game"
             raise InputError(problem, field="questions")
+        most = min(sum(self.n_checks(block.game) for block in blocks) for blocks in self.visits())
+        if self.screen_out_after is not None and self.screen_out_after > most:
+            problem = f"is {self.screen_out_after}, and a visit has {most} attention checks; raise attention_share"
+            raise InputError(problem, field="screen_out_after")
         if (self.players == "model") != bool(self.models):
             names = ", ".join(self.models) or "none"
             raise InputError(

@@ -64,6 +64,15 @@ def consent_paragraphs(settings: CollectSettings, strings: Strings, language: st
     paragraphs = [" ".join(part.split()) for part in text.split("\n\n") if part.strip()]
     if not paragraphs:
         raise InputError("is empty, should say what people agree to", source=path, field="consent")
+    asked = [
+        in_language(question.text, language)
+        for path, field in ((settings.before, "before"), (settings.after, "after"))
+        for question in read_survey(path, field)
+    ]
+    if asked:
+        paragraphs.append(strings.say(language, "consent.surveys", questions=" · ".join(asked)))
+    if settings.comprehension and settings.comprehension_tries is not None:
+        paragraphs.append(strings.say(language, "consent.rules", n=settings.comprehension_tries))
     if settings.screen_out_after is not None:
         paragraphs.append(strings.say(language, "consent.screened", n=settings.screen_out_after))
     trains = settings.feedback and any(settings.block(game).training_rounds for game in settings.game)

@@ -54,7 +54,6 @@ class Study(Base):
     """SHA-256 of all questions: the same study is found again after a restart."""
     settings: Mapped[dict[str, Any]]
     version: Mapped[str] = mapped_column(String(32))
-    """Of shannon-game."""
     created_at: Mapped[float]
 
 
@@ -67,7 +66,6 @@ class Question(Base):
     study_id: Mapped[int] = mapped_column(ForeignKey("study.id"), index=True)
     game: Mapped[str] = mapped_column(String(32))
     item_id: Mapped[str]
-    """The study's own id of the item, as text."""
     document: Mapped[str]
     """Document or text that it is from, "" where none is known."""
     position: Mapped[int]
@@ -94,9 +92,7 @@ class Player(Base):
     recruiter_id: Mapped[str | None] = mapped_column(String(128), unique=True)
     """The recruiter's name of the person (the first of its parameters); None without a recruiter."""
     recruiter: Mapped[dict[str, Any]]
-    """All parameters of the recruiter, by name."""
     display_name: Mapped[str | None] = mapped_column(String(64))
-    """On the leaderboard, if the person gave one."""
     created_at: Mapped[float]
 
 
@@ -113,47 +109,37 @@ class Session(Base):
     block: Mapped[int] = mapped_column(default=0)
     """Number of that block, from 0; what is counted below is of this block."""
     arm: Mapped[str] = mapped_column(String(64), default="")
-    """Arm of the plan that the person is in, "" where it has none."""
     item_list: Mapped[str] = mapped_column(String(64), default="")
-    """List of the plan whose items the person is asked, "" where it has none."""
     n_failed: Mapped[int] = mapped_column(default=0)
-    """Attention checks that the person failed, of the whole visit."""
     rules_tries: Mapped[dict[str, Any]] = mapped_column(default=dict)
-    """Game -> tries until the questions on its rules were answered right."""
     consent_version: Mapped[str] = mapped_column(String(16), default="")
-    """Hash of the words that the person agreed to."""
     token_hash: Mapped[str] = mapped_column(String(64), unique=True)
     """SHA-256 of the secret in the person's cookie: who reads the database cannot play for them."""
     state: Mapped[str] = mapped_column(String(16), index=True)
-    """One of :data:`STATES`."""
     language: Mapped[str] = mapped_column(String(16))
     screen: Mapped[str] = mapped_column(String(16))
     """Class of the screen: "small", "medium", "large", "" where the browser did not say."""
     seed: Mapped[int]
     pilot: Mapped[bool]
+    n_announced: Mapped[int | None]
+    """Questions that the person was told would come; None in visits of a version before."""
     created_at: Mapped[float]
     consented_at: Mapped[float | None]
     started_at: Mapped[float | None]
-    """When the first question was shown."""
     ended_at: Mapped[float | None]
     active_at: Mapped[float]
-    """Last request."""
     released: Mapped[bool] = mapped_column(default=False)
     """Was silent for so long that its open question was given to others."""
     completion_code: Mapped[str | None] = mapped_column(String(64))
     n_asked: Mapped[int] = mapped_column(default=0)
     """Assignments so far: the order of the next one."""
     n_checks: Mapped[int] = mapped_column(default=0)
-    """Attention checks among them."""
     n_trained: Mapped[int] = mapped_column(default=0)
-    """Training rounds that the person answered."""
     n_counted: Mapped[int] = mapped_column(default=0)
     """Questions that count, and that the person answered; attention checks are none."""
     training_points: Mapped[float] = mapped_column(default=0.0)
     points: Mapped[float] = mapped_column(default=0.0)
-    """Of the questions that count."""
     player: Mapped[Player] = relationship()
-    study: Mapped[Study] = relationship()
 
 
 class Assignment(Base):
@@ -178,7 +164,6 @@ class Assignment(Base):
     order: Mapped[int]
     """Of the session's questions, from 0; training and attention checks count."""
     state: Mapped[str] = mapped_column(String(16))
-    """One of "open", "answered", "skipped"."""
     training: Mapped[bool]
     layout: Mapped[dict[str, Any]]
     """How it was shown: which candidate, on which side the target stood."""
@@ -187,13 +172,9 @@ class Assignment(Base):
     policy: Mapped[str] = mapped_column(String(16))
     """What chose it: "fixed", "random", "balanced", "adaptive", "next" (of a text), "attention"."""
     steps: Mapped[list[Any]]
-    """Answers of a question with several, such as wrong guesses, before the last; as the game writes them."""
     assigned_at: Mapped[float]
     shown_at: Mapped[float | None]
     """When it was first shown; a reload does not change it."""
-    question: Mapped[Question] = relationship()
-    session: Mapped[Session] = relationship()
-    answer: Mapped[Answer | None] = relationship(back_populates="assignment", passive_deletes=True)
 
 
 class Answer(Base):
@@ -205,20 +186,16 @@ class Answer(Base):
     value: Mapped[dict[str, Any]]
     """As the game writes it: {"report_a": 0.9}, {"word": " as typed"}."""
     automatic: Mapped[bool]
-    """Given by the server, because both options were the same."""
     correct: Mapped[bool | None]
     """Whether it is right; None where a game has no right or wrong. Of an attention check: whether it was passed."""
     score: Mapped[float | None]
-    """Points."""
     server_ms: Mapped[int | None]
     """From the page's first display to the answer, by the server's clock."""
     client_ms: Mapped[int | None]
-    """The same by the browser's clock; None without JavaScript."""
     revisions: Mapped[int | None]
     """Times that the answer was changed before it was sent; None without JavaScript."""
     page_version: Mapped[str] = mapped_column(String(16))
     answered_at: Mapped[float]
-    assignment: Mapped[Assignment] = relationship(back_populates="answer")
 
 
 class SurveyAnswer(Base):
@@ -229,9 +206,7 @@ class SurveyAnswer(Base):
     id: Mapped[int] = mapped_column(primary_key=True)
     session_id: Mapped[int] = mapped_column(ForeignKey("session.id", ondelete="CASCADE"), index=True)
     moment: Mapped[str] = mapped_column(String(8))
-    """"before" or "after"."""
     question: Mapped[str] = mapped_column(String(64))
-    """Its name in the YAML file."""
     value: Mapped[str]
     answered_at: Mapped[float]
 

@@ -12,8 +12,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from shannon_game.experiments.collect.games.cloze import same_word, typed_word
-from shannon_game.experiments.collect.games.plain import attention_check, automatic, layout
-from shannon_game.experiments.collect.games.protocol import CHECK, Content, FormError, QuestionRow, Reading, Steps
+from shannon_game.experiments.collect.games.protocol import CHECK, Content, FormError, Game, QuestionRow, Reading, Steps
 from shannon_game.experiments.collect.games.texts import word_questions
 
 if TYPE_CHECKING:
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
 
     from shannon_game.experiments.collect.settings import CollectSettings
 
-__all__ = ["CHIPS", "N_BETS", "N_WORDS", "attention_check", "automatic", "bet_points", "feedback", "layout"]
-__all__ += ["questions", "read", "view"]
 
 CHIPS = 100
 """Of every question."""
@@ -35,15 +32,58 @@ N_WORDS = 50_000
 _LEAST_CHIPS = 0.5
 
 
-def questions(study: xr.Dataset, settings: CollectSettings) -> list[QuestionRow]:
-    """Make a question of every place of a text, or of every item of a cloze study."""
-    return word_questions(study, settings, game="bets")
+class Bets(Game):
+    """Spread chips over the words that might come next."""
 
+    def questions(self, study: xr.Dataset, settings: CollectSettings, /) -> list[QuestionRow]:
+        """Make a question of every place of a text, or of every item of a cloze study."""
+        return word_questions(study, settings, game="bets")
 
-def view(content: Content, layout: Content, steps: Steps) -> dict[str, Any]:
-    """The context, the chips and the number of words."""
-    del layout, steps
-    return {"context": content["context"], "check": content.get(CHECK), "n_bets": N_BETS, "chips": CHIPS}
+    def view(self, content: Content, _layout: Content, _steps: Steps, /) -> dict[str, Any]:
+        """The context, the chips and the number of words."""
+        return {"context": content["context"], "check": content.get(CHECK), "n_bets": N_BETS, "chips": CHIPS}
+
+    def read(self, content: Content, _layout: Content, _steps: Steps, form: Mapping[str, str], /) -> Reading:
+        """Read ``word1`` to ``word5`` with ``chips1`` to ``chips5``, and ``chips_other``."""
+        bets: list[dict[str, Any]] = []
+        for number in range(1, N_BETS + 1):
+            word, chips = form.get(f"word{number}", ""), _chips(form.get(f"chips{number}", ""))
+            if not word.strip():
+                if chips:
+                    raise FormError("error.chips_without_word", number=number)
+                continue
+            word = typed_word(word)
+            if not chips:
+                raise FormError("error.word_without_chips", word=word.strip())
+            if any(same_word(word, bet["word"]) for bet in bets):
+                raise FormError("error.bet_twice", word=word.strip())
+            bets.append({"word": word, "chips": chips})
+        other = _chips(form.get("chips_other", ""))
+        total = other + sum(bet["chips"] for bet in bets)
+        if total < CHIPS:
+            raise FormError("error.chips_left", total=total, left=CHIPS - total, all=CHIPS)
+        if total > CHIPS:
+            raise FormError("error.chips_over", total=total, over=total - CHIPS, all=CHIPS)
+        if CHECK in content:
+            passed = any(same_word(bet["word"], content[CHECK]) for bet in bets)
+            return Reading({"bets": bets, "other_chips": other}, correct=passed)
+        hit = next((at for at, bet in enumerate(bets) if same_word(bet["word"], content["target"])), None)
+        points = bet_points(other if hit is None else bets[hit]["chips"], named=hit is not None)
+        return Reading({"bets": bets, "other_chips": other, "hit": hit}, correct=hit is not None, score=points)
+
+    def feedback(self, content: Content, _layout: Content, _steps: Steps, value: Content, /) -> dict[str, Any]:
+        """The word of the text, the bets, the chips that lay on it and the points."""
+        hit = value["hit"]
+        chips = value["other_chips"] if hit is None else value["bets"][hit]["chips"]
+        return {
+            "target": content["target"],
+            "bets": value["bets"],
+            "other_chips": value["other_chips"],
+            "hit": hit,
+            "chips": chips,
+            "n_words": N_WORDS,
+            "score": bet_points(chips, named=hit is not None),
+        }
 
 
 def bet_points(chips: int, *, named: bool) -> float:
@@ -54,52 +94,6 @@ def bet_points(chips: int, *, named: bool) -> float:
     """
     share = max(chips, _LEAST_CHIPS) / CHIPS
     return 100 * ((1 if named else 0) + math.log(share) / math.log(N_WORDS))
-
-
-def read(content: Content, layout: Content, steps: Steps, form: Mapping[str, str]) -> Reading:
-    """Read ``word1`` to ``word5`` with ``chips1`` to ``chips5``, and ``chips_other``."""
-    del layout, steps
-    bets: list[dict[str, Any]] = []
-    for number in range(1, N_BETS + 1):
-        word, chips = form.get(f"word{number}", ""), _chips(form.get(f"chips{number}", ""))
-        if not word.strip():
-            if chips:
-                raise FormError("error.chips_without_word", number=number)
-            continue
-        word = typed_word(word)
-        if not chips:
-            raise FormError("error.word_without_chips", word=word.strip())
-        if any(same_word(word, bet["word"]) for bet in bets):
-            raise FormError("error.bet_twice", word=word.strip())
-        bets.append({"word": word, "chips": chips})
-    other = _chips(form.get("chips_other", ""))
-    total = other + sum(bet["chips"] for bet in bets)
-    if total < CHIPS:
-        raise FormError("error.chips_left", total=total, left=CHIPS - total, all=CHIPS)
-    if total > CHIPS:
-        raise FormError("error.chips_over", total=total, over=total - CHIPS, all=CHIPS)
-    if CHECK in content:
-        passed = any(same_word(bet["word"], content[CHECK]) for bet in bets)
-        return Reading({"bets": bets, "other_chips": other}, correct=passed)
-    hit = next((at for at, bet in enumerate(bets) if same_word(bet["word"], content["target"])), None)
-    points = bet_points(other if hit is None else bets[hit]["chips"], named=hit is not None)
-    return Reading({"bets": bets, "other_chips": other, "hit": hit}, correct=hit is not None, score=points)
-
-
-def feedback(content: Content, layout: Content, steps: Steps, value: Content) -> dict[str, Any]:
-    """The word of the text, the bets, the chips that lay on it and the points."""
-    del layout, steps
-    hit = value["hit"]
-    chips = value["other_chips"] if hit is None else value["bets"][hit]["chips"]
-    return {
-        "target": content["target"],
-        "bets": value["bets"],
-        "other_chips": value["other_chips"],
-        "hit": hit,
-        "chips": chips,
-        "n_words": N_WORDS,
-        "score": bet_points(chips, named=hit is not None),
-    }
 
 
 def _chips(text: str) -> int:

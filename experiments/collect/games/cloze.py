@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from shannon_game.estimators.cloze import normalise_words
-from shannon_game.experiments.collect.games.plain import attention_check, automatic, layout, view
-from shannon_game.experiments.collect.games.protocol import CHECK, Content, FormError, QuestionRow, Reading, Steps
+from shannon_game.experiments.collect.games.protocol import CHECK, Content, FormError, Game, QuestionRow, Reading, Steps
 from shannon_game.experiments.collect.games.texts import word_questions
 
 if TYPE_CHECKING:
@@ -16,30 +15,31 @@ if TYPE_CHECKING:
 
     from shannon_game.experiments.collect.settings import CollectSettings
 
-__all__ = ["JOINER", "attention_check", "automatic", "feedback", "layout", "questions", "read", "same_word"]
-__all__ += ["typed_word", "view"]
 
 LONGEST_WORD = 60
 JOINER = "\u2060"
 """Before a word: it goes on with the word that the text ends with, and no blank is between them."""
 
 
-def questions(study: xr.Dataset, settings: CollectSettings) -> list[QuestionRow]:
-    """Make a question of every place of a text, or of every item of a cloze study."""
-    return word_questions(study, settings, game="cloze")
+class Cloze(Game):
+    """Type the word that comes to mind."""
 
+    def questions(self, study: xr.Dataset, settings: CollectSettings, /) -> list[QuestionRow]:
+        """Make a question of every place of a text, or of every item of a cloze study."""
+        return word_questions(study, settings, game="cloze")
 
-def read(content: Content, layout: Content, steps: Steps, form: Mapping[str, str]) -> Reading:
-    """Read ``word`` and keep it as it was typed."""
-    del layout, steps
-    word = typed_word(form.get("word", ""))
-    return Reading({"word": word}, correct=same_word(word, content.get(CHECK, content["target"])))
+    def read(self, content: Content, _layout: Content, _steps: Steps, form: Mapping[str, str], /) -> Reading:
+        """Read ``word`` and keep it as it was typed."""
+        word = typed_word(form.get("word", ""))
+        return Reading({"word": word}, correct=same_word(word, content.get(CHECK, content["target"])))
 
-
-def feedback(content: Content, layout: Content, steps: Steps, value: Content) -> dict[str, Any]:
-    """The word of the text, what was typed, and whether it is the same."""
-    del layout, steps
-    return {"target": content["target"], "word": value["word"], "correct": same_word(value["word"], content["target"])}
+    def feedback(self, content: Content, _layout: Content, _steps: Steps, value: Content, /) -> dict[str, Any]:
+        """The word of the text, what was typed, and whether it is the same."""
+        return {
+            "target": content["target"],
+            "word": value["word"],
+            "correct": same_word(value["word"], content["target"]),
+        }
 
 
 def typed_word(text: str) -> str:

@@ -11,8 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from shannon_game.experiments.collect.games.cloze import same_word, typed_word
-from shannon_game.experiments.collect.games.plain import attention_check, automatic, layout
-from shannon_game.experiments.collect.games.protocol import CHECK, Content, FormError, QuestionRow, Reading, Steps
+from shannon_game.experiments.collect.games.protocol import CHECK, Content, FormError, Game, QuestionRow, Reading, Steps
 from shannon_game.experiments.collect.games.texts import word_questions
 
 if TYPE_CHECKING:
@@ -20,50 +19,45 @@ if TYPE_CHECKING:
 
     from shannon_game.experiments.collect.settings import CollectSettings
 
-__all__ = ["attention_check", "automatic", "feedback", "layout", "questions", "read", "view"]
 
+class GuessUntilRight(Game):
+    """Guess the next word until it is right."""
 
-def questions(study: xr.Dataset, settings: CollectSettings) -> list[QuestionRow]:
-    """Make a question of every place of a text, or of every item of a cloze study."""
-    rows = word_questions(study, settings, game="guess_until_right")
-    return [replace(row, content={**row.content, "most_guesses": settings.most_guesses}) for row in rows]
+    def questions(self, study: xr.Dataset, settings: CollectSettings, /) -> list[QuestionRow]:
+        """Make a question of every place of a text, or of every item of a cloze study."""
+        rows = word_questions(study, settings, game="guess_until_right")
+        return [replace(row, content={**row.content, "most_guesses": settings.most_guesses}) for row in rows]
 
+    def view(self, content: Content, _layout: Content, steps: Steps, /) -> dict[str, Any]:
+        """The context, the guesses so far, and how many are left."""
+        guesses = [step["word"] for step in steps]
+        return {
+            "context": content["context"],
+            "check": content.get(CHECK),
+            "guesses": guesses,
+            "n_left": content["most_guesses"] - len(guesses),
+        }
 
-def view(content: Content, layout: Content, steps: Steps) -> dict[str, Any]:
-    """The context, the guesses so far, and how many are left."""
-    del layout
-    guesses = [step["word"] for step in steps]
-    return {
-        "context": content["context"],
-        "check": content.get(CHECK),
-        "guesses": guesses,
-        "n_left": content["most_guesses"] - len(guesses),
-    }
+    def read(self, content: Content, _layout: Content, steps: Steps, form: Mapping[str, str], /) -> Reading:
+        """Read ``word``, one guess; the last one is right, the last that is left, or a give-up."""
+        if form.get("give_up") and steps and CHECK not in content:
+            return Reading({"word": "", "n_guesses": len(steps), "found": False}, correct=False)
+        word = typed_word(form.get("word", ""))
+        if CHECK in content:
+            return Reading({"word": word}, correct=same_word(word, content[CHECK]))
+        if any(same_word(word, step["word"]) for step in steps):
+            raise FormError("error.guessed_before")
+        found, n_guesses = same_word(word, content["target"]), len(steps) + 1
+        if not found and n_guesses < content["most_guesses"]:
+            return Reading({"word": word}, final=False)
+        return Reading({"word": word, "n_guesses": n_guesses, "found": found}, correct=found)
 
-
-def read(content: Content, layout: Content, steps: Steps, form: Mapping[str, str]) -> Reading:
-    """Read ``word``, one guess; the question is open until it is right, no guess is left, or the person gives up."""
-    del layout
-    if form.get("give_up") and steps and CHECK not in content:
-        return Reading({"word": "", "n_guesses": len(steps), "found": False}, correct=False)
-    word = typed_word(form.get("word", ""))
-    if CHECK in content:
-        return Reading({"word": word}, correct=same_word(word, content[CHECK]))
-    if any(same_word(word, step["word"]) for step in steps):
-        raise FormError("error.guessed_before")
-    found, n_guesses = same_word(word, content["target"]), len(steps) + 1
-    if not found and n_guesses < content["most_guesses"]:
-        return Reading({"word": word}, final=False)
-    return Reading({"word": word, "n_guesses": n_guesses, "found": found}, correct=found)
-
-
-def feedback(content: Content, layout: Content, steps: Steps, value: Content) -> dict[str, Any]:
-    """The word of the text, all guesses, and the number of the right one."""
-    del layout
-    guesses = [*(step["word"] for step in steps), value["word"]][: value["n_guesses"]]
-    return {
-        "target": content["target"],
-        "guesses": guesses,
-        "n_guesses": value["n_guesses"],
-        "found": value["found"],
-    }
+    def feedback(self, content: Content, _layout: Content, steps: Steps, value: Content, /) -> dict[str, Any]:
+        """The word of the text, all guesses, and the number of the right one."""
+        guesses = [*(step["word"] for step in steps), value["word"]][: value["n_guesses"]]
+        return {
+            "target": content["target"],
+            "guesses": guesses,
+            "n_guesses": value["n_guesses"],
+            "found": value["found"],
+        }

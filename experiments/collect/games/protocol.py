@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,9 @@ Steps = Sequence[Mapping[str, Any]]
 
 CHECK = "check"
 """Content of an attention check: what the instruction asks for. The view has it as ``check``."""
+
+CHECK_WORDS = ("river", "window", "garden", "bread", "summer")
+"""What attention checks ask for, one after the other."""
 
 CUT = "cut"
 """Content of a question whose context begins inside its text: true, and the page says so."""
@@ -75,33 +78,33 @@ class Reading:
     score: float | None = None
 
 
-class Game(Protocol):
-    """A module with these functions is a game; ``shannon_game.experiments.collect.games.comparison`` is one."""
+class Game:
+    """The rules of a game; what most games have in common is here: no options, and a word to check."""
 
-    def questions(self, study: xr.Dataset, settings: CollectSettings) -> list[QuestionRow]:
+    def questions(self, study: xr.Dataset, settings: CollectSettings, /) -> list[QuestionRow]:
         """Make the questions of a study, in its order."""
-        ...
+        raise NotImplementedError
 
-    def attention_check(self, content: Content, number: int) -> Content:
+    def attention_check(self, content: Content, number: int, /) -> Content:
         """Make an attention check of a question's content: it has :data:`CHECK`, and says what is right."""
-        ...
+        return {**content, CHECK: CHECK_WORDS[number % len(CHECK_WORDS)]}
 
-    def layout(self, content: Content, n_served: int, rng: np.random.Generator) -> dict[str, Any]:
+    def layout(self, _content: Content, _n_served: int, _rng: np.random.Generator, /) -> dict[str, Any]:
         """Choose how a question is shown; ``rng`` is the same for the ``n_served`` 2k and 2k + 1 of a question."""
-        ...
+        return {}
 
-    def automatic(self, content: Content, layout: Content) -> Reading | None:
+    def automatic(self, _content: Content, _layout: Content, /) -> Reading | None:
         """Answer for the person, where there is nothing to ask; None where there is."""
-        ...
+        return None
 
-    def view(self, content: Content, layout: Content, steps: Steps) -> dict[str, Any]:
+    def view(self, content: Content, _layout: Content, _steps: Steps, /) -> dict[str, Any]:
         """Say what the browser may see before the answer: never the target, its side, or a model's probability."""
-        ...
+        return {"context": content["context"], "check": content.get(CHECK)}
 
-    def read(self, content: Content, layout: Content, steps: Steps, form: Mapping[str, str]) -> Reading:
+    def read(self, content: Content, layout: Content, steps: Steps, form: Mapping[str, str], /) -> Reading:
         """Understand what was sent."""
-        ...
+        raise NotImplementedError
 
-    def feedback(self, content: Content, layout: Content, steps: Steps, value: Content) -> dict[str, Any]:
+    def feedback(self, content: Content, layout: Content, steps: Steps, value: Content, /) -> dict[str, Any]:
         """Say what the page shows after the answer: the right token, the score and how it came about."""
-        ...
+        raise NotImplementedError

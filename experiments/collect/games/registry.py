@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import item_labels
-from shannon_game.experiments.collect.games import bets, cloze, comparison, guess_until_right, top1
+from shannon_game.experiments.collect.games.bets import Bets
+from shannon_game.experiments.collect.games.cloze import Cloze
+from shannon_game.experiments.collect.games.comparison import Comparison
+from shannon_game.experiments.collect.games.guess_until_right import GuessUntilRight
 from shannon_game.experiments.collect.games.protocol import Game
 from shannon_game.experiments.collect.games.texts import items_alone
+from shannon_game.experiments.collect.games.top1 import Top1
 from shannon_game.experiments.harness.settings import rng_for
 
 if TYPE_CHECKING:
@@ -20,20 +24,12 @@ if TYPE_CHECKING:
     from shannon_game.experiments.collect.settings import CollectSettings
 
 GAMES: Mapping[str, Game] = {
-    "comparison": comparison,
-    "top1": top1,
-    "cloze": cloze,
-    "guess_until_right": guess_until_right,
-    "bets": bets,
+    "comparison": Comparison(),
+    "top1": Top1(),
+    "cloze": Cloze(),
+    "guess_until_right": GuessUntilRight(),
+    "bets": Bets(),
 }
-"""Name -> module."""
-
-
-def game_named(name: str) -> Game:
-    """Return a game by its name."""
-    if name not in GAMES:
-        raise unknown_choice("game", name, GAMES)
-    return GAMES[name]
 
 
 def chosen_contexts(study: xr.Dataset, settings: CollectSettings) -> xr.Dataset:

@@ -74,14 +74,22 @@ def _places(study: xr.Dataset) -> Iterator[QuestionRow]:
         for item, context, target, document, position in zip(*columns, strict=True):
             yield QuestionRow(item, {"context": context, "target": target}, str(document), int(position))
     else:
-        documents = study["document"].values.tolist() if "document" in study else [""] * study.sizes["item"]
-        positions = study["target_position"].values.tolist() if "target_position" in study else range(len(documents))
-        tokens = study["target_token"].values.tolist()
-        names = item_labels(study).astype(str).tolist()
-        columns = (names, study["context"].values.tolist(), tokens, documents, positions)
-        for item, context, token, document, position in zip(*columns, strict=True):
+        for row in item_places(study):
+            token = row.content["target"]
             if token.startswith(" ") and token.strip():
-                yield QuestionRow(item, {"context": context, "target": token.strip()}, str(document), int(position))
+                yield replace(row, content={**row.content, "target": token.strip()})
+
+
+def item_places(study: xr.Dataset) -> Iterator[QuestionRow]:
+    """Places of a comparison study's items, each with its target token."""
+    n_items = study.sizes["item"]
+    documents = study["document"].values.astype(str).tolist() if "document" in study else [""] * n_items
+    positions = study["target_position"].values.tolist() if "target_position" in study else range(n_items)
+    names, contexts = item_labels(study).astype(str).tolist(), study["context"].values.tolist()
+    for item, context, token, document, position in zip(
+        names, contexts, study["target_token"].values.tolist(), documents, positions, strict=True
+    ):
+        yield QuestionRow(item, {"context": context, "target": token}, document, int(position))
 
 
 _CLOZE = ("context", "target_word", "text_id", "word_num")

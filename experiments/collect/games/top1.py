@@ -2,7 +2,7 @@
 
 Only tokens of the vocabulary are taken, with their leading space. After each answer the token of the text is shown, and
 the play goes on with the next place. Tokens that show nothing, such as a line break, cannot be guessed; they are not
-asked for, and counted.
+asked for.
 """
 
 from __future__ import annotations
@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from shannon_game.estimators.documents.tokens import is_visible_token
 from shannon_game.estimators.errors import InputError
-from shannon_game.estimators.layout import item_labels
-from shannon_game.experiments.collect.games.plain import attention_check, automatic, layout, view
-from shannon_game.experiments.collect.games.protocol import CHECK, Content, FormError, QuestionRow, Reading, Steps
-from shannon_game.experiments.collect.games.texts import marked_cuts, texts_of
+from shannon_game.experiments.collect.games.protocol import CHECK, Content, FormError, Game, QuestionRow, Reading, Steps
+from shannon_game.experiments.collect.games.texts import item_places, marked_cuts, texts_of
 from shannon_game.experiments.collect.games.vocabulary import read_vocabulary, vocabulary_of
 
 if TYPE_CHECKING:
@@ -23,60 +21,54 @@ if TYPE_CHECKING:
 
     from shannon_game.experiments.collect.settings import CollectSettings
 
-__all__ = ["attention_check", "automatic", "can_be_guessed", "feedback", "layout", "left_out", "questions", "read"]
-__all__ += ["view"]
 
 _LONGEST = 200
 
 
-def questions(study: xr.Dataset, settings: CollectSettings) -> list[QuestionRow]:
-    """Make a question of every token that shows something: of whole texts, or of a comparison study's targets.
+class Top1(Game):
+    """Type the token that is thought most likely."""
 
-    A text is begun at any of its places. The first token of a text has no context, and is not asked for.
-    """
-    source = f"study {study.attrs.get('name')!r}"
-    vocabulary = read_vocabulary(settings.vocabulary)
-    rows = []
-    for row in _places(study):
-        target = row.content["target"]
-        if not can_be_guessed(target):
-            continue
-        if target not in vocabulary.tokens:
+    def questions(self, study: xr.Dataset, settings: CollectSettings, /) -> list[QuestionRow]:
+        """Make a question of every token that shows something: of whole texts, or of a comparison study's targets.
+
+        A text is begun at any of its places. The first token of a text has no context, and is not asked for.
+        """
+        source = f"study {study.attrs.get('name')!r}"
+        vocabulary = read_vocabulary(settings.vocabulary)
+        rows = []
+        for row in _places(study):
+            target = row.content["target"]
+            if not can_be_guessed(target):
+                continue
+            if target not in vocabulary.tokens:
+                problem = (
+                    f"has no token {target!r}, which the study asks for at {row.item_id}; name the tokenizer.json of "
+                    "the model that cut the texts"
+                )
+                raise InputError(problem, source=source, field="vocabulary")
+            rows.append(QuestionRow(**{**vars(row), "content": {**row.content, "vocabulary": vocabulary.name}}))
+        if not rows:
             problem = (
-                f"has no token {target!r}, which the study asks for at {row.item_id}; name the tokenizer.json of the "
-                "model that cut the texts"
+                "has no tokens that top1 could ask for; a comparison study has, and a documents study cut into tokens"
             )
-            raise InputError(problem, source=source, field="vocabulary")
-        rows.append(QuestionRow(**{**vars(row), "content": {**row.content, "vocabulary": vocabulary.name}}))
-    if not rows:
-        problem = "has no tokens that top1 could ask for; a comparison study has, and a documents study cut into tokens"
-        raise InputError(problem, source=source, field="game")
-    return rows
+            raise InputError(problem, source=source, field="game")
+        return rows
 
+    def read(self, content: Content, _layout: Content, _steps: Steps, form: Mapping[str, str], /) -> Reading:
+        """Read ``token``, as it was typed."""
+        token = form.get("token", "")
+        if not token:
+            raise FormError("error.no_token")
+        if CHECK in content:
+            return Reading({"token": token[:_LONGEST]}, correct=token.strip() == content[CHECK])
+        if token not in vocabulary_of(content["vocabulary"]).tokens:
+            raise FormError("error.not_a_token")
+        correct = token == content["target"]
+        return Reading({"token": token}, correct=correct, score=float(correct))
 
-def left_out(study: xr.Dataset) -> int:
-    """Count the places that are not asked for, because their token shows nothing."""
-    return sum(not can_be_guessed(row.content["target"]) for row in _places(study))
-
-
-def read(content: Content, layout: Content, steps: Steps, form: Mapping[str, str]) -> Reading:
-    """Read ``token``, as it was typed."""
-    del layout, steps
-    token = form.get("token", "")
-    if not token:
-        raise FormError("error.no_token")
-    if CHECK in content:
-        return Reading({"token": token[:_LONGEST]}, correct=token.strip() == content[CHECK])
-    if token not in vocabulary_of(content["vocabulary"]).tokens:
-        raise FormError("error.not_a_token")
-    correct = token == content["target"]
-    return Reading({"token": token}, correct=correct, score=float(correct))
-
-
-def feedback(content: Content, layout: Content, steps: Steps, value: Content) -> dict[str, Any]:
-    """The token of the text, the one that was typed, and whether they are the same."""
-    del layout, steps
-    return {"target": content["target"], "token": value["token"], "correct": value["token"] == content["target"]}
+    def feedback(self, content: Content, _layout: Content, _steps: Steps, value: Content, /) -> dict[str, Any]:
+        """The token of the text, the one that was typed, and whether they are the same."""
+        return {"target": content["target"], "token": value["token"], "correct": value["token"] == content["target"]}
 
 
 def can_be_guessed(token: str) -> bool:
@@ -98,12 +90,4 @@ def _places(study: xr.Dataset) -> Iterator[QuestionRow]:
                 yield QuestionRow(f"{names[document]}:{position}", content, names[document], position)
             before, position = before + token, position + 1
     elif "target_token" in study and "context" in study:
-        items = item_labels(study).astype(str).tolist()
-        documents = study["document"].values.astype(str).tolist() if "document" in study else [""] * len(items)
-        positions = study["target_position"].values.tolist() if "target_position" in study else range(len(items))
-        columns = (items, study["context"].values.tolist(), study["target_token"].values.tolist(), documents, positions)
-        rows = [
-            QuestionRow(item, {"context": context, "target": token}, document, int(position))
-            for item, context, token, document, position in zip(*columns, strict=True)
-        ]
-        yield from marked_cuts(rows, texts_of(study))
+        yield from marked_cuts(list(item_places(study)), texts_of(study))

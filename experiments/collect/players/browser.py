@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlencode
@@ -53,13 +54,13 @@ class Played(Exception):  # noqa: N818 - why a player stops
         self.page = page
 
 
-async def play_session(browser: Browser, game: str, player: Answerer, recruiter: Mapping[str, str]) -> int:
-    """Play a game from the first page to the last."""
+async def play_session(browser: Browser, game: str, player: Answerer, recruiter: Mapping[str, str]) -> Counter[str]:
+    """Play a game from the first page to the last; gives the answers that were sent, by game."""
     page = await browser.get(f"/?{urlencode(dict(recruiter))}")
-    n_answers = 0
+    n_sent = Counter[str]()
     for _ in range(_LONGEST_SESSION):
         if page.path in ("/thanks", "/screened"):
-            return n_answers
+            return n_sent
         if page.status >= 400 or page.problem:
             raise Played(page)
         if page.path == "/":
@@ -75,7 +76,7 @@ async def play_session(browser: Browser, game: str, player: Answerer, recruiter:
             # a visit may have several games, one after the other
             own = game if form is None else form.game
             page = await _sent(browser, form, player.answer(own, page))
-            n_answers += 1
+            n_sent[own] += 1
         elif page.path == "/feedback":
             page = await browser.get("/play")
         else:

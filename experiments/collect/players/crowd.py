@@ -6,6 +6,7 @@ import asyncio
 import logging
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -29,7 +30,8 @@ _REQUEST_SECONDS = 60.0
 class Crowd:
     """What became of the players."""
 
-    n_answers: int
+    n_sent: Counter[str]
+    """Answers by game."""
     seconds: float
     problems: tuple[str, ...] = ()
 
@@ -44,32 +46,13 @@ def play_all(
     at_once: int = 40,
 ) -> Crowd:
     """Let players play, each a session from the first page to the completion code."""
-    playing = _all(players, game, address=address, application=application, parameters=parameters, at_once=at_once)
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(playing)
-    # a notebook has an event loop that runs: another one needs a thread of its own
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, playing).result()
-
-
-async def _all(
-    players: Sequence[tuple[str, Answerer]],
-    game: str,
-    *,
-    address: str | None,
-    application: Any,
-    parameters: Sequence[str],
-    at_once: int,
-) -> Crowd:
     import httpx  # noqa: PLC0415 - only players need it
 
     # a line a request, of which there are thousands
     logging.getLogger("httpx").setLevel(logging.WARNING)
     gate, began = asyncio.Semaphore(at_once), time.monotonic()
 
-    async def one(name: str, player: Answerer) -> int | str:
+    async def one(name: str, player: Answerer) -> Counter[str] | str:
         recruiter = dict.fromkeys(parameters, "simulated") | ({parameters[0]: name} if parameters else {})
         transport = None if application is None else httpx.ASGITransport(application)
         base = address or "http://127.0.0.1"
@@ -84,10 +67,19 @@ async def _all(
             except (Played, httpx.HTTPError) as problem:
                 return f"{name}: {str(problem) or type(problem).__name__}"
 
-    found = await asyncio.gather(*(one(name, player) for name, player in players))
-    n_answers = sum(each for each in found if isinstance(each, int))
-    problems = tuple(each for each in found if isinstance(each, str))
-    return Crowd(n_answers, time.monotonic() - began, problems)
+    async def everybody() -> list[Counter[str] | str]:
+        return await asyncio.gather(*(one(name, player) for name, player in players))
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        found = asyncio.run(everybody())
+    else:
+        # a notebook has an event loop that runs: another one needs a thread of its own
+        with ThreadPoolExecutor(1) as thread:
+            found = thread.submit(asyncio.run, everybody()).result()
+    n_sent = sum((each for each in found if isinstance(each, Counter)), Counter[str]())
+    return Crowd(n_sent, time.monotonic() - began, tuple(each for each in found if isinstance(each, str)))
 
 
 @contextmanager

@@ -84,7 +84,8 @@ def play_games(collection: Collection, players: Mapping[str, Answerer]) -> dict[
     with served(collection) as address:
         # a visit of several blocks is played once
         for game in settings.game[:1] if settings.blocks else settings.game:
-            say(f"{len(players)} players play {game} at {address}")
+            played = [block.game for block in settings.blocks] or [game]
+            say(f"{len(players)} players play {', then '.join(played)} at {address}")
             # somebody else in every game: what one of them shows would answer the next one
             own = [(f"{game}-{name}", player) for name, player in players.items()]
             crowd = play_all(own, game, address=address, parameters=settings.recruiter.parameters)
@@ -93,7 +94,7 @@ def play_games(collection: Collection, players: Mapping[str, Answerer]) -> dict[
             if crowd.problems and not ended and settings.players != "model":
                 problem = f"stopped {len(crowd.problems)} of {len(players)} players; the first one: {crowd.problems[0]}"
                 raise InputError(problem, source=f"game {game}", field="players")
-            found["comparison" if settings.blocks and "comparison" in settings.game else game] = crowd
+            found |= dict.fromkeys(played, crowd)
     return found
 
 
@@ -118,7 +119,7 @@ def played(collection: Collection, study: xr.Dataset) -> ExperimentResult:
     crowds = play_games(collection, players)
     n_answers = {game: n - before.get(game, 0) for game, n in _answered(collection).items()}
     models = [each for each in players.values() if isinstance(each, ModelPerson)]
-    found, left = None, [problem for crowd in crowds.values() for problem in crowd.problems if models]
+    found, left = None, [problem for crowd in _once(crowds) for problem in crowd.problems if models]
     if "comparison" in crowds:
         try:
             found = collected_study(url=settings.database, collection=str(collection.study_id), pilot=settings.pilot)
@@ -137,7 +138,7 @@ def played(collection: Collection, study: xr.Dataset) -> ExperimentResult:
         table,
         table.to_xarray(),
         {},
-        _summary(table, settings, models),
+        _summary(table, settings, models, crowds),
         warnings=(
             *_on_the_estimate(found),
             *((f"{len(left)} sessions were left; the first: {left[0]}",) if left else ()),
@@ -173,7 +174,7 @@ def played_table(
     rows = []
     for game, crowd in crowds.items():
         row: dict[str, Any] = {"game": game, "belief": "" if world is None else world.belief, "n_players": n_players}
-        row |= {"n_answers": n_answers.get(game, 0), "n_sent": crowd.n_answers, "seconds": crowd.seconds}
+        row |= {"n_answers": n_answers.get(game, 0), "n_sent": crowd.n_sent[game], "seconds": crowd.seconds}
         if game == "comparison" and study is not None:
             found = estimate_perplexity(study, HUMAN)
             row |= {
@@ -190,8 +191,19 @@ def played_table(
     return pd.DataFrame(rows).reindex(columns=list(PLAYED_COLUMNS))
 
 
-def _summary(table: pd.DataFrame, settings: CollectSettings, models: Sequence[ModelPerson]) -> str:
-    n_answers, n_sent, seconds = int(table["n_answers"].sum()), int(table["n_sent"].sum()), table["seconds"].sum()
+def _once(crowds: Mapping[str, Crowd]) -> list[Crowd]:
+    # the games of one visit have one crowd
+    return list({id(each): each for each in crowds.values()}.values())
+
+
+def _summary(
+    table: pd.DataFrame, settings: CollectSettings, models: Sequence[ModelPerson], crowds: Mapping[str, Crowd]
+) -> str:
+    n_answers, n_sent, seconds = (
+        int(table["n_answers"].sum()),
+        int(table["n_sent"].sum()),
+        sum(each.seconds for each in _once(crowds)),
+    )
     text = (
         f"{int(table['n_players'].iloc[0])} players gave {n_answers:,} answers that count, with training rounds and "
         f"attention checks {n_sent:,}, through the pages in {seconds:.0f} s, {n_sent / seconds:.0f} a second."

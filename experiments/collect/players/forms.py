@@ -15,7 +15,6 @@ class Form:
     """A form of a page."""
 
     action: str
-    method: str = "get"
     game: str = ""
     fields: dict[str, str] = field(default_factory=dict)
     """Values that are sent as they are, hidden ones too."""
@@ -23,7 +22,6 @@ class Form:
     """Radio buttons by name."""
     asked: list[str] = field(default_factory=list)
     required: set[str] = field(default_factory=set)
-    buttons: dict[str, list[str]] = field(default_factory=dict)
 
 
 @dataclass
@@ -34,7 +32,6 @@ class Page:
     """Of its address, after redirects."""
     status: int
     forms: list[Form] = field(default_factory=list)
-    links: list[str] = field(default_factory=list)
     context: str | None = None
     """Marks of blanks are blanks again."""
     tokens: list[str] = field(default_factory=list)
@@ -72,12 +69,9 @@ class _Reader(HTMLParser):
         given = {name: value or "" for name, value in attrs}
         classes = set(given.get("class", "").split())
         if tag == "form":
-            action, method = given.get("action", self.page.path), given.get("method", "get").lower()
-            self.page.forms.append(Form(action, method, given.get("data-game", "")))
-        elif tag == "a" and "href" in given:
-            self.page.links.append(given["href"])
-        elif tag in ("input", "textarea", "button", "select") and self.page.forms and self._inside("form"):
-            self._add_field(tag, given)
+            self.page.forms.append(Form(given.get("action", self.page.path), given.get("data-game", "")))
+        elif tag in ("input", "textarea", "select") and self.page.forms and self._inside("form"):
+            self._add_field(given)
         if tag in _VOID:
             return
         # what is shown beside a text and is none of it: a sign at a line's end, "the text begins here"
@@ -120,16 +114,14 @@ class _Reader(HTMLParser):
         else:
             self.page.problem = " ".join(text.split())
 
-    def _add_field(self, tag: str, given: dict[str, str]) -> None:
+    def _add_field(self, given: dict[str, str]) -> None:
         form, name = self.page.forms[-1], given.get("name", "")
-        kind = given.get("type", "submit" if tag == "button" else "text")
+        kind = given.get("type", "text")
         if not name:
             return
         if "required" in given:
             form.required.add(name)
-        if tag == "button":
-            form.buttons.setdefault(name, []).append(given.get("value", ""))
-        elif kind in ("radio", "checkbox"):
+        if kind in ("radio", "checkbox"):
             form.choices.setdefault(name, []).append(given.get("value", "on"))
         else:
             form.fields[name] = given.get("value", "")

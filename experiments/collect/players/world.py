@@ -18,7 +18,7 @@ from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.estimators.layout import HUMAN, item_labels
 from shannon_game.experiments.collect.games.cloze import JOINER, LONGEST_WORD
 from shannon_game.experiments.collect.games.top1 import can_be_guessed
-from shannon_game.experiments.collect.players.settings import PlayerPopulation
+from shannon_game.experiments.collect.settings import PlayerPopulation
 from shannon_game.experiments.harness.settings import rng_for
 from shannon_game.inference.text.prompts import shown
 

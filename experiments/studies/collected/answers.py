@@ -12,8 +12,7 @@ from sqlalchemy.orm import Session as Transaction
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.collect.database import existing_database
-from shannon_game.experiments.collect.export import tidy_answers
-from shannon_game.experiments.collect.export_files import chosen_number
+from shannon_game.experiments.collect.export import chosen_number, tidy_answers
 from shannon_game.experiments.collect.tables import Answer, Assignment, Question, Study
 from shannon_game.experiments.studies.collected.settings import CollectedSettings
 from shannon_game.experiments.studies.parsing import Note

@@ -15,7 +15,7 @@ from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.collect.adaptive import AdaptiveChooser
 from shannon_game.experiments.collect.collection import Collection, open_collection
 from shannon_game.experiments.collect.database import open_database
-from shannon_game.experiments.collect.export_files import chosen_study, write_exports
+from shannon_game.experiments.collect.export import chosen_study, write_exports
 from shannon_game.experiments.collect.players.crowd import Crowd, play_all
 from shannon_game.experiments.collect.players.people import Person, simulated_people
 from shannon_game.experiments.collect.players.world import world_of
@@ -120,7 +120,7 @@ def test_questions_end_at_the_wanted_width_and_nobody_new_comes_in(
     assert collection.chooser is not None
     assert collection.chooser.enough
     # two looks after ten comparisons each (some are of equal strings, which nobody is asked), of 72 that all would give
-    assert 10 <= crowd.n_answers <= 24
+    assert 10 <= crowd.n_sent.total() <= 24
     assert crowd.problems
     assert all("403 at /start" in problem for problem in crowd.problems)
     with collection.database.read() as transaction:

@@ -25,8 +25,8 @@ from shannon_game.experiments.collect.assign import layout_rng
 from shannon_game.experiments.collect.database import Database, open_database
 from shannon_game.experiments.collect.deletion import forget
 from shannon_game.experiments.collect.demo import collect_demo
-from shannon_game.experiments.collect.export_files import chosen_study, write_exports
-from shannon_game.experiments.collect.games import comparison
+from shannon_game.experiments.collect.export import chosen_study, write_exports
+from shannon_game.experiments.collect.games.comparison import Comparison
 from shannon_game.experiments.collect.security import ADMIN_COOKIE, COOKIE, Attempts, csrf_token, read_cookie, signed
 from shannon_game.experiments.collect.server import app
 from shannon_game.experiments.collect.settings import CollectSettings, RecruiterSettings
@@ -490,7 +490,7 @@ def test_the_cheaters_view_of_a_comparison_is_the_same_for_both_sides(site: Site
     for question in questions:
         for candidate in range(len(question.content["candidates"])):
             a, b = (
-                comparison.view(question.content, {"candidate": candidate, "target_side": side}, []) for side in "AB"
+                Comparison().view(question.content, {"candidate": candidate, "target_side": side}, []) for side in "AB"
             )
             assert (a["a"], a["b"]) == (b["b"], b["a"])
             assert {**a, "a": "", "b": ""} == {**b, "a": "", "b": ""}
@@ -505,7 +505,7 @@ def test_sides_cannot_be_foreseen(site: Site) -> None:
     sides = []
     for served in range(0, 400, 2):
         rng = layout_rng(site.key, question.id, served)
-        sides.append(comparison.layout(question.content, served, rng)["target_side"] == "A")
+        sides.append(Comparison().layout(question.content, served, rng)["target_side"] == "A")
     # 200 fair coins: outside of 65 to 135 once in a million
     assert 65 < sum(sides) < 135
 

@@ -26,8 +26,8 @@ from shannon_game.estimators.layout import item_labels, notes, response_position
 from shannon_game.experiments.collect.__main__ import main
 from shannon_game.experiments.collect.collection import Collection, open_collection
 from shannon_game.experiments.collect.database import open_database
-from shannon_game.experiments.collect.games import comparison
 from shannon_game.experiments.collect.games.cloze import same_word
+from shannon_game.experiments.collect.games.comparison import Comparison
 from shannon_game.experiments.collect.players.crowd import Crowd, play_all
 from shannon_game.experiments.collect.players.forms import Page
 from shannon_game.experiments.collect.players.people import People, Person, simulated_people
@@ -108,7 +108,7 @@ def through_pages(collection: Collection, people: People, game: str) -> Crowd:
 def test_everybody_comes_to_the_completion_code(played: Played) -> None:
     for crowd in played.crowds.values():
         assert crowd.problems == ()
-        assert crowd.n_answers >= N_PLAYERS * (2 + 2 + 8) - 8
+        assert crowd.n_sent.total() >= N_PLAYERS * (2 + 2 + 8) - 8
 
 
 def test_reports_through_the_pages_are_the_simulators_to_the_last_digit(played: Played) -> None:
@@ -299,7 +299,7 @@ def test_a_word_that_a_person_types_begins_with_a_blank() -> None:
 
 def test_candidates_that_are_no_draws_of_the_generator_say_so() -> None:
     served = designed_study()
-    rows = comparison.questions(served, CollectSettings())
+    rows = Comparison().questions(served, CollectSettings())
     study = comparison_study(
         None,
         candidate_rows([{**row.content, "item": row.item_id} for row in rows]),

@@ -56,7 +56,7 @@ def visits(database: Database) -> list[Session]:
 
 @pytest.mark.parametrize("game", GAMES)
 def test_nobody_begins_who_has_not_understood_the_rules(database: Database, game: str) -> None:
-    player = at_rules(site(database), game)
+    player = at_rules(site(database, comprehension_tries=None), game)
     right = right_answers(game)
     for wrong in ({}, right | {"rule-1": "7"}, dict.fromkeys(right, "0") | {"rule-0": "x"}):
         page = player.post("/instructions", **wrong)
@@ -71,6 +71,36 @@ def test_nobody_begins_who_has_not_understood_the_rules(database: Database, game
         if game != "guess_until_right":
             # with those of the server, where both tokens are the same
             assert set(tidy_answers(transaction, game, study_ids=[1])["rules_tries"]) == {4}
+
+
+def test_who_fails_the_rules_so_often_is_sent_back_in_the_first_part_alone(
+    database: Database,
+) -> None:
+    recruiter = RecruiterSettings(screened_url="https://example.org/out?id={PROLIFIC_PID}")
+    blocks = tuple(BlockSettings(game=game, n_questions=1, training_rounds=0) for game in ("cloze", "bets"))
+    made = site(database, blocks=blocks, comprehension_tries=2, recruiter=recruiter, n_sessions=1)
+    ann = at_rules(made, "cloze", ANN)
+    assert "Tries left: 2" in ann.page.text
+    assert "Tries left: 1" in ann.post("/instructions").text
+    page = ann.post("/instructions")
+    assert page.url.path == "/screened"
+    assert "questions on the rules were not answered correctly" in page.text
+    assert 'href="https://example.org/out?id=ann"' in page.text
+    assert ann.get("/instructions").url.path == "/screened"
+    # the place is free, and in the second part nobody is sent back
+    bo = started(made, "cloze", BO)
+    bo.play_all("the")
+    for _ in range(4):
+        assert bo.post("/instructions").status_code == 422
+    bo.game = "bets"
+    bo.post("/instructions", **right_answers("bets"))
+    bo.play_all("the")
+    assert [visit.state for visit in visits(database)] == ["screened", "done"]
+    assert collected_study(url=url_of(database), game="cloze").sizes["response"] == 1
+
+
+def url_of(database: Database) -> str:
+    return str(database.engine.url.render_as_string(hide_password=False)).replace("+psycopg", "")
 
 
 def test_questions_on_the_rules_are_the_same_in_every_language() -> None:
@@ -200,7 +230,7 @@ def test_who_fails_the_stated_number_of_checks_is_sent_back_and_counts_for_nothi
         assert set(kept["failed_checks"]) == {2}
         table = pay_table(transaction, 1, pay).set_index("recruiter_id")
         assert table["total"].to_dict() == {"ann": 0.5, "bo": 4.0}
-    url = database.engine.url.render_as_string(hide_password=False).replace("+psycopg", "")
+    url = url_of(database)
     assert main(["export", "--url", url, "--folder", str(tmp_path / "tables")]) == 0
     assert (tmp_path / "tables" / "pay.csv").stat().st_mode & 0o777 == 0o600
     found = collected_study(url=url, game="cloze")
@@ -283,7 +313,7 @@ def test_an_arm_has_its_own_order_feedback_and_items_and_they_are_exported(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SHANNON_COLLECT_PASSWORD", "long enough")
-    made = with_arms(database)
+    made = with_arms(database, pay=PaySettings(base=6.0, currency="GBP", planned_minutes=30))
     for number in range(4):
         player = Player(made, "cloze")
         player.begin(f"?PROLIFIC_PID=p{number}&STUDY_ID=s&SESSION_ID=t")
@@ -310,6 +340,7 @@ def test_an_arm_has_its_own_order_feedback_and_items_and_they_are_exported(
             assert set(table[table["arm"] == "words"]["document"]) == {"moby_dick.txt", "bohemia.txt"}
     page = logged_in(made).page
     assert "4 of 4 people are complete, with " in page.text
+    assert "With 30 planned minutes that is 12.00 GBP an hour" in page.text
     assert page.text.count('<th scope="row">words</th>') == 2
 
 
@@ -317,6 +348,7 @@ def test_an_arm_has_its_own_order_feedback_and_items_and_they_are_exported(
     ("given", "message"),
     [
         ({"lists": {"A": ("no_book.txt",)}}, "lists.A: names 'no_book.txt', which is no item or document"),
+        ({"screen_out_after": 3, "n_questions": 40, "attention_share": 0.05}, "3, and a visit has 2 attention checks"),
         ({"arms": ({"name": "a"}, {"name": "a"})}, r"arms: are named \['a', 'a'\]"),
         (
             {"arms": ({"name": "a", "order": ("cloze",)},)},

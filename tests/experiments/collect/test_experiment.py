@@ -10,6 +10,8 @@ import shannon_game.experiments.collect.experiment as module
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.collect.collection import Collection
 from shannon_game.experiments.collect.server import app_of
+from shannon_game.experiments.studies.comparison.file import save_comparison_study
+from shannon_game.experiments.studies.comparison.simulated import simulated
 from tests.experiments.collect.players import Player
 from tests.experiments.command import prepared, run_experiment
 
@@ -28,6 +30,25 @@ def test_the_command_serves_the_demonstration_and_counts_what_came(
     assert result.table["n_answers"].tolist() == [2]
     assert result.table["state"].tolist() == ["after"]
     assert "1 session of collect_demo, 0 of them complete, with 2 answers" in result.text
+
+
+def test_a_plan_that_names_its_study_is_all_that_the_command_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = simulated(n_items=12, n_reference_items=12, n_candidates=4, vocab_size=60, seed=5, store_reference=True)
+    save_comparison_study(study, tmp_path / "study.nc")
+    block = "{n_questions: 2, training_rounds: 1, game: %s}"
+    (tmp_path / "plan.yaml").write_text(
+        f"served: {tmp_path / 'study.nc'}\nblocks: [{block % 'cloze'}, {block % 'comparison'}]\nattention_share: 0"
+    )
+    given = [f"experiment.plan={tmp_path / 'plan.yaml'}", f"experiment.database=sqlite:///{tmp_path / 'c.sqlite'}"]
+    result = run_experiment("+exp=collect", *given, "experiment.players=simulated", "experiment.n_players=3")
+    # a row per part of the visit
+    assert result.table["game"].tolist() == ["cloze", "comparison"]
+    assert result.table["n_answers"].tolist() == [6, 6]
+    assert (result.table["n_sent"] >= 9).all()
+    with pytest.raises(InputError, match=r"served: is .*, and study= names 'simulated'; give one of them"):
+        run_experiment("+exp=collect", "study=simulated", *given)
 
 
 def test_a_study_of_another_kind_is_refused() -> None:

@@ -44,7 +44,7 @@ def people(database: Database) -> dict[str | None, list[tuple[str, str]]]:
 def test_a_recruiters_person_goes_on_in_another_browser_and_in_a_reopened_submission(database: Database) -> None:
     recruiter = RecruiterSettings(required=True, completion_code="DONE", return_url="https://example.org/?cc={code}")
     made = site(database, recruiter=recruiter)
-    assert Player(made, "cloze").begin().status_code == 403
+    assert Player(made, "cloze").get("/").status_code == 403
     player = Player(made, "cloze")
     player.to_play(ANN)
     # who knows the id alone is not the person
@@ -161,7 +161,7 @@ def test_a_database_of_the_version_before_goes_on(database: Database) -> None:
     player = Player(made, "comparison")
     player.to_play()
     with database.write() as transaction:
-        for column in ("block", "arm", "item_list", "n_failed", "rules_tries", "consent_version"):
+        for column in ("block", "arm", "item_list", "n_failed", "rules_tries", "consent_version", "n_announced"):
             transaction.execute(text(f"alter table session drop column {column}"))
         transaction.execute(text("alter table question add column reaches integer not null default 0"))
         transaction.execute(text("update alembic_version set version_num = '0001'"))

@@ -16,8 +16,8 @@ from shannon_game.experiments.collect.players.crowd import Crowd, play_all
 from shannon_game.experiments.collect.players.demonstration import PLAYED_COLUMNS
 from shannon_game.experiments.collect.players.forms import read_page
 from shannon_game.experiments.collect.players.people import simulated_people
-from shannon_game.experiments.collect.players.settings import PlayerPopulation
 from shannon_game.experiments.collect.players.world import world_of
+from shannon_game.experiments.collect.settings import PlayerPopulation
 from shannon_game.experiments.studies.collected.loader import collected_study
 from shannon_game.experiments.studies.comparison.simulated import simulated
 from tests.experiments.command import run_experiment
@@ -173,11 +173,10 @@ def test_a_page_is_read_as_it_is_shown() -> None:
     assert page.tokens == [" Ann & co", "·"]
     assert page.problem == "Please type a word."
     assert page.strong == ["choose 99%."]
-    assert page.links == ["/next"]
     form = page.form("/play")
     assert form is not None
     assert (form.fields, form.choices) == ({"order": "3", "word": ""}, {"report": ["99", "1"]})
-    assert (form.asked, form.required, form.buttons) == (["word"], {"word"}, {"agree": ["yes"]})
+    assert (form.asked, form.required) == (["word"], {"word"})
     assert page.form("/nowhere") is None
 
 
@@ -192,6 +191,6 @@ def test_players_play_from_a_notebook_too() -> None:
 
     inside = asyncio.run(cell())
     assert inside.problems == play_all([("P1", nobody)], "cloze", application=Starlette()).problems  # type: ignore[list-item]
-    assert inside.n_answers == 0
+    assert inside.n_sent.total() == 0
     assert len(inside.problems) == 1
     assert "404" in inside.problems[0]
