@@ -17,7 +17,7 @@ from shannon_game.inference.lm.decoding import Decoding, decoded_probabilities
 from shannon_game.inference.lm.forward import reduce_last, with_bos
 from shannon_game.inference.lm.language_model import LanguageModel
 from shannon_game.inference.lm.next_token import context_rng
-from shannon_game.inference.lm.vocabulary import Vocabulary, vocabulary
+from shannon_game.inference.lm.vocabulary import Vocabulary, boundary_at, vocabulary
 
 if TYPE_CHECKING:
     import torch
@@ -152,13 +152,13 @@ def _sample_context(
     )
 
 
-def _first_word(written: bytes, added: bytes, start: bytes, boundary: bytes) -> bytes | None:
+def _first_word(written: bytes, added: bytes, start: bytes, boundary: str) -> bytes | None:
     """Return the first word of a text if it is complete, nothing if there is none, None if that is not known yet."""
     text = written + added
     if not text.startswith(start[: len(text)]) or (not text and not added):
         return b""
     word = text[len(start) :]
-    end = next((i for i, byte in enumerate(word) if byte in boundary), None)
+    end = boundary_at(word, boundary)
     if end is not None:
         return word[:end]
     # a token without bytes ends the text
