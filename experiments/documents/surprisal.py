@@ -15,9 +15,10 @@ from pydantic import Field
 from shannon_game.estimators.documents import ClusteredMean, corpus_scores, unit_loss
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.perplexity import perplexity_of_loss
-from shannon_game.experiments.documents.scored import Scored, of_shared_text, score_texts
+from shannon_game.estimators.word_spans import has_unspaced
+from shannon_game.experiments.documents.scored import Scored, apart, join_texts, of_shared_text, score_texts
 from shannon_game.experiments.documents.splits import split_contrasts, split_summary
-from shannon_game.experiments.documents.words import surprisal_figure, token_table, word_table
+from shannon_game.experiments.documents.words import region_table, surprisal_figure, word_tables
 from shannon_game.experiments.harness import figures
 from shannon_game.experiments.harness.figures import Series, player_colours, player_label
 from shannon_game.experiments.harness.language_models import GeneratedSettings, Work, chosen_generator, open_work
@@ -43,7 +44,7 @@ TABLE_COLUMNS = (
     *("model", "split", "n_documents", "n_tokens", "loss_nats", "loss_se_nats"),
     *(f"{name}{end}" for name in PANELS for end in ("", "_lower", "_upper")),
     *("bits_per_byte", "bos", "window", "stride", "n_words", "n_characters", "n_bytes", "bits_per_token"),
-    *(*_PER_UNIT, "bits_per_character_se", "loss_nats_per_byte"),
+    *(*_PER_UNIT, "bits_per_character_se", "loss_nats_per_byte", "revision"),
 )
 """``perplexity`` is exp of the mean loss over tokens, ``mean_sequence_perplexity`` the mean of the documents' own."""
 
@@ -78,6 +79,11 @@ class SurprisalSettings(Seeded, GeneratedSettings):
     """Tokens from one window to the next; null: half a window."""
     words: bool = True
     """Write words.csv and tokens.csv, a row per word and token under each model; false for large corpora."""
+    boundaries: Literal["script", "spaces"] = "script"
+    """What stands between words: white space, or spaces alone in texts of Chinese, Japanese, Thai, Lao, Burmese or
+    Khmer as well, whose words ICU finds otherwise (extra words)."""
+    context: Literal["sentence", "text"] = "sentence"
+    """What each text of the study is scored given: nothing, or the texts of its group before it (study.group_field)."""
     characters: Literal["all", "shared"] = "all"
     """all: every token that a model can score; shared: of each document the characters from the first to the last place
     at which every model has the end of a token, so that the losses of models with different tokenizers are of exactly
@@ -108,19 +114,26 @@ def surprisal(study: xr.Dataset, settings: SurprisalSettings) -> ExperimentResul
     texts = study["text"].to_numpy()[chosen].tolist()
     splits = study["split"].to_numpy()[chosen].astype(str)
     limits = {name: getattr(settings, name) for name in ("max_tokens", "window", "stride")}
+    how = {"has_words": settings.words, "boundaries": settings.boundaries}
+    joined = join_texts(texts, _groups(study, settings, chosen))
     scored = {
-        name: score_texts(work, load_language_model(its), texts, **limits, boundaries=settings.words)
+        name: apart(
+            score_texts(work, load_language_model(its), [whole.text for whole in joined], **limits, **how),
+            joined,
+            settings.boundaries,
+        )
+        if settings.context == "text"
+        else score_texts(work, load_language_model(its), texts, **limits, **how)
         for name, its in models.items()
     }
     documents, tables = study["document"].to_numpy()[chosen], dict[str, pd.DataFrame]()
     if settings.words:
-        for what, table_of in (("words", word_table), ("tokens", token_table)):
-            tables[what] = pd.concat(
-                [table_of(name, found, documents, texts) for name, found in scored.items()], ignore_index=True
-            )
+        tables = word_tables(scored, documents, texts, settings.boundaries)
+        if "region_start" in study:
+            tables["regions"] = region_table(tables["words"], _regions(study))
     n_lost = 0
     if settings.characters == "shared":
-        scored, n_lost = of_shared_text(scored, texts)
+        scored, n_lost = of_shared_text(scored, texts, settings.boundaries)
     rows = [row for name, found in scored.items() for row in _rows(name, found, splits)]
     table = pd.DataFrame(rows, columns=list(TABLE_COLUMNS))
     contrasts = split_contrasts(table, whole=_EVERYTHING)
@@ -132,7 +145,7 @@ def surprisal(study: xr.Dataset, settings: SurprisalSettings) -> ExperimentResul
         tables=tables,
         dataset=_dataset(scored, documents, splits),
         figures={**figures_, "losses": loss_figure(table, name)},
-        text=_of_words(tables) + _summary(table, settings, work) + split_summary(contrasts),
+        text=_of_words(tables, settings.boundaries) + _summary(table, settings, work) + split_summary(contrasts),
         warnings=_warnings(scored, settings, work, n_lost),
         on_screen=table[list(_ON_SCREEN)],
     )
@@ -151,6 +164,28 @@ def _chosen(settings: SurprisalSettings, study: xr.Dataset, work: Work) -> NDArr
     if not mine.size:
         raise InputError(f"holds none of the {len(keys)} documents; take fewer shards", field="shard")
     return chosen[mine].astype(np.intp)
+
+
+def _groups(study: xr.Dataset, settings: SurprisalSettings, chosen: NDArray[np.intp]) -> list[str]:
+    """Text that each of the chosen documents is a part of."""
+    if settings.context == "sentence":
+        return study["document"].to_numpy()[chosen].tolist()
+    if "group" not in study:
+        problem = "is 'text', and the study does not say which rows are one text; study.group_field=NAME names a column"
+        raise InputError(problem, field="experiment.context")
+    if settings.n_documents is not None or settings.shard is not None:
+        problem = "is 'text', which needs all rows of a text; leave out n_documents and shard"
+        raise InputError(problem, field="experiment.context")
+    return study["group"].to_numpy()[chosen].tolist()
+
+
+def _regions(study: xr.Dataset) -> pd.DataFrame:
+    """Regions of interest of all documents, with their text."""
+    at, start, stop = (study[f"region_{name}"].to_numpy() for name in ("document", "start", "stop"))
+    texts = study["text"].to_numpy()[at]
+    found = pd.DataFrame({"document": study["document"].to_numpy()[at], "start": start, "stop": stop})
+    found["region"] = [text[a:b] for text, a, b in zip(texts, start, stop, strict=True)]
+    return found.assign(region_num=found.groupby("document").cumcount() + 1)
 
 
 def _rows(name: str, scored: Scored, splits: NDArray[Any]) -> list[dict[str, Any]]:
@@ -173,7 +208,7 @@ def _row(name: str, part: str, which: NDArray[np.intp], scored: Scored) -> dict[
     row |= _with_bounds("mean_sequence_perplexity", scores.mean_sequence_perplexity)
     row |= _with_bounds("top1_accuracy", scores.top1_accuracy)
     row["mean_sequence_perplexity_lower"] = max(row["mean_sequence_perplexity_lower"], 1.0)
-    row |= {name: getattr(scored, name) for name in ("bos", "window", "stride")}
+    row |= {name: getattr(scored, name) for name in ("bos", "window", "stride", "revision")}
     total = np.array([-its.sum(dtype=np.float64) for its in scored.scores["logprob"][which]])
     for unit, n in (("word", n_words), ("character", n_characters), ("byte", n_bytes)):
         found = unit_loss(total, n)
@@ -218,6 +253,11 @@ def _warnings(scored: Mapping[str, Scored], settings: SurprisalSettings, work: W
         if its.n_cut:
             limit = f"their token {settings.max_tokens} only (experiment.max_tokens)"
             found.append(f"{name}: {its.n_cut} documents were scored up to {limit}")
+        n_changed = sum(places is None for places in its.places)
+        if n_changed:
+            found.append(
+                f"{name}: its tokenizer changes the text of {n_changed} documents, whose words have no surprisal"
+            )
         starts = {other.bos == "none" for other in scored.values()}
         if len(starts) > 1 and its.bos == "none" and settings.characters == "all":
             found.append(f"{name} has no BOS token: first tokens have no score, and other models' have")
@@ -229,7 +269,7 @@ def _warnings(scored: Mapping[str, Scored], settings: SurprisalSettings, work: W
     return tuple(found)
 
 
-def _of_words(tables: Mapping[str, pd.DataFrame]) -> str:
+def _of_words(tables: Mapping[str, pd.DataFrame], boundaries: str) -> str:
     """Mean surprisal of words under each model; nothing where words have none."""
     if "words" not in tables:
         return ""
@@ -241,7 +281,9 @@ def _of_words(tables: Mapping[str, pd.DataFrame]) -> str:
     without = (
         f" {n_without:,} words have none: a token is of two words, or nothing comes before it." if n_without else ""
     )
-    return f"**Surprisal in bits per word: {said}.**{without}\n\n"
+    n_plain = int(tables["words"]["word"].map(has_unspaced).sum()) if boundaries == "script" else 0
+    plain = f" {n_plain:,} words are of scripts without spaces: they have the sum over their tokens." if n_plain else ""
+    return f"**Surprisal in bits per word: {said}.**{without}{plain}\n\n"
 
 
 def _summary(table: pd.DataFrame, settings: SurprisalSettings, work: Work) -> str:

@@ -246,6 +246,96 @@ def test_words_and_tokens_by_hand(name: str, bos: str, root: Path, tmp_path: Pat
     np.testing.assert_allclose(words["probability"], np.exp(-words["surprisal_nats"]))
 
 
+STORY = ["The old clock struck nine.  ", "“Nobody moved” — then  rain", "fell on the road."]
+
+
+def test_sentences_given_the_ones_before_them_are_the_parts_of_one_text(root: Path, tmp_path: Path) -> None:
+    table = pd.DataFrame({"story": ["x", "y", "x", "x"], "text": [STORY[0], "Rain fell.", *STORY[1:]]})
+    study = text_study(table, group_field="story")
+    # there is white space after the first already
+    joined = f"{STORY[0]}{STORY[1]} {STORY[2]}"
+    for name in "ad":
+        model = tiny_models.load(root / name, bos="<s>" if name == "d" else tiny_models.END)
+        found = experiments.surprisal(study, models=[str(root / name)], store=tmp_path, context="text").tables["words"]
+        own = found[found["document"] != "2"]
+        assert own["word"].tolist() == joined.split()
+        for column, values in words_by_hand(model, joined).items():
+            np.testing.assert_allclose(own[column], values, atol=1e-4, err_msg=f"{name} {column}")
+        alone = experiments.surprisal(study, models=[str(root / name)], store=tmp_path).tables["words"]
+        expected = words_by_hand(model, STORY[1])["surprisal_bits"]
+        np.testing.assert_allclose(alone.loc[alone["document"] == "3", "surprisal_bits"], expected, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("regions", "column", "expected"),
+    [
+        ("|", {}, [["Rain fell,", "on the old", "clock."], ["Rain", "fell."]]),
+        ("critical", {"critical": ["the old clock", "fell"]}, [["the old clock"], ["fell"]]),
+        (("first", "end"), {"first": [14, None], "end": [21, None]}, [["the old"]]),
+    ],
+)
+def test_regions_have_the_sums_of_their_words(
+    regions: Any, column: dict[str, Any], expected: list[list[str]], root: Path, tmp_path: Path
+) -> None:
+    texts = ["Rain fell,|on the old|clock.", "Rain |fell."]
+    texts = texts if regions == "|" else ["Rain fell, on the old clock.", "Rain fell."]
+    study = text_study(pd.DataFrame({"text": texts, **column}), regions=regions)
+    result = experiments.surprisal(study, models=[str(root / "a")], store=tmp_path)
+    found = result.tables["regions"]
+    assert [list(part["region"]) for _, part in found.groupby("document")] == expected
+    words = result.tables["words"]
+    for row in found.itertuples():
+        own = words[words["document"] == row.document]
+        inside = [w in str(row.region).split() or w.strip(".,") in str(row.region).split() for w in own["word"]]
+        assert row.n_words == sum(inside)
+        assert row.surprisal_bits == pytest.approx(own.loc[inside, "surprisal_bits"].sum(), rel=1e-6)
+        assert row.sum_bits == pytest.approx(own.loc[inside, "sum_bits"].sum(), rel=1e-6)
+
+
+def test_a_region_that_cuts_a_word_has_no_surprisal(root: Path, tmp_path: Path) -> None:
+    table = pd.DataFrame({"text": ["Rain fell on it."], "first": [2], "end": [9]})
+    result = experiments.surprisal(
+        text_study(table, regions=("first", "end")), models=[str(root / "a")], store=tmp_path
+    )
+    assert np.isnan(result.tables["regions"]["surprisal_bits"]).tolist() == [True]
+
+
+@pytest.mark.parametrize(
+    ("table", "settings", "message"),
+    [
+        ({"text": ["a b a"], "part": ["a"]}, {"regions": "part"}, "holds 2 times"),
+        ({"text": ["a b"], "part": ["c"]}, {"regions": "part"}, "holds 0 times"),
+        ({"text": ["a b"]}, {"regions": "|"}, "which no text holds"),
+        ({"text": ["a b"]}, {"regions": "part"}, "part: is missing"),
+        ({"text": ["a b"], "s": [0], "e": [4]}, {"regions": ("s", "e")}, "s: is 0 with e 4"),
+        ({"text": ["a b"], "s": [1], "e": [2]}, {"regions": ("s", "e")}, "not all white space"),
+    ],
+)
+def test_regions_that_are_not_there(table: Any, settings: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        text_study(pd.DataFrame(table), **settings)
+
+
+def test_context_needs_to_know_the_texts(root: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="group_field"):
+        experiments.surprisal(["Rain fell."], models=[str(root / "a")], store=tmp_path, context="text")
+
+
+def test_words_of_scripts_without_spaces_have_the_plain_sum(root: Path, tmp_path: Path) -> None:
+    pytest.importorskip("icu")
+    texts = ["「你好」、世界。 ok then", "ฉันกินข้าว"]
+    words = experiments.surprisal(texts, models=[str(root / "a")], store=tmp_path).tables["words"]
+    assert words["word"].tolist() == ["「你好」、", "世界。", "ok", "then", "ฉัน", "กิน", "ข้าว"]
+    plain = words["word"].map(lambda word: not word.isascii())
+    np.testing.assert_allclose(words.loc[plain, "surprisal_bits"], words.loc[plain, "sum_bits"], rtol=1e-6)
+    # of all words the sum is that of all tokens, and the end after the last
+    model = tiny_models.load(root / "a", bos=tiny_models.END)
+    by_space = words_by_hand(model, texts[0])
+    own = words[words["document"] == "1"]
+    np.testing.assert_allclose(own["sum_bits"].iloc[:2].sum(), by_space["sum_bits"][0], rtol=1e-5)
+    np.testing.assert_allclose(own["surprisal_bits"].iloc[3], by_space["surprisal_bits"][2], rtol=1e-5)
+
+
 def test_texts_of_a_notebook_and_a_model_by_its_folder(root: Path, tmp_path: Path) -> None:
     texts = pd.DataFrame({"item": ["x", "y"], "text": ["Rain fell on the old clock.", "Rain fell."]})
     result = experiments.surprisal(text_study(texts, id_field="item"), models=[str(root / "a")], store=tmp_path)
