@@ -83,6 +83,8 @@ class Scored:
     """Commit of a Hub repository, else the hash of the model's files."""
     goes_on: NDArray[np.bool_]
     """Which rows go on after a text whose last word had its end counted."""
+    unknown: tuple[str, ...] = ()
+    """Words that the model does not know, which have no score."""
 
 
 def score_texts(

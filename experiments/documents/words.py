@@ -46,7 +46,7 @@ REGION_COLUMNS = (
 )
 """A row per region of interest: sums over its words, punctuation beside them included; none where it cuts a word."""
 
-_REVISION = 12
+REVISION_SHOWN = 12
 """Characters of a revision that tables of words show."""
 
 _SHOWN = 30
@@ -72,7 +72,7 @@ def token_table(name: str, scored: Scored, documents: NDArray[Any], texts: Seque
         columns: dict[str, Any] = {"token_num": np.arange(first, first + nats.size), "start": start, "stop": stop}
         columns |= {"token": list(scored.tokens[row]), "surprisal_bits": nats / np.log(2), "surprisal_nats": nats}
         columns |= {key: scored.scores[key][row] for key in ("entropy_nats", "rank")}
-        columns["revision"] = scored.revision[:_REVISION]
+        columns["revision"] = scored.revision[:REVISION_SHOWN]
         parts.append(pd.DataFrame({"document": documents[at], "model": name, **columns}))
     return pd.concat(parts, ignore_index=True)[list(TOKEN_COLUMNS)]
 
@@ -86,7 +86,10 @@ def word_table(
         found = word_spans(texts[at], boundaries=boundaries)
         starts, stops, spaced = np.array(found, dtype=int).T
         columns: dict[str, Any] = {"word_num": np.arange(1, len(found) + 1), "start": starts, "stop": stops}
-        columns |= {"word": [texts[at][one.start : one.stop] for one in found], "revision": scored.revision[:_REVISION]}
+        columns |= {
+            "word": [texts[at][one.start : one.stop] for one in found],
+            "revision": scored.revision[:REVISION_SHOWN],
+        }
         place = character_places(texts[at])
         columns |= _of_words(scored, row, place[starts], place[stops], spaced.astype(bool))
         parts.append(pd.DataFrame({"document": documents[at], "model": name, **columns}))
@@ -95,24 +98,25 @@ def word_table(
     return table.assign(probability=np.exp(-table["surprisal_nats"]))[list(WORD_COLUMNS)]
 
 
-def region_table(words: pd.DataFrame, regions: pd.DataFrame) -> pd.DataFrame:
-    """Make a table of :data:`REGION_COLUMNS` of words, and of regions by ``document``, ``start`` and ``stop``."""
+def region_table(
+    words: pd.DataFrame, regions: pd.DataFrame, sums: Sequence[str] = ("surprisal_nats", "sum_bits")
+) -> pd.DataFrame:
+    """Sum columns of words over regions, which have ``document``, ``region_num``, ``start``, ``stop``, ``region``."""
     letters = words["word"].str.extract(r"^(?P<before>[\W_]*)(?P<own>.*?)(?P<after>[\W_]*)$", flags=re.DOTALL)
     n_before, n_after = (letters[name].str.len().where(letters["own"] != "", 0) for name in ("before", "after"))
-    columns = ["document", "model", "surprisal_nats", "sum_bits", "n_tokens", "revision"]
+    columns = ["document", "model", *sums, "n_tokens", "revision"]
     own = words[columns].assign(first=words["start"] + n_before, end=words["stop"] - n_after)
     both = own.merge(regions, on="document")
     both = both[(both["first"] < both["stop"]) & (both["end"] > both["start"])]
     is_cut = (both["first"] < both["start"]) | (both["end"] > both["stop"])
-    sums = ["surprisal_nats", "sum_bits"]
-    both[sums] = both[sums].mask(is_cut)
+    both[list(sums)] = both[list(sums)].mask(is_cut)
     key = ["document", "model", "region_num", "start", "stop", "region", "revision"]
     found = both.groupby(key, sort=False)
     table = found.agg(n_words=("n_tokens", "size"), n_tokens=("n_tokens", "sum")).reset_index()
     for name in sums:
         # a word without surprisal leaves its region without
         table[name] = found[name].agg(lambda its: its.sum(skipna=False)).to_numpy()
-    return table.assign(surprisal_bits=table["surprisal_nats"] / np.log(2))[list(REGION_COLUMNS)]
+    return table
 
 
 def _characters(places: NDArray[np.int64] | None, text: str, n: int) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -153,8 +157,8 @@ def _of_words(
 
 
 @styled
-def surprisal_figure(words: pd.DataFrame, title: str) -> Figure:
-    """Surprisal of the first words under every model, word by word."""
+def word_figure(words: pd.DataFrame, title: str, column: str = "surprisal_bits", what: str = "surprisal") -> Figure:
+    """A number of the first words under every model, word by word."""
     models = list(dict.fromkeys(words["model"]))
     colour = player_colours(models)
     first = words[words["model"] == models[0]].head(_SHOWN)
@@ -163,16 +167,17 @@ def surprisal_figure(words: pd.DataFrame, title: str) -> Figure:
     for name in models:
         own = words[words["model"] == name].head(_SHOWN).reset_index(drop=True)
         for _, text in own.groupby("document", sort=False):
-            axes.plot(text.index, text["surprisal_bits"], marker="o", markersize=4, color=colour[name])
+            axes.plot(text.index, text[column], marker="o", markersize=4, color=colour[name])
     # a text begins where the numbers of its words do
     for at in np.flatnonzero(first["word_num"].to_numpy() == 1)[1:]:
         axes.axvline(at - 0.5, color="0.7", linewidth=0.8)
     axes.set_xticks(np.arange(len(first)), first["word"], rotation=45, ha="right")
-    axes.set_ylabel("surprisal, bits")
-    axes.set_ylim(bottom=0)
+    axes.set_ylabel(f"{what}, bits")
+    axes.set_ylim(**{"bottom" if (words[column].dropna() >= 0).all() else "top": 0.0})
     light_grid(axes, "y")
     if len(models) > 1:
         named(fig, [mark(player_label(name), colour[name], "o", line="-") for name in models])
-    said = f"Surprisal of the first {len(first)} words" if len(first) < len(words) / len(models) else "Surprisal"
+    said = what[:1].upper() + what[1:]
+    said += f" of the first {len(first)} words" if len(first) < len(words) / len(models) else ""
     titled(fig, said, title)
     return fig

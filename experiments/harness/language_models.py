@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.inference.lm.ngram import ARPA
 from shannon_game.inference.lm.settings import ModelSettings
 from shannon_game.inference.lm.shared_states import SharedStates, sharing
 from shannon_game.inference.lm.stored import StoredResults, compute_stored
@@ -31,6 +32,8 @@ S = TypeVar("S", bound=Settings)
 def found_at(path: str) -> dict[str, Any]:
     """Settings of the model in a folder, else of a repository of the Hub at its newest commit."""
     settings = {"name": Path(path).name, "path": path}
+    if path.endswith(ARPA):
+        return {**settings, "source": "ngram"}
     if Path(path).is_dir() or path.startswith((".", "/", "~")):
         return {**settings, "source": "folder"}
     return {**settings, "source": "hub", "revision": "main"}

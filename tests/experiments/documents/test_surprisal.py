@@ -380,3 +380,57 @@ def test_two_models_of_one_name_are_refused(root: Path, tmp_path: Path) -> None:
     said = ["+exp=surprisal", f"study.path={tmp_path / 'sentences.txt'}", f"model=[{','.join(both)}]"]
     with pytest.raises(InputError, match="'a' is the name of two models"):
         score(*check_arguments(said))
+
+
+@pytest.mark.parametrize("method", ["pll", "pll_original"])
+def test_pseudo_log_likelihoods_have_columns_of_their_own(method: str, tmp_path: Path) -> None:
+    tiny_models.save_masked(tmp_path / "bert", "bert")
+    study = text_study(pd.DataFrame({"text": ["Rain fell,|on the old|clock.", "the the|baker"]}), regions="|")
+    result = experiments.surprisal(study, models=[str(tmp_path / "bert")], store=tmp_path / "store", method=method)
+    tables = {"table": result.table, **result.tables}
+    assert not any("surprisal" in column or "loss" in column for table in tables.values() for column in table)
+    tokens, words, documents = (tables[name] for name in ("tokens", "words", "documents"))
+    for row in words.itertuples():
+        of_word = (tokens["start"] >= row.start) & (tokens["stop"] <= row.stop)
+        its = tokens[(tokens["document"] == row.document) & of_word]
+        assert row.pll_nats == pytest.approx(its["pll_nats"].sum())
+        assert row.n_tokens == len(its)
+        assert row.pll_bits == pytest.approx(row.pll_nats / np.log(2))
+    total = tokens["pll_nats"].sum()
+    sums = [words["pll_nats"], documents["pll_nats"], tables["regions"]["pll_nats"], result.dataset["pll_nats"]]
+    assert [float(its.sum()) for its in sums] == pytest.approx([total] * 4)
+    assert result.table["pseudo_perplexity"].iloc[0] == pytest.approx(np.exp(-total / len(tokens)))
+
+
+def test_a_method_takes_its_own_models_and_settings(root: Path, tmp_path: Path) -> None:
+    tiny_models.save_masked(tmp_path / "bert", "bert")
+    with pytest.raises(InputError, match=r"experiment\.method=pll"):
+        experiments.surprisal(["Rain fell."], models=[str(tmp_path / "bert")], store=tmp_path / "store")
+    refused: list[tuple[list[str], dict[str, int], str]] = [
+        ([str(root / "a")], {}, "fills no masks"),
+        ([], {}, "needs masked models"),
+        ([str(tmp_path / "bert")], {"window": 20}, "experiment.window: is 20"),
+    ]
+    for models, settings, message in refused:
+        with pytest.raises(InputError, match=message):
+            experiments.surprisal(["Rain fell."], models=models, store=tmp_path / "store", method="pll", **settings)
+
+
+def test_an_n_gram_baseline_beside_a_model(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "five.txt").write_text("the cat sat\nthe dog sat\na cat ran\nthe cat ran\na dog sat\n")
+    ngram = {"source": "ngram", "path": str(tmp_path / "five.txt"), "order": 2}
+    model = {"source": "folder", "path": str(root / "a"), "device": "cpu"}
+    study = text_study(pd.DataFrame({"text": ["The cat|ran off."]}), regions="|")
+    result = experiments.surprisal(study, models={"n": ngram, "m": model}, store=tmp_path / "store")
+    words = result.tables["words"]
+    assert words["word"].tolist() == ["The", "cat", "ran", "off."] * 2
+    # by hand, as in the tests of the model: D = 2 / 7 of pairs, 3 / 11 of words
+    p = {word: n / 11 - 3 / 121 + 21 / 968 for word, n in (("the", 1), ("cat", 2), ("ran", 1))}
+    expected = [(19 / 7 + 4 / 7 * p["the"]) / 5, (12 / 7 + 4 / 7 * p["cat"]) / 3, (12 / 7 + 4 / 7 * p["ran"]) / 3]
+    own = words[words["model"] == "n"]
+    np.testing.assert_allclose(own["probability"], [*expected, np.nan])
+    np.testing.assert_allclose(own["sum_bits"], own["surprisal_bits"])
+    assert result.table.set_index("model").loc["n", "loss_nats"] == pytest.approx(-np.log(expected).mean())
+    assert any("n does not know 1 words and marks, off among them" in warning for warning in result.warnings)
+    regions = result.tables["regions"].query("model == 'n'")["surprisal_nats"]
+    np.testing.assert_allclose(regions, [-np.log(expected[:2]).sum(), np.nan])

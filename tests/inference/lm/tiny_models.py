@@ -205,3 +205,42 @@ def contexts(n: int, vocab_size: int, *, longest: int = 40, seed: int = 0) -> li
         half = long[: len(long) // 2 + 1]
         found += [long, long[: rng.integers(1, len(long))], [*half, int(rng.integers(vocab_size))], long]
     return [found[i] for i in rng.permutation(len(found))[:n]]
+
+
+def save_masked(folder: Path, family: str, *, seed: int = 0) -> Path:
+    """Write a masked model with random weights: BERT with word pieces, or RoBERTa with pieces of bytes."""
+    import torch
+    import transformers as t
+    from tokenizers import processors, trainers
+
+    if family == "bert":
+        tokenizer: Any = t.BertTokenizer()
+        trainer = trainers.WordPieceTrainer(
+            vocab_size=150, special_tokens=["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"], show_progress=False
+        )
+        tokenizer.backend_tokenizer.train_from_iterator(TEXTS, trainer)
+        tokenizer = t.BertTokenizer(vocab=tokenizer.backend_tokenizer.get_vocab())
+        kind, more = t.BertConfig, {"pad_token_id": tokenizer.pad_token_id}
+    else:
+        tokenizer = byte_level()
+        tokenizer.add_special_tokens(
+            {"pad_token": "<pad>", "mask_token": "<mask>", "cls_token": "<s>", "sep_token": "</s>"}
+        )
+        ids = [(piece, tokenizer.get_vocab()[piece]) for piece in ("<s>", "</s>")]
+        tokenizer.backend_tokenizer.post_processor = processors.Sequence(
+            [
+                processors.ByteLevel(trim_offsets=False),
+                processors.TemplateProcessing(single="<s> $A </s>", special_tokens=ids),
+            ]
+        )
+        kind, more = t.RobertaConfig, {"pad_token_id": tokenizer.pad_token_id, "position_embedding_type": "absolute"}
+    made = kind(
+        vocab_size=len(tokenizer), hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=2,
+        max_position_embeddings=600, initializer_range=0.4, **more,
+    )  # fmt: skip
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        module = t.AutoModelForMaskedLM.from_config(made)
+    module.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
