@@ -183,7 +183,9 @@ def _gguf_file(settings: ModelSettings) -> Path:
 
 def _max_tokens(module: PreTrainedModel) -> int:
     """The longest sequence by the configuration, and by position tables that begin after the padding's (RoBERTa)."""
-    most = int(getattr(module.config.get_text_config(), "max_position_embeddings", None) or _UNBOUNDED)
+    config = module.config.get_text_config()
+    stated = (getattr(config, name, None) for name in ("max_position_embeddings", "max_seq_len"))
+    most = next((int(found) for found in stated if found), _UNBOUNDED)
     tables = [part for name, part in module.named_modules() if name.endswith("position_embeddings")]
     padded = [part for part in tables if getattr(part, "padding_idx", None) is not None]
     return min([most, *(int(part.num_embeddings) - int(part.padding_idx) - 1 for part in padded)])
