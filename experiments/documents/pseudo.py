@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from shannon_game.estimators.word_spans import word_spans
 from shannon_game.experiments.documents.words import REVISION_SHOWN, region_table
-from shannon_game.experiments.harness.language_models import Work, batches_by_length
+from shannon_game.experiments.harness.language_models import Work, batches_by_tokens
 from shannon_game.inference.lm.language_model import model_record
 from shannon_game.inference.lm.masked import (
     MaskedModel,
@@ -84,7 +84,9 @@ def _scores(work: Work, masked: MaskedModel, items: list[MaskedText], method: st
         items,
         [result_key(item.tokens, item.scored, item.last) for item in items],
         compute,
-        batches=batches_by_length(lambda item: len(item.tokens), n_items=work.items_per_batch),
+        batches=batches_by_tokens(
+            lambda item: len(item.tokens) * len(item.scored), work, masked.model.settings.tokens_per_batch
+        ),
         provenance=model_record(masked.model),
     )
     return list(found["pll_nats"])

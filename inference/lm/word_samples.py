@@ -180,12 +180,16 @@ def _draw_next(
     def reduce(at: NDArray[np.intp], log_probs: torch.Tensor) -> None:
         exact = log_probs.cpu() if log_probs.device.type == "mps" else log_probs
         cumulative = decoded_probabilities(exact, decoding).cumsum_(dim=-1)
+        sizes = [len(uniforms[index]) for index in at]
+        padded = np.zeros((len(at), max(sizes)))
         for row, index in enumerate(at):
-            values = torch.from_numpy(uniforms[index]).to(cumulative.device) * cumulative[row, -1]
-            tokens = torch.searchsorted(cumulative[row], values, right=True).cpu().numpy()
-            # the last token with a probability, where rounding leads past it
-            last = torch.searchsorted(cumulative[row], cumulative[row, -1:]).item()
-            drawn[index] = np.minimum(tokens, int(last))
+            padded[row, : sizes[row]] = uniforms[index]
+        values = torch.from_numpy(padded).to(cumulative.device) * cumulative[:, -1:]
+        tokens = torch.searchsorted(cumulative, values, right=True)
+        # the last token with a probability, where rounding leads past it
+        found = tokens.minimum(torch.searchsorted(cumulative, cumulative[:, -1:].contiguous())).cpu().numpy()
+        for row, index in enumerate(at):
+            drawn[index] = found[row, : sizes[row]]
 
     reduce_last(model, sequences, reduce)
     return drawn
