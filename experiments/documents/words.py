@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib import font_manager
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
@@ -156,6 +157,13 @@ def _of_words(
     return {**found, "n_tokens": n_tokens}
 
 
+def _labels(words: pd.DataFrame) -> list[str]:
+    """The words, or their numbers where the figure's font has no such characters."""
+    font = font_manager.get_font(font_manager.findfont(font_manager.FontProperties()))
+    pairs = zip(words["word"], words["word_num"], strict=True)
+    return [word if all(font.get_char_index(ord(c)) for c in word) else str(number) for word, number in pairs]
+
+
 @styled
 def word_figure(words: pd.DataFrame, title: str, column: str = "surprisal_bits", what: str = "surprisal") -> Figure:
     """A number of the first words under every model, word by word."""
@@ -171,7 +179,7 @@ def word_figure(words: pd.DataFrame, title: str, column: str = "surprisal_bits",
     # a text begins where the numbers of its words do
     for at in np.flatnonzero(first["word_num"].to_numpy() == 1)[1:]:
         axes.axvline(at - 0.5, color="0.7", linewidth=0.8)
-    axes.set_xticks(np.arange(len(first)), first["word"], rotation=45, ha="right")
+    axes.set_xticks(np.arange(len(first)), _labels(first), rotation=45, ha="right")
     axes.set_ylabel(f"{what}, bits")
     axes.set_ylim(**{"bottom" if (words[column].dropna() >= 0).all() else "top": 0.0})
     light_grid(axes, "y")

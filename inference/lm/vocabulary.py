@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -55,17 +54,19 @@ class Vocabulary:
 def boundary_at(content: bytes, boundary: str) -> int | None:
     """Byte at which the first character begins that ends a word; a part of a character ends none."""
     text = content.decode(errors="surrogateescape")
-    found = _boundary_pattern(boundary).search(text)
-    return None if found is None else len(text[: found.start()].encode(errors="surrogateescape"))
+    ends = _ends_of_words(boundary)
+    found = next((place for place, character in enumerate(text) if character in ends), None)
+    return None if found is None else len(text[:found].encode(errors="surrogateescape"))
 
 
 @cache
-def _boundary_pattern(boundary: str) -> re.Pattern[str]:
-    if boundary == "whitespace":
-        return re.compile(r"\s")
+def _ends_of_words(boundary: str) -> frozenset[str]:
     # planes beyond the first two have none
-    ends = [c for c in map(chr, range(0x20000)) if unicodedata.category(c)[0] in "PS" and c not in _INSIDE]
-    return re.compile(rf"[\s{re.escape(''.join(ends))}]")
+    every = map(chr, range(0x20000))
+    if boundary == "whitespace":
+        return frozenset(character for character in every if character.isspace())
+    punctuation = (c for c in every if c.isspace() or unicodedata.category(c)[0] in "PS")
+    return frozenset(punctuation) - frozenset(_INSIDE)
 
 
 def vocabulary(model: LanguageModel, *, boundary: str = "punctuation") -> Vocabulary:
