@@ -107,14 +107,14 @@ def _of_text(
     n = np.bincount(owner, minlength=len(words))
     total = np.bincount(owner, weights=nats, minlength=len(words))
     is_bad = n == 0
-    for at in np.flatnonzero(~is_whole):
+    for at in np.flatnonzero(~is_whole).tolist():
         is_bad[owner[at] : int(np.searchsorted(stops, item.spans[at][1], "left")) + 1] = True
     found = pd.DataFrame({"word_num": np.arange(1, len(words) + 1), "pll_nats": np.where(is_bad, np.nan, total)})
     found = found.assign(start=[word.start for word in words], stop=stops, n_tokens=n)
     found["word"] = [text[word.start : word.stop] for word in words]
     own = [item.tokens[place] for place in item.scored]
-    start, stop = np.array(item.spans).reshape(-1, 2).T
-    tokens = pd.DataFrame({"token_num": np.arange(1, len(own) + 1), "start": start, "stop": stop})
+    starts, ends = np.array(item.spans).reshape(-1, 2).T
+    tokens = pd.DataFrame({"token_num": np.arange(1, len(own) + 1), "start": starts, "stop": ends})
     return found, tokens.assign(token=masked.model.tokenizer.convert_ids_to_tokens(own), pll_nats=nats)
 
 

@@ -228,14 +228,14 @@ def _pseudo(study: xr.Dataset, settings: SurprisalSettings) -> ExperimentResult:
 def _groups(study: xr.Dataset, settings: SurprisalSettings, chosen: NDArray[np.intp]) -> list[str]:
     """Text that each of the chosen documents is a part of."""
     if settings.context == "sentence":
-        return study["document"].to_numpy()[chosen].tolist()
+        return list(map(str, study["document"].to_numpy()[chosen]))
     if "group" not in study:
         problem = "is 'text', and the study does not say which rows are one text; study.group_field=NAME names a column"
         raise InputError(problem, field="experiment.context")
     if settings.n_documents is not None or settings.shard is not None:
         problem = "is 'text', which needs all rows of a text; leave out n_documents and shard"
         raise InputError(problem, field="experiment.context")
-    return study["group"].to_numpy()[chosen].tolist()
+    return list(map(str, study["group"].to_numpy()[chosen]))
 
 
 def _regions(study: xr.Dataset) -> pd.DataFrame:

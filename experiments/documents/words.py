@@ -181,7 +181,10 @@ def word_figure(words: pd.DataFrame, title: str, column: str = "surprisal_bits",
         axes.axvline(at - 0.5, color="0.7", linewidth=0.8)
     axes.set_xticks(np.arange(len(first)), _labels(first), rotation=45, ha="right")
     axes.set_ylabel(f"{what}, bits")
-    axes.set_ylim(**{"bottom" if (words[column].dropna() >= 0).all() else "top": 0.0})
+    if (words[column].dropna() >= 0).all():
+        axes.set_ylim(bottom=0)
+    else:
+        axes.set_ylim(top=0)
     light_grid(axes, "y")
     if len(models) > 1:
         named(fig, [mark(player_label(name), colour[name], "o", line="-") for name in models])

@@ -240,12 +240,12 @@ def _bos_id(settings: ModelSettings, module: PreTrainedModel, tokenizer: PreTrai
         return None
     if settings.bos == "tokenizer":
         return _tokenizers_bos(settings, tokenizer)
-    token: str | None = settings.bos
+    token = settings.bos
     if token == "auto":
         model_type = str(module.config.model_type)
-        token = _SMOLLM2_SEPARATOR if settings.source == "smollm2" else _SEPARATORS.get(model_type)
-        if token is None:
+        if settings.source != "smollm2" and model_type not in _SEPARATORS:
             return _own_bos(settings, module, tokenizer)
+        token = _SMOLLM2_SEPARATOR if settings.source == "smollm2" else _SEPARATORS[model_type]
     found = tokenizer.get_vocab().get(token)
     if found is None:
         raise InputError(

@@ -115,10 +115,10 @@ def _rows(masked: MaskedModel, tasks: Sequence[tuple[MaskedText, int, int]]) -> 
     longest = max(len(text.tokens) for text, _, _ in tasks)
     tokens = np.full((len(tasks), longest), 0 if pad is None else int(pad), dtype=np.int64)
     seen = np.zeros(tokens.shape, dtype=np.int64)
-    for row, (text, first, last) in enumerate(tasks):
-        tokens[row, : len(text.tokens)] = text.tokens
-        tokens[row, first : last + 1] = masked.mask_id
-        seen[row, : len(text.tokens)] = 1
+    for number, (text, first, last) in enumerate(tasks):
+        tokens[number, : len(text.tokens)] = text.tokens
+        tokens[number, first : last + 1] = masked.mask_id
+        seen[number, : len(text.tokens)] = 1
     row = torch.arange(len(tasks), device=model.device)
     at = torch.tensor([first for _, first, _ in tasks], device=model.device)
 

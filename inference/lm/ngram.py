@@ -137,8 +137,8 @@ def train(sentences: Iterable[Sequence[str]], order: int) -> dict[Gram, tuple[fl
         # what begins a sentence has nothing before it
         before = Counter(gram[1:] for gram in counts[n + 1])
         counts[n] = Counter({gram: c if gram[0] == START else before[gram] for gram, c in counts[n].items()})
-    words = [*(gram[0] for gram in counts[0] if gram != (START,)), UNKNOWN]
-    p: dict[Gram, float] = {(): 1 / len(words)}
+    # all words but the beginning, and the unknown one
+    p: dict[Gram, float] = {(): 1 / (len(counts[0].keys() - {(START,)}) + 1)}
     weight: dict[Gram, float] = {}
     for n, its in enumerate(counts, start=1):
         total, kinds = defaultdict[Gram, int](int), Counter[Gram]()

@@ -112,8 +112,9 @@ def _dataset(name: str, documents: Sequence[Document], digests: Mapping[str, str
         coords={"document": objects([document.name for document in documents])},
         attrs={"name": name, "data_sha256": hashlib.sha256(lines.encode("utf-8", "surrogateescape")).hexdigest()},
     )
-    if all(document.group is not None for document in documents):
-        study["group"] = "document", objects([document.group for document in documents])
+    groups = [document.group for document in documents if document.group is not None]
+    if len(groups) == len(documents):
+        study["group"] = "document", objects(groups)
     regions = [(at, *region) for at, document in enumerate(documents) for region in document.regions]
     for what, values in zip(("document", "start", "stop"), zip(*regions, strict=True), strict=False):
         study[f"region_{what}"] = "region", np.array(values, dtype=np.int64)
