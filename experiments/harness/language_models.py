@@ -15,7 +15,6 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.inference.lm.ngram import ARPA
 from shannon_game.inference.lm.settings import ModelSettings
-from shannon_game.inference.lm.shared_states import SharedStates, sharing
 from shannon_game.inference.lm.stored import StoredResults, compute_stored
 from shannon_game.inference.progress import stage
 from shannon_game.inference.settings import Count, Settings, UserPath
@@ -140,8 +139,6 @@ class Work:
     """Batches may be larger, so that they fill passes."""
     n_computed: int = 0
     n_found: int = 0
-    states: SharedStates | None = None
-    """Of models that differ in temperature alone, and so have their passes in common."""
 
     def compute(
         self,
@@ -155,7 +152,7 @@ class Work:
         provenance: Mapping[str, Any],
     ) -> Mapping[str, NDArray[Any]]:
         """Compute what the store lacks of some items, and give the results of all of them."""
-        with stage(what, announced=True) as show, sharing(self.states):
+        with stage(what, announced=True) as show:
             done: StoredResults = compute_stored(
                 self.store,
                 operation,
@@ -190,15 +187,8 @@ def _store(settings: StoreFolder) -> Store:
 
 def open_work(settings: StoreSettings) -> Work:
     """Open the store that the settings name."""
-    live = getattr(settings, "models", {}).items()
-    # one behind an endpoint has no passes here
-    models = {name: its for name, its in live if isinstance(its, ModelSettings)}
-    if isinstance(settings, GeneratedSettings) and isinstance(settings.generator, ModelSettings):
-        models[settings.generator.name] = settings.generator
-    same = [its.changed(name="any", temperature=1.0) for its in models.values()]
-    states = SharedStates() if any(its in same[:i] for i, its in enumerate(same)) else None
     size = settings.items_per_batch
-    return Work(_store(settings), parse_shard(settings.shard), size or _ITEMS_PER_BATCH, size is None, states=states)
+    return Work(_store(settings), parse_shard(settings.shard), size or _ITEMS_PER_BATCH, size is None)
 
 
 def batches_in_order(n_items: int, order: Callable[[Any], Any] = lambda _: 0) -> Callable[[list[Any]], list[list[int]]]:

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from shannon_game.estimators.errors import InputError
 from shannon_game.inference.lm.language_model import LanguageModel
 from shannon_game.inference.lm.rows import reduce_rows, run_batches, to_device
-from shannon_game.inference.lm.shared_states import shared
 
 if TYPE_CHECKING:
     import torch
@@ -155,9 +154,7 @@ def reduce_log_probs(
         for group in (np.flatnonzero(chains), np.flatnonzero(~chains)):
 
             def compute(batch: NDArray[np.intp], group: NDArray[np.intp] = group) -> torch.Tensor:
-                part = group[batch]
-                content = [x.tobytes() for i in part for x in (trees[i].tokens, trees[i].parents, wanted[i])]
-                return shared(model, content, lambda: _states(model, trees, wanted, part))
+                return _states(model, trees, wanted, group[batch])
 
             one_more = tokens_per_batch // _PASSES_A_BATCH
             for batch, state in run_batches(sizes[group].tolist(), tokens_per_batch, compute, tokens_per_pass=one_more):

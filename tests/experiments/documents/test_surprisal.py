@@ -18,7 +18,6 @@ from shannon_game.experiments.documents.surprisal import TABLE_COLUMNS
 from shannon_game.experiments.harness.command_line import check_arguments
 from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.experiments.studies.documents.texts import text_study, texts
-from shannon_game.inference.lm import forward
 from shannon_game.inference.lm.language_model import LanguageModel, encode
 from shannon_game.inference.lm.vocabulary import vocabulary
 from tests.experiments.command import run_experiment
@@ -140,32 +139,6 @@ def test_from_the_store_and_in_shards(root: Path, tmp_path: Path) -> None:
     assert "0 results were computed, 6 were in the store" in some.text
     again = score(*settings, "experiment.n_documents=3")
     assert some.dataset["document"].to_numpy().tolist() == again.dataset["document"].to_numpy().tolist()
-
-
-def test_variants_in_temperature_share_their_passes(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    passes: list[str] = []
-    make = forward._states
-
-    def counted(model: LanguageModel, *rest: Any) -> Any:
-        passes.append(model.name)
-        return make(model, *rest)
-
-    monkeypatch.setattr(forward, "_states", counted)
-    plain = overrides(root, tmp_path / "both", "a")
-    (a,) = (text for text in plain if "models.a=" in text)
-    hot = a.replace("models.a=", "models.hot=").replace("device:", "temperature: 2.0, device:")
-    # loading makes passes of its own
-    alone = score(hot, *(text for text in overrides(root, tmp_path / "hot", "a") if text != a))
-    score(*overrides(root, tmp_path / "plain", "a"))
-    passes.clear()
-    both = score(*plain, hot)
-    assert set(passes) == {"a"}
-    assert len(passes) == 3
-    table = both.table.set_index("model")
-    pd.testing.assert_frame_equal(table.loc[["hot"]], alone.table.set_index("model"))
-    assert (table.loc["hot", "loss_nats"].to_numpy() != table.loc["a", "loss_nats"].to_numpy()).all()
 
 
 def test_windows_and_limits(root: Path, tmp_path: Path) -> None:
