@@ -14,6 +14,7 @@ from shannon_game.experiments.harness.language_models import StoreSettings, batc
     [
         # 4 passes of 10 tokens hold 13 texts of 3
         ([3] * 30, None, 10, [13, 13, 4]),
+        ([4] * 20, None, 10, [10, 10]),
         # of long texts there are 8, whatever they hold
         ([100] * 20, None, 10, [8, 8, 4]),
         ([100] * 8 + [3] * 13, None, 10, [8, 13]),
