@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shannon_game.estimators.cloze.word_libraries import lemmatizer, word_boundaries
+from shannon_game.estimators.cloze.word_libraries import lemmatizer
 from shannon_game.estimators.display import INVISIBLE, Result
 from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.estimators.word_spans import word_boundaries
 
 FAILED = "Failed to generate word"
 """What "Predict the Next Word" wrote where a model's sample held no word."""

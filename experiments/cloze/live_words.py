@@ -19,7 +19,7 @@ from shannon_game.experiments.harness.language_models import SMOLLM2, LiveModels
 from shannon_game.experiments.harness.settings import Seeded, rng_for
 from shannon_game.inference.lm.decoding import Decoding
 from shannon_game.inference.lm.language_model import LanguageModel, encode, model_record
-from shannon_game.inference.lm.vocabulary import BOUNDARIES
+from shannon_game.inference.lm.vocabulary import boundary_at
 from shannon_game.inference.lm.word_forms import word_forms
 from shannon_game.inference.lm.word_samples import sample_words
 from shannon_game.inference.lm.words import can_write, word_log_probs
@@ -72,8 +72,7 @@ def contexts_asked(
 
 def is_word(text: str) -> bool:
     """Whether a string can be one word of a model: not empty, without a boundary, and without a lost character."""
-    has_boundary = any(byte in BOUNDARIES[_BOUNDARY] for byte in text.encode(errors="replace"))
-    return bool(text) and "\ufffd" not in text and not has_boundary
+    return bool(text) and "\ufffd" not in text and boundary_at(text.encode(errors="replace"), _BOUNDARY) is None
 
 
 def spellings(

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.harness.language_models import Work, batches_by_length
+from shannon_game.estimators.word_spans import has_unspaced, word_spans
+from shannon_game.experiments.harness.language_models import Work, batches_by_tokens
 from shannon_game.inference.lm.alignment import shared_places, token_places
 from shannon_game.inference.lm.language_model import LanguageModel, encode, model_record, token_strings
 from shannon_game.inference.lm.scoring import score_documents
@@ -45,12 +46,12 @@ def inside(places: NDArray[np.int64], span: Span) -> NDArray[np.bool_]:
     return (places[:-1] >= span.start) & (places[1:] <= span.stop)
 
 
-def units_of(content: bytes) -> tuple[int, int, int]:
-    """Count the words (between spaces), characters and bytes of a part of a text."""
+def units_of(content: bytes, boundaries: str = "script") -> tuple[int, int, int]:
+    """Count the words, characters and bytes of a part of a text."""
     text = content.decode(errors="replace")
     # a character of which the part holds the beginning alone is none of it
     n_characters = sum(byte & 0xC0 != 0x80 for byte in content)
-    return len(text.split()), n_characters, len(content)
+    return len(word_spans(text, boundaries=boundaries)), n_characters, len(content)
 
 
 _SCORES = ("logprob", "is_best", "entropy_nats", "rank")
@@ -78,6 +79,12 @@ class Scored:
     """Token before every document, or none."""
     tokens: Sequence[Sequence[str]]
     """Strings of the scored tokens, by row, where words and tokens are shown."""
+    revision: str
+    """Commit of a Hub repository, else the hash of the model's files."""
+    goes_on: NDArray[np.bool_]
+    """Which rows go on after a text whose last word had its end counted."""
+    unknown: tuple[str, ...] = ()
+    """Words that the model does not know, which have no score."""
 
 
 def score_texts(
@@ -88,9 +95,10 @@ def score_texts(
     max_tokens: int | None,
     window: int | None,
     stride: int | None,
-    boundaries: bool = False,
+    has_words: bool = False,
+    boundaries: str = "script",
 ) -> Scored:
-    """Score texts under a model, through the store; with `boundaries` also where words end."""
+    """Score texts under a model, through the store; with `has_words` also where words end."""
     tokens = all_tokens = encode(model, texts)
     if max_tokens is not None:
         tokens = [document[:max_tokens] for document in tokens]
@@ -105,12 +113,12 @@ def score_texts(
     stride = max(1, window // 2) if stride is None else stride
 
     def compute(batch: list[list[int]]) -> dict[str, NDArray[Any]]:
-        found = score_documents(model, batch, window=window, stride=stride, boundaries=boundaries)
+        found = score_documents(model, batch, window=window, stride=stride, boundaries=has_words)
         ends = np.searchsorted(found["document_index"].to_numpy(), np.arange(1, len(batch)))
         columns = {name: found[name].to_numpy() for name in ("logprob", "entropy_nats", "rank")}
         columns["is_best"] = found["best_token"].to_numpy() == found["token_id"].to_numpy()
         rows = {name: ragged(np.split(columns[name], ends)) for name in _SCORES}
-        if boundaries:
+        if has_words:
             before, last = found["boundary_logprob"].to_numpy(), found["last_boundary_logprob"].to_numpy()
             pairs = zip(np.split(before, ends), last, strict=True)
             rows[BOUNDARY] = ragged([np.append(row, end) for row, end in pairs])
@@ -119,7 +127,7 @@ def score_texts(
     found = work.compute(
         f"documents under {model.name}",
         operation_key(
-            "document_boundaries" if boundaries else "document_scores",
+            "document_boundaries" if has_words else "document_scores",
             model=model.identity,
             parameters={"window": window, "stride": stride},
             compute=compute,
@@ -127,27 +135,102 @@ def score_texts(
         items,
         [result_key(its) for its in items],
         compute,
-        batches=batches_by_length(len, n_items=work.items_per_batch),
+        batches=batches_by_tokens(len, work, model.settings.tokens_per_batch),
         provenance=model_record(model),
     )
     token_bytes = vocabulary(model).token_bytes
     places = [token_places(model, texts[i], all_tokens[i]) for i in document]
+    contents = [b"".join(token_bytes[token] for token in its[first:]) for its in items]
     return Scored(
         document=document,
         scores=found,
         places=[
             None if its is None else its[first : 1 + len(tokens[i])] for its, i in zip(places, document, strict=True)
         ],
-        units=np.array([units_of(b"".join(token_bytes[token] for token in its[first:])) for its in items]),
+        units=np.array([units_of(content, boundaries) for content in contents]),
         n_cut=sum(len(its) < len(before) for its, before in zip(tokens, all_tokens, strict=True)),
         window=window,
         stride=stride,
         bos="none" if model.bos_id is None else str(model.tokenizer.convert_ids_to_tokens(model.bos_id)),
-        tokens=[token_strings(model, its[first:]) for its in items] if boundaries else [],
+        tokens=[token_strings(model, its[first:]) for its in items] if has_words else [],
+        revision=model.revision or model.weights_sha256,
+        goes_on=np.zeros(len(document), dtype=np.bool_),
     )
 
 
-def of_shared_text(scored: Mapping[str, Scored], texts: Sequence[str]) -> tuple[dict[str, Scored], int]:
+@dataclass(frozen=True)
+class Joined:
+    """Texts one after another: of a group all, in order."""
+
+    text: str
+    document: tuple[int, ...]
+    """Positions of the texts."""
+    span: tuple[Span, ...]
+    """Where each is, without white space at its end."""
+
+
+def join_texts(texts: Sequence[str], groups: Sequence[str]) -> list[Joined]:
+    """Join the texts of each group by a space, which scripts that write none do without."""
+    members: dict[str, list[int]] = {}
+    for at, group in enumerate(groups):
+        members.setdefault(group, []).append(at)
+    found = []
+    for rows in members.values():
+        text, spans = "", []
+        for at in rows:
+            has_space = not text or text[-1].isspace() or texts[at][0].isspace()
+            needs_none = has_unspaced(text[-2:]) and has_unspaced(texts[at])
+            text += "" if has_space or needs_none else " "
+            start = len(text.encode())
+            text += texts[at]
+            spans.append(Span(start, len(text.rstrip().encode())))
+        found.append(Joined(text, tuple(rows), tuple(spans)))
+    return found
+
+
+def apart(scored: Scored, joined: Sequence[Joined], boundaries: str) -> Scored:
+    """Cut the scores of joined texts into those of each text, given the ones before it."""
+    parts: dict[str, list[Any]] = {name: [] for name in ("document", "goes_on", "places", "units", "tokens")}
+    scores: dict[str, list[NDArray[Any]]] = {name: [] for name in scored.scores}
+    for row, at in enumerate(scored.document):
+        whole, places = joined[at], scored.places[row]
+        content = whole.text.encode()
+        if places is None:
+            problem = "is 'text', but the tokenizer changes a text, whose tokens have no place; use 'sentence'"
+            raise InputError(problem, field="experiment.context")
+        # a token is of the text in which it ends, and white space of the text after it
+        owner = np.searchsorted([span.stop for span in whole.span[:-1]], places[1:], "left")
+        for number, (document, span) in enumerate(zip(whole.document, whole.span, strict=True)):
+            tokens = np.flatnonzero(owner == number)
+            if not tokens.size:
+                continue
+            a, b = int(tokens[0]), int(tokens[-1]) + 1
+            own = np.maximum(places[a : b + 1] - span.start, 0)
+            parts["document"].append(document)
+            before = content[whole.span[number - 1].start : span.start].decode() if number else ""
+            parts["goes_on"].append(bool(before) and word_spans(before, boundaries=boundaries)[-1].is_spaced)
+            # white space before a text is its own; a token that holds more of the text before has no place in this one
+            parts["places"].append(own if not content[places[a] : span.start].strip() else None)
+            parts["units"].append(units_of(content[span.start + own[0] : span.start + own[-1]], boundaries))
+            parts["tokens"].append(scored.tokens[row][a:b] if scored.tokens else [])
+            for name, values in scored.scores.items():
+                scores[name].append(values[row][a : b + (name == BOUNDARY)])
+    order = np.argsort(parts["document"], kind="stable")
+    sorted_ = {name: [its[i] for i in order] for name, its in parts.items()}
+    return replace(
+        scored,
+        document=np.array(sorted_["document"], dtype=np.intp),
+        goes_on=np.array(sorted_["goes_on"], dtype=np.bool_),
+        places=sorted_["places"],
+        units=np.array(sorted_["units"]),
+        tokens=sorted_["tokens"],
+        scores={name: ragged([its[i] for i in order]) for name, its in scores.items()},
+    )
+
+
+def of_shared_text(
+    scored: Mapping[str, Scored], texts: Sequence[str], boundaries: str = "script"
+) -> tuple[dict[str, Scored], int]:
     """Cut the scores of every model down to the characters that all models score."""
     rows = {name: {int(document): row for row, document in enumerate(its.document)} for name, its in scored.items()}
     spans: dict[int, Span] = {}
@@ -160,7 +243,7 @@ def of_shared_text(scored: Mapping[str, Scored], texts: Sequence[str]) -> tuple[
         problem = "is 'shared', but in no document do all models have the end of a token at two places; leave one out"
         raise InputError(problem, field="characters")
     kept = np.array(sorted(spans), dtype=np.intp)
-    units = np.array([units_of(spans[document].of(texts[document])) for document in kept])
+    units = np.array([units_of(spans[document].of(texts[document]), boundaries) for document in kept])
     return {
         name: _within(its, [rows[name][document] for document in kept], [spans[document] for document in kept], units)
         for name, its in scored.items()
@@ -175,4 +258,6 @@ def _within(its: Scored, rows: Sequence[int], spans: Sequence[Span], units: NDAr
         for key, values in its.scores.items()
         if key != BOUNDARY
     }
-    return replace(its, document=its.document[list(rows)], scores=scores, places=places, units=units)
+    chosen = list(rows)
+    document, goes_on = its.document[chosen], its.goes_on[chosen]
+    return replace(its, document=document, goes_on=goes_on, scores=scores, places=places, units=units)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -15,9 +15,19 @@ from pydantic import Field
 from shannon_game.estimators.documents import ClusteredMean, corpus_scores, unit_loss
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.perplexity import perplexity_of_loss
-from shannon_game.experiments.documents.scored import Scored, of_shared_text, score_texts
+from shannon_game.estimators.word_spans import has_unspaced
+from shannon_game.experiments.documents.ngram_scores import score_ngrams
+from shannon_game.experiments.documents.pseudo import pseudo_tables
+from shannon_game.experiments.documents.scored import (
+    Joined,
+    Scored,
+    apart,
+    join_texts,
+    of_shared_text,
+    score_texts,
+)
 from shannon_game.experiments.documents.splits import split_contrasts, split_summary
-from shannon_game.experiments.documents.words import surprisal_figure, token_table, word_table
+from shannon_game.experiments.documents.words import REGION_COLUMNS, region_table, word_figure, word_tables
 from shannon_game.experiments.harness import figures
 from shannon_game.experiments.harness.figures import Series, player_colours, player_label
 from shannon_game.experiments.harness.language_models import GeneratedSettings, Work, chosen_generator, open_work
@@ -27,6 +37,8 @@ from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import Seeded, rng_for, rows_of
 from shannon_game.experiments.studies.documents.texts import text_study
 from shannon_game.inference.lm.loading import load_language_model
+from shannon_game.inference.lm.ngram import load_ngram
+from shannon_game.inference.lm.settings import ModelSettings
 from shannon_game.inference.settings import Count
 from shannon_game.inference.store.keys import result_key
 
@@ -43,7 +55,7 @@ TABLE_COLUMNS = (
     *("model", "split", "n_documents", "n_tokens", "loss_nats", "loss_se_nats"),
     *(f"{name}{end}" for name in PANELS for end in ("", "_lower", "_upper")),
     *("bits_per_byte", "bos", "window", "stride", "n_words", "n_characters", "n_bytes", "bits_per_token"),
-    *(*_PER_UNIT, "bits_per_character_se", "loss_nats_per_byte"),
+    *(*_PER_UNIT, "bits_per_character_se", "loss_nats_per_byte", "revision"),
 )
 """``perplexity`` is exp of the mean loss over tokens, ``mean_sequence_perplexity`` the mean of the documents' own."""
 
@@ -57,6 +69,7 @@ _SUMS = {
     "total_entropy_nats": "sum of the entropies at the tokens",
 }
 _EVERYTHING = "every split"
+_LISTED = 5
 _ON_SCREEN = (
     *("model", "split", "n_documents", "n_tokens", "loss_nats", "perplexity", "mean_sequence_perplexity"),
     *("top1_accuracy", "bits_per_byte"),
@@ -78,6 +91,15 @@ class SurprisalSettings(Seeded, GeneratedSettings):
     """Tokens from one window to the next; null: half a window."""
     words: bool = True
     """Write words.csv and tokens.csv, a row per word and token under each model; false for large corpora."""
+    method: Literal["causal", "pll", "pll_original"] = "causal"
+    """causal: each token given those before it. Of masked models: pll, the pseudo-log-likelihood of each token given
+    all others but those after it in its word (Kauf and Ivanova 2023); pll_original: given all others (Salazar et al.
+    2020)."""
+    boundaries: Literal["script", "spaces"] = "script"
+    """What stands between words: white space, or spaces alone in texts of Chinese, Japanese, Thai, Lao, Burmese or
+    Khmer as well, whose words ICU finds otherwise (extra words)."""
+    context: Literal["sentence", "text"] = "sentence"
+    """What each text of the study is scored given: nothing, or the texts of its group before it (study.group_field)."""
     characters: Literal["all", "shared"] = "all"
     """all: every token that a model can score; shared: of each document the characters from the first to the last place
     at which every model has the end of a token, so that the losses of models with different tokenizers are of exactly
@@ -100,6 +122,8 @@ def surprisal(study: xr.Dataset, settings: SurprisalSettings) -> ExperimentResul
     ['Rain', 'fell.', 'Nobody', 'moved.']
     """
     models = settings.models
+    if settings.method != "causal":
+        return _pseudo(study, settings)
     if not models:
         chosen_model = chosen_generator(settings)
         models = {chosen_model.name: chosen_model}
@@ -107,32 +131,30 @@ def surprisal(study: xr.Dataset, settings: SurprisalSettings) -> ExperimentResul
     chosen = _chosen(settings, study, work)
     texts = study["text"].to_numpy()[chosen].tolist()
     splits = study["split"].to_numpy()[chosen].astype(str)
-    limits = {name: getattr(settings, name) for name in ("max_tokens", "window", "stride")}
-    scored = {
-        name: score_texts(work, load_language_model(its), texts, **limits, boundaries=settings.words)
-        for name, its in models.items()
-    }
+    joined = join_texts(texts, _groups(study, settings, chosen))
+    scored = {name: _scored(work, its, joined, settings) for name, its in models.items()}
     documents, tables = study["document"].to_numpy()[chosen], dict[str, pd.DataFrame]()
     if settings.words:
-        for what, table_of in (("words", word_table), ("tokens", token_table)):
-            tables[what] = pd.concat(
-                [table_of(name, found, documents, texts) for name, found in scored.items()], ignore_index=True
-            )
+        tables = word_tables(scored, documents, texts, settings.boundaries)
+        if "region_start" in study:
+            regions = region_table(tables["words"], _regions(study))
+            regions["surprisal_bits"] = regions["surprisal_nats"] / np.log(2)
+            tables["regions"] = regions[list(REGION_COLUMNS)]
     n_lost = 0
     if settings.characters == "shared":
-        scored, n_lost = of_shared_text(scored, texts)
+        scored, n_lost = of_shared_text(scored, texts, settings.boundaries)
     rows = [row for name, found in scored.items() for row in _rows(name, found, splits)]
     table = pd.DataFrame(rows, columns=list(TABLE_COLUMNS))
     contrasts = split_contrasts(table, whole=_EVERYTHING)
     tables |= {} if contrasts.empty else {"splits": contrasts}
     name = str(study.attrs.get("name", "documents"))
-    figures_ = {"surprisal": surprisal_figure(tables["words"], name)} if settings.words else {}
+    figures_ = {"surprisal": word_figure(tables["words"], name)} if settings.words else {}
     return ExperimentResult(
         table=table,
         tables=tables,
         dataset=_dataset(scored, documents, splits),
         figures={**figures_, "losses": loss_figure(table, name)},
-        text=_of_words(tables) + _summary(table, settings, work) + split_summary(contrasts),
+        text=_of_words(tables, settings.boundaries) + _summary(table, settings, work) + split_summary(contrasts),
         warnings=_warnings(scored, settings, work, n_lost),
         on_screen=table[list(_ON_SCREEN)],
     )
@@ -153,6 +175,78 @@ def _chosen(settings: SurprisalSettings, study: xr.Dataset, work: Work) -> NDArr
     return chosen[mine].astype(np.intp)
 
 
+def _scored(work: Work, its: ModelSettings, joined: Sequence[Joined], settings: SurprisalSettings) -> Scored:
+    """Scores of all texts under one model, each alone or after the texts that it is joined to."""
+    texts, boundaries = [whole.text for whole in joined], settings.boundaries
+    if its.source == "ngram":
+        found = score_ngrams(load_ngram(its), texts, boundaries=boundaries)
+    else:
+        limits = {name: getattr(settings, name) for name in ("max_tokens", "window", "stride")}
+        model = load_language_model(its)
+        found = score_texts(work, model, texts, **limits, has_words=settings.words, boundaries=boundaries)
+    return apart(found, joined, boundaries) if settings.context == "text" else found
+
+
+def _pseudo(study: xr.Dataset, settings: SurprisalSettings) -> ExperimentResult:
+    if not settings.models:
+        raise InputError(f"is {settings.method!r}, which needs masked models", field="experiment.method")
+    default = SurprisalSettings()
+    for name in ("max_tokens", "window", "stride", "characters", "context", "words"):
+        if getattr(settings, name) != getattr(default, name):
+            problem = f"is {getattr(settings, name)!r}, which is for method=causal alone"
+            raise InputError(problem, field=f"experiment.{name}")
+    work = open_work(settings)
+    chosen = _chosen(settings, study, work)
+    table, tables, warnings = pseudo_tables(
+        work,
+        settings.models,
+        study["document"].to_numpy()[chosen],
+        study["text"].to_numpy()[chosen].tolist(),
+        method=settings.method,
+        boundaries=settings.boundaries,
+        regions=_regions(study) if "region_start" in study else None,
+    )
+    sums = tables["documents"].pivot_table(index="model", columns="document", values="pll_nats", sort=False)
+    said = "; ".join(
+        f"{row.model} {row.pll_nats:.2f} nats (pseudo-perplexity {row.pseudo_perplexity:.1f} per token)"
+        for row in rows_of(table)
+    )
+    what = "each word's later tokens masked with it" if settings.method == "pll" else "one token masked at a time"
+    return ExperimentResult(
+        table=table,
+        tables=tables,
+        dataset=xr.DataArray(sums, name="pll_nats", attrs={"units": "nats"}).to_dataset(),
+        figures={
+            "pll": word_figure(tables["words"], str(study.attrs.get("name", "")), "pll_bits", "pseudo-log-likelihood")
+        },
+        text=f"**Pseudo-log-likelihood of all texts ({what}): {said}.** It is no log-probability of a text: compare it "
+        f"with no number of a causal model. {work.said()}",
+        warnings=tuple(warnings),
+    )
+
+
+def _groups(study: xr.Dataset, settings: SurprisalSettings, chosen: NDArray[np.intp]) -> list[str]:
+    """Text that each of the chosen documents is a part of."""
+    if settings.context == "sentence":
+        return list(map(str, study["document"].to_numpy()[chosen]))
+    if "group" not in study:
+        problem = "is 'text', and the study does not say which rows are one text; study.group_field=NAME names a column"
+        raise InputError(problem, field="experiment.context")
+    if settings.n_documents is not None or settings.shard is not None:
+        problem = "is 'text', which needs all rows of a text; leave out n_documents and shard"
+        raise InputError(problem, field="experiment.context")
+    return list(map(str, study["group"].to_numpy()[chosen]))
+
+
+def _regions(study: xr.Dataset) -> pd.DataFrame:
+    """Regions of interest of all documents, with their text."""
+    at, start, stop = (study[f"region_{name}"].to_numpy() for name in ("document", "start", "stop"))
+    texts = study["text"].to_numpy()[at]
+    found = pd.DataFrame({"document": study["document"].to_numpy()[at], "start": start, "stop": stop})
+    found["region"] = [text[a:b] for text, a, b in zip(texts, start, stop, strict=True)]
+    return found.assign(region_num=found.groupby("document").cumcount() + 1)
+
+
 def _rows(name: str, scored: Scored, splits: NDArray[Any]) -> list[dict[str, Any]]:
     split_of = splits[scored.document]
     groups = {part: np.flatnonzero(split_of == part) for part in dict.fromkeys(split_of.tolist())}
@@ -163,6 +257,8 @@ def _rows(name: str, scored: Scored, splits: NDArray[Any]) -> list[dict[str, Any
 def _row(name: str, part: str, which: NDArray[np.intp], scored: Scored) -> dict[str, Any]:
     logprob, is_best = (np.concatenate(list(scored.scores[key][which])) for key in ("logprob", "is_best"))
     label = np.repeat(which, [len(row) for row in scored.scores["logprob"][which]])
+    known = ~np.isnan(logprob)
+    logprob, is_best, label = logprob[known], is_best[known], label[known]
     n_words, n_characters, n_bytes = scored.units[which].T
     scores = corpus_scores(logprob, is_best, label, n_bytes=float(n_bytes.sum()))
     loss = scores.loss_nats
@@ -171,10 +267,12 @@ def _row(name: str, part: str, which: NDArray[np.intp], scored: Scored) -> dict[
     row |= {"perplexity": scores.perplexity_of_token_mean, "bits_per_byte": scores.bits_per_byte}
     row |= {f"perplexity{end}": perplexity_of_loss(loss.mean + n * loss.se) for end, n in _BOUNDS.items()}
     row |= _with_bounds("mean_sequence_perplexity", scores.mean_sequence_perplexity)
-    row |= _with_bounds("top1_accuracy", scores.top1_accuracy)
+    # an n-gram model is not asked for its best word
+    is_ranked = not np.isnan(scored.scores["rank"][which[0]]).all()
+    row |= _with_bounds("top1_accuracy", scores.top1_accuracy if is_ranked else ClusteredMean(np.nan, np.nan))
     row["mean_sequence_perplexity_lower"] = max(row["mean_sequence_perplexity_lower"], 1.0)
-    row |= {name: getattr(scored, name) for name in ("bos", "window", "stride")}
-    total = np.array([-its.sum(dtype=np.float64) for its in scored.scores["logprob"][which]])
+    row |= {name: getattr(scored, name) for name in ("bos", "window", "stride", "revision")}
+    total = np.array([-np.nansum(its, dtype=np.float64) for its in scored.scores["logprob"][which]])
     for unit, n in (("word", n_words), ("character", n_characters), ("byte", n_bytes)):
         found = unit_loss(total, n)
         row |= {f"n_{unit}s": int(n.sum()), f"loss_nats_per_{unit}": found.nats.mean}
@@ -193,10 +291,10 @@ def _dataset(scored: Mapping[str, Scored], names: NDArray[Any], splits: NDArray[
     sums = {name: np.zeros(shape) for name in _SUMS}
     for m, its in enumerate(scored.values()):
         of_rows = {
-            "n_tokens": [len(row) for row in its.scores["logprob"]],
+            "n_tokens": [np.isfinite(row).sum() for row in its.scores["logprob"]],
             **dict(zip(("n_words", "n_characters", "n_bytes"), its.units.T, strict=True)),
             "n_best": [row.sum() for row in its.scores["is_best"]],
-            "total_loss_nats": [-row.sum(dtype=np.float64) for row in its.scores["logprob"]],
+            "total_loss_nats": [-np.nansum(row, dtype=np.float64) for row in its.scores["logprob"]],
             "total_entropy_nats": [row.sum(dtype=np.float64) for row in its.scores["entropy_nats"]],
         }
         for name, values in of_rows.items():
@@ -215,9 +313,18 @@ def _warnings(scored: Mapping[str, Scored], settings: SurprisalSettings, work: W
         why = "the models share fewer than two places in them, or a tokenizer changes their text"
         found.append(f"{n_lost} documents were left out: {why} (experiment.characters=shared)")
     for name, its in scored.items():
+        if its.unknown:
+            some = ", ".join(list(dict.fromkeys(its.unknown))[:_LISTED])
+            what = f"{len(its.unknown)} words and marks, {some} among them, which have no surprisal"
+            found.append(f"{name} does not know {what}")
         if its.n_cut:
             limit = f"their token {settings.max_tokens} only (experiment.max_tokens)"
             found.append(f"{name}: {its.n_cut} documents were scored up to {limit}")
+        n_changed = sum(places is None for places in its.places)
+        if n_changed:
+            found.append(
+                f"{name}: its tokenizer changes the text of {n_changed} documents, whose words have no surprisal"
+            )
         starts = {other.bos == "none" for other in scored.values()}
         if len(starts) > 1 and its.bos == "none" and settings.characters == "all":
             found.append(f"{name} has no BOS token: first tokens have no score, and other models' have")
@@ -229,7 +336,7 @@ def _warnings(scored: Mapping[str, Scored], settings: SurprisalSettings, work: W
     return tuple(found)
 
 
-def _of_words(tables: Mapping[str, pd.DataFrame]) -> str:
+def _of_words(tables: Mapping[str, pd.DataFrame], boundaries: str) -> str:
     """Mean surprisal of words under each model; nothing where words have none."""
     if "words" not in tables:
         return ""
@@ -238,19 +345,16 @@ def _of_words(tables: Mapping[str, pd.DataFrame]) -> str:
         f"{row.Index} {row.mean:.2f} ({row.size:,} words)" for row in found.agg(["mean", "size"]).itertuples()
     )
     n_without = int(tables["words"]["surprisal_bits"].isna().sum())
-    without = (
-        f" {n_without:,} words have none: a token is of two words, or nothing comes before it." if n_without else ""
-    )
-    return f"**Surprisal in bits per word: {said}.**{without}\n\n"
+    why = "a token is of two words, the model does not know one, or nothing comes before it"
+    without = f" {n_without:,} words have none: {why}." if n_without else ""
+    n_plain = int(tables["words"]["word"].map(has_unspaced).sum()) if boundaries == "script" else 0
+    plain = f" {n_plain:,} words are of scripts without spaces: they have the sum over their tokens." if n_plain else ""
+    return f"**Surprisal in bits per word: {said}.**{without}{plain}\n\n"
 
 
 def _summary(table: pd.DataFrame, settings: SurprisalSettings, work: Work) -> str:
     whole = table.drop_duplicates("model", keep="last")
-    said = "; ".join(
-        f"{row.model} {row.loss_nats:.3f} (perplexity {row.perplexity:.1f}, top-1 accuracy {row.top1_accuracy:.1%}, "
-        f"{row.bits_per_byte:.3f} bits per byte)"
-        for row in rows_of(whole)
-    )
+    said = "; ".join(_of_model(row) for row in rows_of(whole))
     compare = (
         f"All models score the same {whole['n_characters'].iloc[0]:,} characters: compare their bits per character."
         if settings.characters == "shared"
@@ -258,6 +362,12 @@ def _summary(table: pd.DataFrame, settings: SurprisalSettings, work: Work) -> st
         "the same characters (experiment.characters=shared)."
     )
     return f"**Loss in nats per token: {said}.** {compare} Bounds are two standard errors over documents. {work.said()}"
+
+
+def _of_model(row: Any) -> str:
+    best = "" if np.isnan(row.top1_accuracy) else f"top-1 accuracy {row.top1_accuracy:.1%}, "
+    said = f"(perplexity {row.perplexity:.1f}, {best}{row.bits_per_byte:.3f} bits per byte)"
+    return f"{row.model} {row.loss_nats:.3f} {said}"
 
 
 @styled

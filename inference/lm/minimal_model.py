@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 SEPARATOR = "<|endoftext|>"
-"""Stands before every training document; what ``bos=family`` puts before a context of a GPT-2."""
+"""Stands before every training document; what ``bos=auto`` puts before a context of a GPT-2."""
 
 _BYTES = 256
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -30,8 +31,8 @@ _LATER_HALF = 0.02
 # of passes of different shapes, which round differently
 _ALONE = 10
 _LEAST_NATS = 1e-5
-# what configurations call the number of tokens that attention reaches back
-_REACHES = ("sliding_window", "window_size", "attention_window", "attention_chunk_size")
+# how configurations call the number of tokens that attention reaches back
+_REACH = re.compile("window(_size)?$|chunk_size$")
 
 
 def check_causal(model: LanguageModel) -> None:
@@ -55,7 +56,8 @@ def check_causal(model: LanguageModel) -> None:
             if not nats <= most:
                 raise InputError(
                     f"{type(model.module).__name__} moves log-probabilities by {nats:.2g} nats, expected at most "
-                    f"{most:.2g}, when {what}; use a causal model, such as gpt2",
+                    f"{most:.2g}, when {what}; use a causal model, such as gpt2, or "
+                    "experiment.method=pll for the pseudo-log-likelihood of a masked one",
                     source=f"model {model.name!r}",
                 )
         if own > _LEAST_NATS:
@@ -126,7 +128,7 @@ def takes_trees(model: LanguageModel) -> bool:
 
         try:
             reduce_last(candidate, branches, keep)
-        except (RuntimeError, ValueError, TypeError, NotImplementedError) as error:
+        except (RuntimeError, ValueError, TypeError, LookupError, AttributeError, AssertionError) as error:
             log.info("%s takes no tree mask: %s", model.name, error)
             return False
         results.append(rows)
@@ -135,7 +137,6 @@ def takes_trees(model: LanguageModel) -> bool:
 
 def _reach(model: LanguageModel) -> int | None:
     """Tokens that attention reaches back in some layer, where that is less than a tree may be long."""
-    config = model.module.config.get_text_config()
-    reaches = [getattr(config, name, None) for name in _REACHES]
-    short = [int(reach) for reach in reaches if reach is not None and 0 < int(reach) < LARGEST_TREE]
-    return min(short, default=None)
+    config = model.module.config.get_text_config().to_dict()
+    reaches = [value for name, value in config.items() if _REACH.search(name) and type(value) is int]
+    return min((reach for reach in reaches if 0 < reach < LARGEST_TREE), default=None)

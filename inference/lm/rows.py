@@ -35,21 +35,54 @@ def reduce_rows(
     reduce: Callable[[NDArray[np.intp], torch.Tensor], None],
 ) -> None:
     """Compute distributions of the next token from last hidden states and hand them to a function, block by block."""
+    on_cpu = state.device.type == "cpu"
+    # asking a GPU for each block would have it wait
+    are_bad: list[torch.Tensor] = []
 
     def one_block(block: NDArray[np.intp]) -> None:
         import torch  # noqa: PLC0415
 
         # the product with the output embedding wants many rows, what is taken from them a cache that holds them
         logits = _logits_of(model, state[torch.as_tensor(block, device=state.device)])
-        on_cpu = logits.device.type == "cpu"
         at_once = max(1, _CACHE_BYTES // (4 * logits.shape[1])) if on_cpu else len(block)
         parts = np.split(block, range(at_once, len(block), at_once))
         for its, part in zip(parts, logits.split(at_once), strict=True):
-            reduce(numbers[its], normalised(model, part))
+            log_probs = _log_softmax(model, part)
+            # one number that is none makes a row of them
+            are_bad.append(log_probs[:, 0].isnan().any())
+            if on_cpu:
+                _check_numbers(model, are_bad)
+            reduce(numbers[its], log_probs)
 
     per_block = max(1, (model.settings.logits_mib << 20) // (4 * model.vocab_size))
     for _ in run_batches([1] * len(numbers), per_block, one_block):
         pass
+    _check_numbers(model, are_bad)
+
+
+def _check_numbers(model: LanguageModel, are_bad: list[torch.Tensor]) -> None:
+    import torch  # noqa: PLC0415
+
+    if are_bad and bool(torch.stack(are_bad).any()):
+        advice = "; use dtype float32 or bfloat16" if model.settings.dtype == "float16" else ""
+        raise InputError(f"gives numbers that are none (NaN){advice}", source=f"model {model.name!r}")
+    are_bad.clear()
+
+
+def on_host(*columns: torch.Tensor) -> NDArray[np.float32]:
+    """Numbers of rows in one transfer, column by column; whole ones are exact up to 2**24."""
+    import torch  # noqa: PLC0415
+
+    found: NDArray[np.float32] = torch.stack([column.float() for column in columns]).cpu().numpy()
+    return found
+
+
+def to_device(model: LanguageModel, numbers: NDArray[np.generic]) -> torch.Tensor:
+    """Hand an array to the model's device; a GPU does not wait for it."""
+    import torch  # noqa: PLC0415
+
+    there = torch.from_numpy(numbers)
+    return there.pin_memory().to(model.device, non_blocking=True) if model.device.type == "cuda" else there
 
 
 class TokenScores:
@@ -60,16 +93,19 @@ class TokenScores:
         self.logprob, self.entropy = (np.full(target.shape, np.nan, dtype=np.float32) for _ in range(2))
         self.rank = np.zeros(target.shape, dtype=np.int64)
 
-    def take(self, rows: NDArray[np.intp], log_probs: torch.Tensor) -> torch.Tensor:
-        """Score rows; gives their targets, shape (row, 1)."""
+    def at(self, rows: NDArray[np.intp], log_probs: torch.Tensor) -> torch.Tensor:
+        """Targets of rows, shape (row, 1)."""
         import torch  # noqa: PLC0415
 
-        at = torch.from_numpy(self.target[rows]).to(log_probs.device)[:, None]
-        own = log_probs.gather(1, at)
-        self.logprob[rows] = own[:, 0].cpu().numpy()
-        self.rank[rows] = 1 + ranks_above(log_probs, own).cpu().numpy()
-        self.entropy[rows] = entropies(log_probs).cpu().numpy()
-        return at
+        return torch.from_numpy(self.target[rows]).to(log_probs.device)[:, None]
+
+    def take(self, rows: NDArray[np.intp], log_probs: torch.Tensor, *more: torch.Tensor) -> list[NDArray[np.float32]]:
+        """Score rows; gives more numbers of theirs, which come in the same transfer."""
+        own = log_probs.gather(1, self.at(rows, log_probs))
+        columns = on_host(own[:, 0], ranks_above(log_probs, own), entropies(log_probs), *more)
+        self.logprob[rows], self.entropy[rows] = columns[0], columns[2]
+        self.rank[rows] = 1 + columns[1].astype(np.int64)
+        return list(columns[3:])
 
 
 def _logits_of(model: LanguageModel, state: torch.Tensor) -> torch.Tensor:
@@ -77,17 +113,19 @@ def _logits_of(model: LanguageModel, state: torch.Tensor) -> torch.Tensor:
 
 
 def normalised(model: LanguageModel, logits: torch.Tensor) -> torch.Tensor:
-    """Log-probabilities, in the place of the logits."""
+    """Log-probabilities, in the place of the logits; numbers that are none are refused."""
+    log_probs = _log_softmax(model, logits)
+    _check_numbers(model, [log_probs[:, 0].isnan().any()])
+    return log_probs
+
+
+def _log_softmax(model: LanguageModel, logits: torch.Tensor) -> torch.Tensor:
     if model.settings.temperature != 1:
         logits /= model.settings.temperature
     # torch.log_softmax adds up a vocabulary one after another on a CPU, to 1e-5; this adds in pairs, to 1e-7
     logits -= logits.amax(dim=-1, keepdim=True)
     # the largest is 0 now: logsumexp would look for it again
     log_probs: torch.Tensor = logits.sub_(logits.exp().sum(dim=-1, keepdim=True).log_())
-    # one number that is none makes a row of them
-    if bool(log_probs[:, 0].isnan().any()):
-        advice = "; use dtype float32 or bfloat16" if model.settings.dtype == "float16" else ""
-        raise InputError(f"gives numbers that are none (NaN){advice}", source=f"model {model.name!r}")
     return log_probs
 
 
@@ -102,10 +140,12 @@ def ranks_above(log_probs: torch.Tensor, own: torch.Tensor) -> torch.Tensor:
 def entropies(log_probs: torch.Tensor) -> torch.Tensor:
     r"""Compute :math:`-\sum_y q(y) \ln q(y)` of rows."""
     # the logarithms are there: torch.special.entr would take them again, four times as slow
-    found = log_probs.exp().mul_(log_probs).sum(dim=-1).neg_()
-    if bool(found.isnan().any()):
-        return log_probs.exp().mul_(log_probs.clamp(min=_LEAST_LOGPROB)).sum(dim=-1).neg_()
-    return found
+    if log_probs.device.type == "cpu":
+        found = log_probs.exp().mul_(log_probs).sum(dim=-1).neg_()
+        # asking a GPU would have it wait
+        if not bool(found.isnan().any()):
+            return found
+    return log_probs.exp().mul_(log_probs.clamp(min=_LEAST_LOGPROB)).sum(dim=-1).neg_()
 
 
 def run_batches(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from shannon_game.estimators.errors import InputError
 from shannon_game.inference.lm.forward import TokenTree, reduce_log_probs, with_bos
 from shannon_game.inference.lm.language_model import LanguageModel, model_record
-from shannon_game.inference.lm.rows import TokenScores
+from shannon_game.inference.lm.rows import TokenScores, to_device
 from shannon_game.inference.lm.vocabulary import vocabulary
 
 if TYPE_CHECKING:
@@ -100,15 +100,18 @@ def score_documents(
     columns = {name: np.concatenate(parts) for name, parts in pieces.items()}
     scores = TokenScores(columns["token"])
     best = np.zeros(len(columns["token"]), dtype=np.int64)
-    ends = vocabulary(model).word_ends if boundaries else np.zeros(0, dtype=np.int64)
+    ends = to_device(model, vocabulary(model).word_ends if boundaries else np.zeros(0, dtype=np.int64))
     boundary = np.full(len(best), np.nan)
 
     def reduce(rows: NDArray[np.intp], log_probs: torch.Tensor) -> None:
-        scores.take(rows, log_probs)
         # torch.argmax takes twice as long on a CPU
-        best[rows] = log_probs.max(dim=-1).indices.cpu().numpy()
+        more = [log_probs.max(dim=-1).indices]
         if boundaries:
-            boundary[rows] = log_probs[:, ends].logsumexp(dim=-1).cpu().numpy()
+            more.append(log_probs[:, ends].logsumexp(dim=-1))
+        found = scores.take(rows, log_probs, *more)
+        best[rows] = found[0]
+        if boundaries:
+            boundary[rows] = found[1]
 
     reduce_log_probs(model, trees, wanted, reduce)
     nats = {"units": "nats"}
@@ -210,7 +213,8 @@ def score_windows(
     tempered = np.full((*shape, len(temperatures)), np.nan, dtype=np.float32)
 
     def reduce(rows: NDArray[np.intp], log_probs: torch.Tensor) -> None:
-        at = scores.take(rows, log_probs)
+        scores.take(rows, log_probs)
+        at = scores.at(rows, log_probs)
         best = torch.topk(log_probs, top_k, dim=-1)
         top_logprob[rows], top_token[rows] = best.values.cpu().numpy(), best.indices.cpu().numpy()
         for column, temperature in enumerate(temperatures):

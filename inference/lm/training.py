@@ -7,6 +7,7 @@ off is thrown away, and a finished model is written whole or not at all.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -200,11 +201,22 @@ def _trainer(
     return trainer
 
 
+def _check_one_device(n_gpus: int, n_processes: int) -> None:
+    """Refuse several GPUs: the Trainer would take a batch of each, and the order of examples be another one."""
+    if n_gpus > 1:
+        problem = f"sees {n_gpus} GPUs, and training takes one; set CUDA_VISIBLE_DEVICES=0 before the command"
+        raise InputError(problem, field="experiment.device")
+    if n_processes > 1:
+        problem = f"is one of {n_processes} processes (WORLD_SIZE), and training takes one; start it without torchrun"
+        raise InputError(problem, field="experiment.device")
+
+
 def _arguments(settings: TrainingSettings, folder: Path, seed: int, n_steps: int, evaluates: bool) -> TrainingArguments:
     import torch  # noqa: PLC0415
     from transformers import TrainingArguments  # noqa: PLC0415
 
     on_cpu = settings.device == "cpu" or not torch.cuda.is_available()
+    _check_one_device(0 if on_cpu else torch.cuda.device_count(), int(os.environ.get("WORLD_SIZE", "1")))
     can_halve = not on_cpu and torch.cuda.is_bf16_supported()
     halves = settings.precision == "bfloat16" or (settings.precision == "auto" and can_halve)
     return TrainingArguments(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -19,11 +20,10 @@ if TYPE_CHECKING:
 
     from shannon_game.inference.lm.language_model import LanguageModel
 
-_WHITESPACE = b" \t\n\r\x0b\x0c"
-# apostrophe and hyphen stand inside words: don't, well-known
-_PUNCTUATION = b'!"#$%&()*+,./:;<=>?@[\\]^_`{|}~'
-BOUNDARIES: Mapping[str, bytes] = {"whitespace": _WHITESPACE, "punctuation": _WHITESPACE + _PUNCTUATION}
-"""Bytes at which a word ends: whitespace alone, or ASCII punctuation other than apostrophe and hyphen as well."""
+# apostrophes, hyphens, and the points of Catalan and Hebrew stand inside words: don't, well-known
+_INSIDE = "'\u2019-\u2010\u2011\u00b7\u2027\u05f3\u05f4"
+BOUNDARIES = ("whitespace", "punctuation")
+"""What ends a word: Unicode's white space alone, or punctuation and symbols other than apostrophe and hyphen too."""
 
 # of a model that nobody uses any more nothing is kept
 _VOCABULARIES: WeakKeyDictionary[LanguageModel, dict[str, Vocabulary]] = WeakKeyDictionary()
@@ -42,13 +42,31 @@ class Vocabulary:
     spaces: NDArray[np.int64]
     # tokens that hold the end of a word (the key, with a space before it) and what follows it
     crossing: Mapping[bytes, NDArray[np.int64]]
-    boundary: bytes
+    boundary: str
 
     @cached_property
     def word_ends(self) -> NDArray[np.int64]:
         """Tokens before which a word between whitespace ends: those that begin with whitespace, and the text's end."""
-        holds = [not content or content.decode(errors="replace")[:1].isspace() for content in self.token_bytes]
+        holds = [not content or boundary_at(content, "whitespace") == 0 for content in self.token_bytes]
         return np.flatnonzero(holds).astype(np.int64)
+
+
+def boundary_at(content: bytes, boundary: str) -> int | None:
+    """Byte at which the first character begins that ends a word; a part of a character ends none."""
+    text = content.decode(errors="surrogateescape")
+    ends = _ends_of_words(boundary)
+    found = next((place for place, character in enumerate(text) if character in ends), None)
+    return None if found is None else len(text[:found].encode(errors="surrogateescape"))
+
+
+@cache
+def _ends_of_words(boundary: str) -> frozenset[str]:
+    # planes beyond the first two have none
+    every = map(chr, range(0x20000))
+    if boundary == "whitespace":
+        return frozenset(character for character in every if character.isspace())
+    punctuation = (c for c in every if c.isspace() or unicodedata.category(c)[0] in "PS")
+    return frozenset(punctuation) - frozenset(_INSIDE)
 
 
 def vocabulary(model: LanguageModel, *, boundary: str = "punctuation") -> Vocabulary:
@@ -57,11 +75,11 @@ def vocabulary(model: LanguageModel, *, boundary: str = "punctuation") -> Vocabu
         raise unknown_choice("boundary", boundary, BOUNDARIES)
     known = _VOCABULARIES.setdefault(model, {})
     if boundary not in known:
-        known[boundary] = _sort_tokens(model, BOUNDARIES[boundary])
+        known[boundary] = _sort_tokens(model, boundary)
     return known[boundary]
 
 
-def _sort_tokens(model: LanguageModel, boundary: bytes) -> Vocabulary:
+def _sort_tokens(model: LanguageModel, boundary: str) -> Vocabulary:
     token_bytes = _token_bytes(model.tokenizer, model.vocab_size)
     by_bytes: dict[bytes, list[int]] = {}
     crossing: dict[bytes, list[int]] = {}
@@ -70,8 +88,7 @@ def _sort_tokens(model: LanguageModel, boundary: bytes) -> Vocabulary:
             continue
         by_bytes.setdefault(content, []).append(token)
         space = content[:1] == b" "
-        word = content[1:] if space else content
-        end = next((i for i, byte in enumerate(word) if byte in boundary), None)
+        end = boundary_at(content[1:] if space else content, boundary)
         # a token that begins with a boundary ends the word before it, and holds none that counts
         if end:
             crossing.setdefault(content[: end + space], []).append(token)
@@ -79,13 +96,18 @@ def _sort_tokens(model: LanguageModel, boundary: bytes) -> Vocabulary:
     def tokens_where(holds: list[bool]) -> NDArray[np.int64]:
         return np.flatnonzero(holds).astype(np.int64)
 
+    first = [boundary_at(content, boundary) for content in token_bytes]
+    spaced = [len(content) > 1 and content[:1] == b" " for content in token_bytes]
     return Vocabulary(
         token_bytes=token_bytes,
         by_bytes=by_bytes,
-        ends=tokens_where([not content or content[0] in boundary for content in token_bytes]),
-        begins=tokens_where([bool(content) and content[0] not in boundary for content in token_bytes]),
+        ends=tokens_where([not content or at == 0 for content, at in zip(token_bytes, first, strict=True)]),
+        begins=tokens_where([bool(content) and at != 0 for content, at in zip(token_bytes, first, strict=True)]),
         spaced_begins=tokens_where(
-            [len(content) > 1 and content[:1] == b" " and content[1] not in boundary for content in token_bytes]
+            [
+                after and boundary_at(content[1:], boundary) != 0
+                for content, after in zip(token_bytes, spaced, strict=True)
+            ]
         ),
         spaces=np.array(by_bytes.get(b" ", []), dtype=np.int64),
         crossing={head: np.array(tokens, dtype=np.int64) for head, tokens in crossing.items()},

@@ -17,7 +17,7 @@ from shannon_game.inference.lm.decoding import Decoding, decoded_probabilities
 from shannon_game.inference.lm.forward import reduce_last, with_bos
 from shannon_game.inference.lm.language_model import LanguageModel
 from shannon_game.inference.lm.next_token import context_rng
-from shannon_game.inference.lm.vocabulary import Vocabulary, vocabulary
+from shannon_game.inference.lm.vocabulary import Vocabulary, boundary_at, vocabulary
 
 if TYPE_CHECKING:
     import torch
@@ -152,13 +152,13 @@ def _sample_context(
     )
 
 
-def _first_word(written: bytes, added: bytes, start: bytes, boundary: bytes) -> bytes | None:
+def _first_word(written: bytes, added: bytes, start: bytes, boundary: str) -> bytes | None:
     """Return the first word of a text if it is complete, nothing if there is none, None if that is not known yet."""
     text = written + added
     if not text.startswith(start[: len(text)]) or (not text and not added):
         return b""
     word = text[len(start) :]
-    end = next((i for i, byte in enumerate(word) if byte in boundary), None)
+    end = boundary_at(word, boundary)
     if end is not None:
         return word[:end]
     # a token without bytes ends the text
@@ -180,12 +180,16 @@ def _draw_next(
     def reduce(at: NDArray[np.intp], log_probs: torch.Tensor) -> None:
         exact = log_probs.cpu() if log_probs.device.type == "mps" else log_probs
         cumulative = decoded_probabilities(exact, decoding).cumsum_(dim=-1)
+        sizes = [len(uniforms[index]) for index in at]
+        padded = np.zeros((len(at), max(sizes)))
         for row, index in enumerate(at):
-            values = torch.from_numpy(uniforms[index]).to(cumulative.device) * cumulative[row, -1]
-            tokens = torch.searchsorted(cumulative[row], values, right=True).cpu().numpy()
-            # the last token with a probability, where rounding leads past it
-            last = torch.searchsorted(cumulative[row], cumulative[row, -1:]).item()
-            drawn[index] = np.minimum(tokens, int(last))
+            padded[row, : sizes[row]] = uniforms[index]
+        values = torch.from_numpy(padded).to(cumulative.device) * cumulative[:, -1:]
+        tokens = torch.searchsorted(cumulative, values, right=True)
+        # the last token with a probability, where rounding leads past it
+        found = tokens.minimum(torch.searchsorted(cumulative, cumulative[:, -1:].contiguous())).cpu().numpy()
+        for row, index in enumerate(at):
+            drawn[index] = found[row, : sizes[row]]
 
     reduce_last(model, sequences, reduce)
     return drawn

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from shannon_game.estimators.errors import InputError
 from shannon_game.inference.lm.forward import reduce_last, with_bos
 from shannon_game.inference.lm.language_model import LanguageModel, encode, model_record
-from shannon_game.inference.lm.vocabulary import Vocabulary, vocabulary
+from shannon_game.inference.lm.vocabulary import Vocabulary, boundary_at, vocabulary
 
 if TYPE_CHECKING:
     import torch
@@ -177,12 +177,9 @@ def _own_ways(
     ways: dict[str, list[int]] = {}
     for index, some in enumerate(words):
         for word in some:
-            if not word or any(byte in vocab.boundary for byte in word.encode()):
-                raise InputError(
-                    f"is {word!r} of context {index}; a word is not empty and holds no boundary "
-                    f"({vocab.boundary.decode()!r})",
-                    field="words",
-                )
+            if not word or boundary_at(word.encode(), vocab.boundary) is not None:
+                problem = f"is {word!r} of context {index}; a word is not empty and holds no {vocab.boundary}"
+                raise InputError(problem, field="words")
             if start + word not in ways:
                 ways[start + word] = word_tokens(model, start + word)
     return ways

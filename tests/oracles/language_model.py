@@ -97,6 +97,10 @@ class Path(NamedTuple):
 
 TOO_LONG = b"(too long)"
 
+_SPACES = b" \t\n\r\x0b\x0c"
+ASCII = {"whitespace": _SPACES, "punctuation": _SPACES + b'!"#$%&()*+,./:;<=>?@[\\]^_`{|}~'}
+"""Bytes that end a word of ASCII."""
+
 
 def first_words(
     model: LanguageModel,

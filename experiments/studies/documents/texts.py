@@ -15,6 +15,7 @@ from pydantic import AfterValidator, Field
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.harness.result import loader
+from shannon_game.experiments.studies.documents.regions import Spans, delimited, is_delimiter, regions_of_columns
 from shannon_game.experiments.studies.documents.tokens import ALL, Document, documents_study
 from shannon_game.experiments.studies.files import read_bytes
 from shannon_game.experiments.studies.parsing import Note, decoded, parse_json, shown
@@ -32,6 +33,7 @@ _MARKS = {
 }
 
 
+_FIELDS = ("text", "id", "split", "group")
 FieldName = Annotated[str, Field(min_length=1)]
 """Name of a field of JSON lines."""
 
@@ -52,6 +54,11 @@ class TextsSettings(Settings):
     """Field or column that names the text; null: file and line, or the row of a table."""
     split_field: FieldName | None = None
     """Field or column that names the text's split; null: none."""
+    group_field: FieldName | None = None
+    """Field or column that names the longer text of which rows are the sentences, in order; null: none."""
+    regions: FieldName | tuple[FieldName, FieldName] | None = None
+    """Regions of interest: a delimiter in the texts such as '|', a column with the region's words, or two columns with
+    its first character (from 0) and the one after its last."""
 
 
 @loader(TextsSettings)
@@ -95,7 +102,7 @@ def texts(settings: TextsSettings) -> xr.Dataset:
             raise InputError(problem, source=path, field="path")
     return documents_study(
         path.resolve().name,
-        documents,
+        _with_regions(documents, settings, notes, source=path),
         digests,
         source=str(path),
         duplicates=settings.duplicates,
@@ -140,7 +147,7 @@ def text_study(given: pd.DataFrame | Sequence[str] | str, *, name: str = "texts"
     frame = given if isinstance(given, pd.DataFrame) else pd.DataFrame({"text": given}, dtype=object)
     read, notes = TextsSettings(path=Path(name), **settings), Counter[str]()
     table = table_of(frame, "texts", of="text", needed=[read.text_field], once=False)
-    documents = _rows(table, read, notes)
+    documents = _with_regions(_rows(table, read, notes), read, notes, source=name)
     digest = hashlib.sha256("\0".join(document.text for document in documents).encode()).hexdigest()
     return documents_study(
         name,
@@ -155,17 +162,42 @@ def text_study(given: pd.DataFrame | Sequence[str] | str, *, name: str = "texts"
 
 def _rows(table: Table, settings: TextsSettings, notes: Counter[str]) -> list[Document]:
     """Texts of a table, one per row."""
-    given = {name: getattr(settings, f"{name}_field") for name in ("text", "id", "split")}
+    given = {name: getattr(settings, f"{name}_field") for name in _FIELDS}
     for what, field in given.items():
         if field:
             table.check_columns({what: field}, f"study.{what}_field=NAME says which column it is")
     found = {name: table.filled(field) for name, field in given.items() if field}
     texts = [_newlines(str(text), notes) for text in found["text"]]
     names = found.get("id", [str(at) for at in range(1, len(texts) + 1)])
+    spans: list[Spans] = [()] * len(texts)
+    if settings.regions is not None and not is_delimiter(settings.regions):
+        spans = regions_of_columns(table, texts, settings.regions)
     return [
-        Document(str(name), text, str(split))
-        for name, text, split in zip(names, texts, found.get("split", [ALL] * len(texts)), strict=True)
+        Document(str(name), text, str(split), group=None if group is None else str(group), regions=regions)
+        for name, text, split, group, regions in zip(
+            names,
+            texts,
+            found.get("split", [ALL] * len(texts)),
+            found.get("group", [None] * len(texts)),
+            spans,
+            strict=True,
+        )
     ]
+
+
+def _with_regions(
+    documents: list[Document], settings: TextsSettings, notes: Counter[str], *, source: object
+) -> list[Document]:
+    """Regions between delimiters; those of columns are there."""
+    mark = settings.regions
+    if mark is None or isinstance(mark, tuple) or not is_delimiter(mark):
+        if mark is not None and not any(document.regions for document in documents):
+            problem = f"is {mark!r}, and no text has a region by it: columns are those of a table"
+            raise InputError(problem, source=source, field="study.regions")
+        return documents
+    if not any(mark in document.text for document in documents):
+        raise InputError(f"is {mark!r}, which no text holds", source=source, field="study.regions")
+    return [delimited(document, mark, notes) for document in documents]
 
 
 def _folder(root: Path, settings: TextsSettings) -> tuple[list[Document], dict[str, str], Counter[str]]:
@@ -237,10 +269,11 @@ def _json_lines(content: bytes, path: Path, settings: TextsSettings, notes: Coun
         where = f"{path}, line {number}"
         if not isinstance(record, dict):
             raise InputError(f"is {shown(record)}, should be an object with a text", source=where)
-        given = {name: getattr(settings, f"{name}_field") for name in ("text", "id", "split")}
+        given = {name: getattr(settings, f"{name}_field") for name in _FIELDS}
         found = {name: _field(record, field, f"{name}_field", where) for name, field in given.items() if field}
         text = _newlines(found["text"], notes)
-        documents.append(Document(found.get("id", f"{path.name}:{number}"), text, found.get("split", ALL)))
+        name = found.get("id", f"{path.name}:{number}")
+        documents.append(Document(name, text, found.get("split", ALL), group=found.get("group")))
     return documents
 
 

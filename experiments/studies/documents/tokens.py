@@ -27,6 +27,9 @@ class Document:
     text: str
     split: str = ALL
     tokens: tuple[str, ...] | None = None
+    group: str | None = None
+    regions: tuple[tuple[int, int], ...] = ()
+    """First character of each region of interest, and the one after its last."""
 
 
 def documents_study(
@@ -109,6 +112,12 @@ def _dataset(name: str, documents: Sequence[Document], digests: Mapping[str, str
         coords={"document": objects([document.name for document in documents])},
         attrs={"name": name, "data_sha256": hashlib.sha256(lines.encode("utf-8", "surrogateescape")).hexdigest()},
     )
+    groups = [document.group for document in documents if document.group is not None]
+    if len(groups) == len(documents):
+        study["group"] = "document", objects(groups)
+    regions = [(at, *region) for at, document in enumerate(documents) for region in document.regions]
+    for what, values in zip(("document", "start", "stop"), zip(*regions, strict=True), strict=False):
+        study[f"region_{what}"] = "region", np.array(values, dtype=np.int64)
     if all(document.tokens is not None for document in documents):
         tokens = [document.tokens or () for document in documents]
         study["token"] = ("position", objects([token for part in tokens for token in part]))

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from shannon_game import cloze_study, tvd
 from shannon_game.estimators import errors
 from shannon_game.estimators.cloze import normalise_words, word_rules
-from shannon_game.estimators.cloze.word_libraries import word_boundaries
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.word_spans import word_boundaries
 
 needs_words = pytest.mark.skipif(
     importlib.util.find_spec("icu") is None or importlib.util.find_spec("simplemma") is None,
@@ -105,9 +105,10 @@ def test_without_the_extra_it_is_named(
         return None if name in {"icu", "simplemma"} else importlib.util.find_spec(name)
 
     monkeypatch.setattr(errors, "find_spec", find)
+    from shannon_game.estimators import word_spans
     from shannon_game.estimators.cloze import word_libraries
 
-    word_libraries._icu.cache_clear()
+    word_spans._icu.cache_clear()
     word_libraries.lemmatizer.cache_clear()
     with pytest.raises(InputError, match=rf"{missing} not installed; .*\[words\]"):
         normalise_words(["cat"], word_rules("clean", changes))

@@ -120,7 +120,7 @@ def test_what_is_wrong_is_said(root: Path, override: str, message: str) -> None:
 @torch_test
 def test_a_family_that_takes_no_trees(root: Path) -> None:
     with pytest.raises(InputError, match="does not take a mask and positions as they are"):
-        run_experiment(*overrides(root, "+models.bloom.attention=eager", model="bloom"))
+        run_experiment(*overrides(root, model="bloom"))
 
 
 def test_answers_are_counted_as_a_model_may_write_them() -> None:

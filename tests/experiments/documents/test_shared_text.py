@@ -135,7 +135,7 @@ def test_spans_hold_whole_tokens_of_every_model(pieces: list[str], data: st.Data
         assert its[:-1][tokens][0] == span.start
         assert its[1:][tokens][-1] == span.stop
         assert (its[1:][tokens] - its[:-1][tokens]).sum() == span.stop - span.start
-    words, characters, n_bytes = units_of(span.of(text))
+    words, characters, n_bytes = units_of(span.of(text), "spaces")
     part = span.of(text).decode()
     assert (words, characters, n_bytes) == (len(part.split()), len(part), len(part.encode()))
 

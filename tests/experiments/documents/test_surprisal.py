@@ -18,7 +18,6 @@ from shannon_game.experiments.documents.surprisal import TABLE_COLUMNS
 from shannon_game.experiments.harness.command_line import check_arguments
 from shannon_game.experiments.harness.result import ExperimentResult
 from shannon_game.experiments.studies.documents.texts import text_study, texts
-from shannon_game.inference.lm import forward
 from shannon_game.inference.lm.language_model import LanguageModel, encode
 from shannon_game.inference.lm.vocabulary import vocabulary
 from tests.experiments.command import run_experiment
@@ -142,32 +141,6 @@ def test_from_the_store_and_in_shards(root: Path, tmp_path: Path) -> None:
     assert some.dataset["document"].to_numpy().tolist() == again.dataset["document"].to_numpy().tolist()
 
 
-def test_variants_in_temperature_share_their_passes(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    passes: list[str] = []
-    make = forward._states
-
-    def counted(model: LanguageModel, *rest: Any) -> Any:
-        passes.append(model.name)
-        return make(model, *rest)
-
-    monkeypatch.setattr(forward, "_states", counted)
-    plain = overrides(root, tmp_path / "both", "a")
-    (a,) = (text for text in plain if "models.a=" in text)
-    hot = a.replace("models.a=", "models.hot=").replace("device:", "temperature: 2.0, device:")
-    # loading makes passes of its own
-    alone = score(hot, *(text for text in overrides(root, tmp_path / "hot", "a") if text != a))
-    score(*overrides(root, tmp_path / "plain", "a"))
-    passes.clear()
-    both = score(*plain, hot)
-    assert set(passes) == {"a"}
-    assert len(passes) == 3
-    table = both.table.set_index("model")
-    pd.testing.assert_frame_equal(table.loc[["hot"]], alone.table.set_index("model"))
-    assert (table.loc["hot", "loss_nats"].to_numpy() != table.loc["a", "loss_nats"].to_numpy()).all()
-
-
 def test_windows_and_limits(root: Path, tmp_path: Path) -> None:
     whole = score(*overrides(root, tmp_path, "a"))
     windows = score(*overrides(root, tmp_path, "a"), "experiment.window=16", "experiment.stride=4")
@@ -246,6 +219,96 @@ def test_words_and_tokens_by_hand(name: str, bos: str, root: Path, tmp_path: Pat
     np.testing.assert_allclose(words["probability"], np.exp(-words["surprisal_nats"]))
 
 
+STORY = ["The old clock struck nine.  ", "“Nobody moved” — then  rain", "fell on the road."]
+
+
+def test_sentences_given_the_ones_before_them_are_the_parts_of_one_text(root: Path, tmp_path: Path) -> None:
+    table = pd.DataFrame({"story": ["x", "y", "x", "x"], "text": [STORY[0], "Rain fell.", *STORY[1:]]})
+    study = text_study(table, group_field="story")
+    # there is white space after the first already
+    joined = f"{STORY[0]}{STORY[1]} {STORY[2]}"
+    for name in "ad":
+        model = tiny_models.load(root / name, bos="<s>" if name == "d" else tiny_models.END)
+        found = experiments.surprisal(study, models=[str(root / name)], store=tmp_path, context="text").tables["words"]
+        own = found[found["document"] != "2"]
+        assert own["word"].tolist() == joined.split()
+        for column, values in words_by_hand(model, joined).items():
+            np.testing.assert_allclose(own[column], values, atol=1e-4, err_msg=f"{name} {column}")
+        alone = experiments.surprisal(study, models=[str(root / name)], store=tmp_path).tables["words"]
+        expected = words_by_hand(model, STORY[1])["surprisal_bits"]
+        np.testing.assert_allclose(alone.loc[alone["document"] == "3", "surprisal_bits"], expected, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("regions", "column", "expected"),
+    [
+        ("|", {}, [["Rain fell,", "on the old", "clock."], ["Rain", "fell."]]),
+        ("critical", {"critical": ["the old clock", "fell"]}, [["the old clock"], ["fell"]]),
+        (("first", "end"), {"first": [14, None], "end": [21, None]}, [["the old"]]),
+    ],
+)
+def test_regions_have_the_sums_of_their_words(
+    regions: Any, column: dict[str, Any], expected: list[list[str]], root: Path, tmp_path: Path
+) -> None:
+    texts = ["Rain fell,|on the old|clock.", "Rain |fell."]
+    texts = texts if regions == "|" else ["Rain fell, on the old clock.", "Rain fell."]
+    study = text_study(pd.DataFrame({"text": texts, **column}), regions=regions)
+    result = experiments.surprisal(study, models=[str(root / "a")], store=tmp_path)
+    found = result.tables["regions"]
+    assert [list(part["region"]) for _, part in found.groupby("document")] == expected
+    words = result.tables["words"]
+    for row in found.itertuples():
+        own = words[words["document"] == row.document]
+        inside = [w in str(row.region).split() or w.strip(".,") in str(row.region).split() for w in own["word"]]
+        assert row.n_words == sum(inside)
+        assert row.surprisal_bits == pytest.approx(own.loc[inside, "surprisal_bits"].sum(), rel=1e-6)
+        assert row.sum_bits == pytest.approx(own.loc[inside, "sum_bits"].sum(), rel=1e-6)
+
+
+def test_a_region_that_cuts_a_word_has_no_surprisal(root: Path, tmp_path: Path) -> None:
+    table = pd.DataFrame({"text": ["Rain fell on it."], "first": [2], "end": [9]})
+    result = experiments.surprisal(
+        text_study(table, regions=("first", "end")), models=[str(root / "a")], store=tmp_path
+    )
+    assert np.isnan(result.tables["regions"]["surprisal_bits"]).tolist() == [True]
+
+
+@pytest.mark.parametrize(
+    ("table", "settings", "message"),
+    [
+        ({"text": ["a b a"], "part": ["a"]}, {"regions": "part"}, "holds 2 times"),
+        ({"text": ["a b"], "part": ["c"]}, {"regions": "part"}, "holds 0 times"),
+        ({"text": ["a b"]}, {"regions": "|"}, "which no text holds"),
+        ({"text": ["a b"]}, {"regions": "part"}, "part: is missing"),
+        ({"text": ["a b"], "s": [0], "e": [4]}, {"regions": ("s", "e")}, "s: is 0 with e 4"),
+        ({"text": ["a b"], "s": [1], "e": [2]}, {"regions": ("s", "e")}, "not all white space"),
+    ],
+)
+def test_regions_that_are_not_there(table: Any, settings: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        text_study(pd.DataFrame(table), **settings)
+
+
+def test_context_needs_to_know_the_texts(root: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="group_field"):
+        experiments.surprisal(["Rain fell."], models=[str(root / "a")], store=tmp_path, context="text")
+
+
+def test_words_of_scripts_without_spaces_have_the_plain_sum(root: Path, tmp_path: Path) -> None:
+    pytest.importorskip("icu")
+    texts = ["「你好」、世界。 ok then", "ฉันกินข้าว"]
+    words = experiments.surprisal(texts, models=[str(root / "a")], store=tmp_path).tables["words"]
+    assert words["word"].tolist() == ["「你好」、", "世界。", "ok", "then", "ฉัน", "กิน", "ข้าว"]
+    plain = words["word"].map(lambda word: not word.isascii())
+    np.testing.assert_allclose(words.loc[plain, "surprisal_bits"], words.loc[plain, "sum_bits"], rtol=1e-6)
+    # of all words the sum is that of all tokens, and the end after the last
+    model = tiny_models.load(root / "a", bos=tiny_models.END)
+    by_space = words_by_hand(model, texts[0])
+    own = words[words["document"] == "1"]
+    np.testing.assert_allclose(own["sum_bits"].iloc[:2].sum(), by_space["sum_bits"][0], rtol=1e-5)
+    np.testing.assert_allclose(own["surprisal_bits"].iloc[3], by_space["surprisal_bits"][2], rtol=1e-5)
+
+
 def test_texts_of_a_notebook_and_a_model_by_its_folder(root: Path, tmp_path: Path) -> None:
     texts = pd.DataFrame({"item": ["x", "y"], "text": ["Rain fell on the old clock.", "Rain fell."]})
     result = experiments.surprisal(text_study(texts, id_field="item"), models=[str(root / "a")], store=tmp_path)
@@ -290,3 +353,57 @@ def test_two_models_of_one_name_are_refused(root: Path, tmp_path: Path) -> None:
     said = ["+exp=surprisal", f"study.path={tmp_path / 'sentences.txt'}", f"model=[{','.join(both)}]"]
     with pytest.raises(InputError, match="'a' is the name of two models"):
         score(*check_arguments(said))
+
+
+@pytest.mark.parametrize("method", ["pll", "pll_original"])
+def test_pseudo_log_likelihoods_have_columns_of_their_own(method: str, tmp_path: Path) -> None:
+    tiny_models.save_masked(tmp_path / "bert", "bert")
+    study = text_study(pd.DataFrame({"text": ["Rain fell,|on the old|clock.", "the the|baker"]}), regions="|")
+    result = experiments.surprisal(study, models=[str(tmp_path / "bert")], store=tmp_path / "store", method=method)
+    tables = {"table": result.table, **result.tables}
+    assert not any("surprisal" in column or "loss" in column for table in tables.values() for column in table)
+    tokens, words, documents = (tables[name] for name in ("tokens", "words", "documents"))
+    for row in words.itertuples():
+        of_word = (tokens["start"] >= row.start) & (tokens["stop"] <= row.stop)
+        its = tokens[(tokens["document"] == row.document) & of_word]
+        assert row.pll_nats == pytest.approx(its["pll_nats"].sum())
+        assert row.n_tokens == len(its)
+        assert row.pll_bits == pytest.approx(row.pll_nats / np.log(2))
+    total = tokens["pll_nats"].sum()
+    sums = [words["pll_nats"], documents["pll_nats"], tables["regions"]["pll_nats"], result.dataset["pll_nats"]]
+    assert [float(its.sum()) for its in sums] == pytest.approx([total] * 4)
+    assert result.table["pseudo_perplexity"].iloc[0] == pytest.approx(np.exp(-total / len(tokens)))
+
+
+def test_a_method_takes_its_own_models_and_settings(root: Path, tmp_path: Path) -> None:
+    tiny_models.save_masked(tmp_path / "bert", "bert")
+    with pytest.raises(InputError, match=r"experiment\.method=pll"):
+        experiments.surprisal(["Rain fell."], models=[str(tmp_path / "bert")], store=tmp_path / "store")
+    refused: list[tuple[list[str], dict[str, int], str]] = [
+        ([str(root / "a")], {}, "fills no masks"),
+        ([], {}, "needs masked models"),
+        ([str(tmp_path / "bert")], {"window": 20}, "experiment.window: is 20"),
+    ]
+    for models, settings, message in refused:
+        with pytest.raises(InputError, match=message):
+            experiments.surprisal(["Rain fell."], models=models, store=tmp_path / "store", method="pll", **settings)
+
+
+def test_an_n_gram_baseline_beside_a_model(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "five.txt").write_text("the cat sat\nthe dog sat\na cat ran\nthe cat ran\na dog sat\n")
+    ngram = {"source": "ngram", "path": str(tmp_path / "five.txt"), "order": 2}
+    model = {"source": "folder", "path": str(root / "a"), "device": "cpu"}
+    study = text_study(pd.DataFrame({"text": ["The cat|ran off."]}), regions="|")
+    result = experiments.surprisal(study, models={"n": ngram, "m": model}, store=tmp_path / "store")
+    words = result.tables["words"]
+    assert words["word"].tolist() == ["The", "cat", "ran", "off."] * 2
+    # by hand, as in the tests of the model: D = 2 / 7 of pairs, 3 / 11 of words
+    p = {word: n / 11 - 3 / 121 + 21 / 968 for word, n in (("the", 1), ("cat", 2), ("ran", 1))}
+    expected = [(19 / 7 + 4 / 7 * p["the"]) / 5, (12 / 7 + 4 / 7 * p["cat"]) / 3, (12 / 7 + 4 / 7 * p["ran"]) / 3]
+    own = words[words["model"] == "n"]
+    np.testing.assert_allclose(own["probability"], [*expected, np.nan])
+    np.testing.assert_allclose(own["sum_bits"], own["surprisal_bits"])
+    assert result.table.set_index("model").loc["n", "loss_nats"] == pytest.approx(-np.log(expected).mean())
+    assert any("n does not know 1 words and marks, off among them" in warning for warning in result.warnings)
+    regions = result.tables["regions"].query("model == 'n'")["surprisal_nats"]
+    np.testing.assert_allclose(regions, [-np.log(expected[:2]).sum(), np.nan])

@@ -14,9 +14,6 @@ pytest.importorskip("transformers", reason="language models need the extra lm")
 from shannon_game.inference.lm.language_model import LanguageModel
 from tests.inference.lm import tiny_models
 
-EAGER = ("gemma2", "bloom", "gpt_neo", "gptj", "xglm", "mamba")
-"""Families that have no other attention."""
-
 SENTENCEPIECE = ("llama", "mistral", "gemma2", "xglm")
 
 
@@ -59,8 +56,7 @@ def model_of(folder_of: Callable[[str], Path]) -> Callable[..., LanguageModel]:
     def model(family: str, **settings: Any) -> LanguageModel:
         key = (family, *sorted(settings.items()))
         if key not in models:
-            attention = {"attention": "eager"} if family in EAGER else {}
-            models[key] = tiny_models.load(folder_of(family), **(attention | settings))
+            models[key] = tiny_models.load(folder_of(family), **settings)
         return models[key]
 
     return model

@@ -9,7 +9,6 @@ import pytest
 import torch
 
 from shannon_game.inference.lm.decoding import Decoding, decoded_probabilities
-from shannon_game.inference.lm.vocabulary import BOUNDARIES
 from shannon_game.inference.lm.word_samples import sample_words
 from tests.inference.lm import tiny_models
 from tests.inference.lm.test_words import BYTES, CONTEXTS, LONGEST, MERGES, PIECES, WORDS
@@ -69,7 +68,7 @@ def test_drawn_words_have_the_frequencies_of_the_decoded_tokens(settings, small)
     results = sample_words(small, CONTEXTS, n_samples=n, max_tokens=60, decoding=Decoding(**settings), seed=11)
     for context, drawn in zip(CONTEXTS, results, strict=True):
         paths = reference.first_words(
-            small, BYTES, context, start=b" ", boundary=BOUNDARIES["punctuation"], longest=LONGEST, decode=decode
+            small, BYTES, context, start=b" ", boundary=reference.ASCII["punctuation"], longest=LONGEST, decode=decode
         )
         exact = reference.word_probabilities(paths)
         assert sum(exact.values()) == pytest.approx(1, abs=1e-9)

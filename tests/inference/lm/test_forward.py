@@ -11,11 +11,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shannon_game.inference.lm import forward, rows
+from shannon_game.inference.lm import rows
 from shannon_game.inference.lm.forward import plant_trees, reduce_last, with_bos
-from shannon_game.inference.lm.next_token import next_token_distributions
 from shannon_game.inference.lm.rows import cut_batches, run_batches
-from shannon_game.inference.lm.shared_states import SharedStates, sharing
 from tests.inference.lm import tiny_models
 from tests.oracles import language_model as reference
 
@@ -213,31 +211,3 @@ def test_no_other_cut_costs_less(lengths, budget, each):
     inner = itertools.product([False, True], repeat=len(lengths) - 1)
     cuts = [[0, *(i + 1 for i, cut in enumerate(its) if cut), len(lengths)] for its in inner]
     assert cost(cut_batches(lengths, budget, each)) == min(cost(np.diff(cut).tolist()) for cut in cuts)
-
-
-def test_a_pass_is_shared_by_the_same_batch_of_the_same_weights_alone(model_of, monkeypatch):
-    made = []
-    make = forward._states
-    monkeypatch.setattr(forward, "_states", lambda model, *rest: made.append(model.name) or make(model, *rest))
-    contexts = [[5, 6, 7], [8, 9], [5, 6]]
-
-    def found(family, contexts=contexts, **settings):
-        # loading makes passes of its own
-        model = model_of(family, **settings)
-        before = len(made)
-        given = next_token_distributions(model, contexts, whole=True)["logprob"].to_numpy()
-        return len(made) - before, given
-
-    states = SharedStates()
-    n_plain, hot = found("gpt2", temperature=2.0)
-    with sharing(states):
-        found("gpt2")
-        for other in ({"dtype": "bfloat16"}, {"n_layers": 1}, {"attention": "eager"}):
-            assert found("gpt2", **other)[0] == n_plain
-        assert found("llama")[0] == n_plain
-        assert found("gpt2", contexts[:2])[0] > 0
-        assert states.n_found == 0
-        n_made, again = found("gpt2", temperature=2.0)
-    np.testing.assert_allclose(again, hot, atol=1e-5)
-    assert (n_made, states.n_found) == (0, n_plain)
-    assert found("gpt2")[0] == n_plain

@@ -15,10 +15,11 @@ import torch
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.inference.lm.language_model import encode, model_record
+from shannon_game.inference.lm.loading import load_language_model
 from shannon_game.inference.lm.next_token import next_token_distributions
 from shannon_game.inference.lm.scoring import score_documents
+from shannon_game.inference.lm.settings import ModelSettings
 from tests.inference.lm import tiny_models
-from tests.inference.lm.conftest import EAGER
 from tests.oracles import language_model as reference
 
 pytestmark = pytest.mark.torch
@@ -50,9 +51,9 @@ def test_weights_and_tokenizer_are_what_was_saved(folder_of):
 
 BOS = [
     # family, bos, the token
-    ("gpt2", "family", tiny_models.END),
-    ("llama", "family", "<s>"),
-    ("xglm", "family", "</s>"),
+    ("gpt2", "auto", tiny_models.END),
+    ("llama", "auto", "<s>"),
+    ("mamba", "auto", tiny_models.END),
     ("gpt2", "tokenizer", None),
     ("llama", "tokenizer", "<s>"),
     ("llama", "none", None),
@@ -87,16 +88,49 @@ def test_what_stands_before_a_context(family, bos, token, model_of):
 @pytest.mark.parametrize(
     ("family", "bos", "message"),
     [
-        ("mamba", "family", "'mamba' is none of gpt2.*say what stands before"),
-        ("bloom", "family", "no token '</s>'"),
-        ("opt", "family", "no token '</s>'"),
+        ("bloom", "auto", "no token '</s>'"),
         ("llama", "<|endoftext|>", "no token '<|endoftext|>'"),
     ],
 )
 def test_no_bos_is_guessed(family, bos, message, folder_of):
-    attention = "eager" if family in EAGER else "sdpa"
     with pytest.raises(InputError, match=message.replace("|", r"\|")):
-        tiny_models.load(folder_of(family), bos=bos, attention=attention)
+        tiny_models.load(folder_of(family), bos=bos)
+
+
+@pytest.mark.parametrize(("configured", "expected"), [(0, 0), (7, None), (None, None)])
+def test_a_tokenizer_without_bos_leaves_it_to_the_configuration(configured, expected, tmp_path):
+    tokenizer = tiny_models.byte_level()
+    folder = tiny_models.save(tmp_path, "gpt2", tokenizer)
+    tokenizer.bos_token = None
+    tokenizer.save_pretrained(folder)
+    config = json.loads((folder / "config.json").read_text()) | {"bos_token_id": configured}
+    (folder / "config.json").write_text(json.dumps(config))
+    if expected is None:
+        # an ordinary token is none, whatever the configuration says
+        with pytest.raises(InputError, match="is 'auto', but neither"):
+            tiny_models.load(folder, bos="auto")
+    else:
+        assert tiny_models.load(folder, bos="auto").bos_id == expected
+
+
+def test_flash_attention_takes_no_masks_of_trees(folder):
+    with pytest.raises(InputError, match="attention: is 'flash_attention_2'"):
+        tiny_models.load(folder, attention="flash_attention_2")
+
+
+@pytest.mark.parametrize("family", tiny_models.UNLISTED)
+def test_families_that_no_list_names_score_as_a_plain_script_does(family, tmp_path):
+    folder = tiny_models.save(tmp_path, family, tiny_models.byte_level())
+    model = load_language_model(ModelSettings(name=family, source="folder", path=str(folder), device="cpu"))
+    documents = encode(model, tiny_models.TEXTS[:2])
+    found = score_documents(model, documents)
+    expected = []
+    for document in documents:
+        tokens = [0, *document]
+        with torch.inference_mode():
+            rows = [model.module(torch.tensor([tokens[:n]]), use_cache=False).logits for n in range(1, len(tokens))]
+        expected += [row[0, -1].double().log_softmax(-1)[own].item() for row, own in zip(rows, document, strict=True)]
+    np.testing.assert_allclose(found["logprob"], expected, atol=1e-5)
 
 
 @pytest.mark.parametrize(("template", "expected"), [("$A </s>", None), ("<s> $A </s>", 1), ("$A", None)])

@@ -28,7 +28,7 @@ def check(found, exact):
 
 
 # with a BOS token and without, logits split off and not, positions in the row and not
-FAMILIES = (("llama", "tokenizer"), ("llama", "none"), ("gpt_neo", "family"), ("bloom", tiny_models.END))
+FAMILIES = (("llama", "tokenizer"), ("llama", "none"), ("gpt_neo", "auto"), ("bloom", tiny_models.END))
 
 
 @pytest.mark.parametrize(("family", "bos"), FAMILIES)
@@ -56,7 +56,7 @@ def test_windows_and_strides(window, stride, bos, model_of):
 
 
 def test_texts_longer_than_the_model_takes(model_of):
-    model = model_of("gpt2", bos="family")
+    model = model_of("gpt2", bos="auto")
     texts = documents(model.vocab_size, lengths=(250,))
     found = score_documents(model, texts)
     check(found, list(reference.score_documents(model, texts, window=96, stride=48)))

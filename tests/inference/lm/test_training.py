@@ -23,7 +23,7 @@ from shannon_game.inference.lm.minimal_model import (
     make_tokenizer,
     token_blocks,
 )
-from shannon_game.inference.lm.training import Examples, TrainedModel, train_model
+from shannon_game.inference.lm.training import Examples, TrainedModel, _check_one_device, train_model
 from shannon_game.inference.lm.training_settings import TrainingSettings, example_order
 from shannon_game.inference.manifest import seal
 from tests.experiments.command import environment
@@ -253,3 +253,11 @@ def test_two_processes_do_not_train_in_one_folder(tmp_path: Path, tokenizer: Any
         other.wait(timeout=60)
     assert trained(folder, tokenizer, blocks, n_steps=1).n_steps_now == 1
     assert sorted(path.name for path in folder.iterdir()) == ["model"]
+
+
+def test_several_gpus_or_processes_are_refused() -> None:
+    _check_one_device(0, 1)
+    _check_one_device(1, 1)
+    for n_gpus, n_processes, cure in ((2, 1, "CUDA_VISIBLE_DEVICES=0"), (1, 2, "without torchrun")):
+        with pytest.raises(InputError, match=cure):
+            _check_one_device(n_gpus, n_processes)

@@ -11,7 +11,7 @@ import pytest
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.inference.lm.language_model import encode, token_strings
-from shannon_game.inference.lm.vocabulary import vocabulary
+from shannon_game.inference.lm.vocabulary import boundary_at, vocabulary
 from tests.inference.lm import tiny_models
 
 pytestmark = pytest.mark.torch
@@ -32,6 +32,25 @@ def test_the_bytes_of_a_texts_tokens_are_the_texts(family, before, text, model_o
     vocab = vocabulary(model)
     written = b"".join(vocab.token_bytes[token] for token in encode(model, [text])[0])
     assert written == ((before if text else "") + text).encode()
+
+
+@pytest.mark.parametrize(
+    ("text", "punctuation", "whitespace"),
+    [
+        *(("don\u2019t", None, None), ("well\u2011known", None, None), ("col·lecció", None, None), ("ab", None, None)),
+        *(("a”", 1, None), ("é—b", 2, None), ("日。", 3, None), ("5€", 1, None), ("a…b", 1, None), ("“a", 0, None)),
+        *(("a\u00a0b", 1, 1), ("a\u3000b", 1, 1), (" a", 0, 0), ("é\u2009.", 2, 2)),
+    ],
+)
+def test_where_words_end_by_hand(text, punctuation, whitespace):
+    assert boundary_at(text.encode(), "punctuation") == punctuation
+    assert boundary_at(text.encode(), "whitespace") == whitespace
+
+
+def test_a_part_of_a_character_ends_no_word():
+    dash = "—".encode()
+    assert boundary_at(dash[:2], "punctuation") is None
+    assert boundary_at(dash[1:] + b",", "punctuation") == 2
 
 
 def test_added_tokens_are_written_as_they_are(tmp_path):

@@ -23,6 +23,11 @@ TEXTS = [
 ]
 END = "<|endoftext|>"
 MAX_TOKENS = 96
+UNLISTED = (
+    *("mixtral", "qwen3", "qwen3_moe", "phi3", "olmo2", "falcon", "stablelm", "gpt_bigcode", "gpt_oss"),
+    *("granite", "cohere", "mamba", "gemma2", "gemma3_text", "mpt"),
+)
+"""Families of which the engine knows nothing but what it asks them."""
 
 
 def byte_level(size: int = 400, texts: list[str] = TEXTS) -> Any:
@@ -92,11 +97,12 @@ def config(family: str, vocab_size: int) -> Any:
         **ids,
     }
     neox = {key: value for key, value in rotary.items() if key not in {"num_key_value_heads", "head_dim"}}
+    no_head = {key: value for key, value in rotary.items() if key != "head_dim"}
     absolute = {"vocab_size": vocab_size, "initializer_range": 0.4, **ids}
     return {
         "gpt2": lambda: t.GPT2Config(n_positions=MAX_TOKENS, n_embd=32, n_layer=2, n_head=2, **absolute),
         "llama": lambda: t.LlamaConfig(**rotary),
-        "qwen2": lambda: t.Qwen2Config(**{k: v for k, v in rotary.items() if k != "head_dim"}),
+        "qwen2": lambda: t.Qwen2Config(**no_head),
         "gptj": lambda: t.GPTJConfig(
             n_positions=MAX_TOKENS, n_embd=32, n_layer=2, n_head=2, rotary_dim=8, **absolute
         ),
@@ -112,7 +118,7 @@ def config(family: str, vocab_size: int) -> Any:
         # logits are capped or scaled after the output embedding
         "gemma2": lambda: t.Gemma2Config(**rotary, final_logit_softcapping=5.0, sliding_window=4096),
         "granite": lambda: t.GraniteConfig(**rotary, logits_scaling=4.0),
-        "cohere": lambda: t.CohereConfig(**{k: v for k, v in rotary.items() if k != "head_dim"}, logit_scale=0.5),
+        "cohere": lambda: t.CohereConfig(**no_head, logit_scale=0.5),
         # positions are distances in the row
         "bloom": lambda: t.BloomConfig(hidden_size=32, n_layer=2, n_head=2, **absolute),
         # attention does not reach back to the beginning of a long context
@@ -121,6 +127,21 @@ def config(family: str, vocab_size: int) -> Any:
             hidden_size=32, num_layers=2, num_heads=2, attention_types=[[["global", "local"], 1]], window_size=24,
             max_position_embeddings=MAX_TOKENS, intermediate_size=48, **absolute,
         ),
+        "mixtral": lambda: t.MixtralConfig(**no_head, num_local_experts=4),
+        "qwen3": lambda: t.Qwen3Config(**rotary),
+        "qwen3_moe": lambda: t.Qwen3MoeConfig(
+            **rotary, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=24
+        ),
+        "phi3": lambda: t.Phi3Config(**no_head),
+        "olmo2": lambda: t.Olmo2Config(**no_head),
+        "falcon": lambda: t.FalconConfig(**{k: v for k, v in neox.items() if k != "intermediate_size"}),
+        "stablelm": lambda: t.StableLmConfig(**no_head),
+        "gpt_bigcode": lambda: t.GPTBigCodeConfig(n_positions=MAX_TOKENS, n_embd=32, n_layer=2, n_head=2, **absolute),
+        "gpt_oss": lambda: t.GptOssConfig(
+            **rotary, num_local_experts=4, num_experts_per_tok=2, sliding_window=24
+        ),
+        "gemma3_text": lambda: t.Gemma3TextConfig(**rotary, sliding_window=24),
+        "mpt": lambda: t.MptConfig(d_model=32, n_layers=2, n_heads=2, max_seq_len=MAX_TOKENS, **absolute),
         # no attention at all
         "mamba": lambda: t.MambaConfig(hidden_size=32, num_hidden_layers=2, state_size=4, **absolute),
     }[family]()  # fmt: skip
@@ -205,3 +226,42 @@ def contexts(n: int, vocab_size: int, *, longest: int = 40, seed: int = 0) -> li
         half = long[: len(long) // 2 + 1]
         found += [long, long[: rng.integers(1, len(long))], [*half, int(rng.integers(vocab_size))], long]
     return [found[i] for i in rng.permutation(len(found))[:n]]
+
+
+def save_masked(folder: Path, family: str, *, seed: int = 0) -> Path:
+    """Write a masked model with random weights: BERT with word pieces, or RoBERTa with pieces of bytes."""
+    import torch
+    import transformers as t
+    from tokenizers import processors, trainers
+
+    if family == "bert":
+        tokenizer: Any = t.BertTokenizer()
+        trainer = trainers.WordPieceTrainer(
+            vocab_size=150, special_tokens=["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"], show_progress=False
+        )
+        tokenizer.backend_tokenizer.train_from_iterator(TEXTS, trainer)
+        tokenizer = t.BertTokenizer(vocab=tokenizer.backend_tokenizer.get_vocab())
+        kind, more = t.BertConfig, {"pad_token_id": tokenizer.pad_token_id}
+    else:
+        tokenizer = byte_level()
+        tokenizer.add_special_tokens(
+            {"pad_token": "<pad>", "mask_token": "<mask>", "cls_token": "<s>", "sep_token": "</s>"}
+        )
+        ids = [(piece, tokenizer.get_vocab()[piece]) for piece in ("<s>", "</s>")]
+        tokenizer.backend_tokenizer.post_processor = processors.Sequence(
+            [
+                processors.ByteLevel(trim_offsets=False),
+                processors.TemplateProcessing(single="<s> $A </s>", special_tokens=ids),
+            ]
+        )
+        kind, more = t.RobertaConfig, {"pad_token_id": tokenizer.pad_token_id, "position_embedding_type": "absolute"}
+    made = kind(
+        vocab_size=len(tokenizer), hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=2,
+        max_position_embeddings=600, initializer_range=0.4, **more,
+    )  # fmt: skip
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        module = t.AutoModelForMaskedLM.from_config(made)
+    module.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder

@@ -1,0 +1,69 @@
+"""Scores of the words and marks of texts under n-gram models, in the form of those of language models."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from shannon_game.estimators.word_spans import word_spans
+from shannon_game.experiments.documents.scored import BOUNDARY, Scored, units_of
+from shannon_game.inference.lm.alignment import character_places
+from shannon_game.inference.lm.ngram import START, UNKNOWN, NgramModel, pieces
+from shannon_game.inference.store.store import ragged
+
+
+def score_ngrams(model: NgramModel, texts: Sequence[str], *, boundaries: str = "script") -> Scored:
+    """Score texts, each of which begins as a sentence does; a word that the model does not know has no score."""
+    scored = [_of_text(model, text, boundaries) for text in texts]
+    nats = [np.array([value for value, _, _ in pieces_], dtype=float) for pieces_, _ in scored]
+    units = []
+    for text, (_, unknown) in zip(texts, scored, strict=True):
+        n_words, n_characters, n_bytes = units_of(text.encode(), boundaries)
+        n_lost, lost = len(unknown), "".join(unknown)
+        units.append((n_words - n_lost, n_characters - len(lost), n_bytes - len(lost.encode())))
+    none = [np.full(len(its), np.nan) for its in nats]
+    return Scored(
+        document=np.arange(len(texts)),
+        scores={
+            "logprob": ragged(nats),
+            **{name: ragged(none) for name in ("entropy_nats", "rank")},
+            "is_best": ragged([np.zeros(len(its), dtype=np.bool_) for its in nats]),
+            # a word is a unit of the model: it has ended
+            BOUNDARY: ragged([np.zeros(len(its) + 1) for its in nats]),
+        },
+        places=[
+            character_places(text)[[0, *(end for _, end, _ in pieces_)]]
+            for text, (pieces_, _) in zip(texts, scored, strict=True)
+        ],
+        units=np.array(units),
+        n_cut=0,
+        window=model.order,
+        stride=1,
+        bos=START,
+        tokens=[[piece for _, _, piece in pieces_] for pieces_, _ in scored],
+        revision=model.sha256,
+        goes_on=np.zeros(len(texts), dtype=np.bool_),
+        unknown=tuple(word for _, unknown in scored for word in unknown),
+    )
+
+
+def _of_text(model: NgramModel, text: str, boundaries: str) -> tuple[list[tuple[float, int, str]], list[str]]:
+    """Nats, last character and text of each piece, and the pieces that the model does not know."""
+    found: list[tuple[float, int, str]] = []
+    unknown: list[str] = []
+    history = [START]
+    every = list(pieces(text, boundaries))
+    for word in word_spans(text, boundaries=boundaries):
+        own = [(at, piece) for at, piece in every if word.start <= at < word.stop]
+        own = [its for its in own if model.has_punctuation or any(map(str.isalnum, its[1]))]
+        # a mark that no word of the model is, alone between spaces
+        own = own or [(word.start, text[word.start : word.stop])]
+        for at, piece in own:
+            known = model.known(piece)
+            nats = model.logprob(history, known) if known != UNKNOWN else np.nan
+            unknown += [piece] if known == UNKNOWN else []
+            # marks that are left out are of the piece before them
+            found.append((nats, word.stop if (at, piece) == own[-1] else at + len(piece), piece))
+            history.append(known)
+    return found, unknown
