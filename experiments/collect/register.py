@@ -86,7 +86,7 @@ def parts_of(name: str, study: xr.Dataset, settings: CollectSettings) -> list[Pa
 def register(transaction: Transaction, study: xr.Dataset, settings: CollectSettings) -> Study:
     """Launch a study: write it with its questions and settings; or find it, launched before with the same ones."""
     name = settings.collection or str(study.attrs.get("name", "study"))
-    if settings.players != "people" and settings.collection is None:
+    if settings.players != "people":
         # a rehearsal is another study than the one that people play
         name = f"{name}, {settings.players} players"
     found = transaction.scalar(select(Study).where(Study.name == name))
