@@ -45,10 +45,10 @@ def collect(study: xr.Dataset, settings: CollectSettings) -> ExperimentResult:
         If the study has no questions for a game, a file or the database is wrong, or the port is taken.
     """
     if settings.served is not None:
-        if study.attrs.get("name") != collect_demo().attrs["name"]:
-            problem = f"is {str(settings.served)!r}, and study= names {study.attrs.get('name')!r}; give one of them"
+        given, study = study, comparison_file(path=settings.served)
+        if given.attrs.get("name") not in (collect_demo().attrs["name"], study.attrs.get("name")):
+            problem = f"is {str(settings.served)!r}, and study= names {given.attrs.get('name')!r}; give one of them"
             raise InputError(problem, field="served")
-        study = comparison_file(path=settings.served)
     if settings.players != "people":
         # they come to this machine itself, where no proxy speaks TLS
         settings = settings.model_copy(update={"https": False})

@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from os.path import commonprefix
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import insert, select
@@ -14,9 +15,10 @@ from sqlalchemy.orm import Session as Transaction
 
 from shannon_game.estimators.code_identity import package_version
 from shannon_game.estimators.errors import InputError
+from shannon_game.estimators.layout import item_labels
 from shannon_game.experiments.collect.games.protocol import QuestionRow
 from shannon_game.experiments.collect.games.registry import GAMES
-from shannon_game.experiments.collect.settings import CollectSettings
+from shannon_game.experiments.collect.settings import MAY_CHANGE, CollectSettings
 from shannon_game.experiments.collect.surveys import consent_texts, read_survey
 from shannon_game.experiments.collect.tables import Question, Study
 from shannon_game.experiments.harness.settings import rng_for
@@ -24,16 +26,6 @@ from shannon_game.experiments.harness.settings import rng_for
 if TYPE_CHECKING:
     import xarray as xr
 
-MAY_CHANGE = frozenset(
-    {
-        *("host", "port", "https", "proxies", "n_sessions", "answers_per_question", "closes", "idle_minutes", "pilot"),
-        *("players", "n_players", "belief", "population", "models", "prompt", "temperature", "tries", "store"),
-        *("api_store", "languages", "leaderboard", "recruiter.completion_code"),
-        *(f"recruiter.{name}_url" for name in ("return", "full", "declined", "screened")),
-    }
-)
-"""Settings of a server and of its players, quotas, and addresses: no answer depends on them. All others stay as they
-were when the study was launched."""
 _LONGEST_SHOWN = 60
 
 
@@ -52,11 +44,19 @@ def parts_of(name: str, study: xr.Dataset, settings: CollectSettings) -> list[Pa
     What is set aside is drawn with the seed; in games that go through a text it is one document.
     """
     game = GAMES[name]
-    rows = game.questions(study, settings)
+    practice: dict[str, str] = {}
+    if "practice" in study:
+        practice = dict(zip(item_labels(study).astype(str).tolist(), study["practice"].values.tolist(), strict=True))
+    rows = [row for row in game.questions(study, settings) if practice.get(row.item_id, "") in ("", name)]
     order = rng_for(settings.seed, f"training {name}").permutation(len(rows)).tolist()
-    # what no list names is practised on first: lists keep their items
+    # what is kept for it, or what no list names, is practised on first: lists keep their items
     listed = {item for items in named_items(settings).values() for item in items}
-    order.sort(key=lambda at: not listed.isdisjoint((rows[at].item_id, rows[at].document)))
+    order.sort(
+        key=lambda at: (
+            practice.get(rows[at].item_id) != name,
+            not listed.isdisjoint((rows[at].item_id, rows[at].document)),
+        )
+    )
     checks, rounds = settings.n_checks(name), settings.block(name).training_rounds
     # places without a document follow no other
     if settings.goes_on(name) and any(row.document for row in rows):
@@ -166,8 +166,12 @@ def _refuse_changes(found: Study, given: Mapping[str, Any]) -> None:
     changed.sort(key=lambda each: each[0].startswith("consent."))
     if changed:
         name, old, value = changed[0]
-        others = "".join(f"; {name} is {_shown(value)}, was {_shown(old)}" for name, old, value in changed[1:])
-        problem = f"is {_shown(value)}, and {found.name!r} was launched with {_shown(old)}{others}; {_OR_ANOTHER}"
+        others = "".join(
+            f"; {name} is {_shown(value, old)}, was {_shown(old, value)}" for name, old, value in changed[1:]
+        )
+        problem = (
+            f"is {_shown(value, old)}, and {found.name!r} was launched with {_shown(old, value)}{others}; {_OR_ANOTHER}"
+        )
         raise InputError(problem, field=f"experiment.{name}")
 
 
@@ -179,9 +183,12 @@ def _flat(settings: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield name, value
 
 
-def _shown(value: Any) -> str:
-    text = "null" if value is None else json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
+def _shown(value: Any, other: Any) -> str:
+    """Show a value, of a long one the part in which it differs from another one."""
+    text, its = (json.dumps(each, ensure_ascii=False) for each in (value, other))
+    first = max(len(commonprefix([text, its])) - _LONGEST_SHOWN // 2, 0) if len(text) > _LONGEST_SHOWN else 0
+    end = first + _LONGEST_SHOWN
+    return f"{'...' if first else ''}{text[first:end]}{'...' if end < len(text) else ''}"
 
 
 def _hash(name: str, rows: Sequence[Mapping[str, Any]]) -> str:

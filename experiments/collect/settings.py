@@ -21,6 +21,17 @@ from shannon_game.inference.text.prompts import PromptSettings
 GameName = Literal["comparison", "top1", "cloze", "guess_until_right", "bets"]
 """The games that there are."""
 
+MAY_CHANGE = frozenset(
+    {
+        *("host", "port", "https", "proxies", "n_sessions", "answers_per_question", "closes", "idle_minutes", "pilot"),
+        *("players", "n_players", "belief", "population", "models", "prompt", "temperature", "tries", "store"),
+        *("api_store", "languages", "leaderboard", "recruiter.completion_code"),
+        *(f"recruiter.{name}_url" for name in ("return", "full", "declined", "screened")),
+    }
+)
+"""Settings of a server and of its players, quotas, and addresses: no answer depends on them. All others stay as they
+were when the study was launched."""
+
 _FILES = Path(__file__).parent / "data"
 _PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "prolific": ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID"),
@@ -135,7 +146,8 @@ class CollectSettings(Seeded):
     game: Games = ("comparison", "top1", "cloze", "guess_until_right", "bets")
     """Games on offer: comparison, top1, cloze, guess_until_right, bets."""
     plan: UserPath | None = None
-    """A plan (YAML) with any of these settings, blocks foremost; what is given beside it may contradict nothing."""
+    """A plan (YAML) with any of these settings, blocks foremost; what is given beside it may
+    contradict it in quotas, addresses and the server alone."""
     served: UserPath | None = None
     """File of the study that is served (study.nc), so that a plan names it; null takes study=."""
     blocks: tuple[BlockSettings, ...] = ()
@@ -306,7 +318,7 @@ class CollectSettings(Seeded):
             return given
         if given.get("plan") is not None:
             plan = read_plan(Path(given["plan"]))
-            for name in plan.keys() & given.keys():
+            for name in plan.keys() & given.keys() - MAY_CHANGE:
                 if given[name] != plan[name]:
                     problem = f"is {given[name]!r}, and the plan {given['plan']} says {plan[name]!r}; give one of them"
                     raise InputError(problem, field=name)

@@ -63,14 +63,9 @@ def design(study: xr.Dataset, settings: DesignSettings) -> ExperimentResult:
         dataset=dataset,
         figures={"costs": cost_figure(table, contexts.name, settings.interval)},
         text=summary(table, contexts, settings),
-        warnings=design_warnings(table, settings),
+        warnings=design_warnings(table, settings, study.sizes["item"]),
         conclusion=conclusion(table, settings),
-        # a scale that no game offers is a simulation's
-        files={
-            f"plan_{row.game}.yaml": partial(write_plan, plan_of(row, settings.width_nats))
-            for row in _recommended(table).values()
-            if row is not None and row.scale in ("", *SCALES)
-        },
+        files=_plans(table, settings, _file_of(study)),
         on_screen=(recommended if len(recommended) else table)[list(_ON_SCREEN)],
     )
 
@@ -101,6 +96,26 @@ def _filled(table: pd.DataFrame, settings: DesignSettings, *, on_screen: bool = 
     )
 
 
+def _plans(table: pd.DataFrame, settings: DesignSettings, served: str | None) -> dict[str, Any]:
+    """Write a plan for every number that is estimated; a scale that no game offers is a simulation's."""
+    return {
+        f"plan_{row.game}.yaml": partial(
+            write_plan, plan_of(row, settings.width_nats, served), recommended=bool(row.recommended)
+        )
+        for row in _planned(table).values()
+        if row.scale in ("", *SCALES)
+    }
+
+
+def _file_of(study: xr.Dataset) -> str | None:
+    """Name the file of a study as +exp=collect finds it: from the folder of the command."""
+    path = study.encoding.get("source")
+    if path is None:
+        return None
+    inside = Path(path).is_relative_to(Path.cwd())
+    return str(Path(path).relative_to(Path.cwd()) if inside else path)
+
+
 def _narrowest(table: pd.DataFrame, games: tuple[str, ...]) -> list[dict[Any, Any]]:
     """Of every game the narrowest design within the budget, or the cheapest where all cost more."""
     found: list[dict[Any, Any]] = []
@@ -129,14 +144,19 @@ def preregistration(row: Any, contexts: StudyContexts, settings: DesignSettings)
     )
 
 
-def design_warnings(table: pd.DataFrame, settings: DesignSettings) -> tuple[str, ...]:
-    """Warn of what was not reached and of too few simulations."""
+def design_warnings(table: pd.DataFrame, settings: DesignSettings, n_items: int) -> tuple[str, ...]:
+    """Warn of what was not reached, of a study that is too small to be asked, and of too few simulations."""
     found = [
         f"no design for {what} within the budget keeps the wanted width in {settings.assurance:.0%} of the studies "
         "together with its coverage"
         for what, row in _recommended(table).items()
         if row is None
     ]
+    wanted = max((int(row.n_contexts) for row in _planned(table).values()), default=0)
+    if wanted > n_items:
+        found.append(
+            f"a plan asks {wanted} contexts and the study has {n_items}: build a larger one to collect answers"
+        )
     if settings.n_replicates < 100:
         error = (settings.interval * (1 - settings.interval) / settings.n_replicates) ** 0.5
         found.append(
@@ -149,6 +169,15 @@ def design_warnings(table: pd.DataFrame, settings: DesignSettings) -> tuple[str,
 def _recommended(table: pd.DataFrame) -> dict[str, Any]:
     """Cheapest recommended design of every number that is estimated; None where there is none."""
     return {what: _cheapest(table, games) for what, games in _OF.items() if set(games) & set(table["game"])}
+
+
+def _planned(table: pd.DataFrame) -> dict[str, Any]:
+    """Recommended design of every number; where there is none, the narrowest within the budget, if any is."""
+    found = _recommended(table)
+    for what in [what for what, row in found.items() if row is None]:
+        own = table[table["game"].isin(_OF[what]) & table["in_budget"]].sort_values("width")
+        found[what] = rows_of(own)[0] if len(own) else None
+    return {what: row for what, row in found.items() if row is not None}
 
 
 def _cheapest(table: pd.DataFrame, games: tuple[str, ...]) -> Any:

@@ -1,4 +1,4 @@
-"""The plan of a recommended design, as ``+exp=collect`` runs it: ``experiment.plan=plan_GAME.yaml``."""
+"""The plan of a design, as ``+exp=collect`` runs it: ``experiment.plan=plan_GAME.yaml``."""
 
 from __future__ import annotations
 
@@ -27,19 +27,21 @@ _BLOCKS = {
 """Game of a design -> games of a visit, with the size per context that each asks."""
 
 
-def plan_of(row: Any, width_nats: float) -> dict[str, Any]:
-    """Settings of a collection: how many questions of each game every person answers, and of how many people."""
+def plan_of(row: Any, width_nats: float, served: str | None = None) -> dict[str, Any]:
+    """Settings of a collection: its study, how many questions of each game a person answers, and how many people."""
     share = 0.5 if row.game == "mixed" else 1.0
     blocks = [
         {"game": game, "n_questions": math.ceil(share * row.n_contexts * getattr(row, size) / row.n_people)}
         for game, size in _BLOCKS[row.game].items()
     ]
-    plan: dict[str, Any] = {"blocks": blocks, "n_sessions": int(row.n_people), "contexts": int(row.n_contexts)}
+    plan: dict[str, Any] = {} if served is None else {"served": served}
+    plan |= {"blocks": blocks, "n_sessions": int(row.n_people), "contexts": int(row.n_contexts)}
     if row.scale:
         plan["scale"] = row.scale
     return plan | ({"questions": "adaptive", "width_nats": width_nats} if row.game == ADAPTIVE else {})
 
 
-def write_plan(plan: dict[str, Any], path: Path) -> None:
-    """Write a plan as YAML."""
-    write_whole(path, yaml.safe_dump(plan, sort_keys=False))
+def write_plan(plan: dict[str, Any], path: Path, *, recommended: bool = True) -> None:
+    """Write a plan as YAML; its first line says if it is not recommended."""
+    said = "" if recommended else "# not recommended: the narrowest within the budget\n"
+    write_whole(path, said + yaml.safe_dump(plan, sort_keys=False))

@@ -211,7 +211,8 @@ def people_minutes(point: DesignPoint, costs: Costs, guesses_a_token: float) -> 
 
 def n_people(point: DesignPoint, minutes: float, costs: Costs) -> int:
     """As many people as the questions fill sessions, at least those that one item's questions need, and the least."""
-    a_context = max(point.n_answers, point.n_comparisons, point.n_bets, point.n_guesses)
+    # nobody compares tokens at a place where they answered freely
+    a_context = max(point.n_answers + point.n_comparisons, point.n_bets, point.n_guesses)
     return max(int(np.ceil(minutes / costs.session_minutes)), a_context, costs.least_people)
 
 

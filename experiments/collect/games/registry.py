@@ -33,18 +33,27 @@ GAMES: Mapping[str, Game] = {
 
 
 def chosen_contexts(study: xr.Dataset, settings: CollectSettings) -> xr.Dataset:
-    """Draw the contexts that are asked, from those that every game can ask about."""
+    """Draw the contexts that are asked, from those that every game can ask about, and others to practise on."""
     if settings.contexts is None:
         return study
     study = items_alone(study)
     names = item_labels(study).astype(str)
     asked = [{row.item_id for row in GAMES[game].questions(study, settings)} for game in settings.game]
     there = np.flatnonzero(np.isin(names, sorted(set.intersection(*asked))))
-    if settings.contexts > there.size:
-        games = ", ".join(settings.game)
-        problem = f"is {settings.contexts}, and {there.size} contexts of the study can be asked in {games}; build more"
+    # games through a text practise on a whole document
+    rounds = {game: 0 if settings.goes_on(game) else settings.block(game).training_rounds for game in settings.game}
+    practice = [game for game, number in rounds.items() for _ in range(number)]
+    if settings.contexts + len(practice) > there.size:
+        problem = (
+            f"is {settings.contexts}, practice takes {len(practice)} more, and {there.size} of {names.size} contexts of "
+            f"the study can be asked in {' and '.join(settings.game)} (free answers need a target that begins a word); "
+            "build more, or lower contexts or training_rounds"
+        )
         raise InputError(problem, field="contexts")
-    drawn = rng_for(settings.seed, "contexts").choice(there, settings.contexts, replace=False)
+    drawn = rng_for(settings.seed, "contexts").choice(there, settings.contexts + len(practice), replace=False)
+    kept_for = dict(zip(drawn[settings.contexts :].tolist(), practice, strict=True))
+    drawn.sort()
     # what others answered before is about other items too
     study = study.drop_dims("answer", errors="ignore").isel({"response": []} if "response" in study.dims else {})
-    return study.isel(item=np.sort(drawn)).assign(item_id=("item", names[np.sort(drawn)].astype(object)))
+    practised = np.array([kept_for.get(at, "") for at in drawn.tolist()], dtype=object)
+    return study.isel(item=drawn).assign(item_id=("item", names[drawn].astype(object)), practice=("item", practised))

@@ -162,7 +162,7 @@ def test_what_a_design_costs(point: DesignPoint, minutes: float) -> None:
 def test_people_fill_sessions_and_an_items_questions() -> None:
     bridge = DesignPoint("bridge", 60, "slider", n_draws=8, n_answers=6, n_comparisons=14)
     assert n_people(bridge, 900.0, Costs()) == 30
-    assert n_people(bridge, 10.0, Costs()) == 14
+    assert n_people(bridge, 10.0, Costs()) == 20
     assert n_people(DesignPoint("bets", 10, n_bets=1), 10.0, Costs()) == 12
 
 
