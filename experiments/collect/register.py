@@ -7,7 +7,6 @@ import json
 import time
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from os.path import commonprefix
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import insert, select
@@ -186,7 +185,8 @@ def _flat(settings: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 def _shown(value: Any, other: Any) -> str:
     """Show a value, of a long one the part in which it differs from another one."""
     text, its = (json.dumps(each, ensure_ascii=False) for each in (value, other))
-    first = max(len(commonprefix([text, its])) - _LONGEST_SHOWN // 2, 0) if len(text) > _LONGEST_SHOWN else 0
+    differs = next((at for at, (one, two) in enumerate(zip(text, its, strict=False)) if one != two), 0)
+    first = max(differs - _LONGEST_SHOWN // 2, 0) if len(text) > _LONGEST_SHOWN else 0
     end = first + _LONGEST_SHOWN
     return f"{'...' if first else ''}{text[first:end]}{'...' if end < len(text) else ''}"
 

@@ -45,8 +45,8 @@ def chosen_contexts(study: xr.Dataset, settings: CollectSettings) -> xr.Dataset:
     practice = [game for game, number in rounds.items() for _ in range(number)]
     if settings.contexts + len(practice) > there.size:
         problem = (
-            f"is {settings.contexts}, practice takes {len(practice)} more, and {there.size} of {names.size} contexts of "
-            f"the study can be asked in {' and '.join(settings.game)} (free answers need a target that begins a word); "
+            f"is {settings.contexts}, practice takes {len(practice)} more, and {there.size} contexts of the study can "
+            f"be asked in {', '.join(settings.game)} (of {names.size}; words are asked where the target begins one); "
             "build more, or lower contexts or training_rounds"
         )
         raise InputError(problem, field="contexts")
