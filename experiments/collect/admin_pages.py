@@ -49,7 +49,7 @@ def is_admin(visit: Visit) -> bool:
 
 
 def _token(visit: Visit) -> str | None:
-    return read_cookie(visit.collection.key, ADMIN_COOKIE, visit.cookies.get(ADMIN_COOKIE))
+    return read_cookie(visit.collection.key, ADMIN_COOKIE, visit.request.cookies.get(ADMIN_COOKIE))
 
 
 def _login_name(token: str) -> str:
@@ -109,7 +109,7 @@ def overview(visit: Visit) -> Response:
     if not is_admin(visit):
         return redirect("/admin/login")
     study_id, now = visit.collection.study_id, time.time()
-    wanted = visit.query.get("find", "").strip()[:_LONGEST_SEARCH]
+    wanted = visit.request.query_params.get("find", "").strip()[:_LONGEST_SEARCH]
     ids = (Player.pseudonym, Player.recruiter_id)
     which = [or_(*(column.icontains(wanted, autoescape=True) for column in ids))] if wanted else []
     states = select(Session.state, func.count(Session.id)).where(Session.study_id == study_id).group_by(Session.state)

@@ -17,7 +17,6 @@ import hashlib
 import hmac
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -80,13 +79,9 @@ _COUNTS = (
 
 def check_places(session: Session, settings: CollectSettings) -> Sequence[int]:
     """Numbers of counted answers after which an attention check comes: one at random in each stretch of the session."""
-    return _check_places(session.seed, settings.block(session.game).n_questions, settings.n_checks(session.game))
-
-
-@lru_cache(maxsize=4096)
-def _check_places(seed: int, n_questions: int, n_checks: int) -> Sequence[int]:
+    n_questions, n_checks = settings.block(session.game).n_questions, settings.n_checks(session.game)
     edges = np.linspace(0, n_questions, n_checks + 1).astype(int)
-    rng = np.random.default_rng([seed, 1])
+    rng = np.random.default_rng([session.seed, 1])
     # not before the first question
     return tuple(int(rng.integers(max(first, 1), max(last, 2))) for first, last in pairwise(edges.tolist()))
 

@@ -53,11 +53,6 @@ def consent_given(visit: Visit) -> Response:
     return page(visit, "message.html", key="consent.declined", back=filled(url, recruiter))
 
 
-def declined(visit: Visit) -> Response:
-    """Say goodbye to somebody who does not take part."""
-    return page(visit, "message.html", key="consent.declined")
-
-
 def screened(visit: Visit) -> Response:
     """Tell somebody whose visit ended by the rules or by failed checks why, and the way back."""
     url = visit.collection.settings.recruiter.screened_url
@@ -94,18 +89,18 @@ def withdraw_given(visit: Visit) -> Response:
     return response
 
 
-def withdrawn(visit: Visit) -> Response:
-    """Say that everything is deleted."""
-    return page(visit, "message.html", key="withdraw.done")
+def _said(key: str) -> Handler:
+    """Make the page that says goodbye to somebody of whom nothing is stored."""
+    return lambda visit: page(visit, "message.html", key=key)
 
 
 CONSENT_PAGES: tuple[tuple[str, str, Handler], ...] = (
     ("GET", "/consent", consent),
     ("POST", "/consent", consent_given),
-    ("GET", "/declined", declined),
+    ("GET", "/declined", _said("consent.declined")),
     ("GET", "/screened", screened),
     ("GET", "/withdraw", withdraw_page),
     ("POST", "/withdraw", withdraw_given),
-    ("GET", "/withdrawn", withdrawn),
+    ("GET", "/withdrawn", _said("withdraw.done")),
 )
 """Method, address, handler."""

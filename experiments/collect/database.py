@@ -38,6 +38,11 @@ VERSIONS: Mapping[str, Sequence[str]] = {
         "alter table session add column consent_version varchar(16) not null default ''",
     ),
     "0004": ("alter table session add column n_announced integer",),
+    # what nothing read
+    "0005": (
+        "alter table question drop column n_answered",
+        "alter table assignment drop column assigned_at",
+    ),
 }
 """Version of the tables -> what makes it of the version before, in SQL that both databases know."""
 VERSION = max(VERSIONS)
@@ -121,7 +126,17 @@ def open_database(url: str, *, field: str = "database", new: bool = True) -> Dat
 @contextmanager
 def existing_database(url: str, *, field: str = "url") -> Iterator[Database]:
     """Open a database that is there while the block runs; InputError in one line where it is none, or damaged."""
-    name = existing_url(url, field=field)
+    try:
+        there = make_url(url)
+    except ArgumentError as error:
+        problem = f"is {url!r}, should be sqlite:///FILE or postgresql://USER@HOST/NAME"
+        raise InputError(problem, field=field) from error
+    if there.drivername == "postgresql":
+        there = there.set(drivername="postgresql+psycopg")
+    if there.drivername == "sqlite" and not Path(there.database or "").is_file():
+        problem = f"is {url!r}, and there is no file {there.database!r}; +exp=collect writes one"
+        raise InputError(problem, field=field)
+    name = there.render_as_string(hide_password=False)
     database = open_database(name, field=field, new=False)
     try:
         if is_sqlite(database.engine):
@@ -141,21 +156,6 @@ def _damaged(url: str, reason: str, field: str) -> InputError:
     shown, said = make_url(url).render_as_string(), " ".join(reason.split())
     cure = "where the file is damaged take a backup, or what sqlite3 FILE .recover still finds"
     return InputError(f"is {shown!r}, which cannot be read to its end: {said}; {cure}", field=field)
-
-
-def existing_url(given: str, *, field: str = "url") -> str:
-    """Say how SQLAlchemy finds a database that is there."""
-    try:
-        url = make_url(given)
-    except ArgumentError as error:
-        problem = f"is {given!r}, should be sqlite:///FILE or postgresql://USER@HOST/NAME"
-        raise InputError(problem, field=field) from error
-    if url.drivername == "postgresql":
-        url = url.set(drivername="postgresql+psycopg")
-    if url.drivername == "sqlite" and not Path(url.database or "").is_file():
-        problem = f"is {given!r}, and there is no file {url.database!r}; +exp=collect writes one"
-        raise InputError(problem, field=field)
-    return url.render_as_string(hide_password=False)
 
 
 def upgrade(connection: Connection, *, field: str = "database") -> None:

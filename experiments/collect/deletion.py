@@ -26,27 +26,22 @@ _PLAIN = {"synchronize_session": False}
 
 def forget(transaction: Transaction, pseudonym: str) -> bool:
     """Delete a player, the sessions, what was asked and what was answered."""
-    player_id = transaction.scalar(select(Player.id).where(Player.pseudonym == pseudonym))
-    if player_id is None:
-        player_id = transaction.scalar(select(Player.id).where(Player.recruiter_id == pseudonym))
+    named = select(Player.id).where(or_(Player.pseudonym == pseudonym, Player.recruiter_id == pseudonym))
+    player_id = transaction.scalar(named.order_by(Player.pseudonym != pseudonym))
     if player_id is None:
         return False
     # a session that was screened out has given all of its questions back
     answered, opened = Assignment.state == ANSWERED, Assignment.state == OPEN
     held = case((Session.state == "screened", 0), (answered, 1), (opened & ~Session.released, 1), else_=0)
     counts = transaction.execute(
-        select(Assignment.question_id, func.sum(held), func.sum(case((Assignment.state == ANSWERED, 1), else_=0)))
+        select(Assignment.question_id, func.sum(held))
         .join(Session)
         .where(Session.player_id == player_id)
         .group_by(Assignment.question_id)
     ).all()
-    for question_id, n_held, n_answered in counts:
-        transaction.execute(
-            update(Question)
-            .where(Question.id == question_id)
-            .values(n_held=Question.n_held - n_held, n_answered=Question.n_answered - n_answered),
-            execution_options=_PLAIN,
-        )
+    for question_id, n_held in counts:
+        given_back = update(Question).where(Question.id == question_id).values(n_held=Question.n_held - n_held)
+        transaction.execute(given_back, execution_options=_PLAIN)
     # everything else is deleted with it
     transaction.execute(delete(Player).where(Player.id == player_id), execution_options=_PLAIN)
     return True

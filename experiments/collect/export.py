@@ -188,12 +188,6 @@ def survey_answers(transaction: Transaction, *, study_ids: Iterable[int]) -> pd.
     return pd.DataFrame([tuple(row) for row in transaction.execute(query)], columns=list(columns))
 
 
-def bonus(points: float, pay: PaySettings) -> float:
-    """Bonus of a score: nothing below 0, no more than the most."""
-    earned = max(points, 0.0) / 1000 * pay.bonus_per_1000_points
-    return round(earned if pay.most is None else min(earned, pay.most), 2)
-
-
 def visits(
     transaction: Transaction, study_id: int, *which: Any
 ) -> list[Row[Session, Player, int, int, int, float | None]]:
@@ -232,27 +226,15 @@ def points_by_game(transaction: Transaction, session: Session) -> dict[str, floa
 
 def pay_table(transaction: Transaction, study_id: int, pay: PaySettings) -> pd.DataFrame:
     """Say what every visit earned: the base where it is complete, and the bonus of its points."""
-    rows: list[dict[str, Any]] = []
+    rows: list[tuple[Any, ...]] = []
     for session, player, n_answers, n_failed, _, points in visits(transaction, study_id):
         base = {"done": pay.base, "screened": pay.screened}.get(session.state, 0.0)
-        extra = 0.0 if session.state in REJECTED else bonus(float(points or 0.0), pay)
-        rows.append(
-            {
-                "recruiter_id": player.recruiter_id,
-                "participant": player.pseudonym,
-                "game": session.game,
-                "state": session.state,
-                "completion_code": session.completion_code,
-                "n_answers": n_answers,
-                "n_announced": session.n_announced,
-                "n_failed_checks": n_failed,
-                "score_points": round(float(points or 0.0), 1),
-                "base": base,
-                "bonus": extra,
-                "total": round(base + extra, 2),
-                "currency": pay.currency,
-            }
-        )
+        won = float(points or 0.0)
+        earned = 0.0 if session.state in REJECTED else max(won, 0.0) / 1000 * pay.bonus_per_1000_points
+        bonus = round(earned if pay.most is None else min(earned, pay.most), 2)
+        who = player.recruiter_id, player.pseudonym, session.game, session.state, session.completion_code
+        counts = n_answers, session.n_announced, n_failed, round(won, 1)
+        rows.append((*who, *counts, base, bonus, round(base + bonus, 2), pay.currency))
     return pd.DataFrame(rows, columns=list(PAY_COLUMNS))
 
 

@@ -27,11 +27,19 @@ from shannon_game.experiments.collect.sessions import (
     recruiter_id_of,
     screen_out,
     session_of,
-    store_survey,
     visits_of,
 )
 from shannon_game.experiments.collect.surveys import Survey, read_answers, right_answers, rules_questions
-from shannon_game.experiments.collect.tables import COUNTED, Answer, Assignment, Player, Question, ServerValue, Session
+from shannon_game.experiments.collect.tables import (
+    COUNTED,
+    Answer,
+    Assignment,
+    Player,
+    Question,
+    ServerValue,
+    Session,
+    SurveyAnswer,
+)
 from shannon_game.experiments.collect.visit import Visit, page, redirect, refuse, set_cookie
 
 Handler = Callable[[Visit], Response]
@@ -50,7 +58,7 @@ def healthz(visit: Visit) -> Response:
 
 def choose(visit: Visit) -> Response:
     """Offer the games; somebody who has begun one is offered to go on, and its browser's next person to begin."""
-    given, anew = _recruiter(visit, visit.query), bool(visit.query.get("new"))
+    given, anew = _recruiter(visit, visit.request.query_params), bool(visit.request.query_params.get("new"))
     with visit.collection.database.read() as transaction:
         recruiter_id = recruiter_id_of(visit.collection, given) if given else None
         session = cookie_session(transaction, visit.token)
@@ -107,7 +115,7 @@ def start(visit: Visit) -> Response:
 def _recruiter(visit: Visit, sent: Mapping[str, str]) -> dict[str, str]:
     """What the recruiter says of somebody, in an address or a form."""
     names = visit.collection.settings.recruiter.parameters
-    return {name: sent[name][:_LONGEST_PARAMETER] for name in names if _is_plain(sent.get(name, ""))}
+    return {name: sent[name][:_LONGEST_PARAMETER] for name in names if sent.get(name) and sent[name].isprintable()}
 
 
 def survey_page(moment: str) -> Handler:
@@ -120,8 +128,10 @@ def survey_given(moment: str) -> Handler:
 
     def given(visit: Visit) -> Response:
         def done(transaction: Transaction, session: Session) -> None:
-            answers = read_answers(_questions(visit, moment), visit.form)
-            store_survey(transaction, session, moment=moment, answers=answers)
+            transaction.add_all(
+                SurveyAnswer(session_id=session.id, moment=moment, question=name, value=value, answered_at=time.time())
+                for name, value in read_answers(_questions(visit, moment), visit.form).items()
+            )
             go_on(session, visit.collection)
 
         try:
@@ -272,16 +282,10 @@ def leaderboard(visit: Visit) -> Response:
 def shown_at(visit: Visit, state: str, shown: Callable[[Transaction, Session], Response]) -> Response:
     """Show something to a session that is in this part; lead any other one to where it is."""
     with visit.collection.database.read() as transaction:
-        session = page_at(transaction, visit, state)
-        return session if isinstance(session, Response) else shown(transaction, session)
-
-
-def page_at(transaction: Transaction, visit: Visit, state: str) -> Session | Response:
-    """Return the session if it is in this part, else the way to where it is."""
-    session = session_of(transaction, visit.collection, visit.token)
-    if session is None:
-        return redirect("/")
-    return session if session.state == state else redirect(session)
+        session = session_of(transaction, visit.collection, visit.token)
+        if session is None:
+            return redirect("/")
+        return shown(transaction, session) if session.state == state else redirect(session)
 
 
 def posted(visit: Visit, state: str, done: Callable[[Transaction, Session], None]) -> Response:
@@ -315,10 +319,6 @@ def _survey(
 
 def _questions(visit: Visit, moment: str) -> Survey:
     return visit.collection.before if moment == "before" else visit.collection.after
-
-
-def _is_plain(text: str) -> bool:
-    return bool(text) and text.isprintable()
 
 
 PAGES: tuple[tuple[str, str, Handler], ...] = (

@@ -69,7 +69,7 @@ _QUESTION = _TABLES["question"]
 _COUNT = (
     _QUESTION.update()
     .where(_QUESTION.c.id == bindparam("question"))
-    .values({name: _QUESTION.c[name] + bindparam(f"more_{name}") for name in ("n_served", "n_held", "n_answered")})
+    .values({name: _QUESTION.c[name] + bindparam(f"more_{name}") for name in ("n_served", "n_held")})
 )
 _VALUE = select(Answer.value).where(Answer.assignment_id == bindparam("assignment"))
 
@@ -128,7 +128,8 @@ def submit(transaction: Transaction, collection: Collection, session: Session, f
     reading = GAMES[asked.card.game].read(asked.card.content, asked.layout, steps, form)
     value = dict(reading.value)
     if int(step) < n_steps or asked.state == ANSWERED:
-        stored = asked.steps[int(step)] if int(step) < n_steps else _value(transaction, asked)
+        final = {"assignment": asked.id}
+        stored = asked.steps[int(step)] if int(step) < n_steps else transaction.scalars(_VALUE, final).one()
         # a step has its times beside what was sent
         if stored != {**stored, **value}:
             raise Refusal(409, "error.answered")
@@ -144,7 +145,6 @@ def submit(transaction: Transaction, collection: Collection, session: Session, f
         state: dict[str, Any] = {"state": ANSWERED}
         sent = {name: _whole(form.get(name)) for name in ("client_ms", "revisions")}
         _store(transaction, collection, session, asked, reading, server_ms=server_ms, **sent)
-        _count(transaction, asked.card, n_answered=1)
     else:
         times = {"server_ms": server_ms, "client_ms": _whole(form.get("client_ms"))}
         state = {"steps": [*asked.steps, {**value, **times}]}
@@ -197,18 +197,17 @@ def _next(transaction: Transaction, collection: Collection, session: Session) ->
         "probability": choice.probability,
         "policy": choice.policy,
         "steps": [],
-        "assigned_at": now,
         "shown_at": shown_at,
     }
-    key = _inserted(transaction.execute(_ADD_ASSIGNMENT, row))
+    result: Any = transaction.execute(_ADD_ASSIGNMENT, row)
+    key = int(result.inserted_primary_key[0])
     asked = Asked(key, session.n_asked, state, training, layout, [], shown_at, card)
     session.n_asked += 1
     session.n_checks += card.attention
+    _count(transaction, card, n_served=1, n_held=1)
     if automatic is None:
-        _count(transaction, card, n_served=1, n_held=1)
         return asked
     _store(transaction, collection, session, asked, automatic, automatic=True)
-    _count(transaction, card, n_served=1, n_held=1, n_answered=1)
     return None
 
 
@@ -246,17 +245,8 @@ def _asked(collection: Collection, row: Row[Any] | None) -> Asked | None:
     return Asked(*values, card=collection.deck.cards[row.question_id])
 
 
-def _inserted(result: Any) -> int:
-    return int(result.inserted_primary_key[0])
-
-
-def _value(transaction: Transaction, asked: Asked) -> dict[str, Any]:
-    value: dict[str, Any] = transaction.scalars(_VALUE, {"assignment": asked.id}).one()
-    return value
-
-
-def _count(transaction: Transaction, card: Card, *, n_served: int = 0, n_held: int = 0, n_answered: int = 0) -> None:
-    more = {"more_n_served": n_served, "more_n_held": n_held, "more_n_answered": n_answered}
+def _count(transaction: Transaction, card: Card, *, n_served: int = 0, n_held: int = 0) -> None:
+    more = {"more_n_served": n_served, "more_n_held": n_held}
     transaction.execute(_COUNT, {"question": card.id, **more})
 
 

@@ -69,7 +69,7 @@ def feedback(visit: Visit) -> Response:
         session = session_of(transaction, visit.collection, visit.token)
         if session is None or not collection.of(session).feedback:
             return redirect("/play")
-        given = given_answer(transaction, collection, session, visit.query.get("order"))
+        given = given_answer(transaction, collection, session, visit.request.query_params.get("order"))
     if given is None or given.automatic or given.asked.card.attention:
         return redirect("/play")
     asked, game = given.asked, GAMES[given.asked.card.game]
@@ -134,7 +134,7 @@ def is_token(visit: Visit) -> Response:
     settings = visit.collection.settings
     if "top1" not in settings.game:
         raise Refusal(404, "error.not_found")
-    found = visit.query.get("text", "") in read_vocabulary(settings.vocabulary).tokens
+    found = visit.request.query_params.get("text", "") in read_vocabulary(settings.vocabulary).tokens
     # nothing of a person or a question: browsers may keep it
     return JSONResponse({"token": found}, headers={"cache-control": "private, max-age=3600"})
 

@@ -110,9 +110,7 @@ def register(transaction: Transaction, study: xr.Dataset, settings: CollectSetti
     )
     transaction.add(made)
     transaction.flush()
-    transaction.execute(
-        insert(Question), [row | {"study_id": made.id, "n_served": 0, "n_held": 0, "n_answered": 0} for row in rows]
-    )
+    transaction.execute(insert(Question), [row | {"study_id": made.id, "n_served": 0, "n_held": 0} for row in rows])
     return made
 
 

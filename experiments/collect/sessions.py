@@ -22,7 +22,6 @@ from shannon_game.experiments.collect.tables import (
     Question,
     Session,
     Study,
-    SurveyAnswer,
 )
 
 log = logging.getLogger("shannon-game")
@@ -213,15 +212,6 @@ def screen_out(transaction: Transaction, session: Session) -> None:
     transaction.execute(
         update(Question).where(Question.id.in_(held)).values(n_held=Question.n_held - 1),
         execution_options={"synchronize_session": False},
-    )
-
-
-def store_survey(transaction: Transaction, session: Session, *, moment: str, answers: Mapping[str, str]) -> None:
-    """Write the answers to the questions before or after the game."""
-    now = time.time()
-    transaction.add_all(
-        SurveyAnswer(session_id=session.id, moment=moment, question=name, value=value, answered_at=now)
-        for name, value in answers.items()
     )
 
 

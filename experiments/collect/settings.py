@@ -40,17 +40,10 @@ _PARAMETERS: Mapping[str, tuple[str, ...]] = {
     "other": (),
 }
 
-Games = Annotated[
-    tuple[GameName, ...],
-    Field(min_length=1),
-    BeforeValidator(lambda given: (given,) if isinstance(given, str) else given),
-]
+_OneOrMore = BeforeValidator(lambda given: (given,) if isinstance(given, str) else given)
+Games = Annotated[tuple[GameName, ...], Field(min_length=1), _OneOrMore]
 _Name = Annotated[Text, Field(max_length=64)]
-_Languages = Annotated[
-    tuple[Text, ...],
-    Field(min_length=1),
-    BeforeValidator(lambda given: (given,) if isinstance(given, str) else given),
-]
+_Languages = Annotated[tuple[Text, ...], Field(min_length=1), _OneOrMore]
 
 
 class RecruiterSettings(Settings):

@@ -82,29 +82,20 @@ def page_version() -> str:
 
 def parse_yaml(text: str, source: object, field: str | None = None) -> Any:
     """Parse YAML in which every mapping gives a key once: of two values YAML takes the last and says nothing."""
+
+    class Once(yaml.SafeLoader):
+        def flatten_mapping(self, node: yaml.MappingNode) -> None:
+            keys = set()
+            for key, _ in node.value:
+                if isinstance(key, yaml.ScalarNode) and key.value in keys:
+                    problem = f"stands twice, again in line {key.start_mark.line + 1}"
+                    raise InputError(problem, source=source, field=key.value)
+                keys.add(str(key.value))
+            super().flatten_mapping(node)
+
     try:
-        _refuse_doubled_keys(yaml.compose(text, yaml.SafeLoader), source, set())
-        return yaml.safe_load(text)
+        return yaml.load(text, Once)
     except yaml.YAMLError as error:
         raise InputError(f"is no YAML: {' '.join(str(error).split())}", source=source, field=field) from error
     except RecursionError:
         raise InputError("is nested too deeply", source=source, field=field) from None
-
-
-def _refuse_doubled_keys(node: Any, source: object, seen: set[int]) -> None:
-    # an alias may stand for what it is in
-    if id(node) in seen or not isinstance(node, yaml.CollectionNode):
-        return
-    seen.add(id(node))
-    if isinstance(node, yaml.SequenceNode):
-        for value in node.value:
-            _refuse_doubled_keys(value, source, seen)
-        return
-    keys = set()
-    for key, value in node.value:
-        if isinstance(key, yaml.ScalarNode):
-            if key.value in keys:
-                problem = f"stands twice, again in line {key.start_mark.line + 1}"
-                raise InputError(problem, source=source, field=key.value)
-            keys.add(key.value)
-        _refuse_doubled_keys(value, source, seen)

@@ -80,7 +80,6 @@ class Question(Base):
     """Times that it was ever assigned; never falls, so that options are balanced by it."""
     n_held: Mapped[int] = mapped_column(default=0)
     """Assignments that are answered, or open in a session that goes on."""
-    n_answered: Mapped[int] = mapped_column(default=0)
 
 
 class Player(Base):
@@ -172,7 +171,6 @@ class Assignment(Base):
     policy: Mapped[str] = mapped_column(String(16))
     """What chose it: "fixed", "random", "balanced", "adaptive", "next" (of a text), "attention"."""
     steps: Mapped[list[Any]]
-    assigned_at: Mapped[float]
     shown_at: Mapped[float | None]
     """When it was first shown; a reload does not change it."""
 

@@ -45,14 +45,12 @@ class Visit:
     """A request."""
 
     collection: Collection
-    path: str
-    query: Mapping[str, str]
+    request: Request
     form: Mapping[str, str]
     token: str | None
     address: str
     language: str
     secure: bool
-    cookies: Mapping[str, str]
 
     def checked(self) -> str:
         """Return the cookie's secret after a look at the form's own token."""
@@ -64,17 +62,14 @@ class Visit:
 def visit_of(request: Request, collection: Collection, form: Mapping[str, str]) -> Visit:
     """Read what a request says."""
     headers = Headers(scope=request.scope)
-    query = dict(request.query_params)
     return Visit(
         collection=collection,
-        path=request.url.path,
-        query=query,
+        request=request,
         form=form,
         token=read_cookie(collection.key, COOKIE, request.cookies.get(COOKIE)),
         address=request.client.host if request.client else "",
-        language=collection.strings.choose(query.get("lang"), headers.get("accept-language", "")),
+        language=collection.strings.choose(request.query_params.get("lang"), headers.get("accept-language", "")),
         secure=collection.settings.https or request.url.scheme == "https",
-        cookies=request.cookies,
     )
 
 

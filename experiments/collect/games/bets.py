@@ -9,17 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shannon_game.experiments.collect.games.cloze import same_word, typed_word
-from shannon_game.experiments.collect.games.protocol import CHECK, Content, FormError, Game, QuestionRow, Reading, Steps
-from shannon_game.experiments.collect.games.texts import word_questions
-
-if TYPE_CHECKING:
-    import xarray as xr
-
-    from shannon_game.experiments.collect.settings import CollectSettings
-
+from shannon_game.experiments.collect.games.protocol import CHECK, Content, FormError, Reading, Steps
+from shannon_game.experiments.collect.games.texts import WordGame
 
 CHIPS = 100
 """Of every question."""
@@ -32,12 +26,8 @@ N_WORDS = 50_000
 _LEAST_CHIPS = 0.5
 
 
-class Bets(Game):
+class Bets(WordGame):
     """Spread chips over the words that might come next."""
-
-    def questions(self, study: xr.Dataset, settings: CollectSettings, /) -> list[QuestionRow]:
-        """Make a question of every place of a text, or of every item of a cloze study."""
-        return word_questions(study, settings, game="bets")
 
     def view(self, content: Content, _layout: Content, _steps: Steps, /) -> dict[str, Any]:
         """The context, the chips and the number of words."""

@@ -4,29 +4,19 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shannon_game.estimators.cloze import normalise_words
-from shannon_game.experiments.collect.games.protocol import CHECK, Content, FormError, Game, QuestionRow, Reading, Steps
-from shannon_game.experiments.collect.games.texts import word_questions
-
-if TYPE_CHECKING:
-    import xarray as xr
-
-    from shannon_game.experiments.collect.settings import CollectSettings
-
+from shannon_game.experiments.collect.games.protocol import CHECK, Content, FormError, Reading, Steps
+from shannon_game.experiments.collect.games.texts import WordGame
 
 LONGEST_WORD = 60
 JOINER = "\u2060"
 """Before a word: it goes on with the word that the text ends with, and no blank is between them."""
 
 
-class Cloze(Game):
+class Cloze(WordGame):
     """Type the word that comes to mind."""
-
-    def questions(self, study: xr.Dataset, settings: CollectSettings, /) -> list[QuestionRow]:
-        """Make a question of every place of a text, or of every item of a cloze study."""
-        return word_questions(study, settings, game="cloze")
 
     def read(self, content: Content, _layout: Content, _steps: Steps, form: Mapping[str, str], /) -> Reading:
         """Read ``word`` and keep it as it was typed."""

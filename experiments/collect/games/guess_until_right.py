@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from shannon_game.experiments.collect.games.cloze import same_word, typed_word
-from shannon_game.experiments.collect.games.protocol import CHECK, Content, FormError, Game, QuestionRow, Reading, Steps
-from shannon_game.experiments.collect.games.texts import word_questions
+from shannon_game.experiments.collect.games.protocol import CHECK, Content, FormError, QuestionRow, Reading, Steps
+from shannon_game.experiments.collect.games.texts import WordGame
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from shannon_game.experiments.collect.settings import CollectSettings
 
 
-class GuessUntilRight(Game):
+class GuessUntilRight(WordGame):
     """Guess the next word until it is right."""
 
     def questions(self, study: xr.Dataset, settings: CollectSettings, /) -> list[QuestionRow]:
-        """Make a question of every place of a text, or of every item of a cloze study."""
-        rows = word_questions(study, settings, game="guess_until_right")
+        """Say in each question how many guesses there are."""
+        rows = super().questions(study, settings)
         return [replace(row, content={**row.content, "most_guesses": settings.most_guesses}) for row in rows]
 
     def view(self, content: Content, _layout: Content, steps: Steps, /) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from shannon_game.estimators.cloze.study import context_labels
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import item_labels
-from shannon_game.experiments.collect.games.protocol import CUT, QuestionRow
+from shannon_game.experiments.collect.games.protocol import CUT, Game, QuestionRow
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -34,20 +34,22 @@ def items_alone(study: xr.Dataset) -> xr.Dataset:
     return study.drop_vars(["document_text", "token_document"], errors="ignore")
 
 
-def word_questions(study: xr.Dataset, settings: CollectSettings, *, game: str) -> list[QuestionRow]:
-    """Places of texts whose next word is asked for; a word is what stands between blanks.
+class WordGame(Game):
+    """A game that asks for the next word; a word is what stands between blanks."""
 
-    Of a study with whole texts every word but the first is a place. A cloze study has its own places; of a comparison
-    study without texts those count whose target begins a word, and the target stands for the word.
-    """
-    rows = [_shown(row, settings) for row in marked_cuts(list(_places(study)), texts_of(study))]
-    if settings.order == "cumulative":
-        first = {row.document: row.position for row in reversed(rows)}
-        rows = [replace(row, opens=row.position == first[row.document]) for row in rows]
-    if not rows:
-        problem = f"has no word that {game} could ask for"
-        raise InputError(problem, source=f"study {study.attrs.get('name')!r}", field="game")
-    return rows
+    def questions(self, study: xr.Dataset, settings: CollectSettings, /) -> list[QuestionRow]:
+        """Make a question of every word of whole texts but the first, or of every item of a cloze study.
+
+        Of a comparison study without texts those count whose target begins a word, and the target stands for the word.
+        """
+        rows = [_shown(row, settings) for row in marked_cuts(list(_places(study)), texts_of(study))]
+        if settings.order == "cumulative":
+            first = {row.document: row.position for row in reversed(rows)}
+            rows = [replace(row, opens=row.position == first[row.document]) for row in rows]
+        if not rows:
+            source = f"study {study.attrs.get('name')!r}"
+            raise InputError("has no word that could be asked for", source=source, field="game")
+        return rows
 
 
 def marked_cuts(rows: Sequence[QuestionRow], texts: Mapping[str, str]) -> list[QuestionRow]:

@@ -70,14 +70,9 @@ def play_all(
     async def everybody() -> list[Counter[str] | str]:
         return await asyncio.gather(*(one(name, player) for name, player in players))
 
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        found = asyncio.run(everybody())
-    else:
-        # a notebook has an event loop that runs: another one needs a thread of its own
-        with ThreadPoolExecutor(1) as thread:
-            found = thread.submit(asyncio.run, everybody()).result()
+    # a notebook has an event loop that runs: another one needs a thread of its own
+    with ThreadPoolExecutor(1) as thread:
+        found = thread.submit(asyncio.run, everybody()).result()
     n_sent = sum((each for each in found if isinstance(each, Counter)), Counter[str]())
     return Crowd(n_sent, time.monotonic() - began, tuple(each for each in found if isinstance(each, str)))
 

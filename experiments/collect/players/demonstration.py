@@ -28,7 +28,6 @@ from shannon_game.experiments.collect.tables import COUNTED, Answer, Assignment,
 from shannon_game.experiments.comparison.estimates import table_row
 from shannon_game.experiments.comparison.perplexity import sampling_warnings
 from shannon_game.experiments.harness.result import ExperimentResult
-from shannon_game.experiments.harness.settings import rows_of
 from shannon_game.experiments.studies.collected.loader import collected_study
 from shannon_game.experiments.studies.comparison.file import save_comparison_study
 from shannon_game.inference.progress import say
@@ -140,7 +139,7 @@ def played(collection: Collection, study: xr.Dataset) -> ExperimentResult:
         {},
         _summary(table, settings, models, crowds),
         warnings=(
-            *_on_the_estimate(found),
+            *([] if found is None else _on_the_estimate(found)),
             *((f"{len(left)} sessions were left; the first: {left[0]}",) if left else ()),
         ),
         files=files,
@@ -148,10 +147,8 @@ def played(collection: Collection, study: xr.Dataset) -> ExperimentResult:
     )
 
 
-def _on_the_estimate(study: xr.Dataset | None) -> tuple[str, ...]:
+def _on_the_estimate(study: xr.Dataset) -> tuple[str, ...]:
     """Say what +exp=perplexity would say of the same answers: what the verdict is on, and what it leaves out."""
-    if study is None:
-        return ()
     return sampling_warnings(pd.DataFrame([table_row(estimate_perplexity(study, HUMAN), control_model(study))]))
 
 
@@ -215,18 +212,9 @@ def _summary(
         unreadable = sum((each.unreadable for each in models), Counter[str]())
         if unreadable:
             text += f" Most often: {', '.join(f'{said!r} ({n})' for said, n in unreadable.most_common(3))}."
-    for row in rows_of(table[table["game"] == "comparison"]):
-        if np.isnan(row.perplexity):
-            continue
+    if table["perplexity"].notna().any():
         text += (
-            f" Equation 5 says perplexity **{row.perplexity:.3g}** ({row.perplexity_lower:.3g} to "
-            f"{row.perplexity_upper:.3g}, two standard errors)"
-        )
-        if not models:
-            text += f"; what they believe ({row.belief}) has **{row.true_perplexity:.3g}**"
-        text += (
-            f". Its verdict on the number of draws: {row.verdict}. "
-            f"`+exp=human_loss study=collected study.url={settings.database}` fits the model of participants to what "
-            "they left."
+            " The table has equation 5 with two standard errors beside the truth. "
+            f"`+exp=human_loss study=collected study.url={settings.database}` fits the model of participants."
         )
     return text

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray as xr
-from sqlalchemy import select, update
+from sqlalchemy import func, select, update
 
 from shannon_game.experiments.collect import play, sessions
 from shannon_game.experiments.collect.collection import Collection, open_collection
@@ -62,7 +62,8 @@ def silence(database: Database, token: str) -> None:
 
 def counters(database: Database) -> list[tuple[int, int, int]]:
     with database.read() as transaction:
-        rows = transaction.execute(select(Question.n_served, Question.n_held, Question.n_answered))
+        answered = select(func.count(Answer.id)).join(Assignment).where(Assignment.question_id == Question.id)
+        rows = transaction.execute(select(Question.n_served, Question.n_held, answered.scalar_subquery()))
         return [(served, held, answered) for served, held, answered in rows]
 
 

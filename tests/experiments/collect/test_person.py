@@ -163,7 +163,12 @@ def test_a_database_of_the_version_before_goes_on(database: Database) -> None:
     with database.write() as transaction:
         for column in ("block", "arm", "item_list", "n_failed", "rules_tries", "consent_version", "n_announced"):
             transaction.execute(text(f"alter table session drop column {column}"))
-        transaction.execute(text("alter table question add column reaches integer not null default 0"))
+        for column in (
+            "question add column reaches",
+            "question add column n_answered",
+            "assignment add column assigned_at",
+        ):
+            transaction.execute(text(f"alter table {column} integer not null default 0"))
         transaction.execute(text("update alembic_version set version_num = '0001'"))
     opened = open_database(database.engine.url.render_as_string(hide_password=False))
     again = Player(site(opened), "comparison", None)
