@@ -174,8 +174,8 @@ def test_a_database_of_the_version_before_goes_on(database: Database) -> None:
     again = Player(site(opened), "comparison", None)
     again.client.cookies = player.client.cookies
     assert again.get("/play").url.path == "/play"
-    for name, table in Base.metadata.tables.items():
-        assert {column["name"] for column in inspect(opened.engine).get_columns(name)} == set(table.columns.keys())
+    for name, made_now in Base.metadata.tables.items():
+        assert {column["name"] for column in inspect(opened.engine).get_columns(name)} == set(made_now.columns.keys())
     finish(again, "70")
     assert again.page.url.path == "/thanks"
     opened.close()
