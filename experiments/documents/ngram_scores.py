@@ -12,6 +12,9 @@ from shannon_game.inference.lm.alignment import character_places
 from shannon_game.inference.lm.ngram import START, UNKNOWN, NgramModel, pieces
 from shannon_game.inference.store.store import ragged
 
+_LISTED = 5
+"""Unknown words that a warning names."""
+
 
 def score_ngrams(model: NgramModel, texts: Sequence[str], *, boundaries: str = "script") -> Scored:
     """Score texts, each of which begins as a sentence does; a word that the model does not know has no score."""
@@ -20,8 +23,8 @@ def score_ngrams(model: NgramModel, texts: Sequence[str], *, boundaries: str = "
     units = []
     for text, (_, unknown) in zip(texts, scored, strict=True):
         n_words, n_characters, n_bytes = units_of(text.encode(), boundaries)
-        n_lost, lost = len(unknown), "".join(unknown)
-        units.append((n_words - n_lost, n_characters - len(lost), n_bytes - len(lost.encode())))
+        joined = "".join(unknown)
+        units.append((n_words - len(unknown), n_characters - len(joined), n_bytes - len(joined.encode())))
     none = [np.full(len(its), np.nan) for its in nats]
     return Scored(
         document=np.arange(len(texts)),
@@ -44,8 +47,13 @@ def score_ngrams(model: NgramModel, texts: Sequence[str], *, boundaries: str = "
         tokens=[[piece for _, _, piece in pieces_] for pieces_, _ in scored],
         revision=model.sha256,
         goes_on=np.zeros(len(texts), dtype=np.bool_),
-        unknown=tuple(word for _, unknown in scored for word in unknown),
+        notes=_notes([word for _, unknown in scored for word in unknown]),
     )
+
+
+def _notes(unknown: Sequence[str]) -> tuple[str, ...]:
+    some = ", ".join(list(dict.fromkeys(unknown))[:_LISTED])
+    return (f"{len(unknown)} words and marks are unknown and have no surprisal, such as {some}",) if unknown else ()
 
 
 def _of_text(model: NgramModel, text: str, boundaries: str) -> tuple[list[tuple[float, int, str]], list[str]]:

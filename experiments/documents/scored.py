@@ -73,8 +73,8 @@ class Scored:
     """Words, characters and bytes of what was scored, shape (row, 3)."""
     n_cut: int
     """Documents that were not scored to their end."""
-    window: int
-    stride: int
+    window: int | None
+    stride: int | None
     bos: str
     """Token before every document, or none."""
     tokens: Sequence[Sequence[str]]
@@ -83,8 +83,10 @@ class Scored:
     """Commit of a Hub repository, else the hash of the model's files."""
     goes_on: NDArray[np.bool_]
     """Which rows go on after a text whose last word had its end counted."""
-    unknown: tuple[str, ...] = ()
-    """Words that the model does not know, which have no score."""
+    notes: tuple[str, ...] = ()
+    """What the report warns of."""
+    said: str = ""
+    """What the report says of the cost."""
 
 
 def score_texts(

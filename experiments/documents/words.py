@@ -99,6 +99,12 @@ def word_table(
     return table.assign(probability=np.exp(-table["surprisal_nats"]))[list(WORD_COLUMNS)]
 
 
+def best_column(words: pd.DataFrame) -> str:
+    """Surprisal of words, or the plain sum over their tokens where a model cannot say that a word ends."""
+    known = words["surprisal_bits"].notna().groupby(words["model"]).any()
+    return "surprisal_bits" if known.all() else "sum_bits"
+
+
 def region_table(
     words: pd.DataFrame, regions: pd.DataFrame, sums: Sequence[str] = ("surprisal_nats", "sum_bits")
 ) -> pd.DataFrame:

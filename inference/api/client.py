@@ -64,7 +64,7 @@ class _KeyInAnswerError(WrongAnswerError):
 class ApiClient(Generic[Found]):
     """An endpoint with a store; an asynchronous context manager."""
 
-    def __init__(self, settings: ApiSettings, store: AnswerStore, read: Callable[[Any], Found]) -> None:
+    def __init__(self, settings: ApiSettings, store: AnswerStore, read: Callable[[Any, Call], Found]) -> None:
         require_packages(("httpx", "tenacity"), "api", source="the client of the endpoint")
 
         self.settings = settings
@@ -106,14 +106,14 @@ class ApiClient(Generic[Found]):
         text = self.store.answer(call)
         if text is not None:
             try:
-                return self._read(text)[1]
+                return self._read(text, call)[1]
             except UnusableAnswerError as error:
                 self.store.move_apart(call.key, self._shown(str(error)), _kept(text, error))
         apart = self.store.apart(call)
         for number, _, kept in apart:
             if kept is not None:
                 with suppress(UnusableAnswerError):
-                    found = self._read(kept)[1]
+                    found = self._read(kept, call)[1]
                     self.store.take_back(number)
                     return found
         if len(apart) >= _MOST_WRONG:
@@ -124,14 +124,14 @@ class ApiClient(Generic[Found]):
             )
         return None
 
-    def _read(self, text: str) -> tuple[Any, Found]:
+    def _read(self, text: str, call: Call) -> tuple[Any, Found]:
         """Read an answer's JSON and what is wanted of it, if it may be stored and used."""
         if holds_key(text, self._secret):
             raise _KeyInAnswerError("the answer repeats the key, and is not kept")
         answer = answer_of(text)
         if holds_key(texts_in(answer), self._secret):
             raise _KeyInAnswerError("the answer repeats the key in pieces, and is not kept")
-        found = self._wanted(answer)
+        found = self._wanted(answer, call)
         named = model_of(answer, self.settings)
         self.other_names |= {named} - {self.settings.model}
         return answer, found
@@ -223,7 +223,7 @@ class ApiClient(Generic[Found]):
         text, settings = None, self.settings
         try:
             text = text_of(content, encoding, settings.max_answer_bytes)
-            answer, found = self._read(text)
+            answer, found = self._read(text, call)
         except WrongAnswerError as error:
             self.store.set_apart(attempt, call, self._shown(str(error)), _kept(text, error))
             # the second one ends the call

@@ -110,10 +110,6 @@ def score_windows(
         After a signal whose handler raises nothing.
     """
     _check(windows)
-
-    def read(answer: object) -> list[Position]:
-        return positions_of(answer, settings.top_logprobs)
-
     with AnswerStore(store) as answers:
         ledger = answers.ledger()
         estimate = estimate_cost(windows, settings)
@@ -128,7 +124,7 @@ def score_windows(
             )
         work = [partial(_positions, window=window) for window in windows]
         total = sum(len(window.reference) for window in windows)
-        scored, other_names = run_calls(settings, answers, read, work, total=total, progress=progress)
+        scored, other_names = run_calls(settings, answers, positions_of, work, total=total, progress=progress)
         after = answers.ledger()
     found = [(window, its) for window, its in zip(windows, scored, strict=True) if not isinstance(its, InputError)]
     unusable = [its for its in scored if isinstance(its, InputError)]

@@ -11,12 +11,15 @@ import signal
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
 from types import FrameType
 from typing import Any, TypeVar
 
+from shannon_game.inference.api.calls import Call
 from shannon_game.inference.api.client import ApiClient, Found, UnusableCallError
 from shannon_game.inference.api.settings import ApiSettings
-from shannon_game.inference.api.store import AnswerStore
+from shannon_game.inference.api.store import AnswerStore, Ledger
 
 Result = TypeVar("Result")
 """What a piece of work gives, of one call or of several."""
@@ -60,7 +63,7 @@ def first_signal_waits() -> Iterator[Callable[[Callable[[], object]], None]]:
 def run_calls(
     settings: ApiSettings,
     store: AnswerStore,
-    read: Callable[[Any], Found],
+    read: Callable[[Any, Call], Found],
     work: Sequence[Callable[[ApiClient[Found], Callable[[], None]], Coroutine[Any, Any, Result]]],
     *,
     total: int,
@@ -107,3 +110,26 @@ def run_calls(
 
     with first_signal_waits() as when_asked:
         return asyncio.run(every(when_asked)), client.other_names
+
+
+def ask_each(
+    calls: Sequence[Call],
+    settings: ApiSettings,
+    store: Path,
+    read: Callable[[Any, Call], Found],
+    *,
+    progress: Callable[[int, int], None] | None = None,
+) -> tuple[list[Found | UnusableCallError], Ledger]:
+    """Make calls that do not depend on one another, equal ones once, and say what the store has cost."""
+
+    async def asked(client: ApiClient[Found], done: Callable[[], None], *, call: Call) -> Found:
+        found = await client.answer(call)
+        done()
+        return found
+
+    if progress is not None:
+        progress(0, len(calls))
+    with AnswerStore(store) as answers:
+        work = [partial(asked, call=call) for call in calls]
+        found, _ = run_calls(settings, answers, read, work, total=len(work), progress=progress)
+        return found, answers.ledger()

@@ -62,6 +62,13 @@ class Ledger:
         """What the budget is compared with."""
         return self.paid_usd + self.unsure_usd
 
+    def said(self, store: Path) -> str:
+        """Say what is in the store, for a report."""
+        said = f"The store of paid answers `{store}` has {self.n_answers:,}, ${self.paid_usd:.4f}"
+        if self.n_unsure:
+            said += f"; {self.n_unsure:,} calls without a usable answer may have cost ${self.unsure_usd:.4f} more"
+        return f"{said}."
+
 
 class AnswerStore:
     """The store; a context manager."""

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from shannon_game.experiments import surprisal
 from shannon_game.experiments.studies.rankings.table import ranking_table
 from tests.experiments.command import TINY, prepared
 from tests.experiments.tiny_language_models import named
@@ -111,3 +112,47 @@ def test_its_ranks_are_those_of_the_engine(root: Path, endpoint: ModelEndpoint, 
         np.testing.assert_allclose(
             found["ranked_logprob"].to_numpy()[row][:n_listed], [*best.values()], rtol=0, atol=1e-4
         )
+
+
+TEXTS = ("The old clock — struck nine.", "「你好」 said the naïve baker 🍞", "the the the", "é", "zebra")
+
+
+@pytest.mark.parametrize(("way", "bos"), [("echo", True), ("prompt_logprobs", True), ("echo", False)])
+def test_texts_have_the_surprisal_of_the_engine(
+    root: Path, endpoint: ModelEndpoint, tmp_path: Path, way: str, bos: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Columns that need the whole distribution are missing; the other ones are the same."""
+    start = tiny_models.END if bos else ""
+    monkeypatch.setattr(ModelEndpoint, "start", "")
+    its = {"base_url": endpoint.url, "model": "real", "key_env": "", "backoff_s": 0.0, "bos": start, "text_scores": way}
+    here = {"source": "folder", "path": str(root / "e"), "device": "cpu", "bos": start or "none"}
+    before = endpoint.n_requests
+    models = {"there": {"source": "api", **its}, "here": here}
+    stores = {"store": tmp_path / "store", "api_store": tmp_path / "answers.db"}
+    result = surprisal(TEXTS, models=models, **stores)
+    assert endpoint.n_requests == before + len(TEXTS)
+    for name, key in (("tokens", "token_num"), ("words", "word_num")):
+        table = result.tables[name]
+        there, own = (
+            table[table["model"] == model].set_index(["document", key]).sort_index() for model in ("there", "here")
+        )
+        assert there.index.equals(own.index)
+        same = ["surprisal_nats", "rank"] if name == "tokens" else ["sum_bits"]
+        if way == "echo":
+            assert there["rank"].isna().all()
+            same = same[:1]
+        np.testing.assert_allclose(there[same].astype(float), own[same].astype(float), rtol=0, atol=5e-6)
+        assert there["entropy_nats"].isna().all()
+    words = result.tables["words"].query("model == 'there'")
+    # where a script writes no space, no token ends a word, and the sum is all
+    known = words["surprisal_bits"].notna()
+    assert words.loc[known, "word"].tolist() == ["「你好」"]
+    np.testing.assert_allclose(words.loc[known, "surprisal_bits"], words.loc[known, "sum_bits"])
+    totals = result.table.set_index("model")
+    same = ["n_tokens", "loss_nats", "bits_per_byte", "bits_per_character", "bits_per_word"]
+    np.testing.assert_allclose(
+        totals.loc["there", same].astype(float), totals.loc["here", same].astype(float), atol=1e-5
+    )
+    again = surprisal(TEXTS, models=models, **stores)
+    assert endpoint.n_requests == before + len(TEXTS)
+    assert again.tables["tokens"].equals(result.tables["tokens"])

@@ -296,9 +296,8 @@ def test_a_key_that_cannot_be_used_is_not_shown(
 
 
 def test_a_sampled_token_besides_the_best() -> None:
-    found = positions_of(
-        {"choices": [{"logprobs": {"tokens": ["z"], "top_logprobs": [{"z": -9, "a": -1, "b": -2}]}}]}, 2
-    )
+    answer = {"choices": [{"logprobs": {"tokens": ["z"], "top_logprobs": [{"z": -9, "a": -1, "b": -2}]}}]}
+    found = positions_of(answer, call_for(settings("https://host/v1", top_logprobs=2), "text"))
     assert found[0].token == ("a", "b")
     assert found[0].sampled == "z"
 

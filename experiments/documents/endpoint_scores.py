@@ -1,0 +1,51 @@
+"""Scores of texts under a model behind an endpoint, in the form of those of language models that run here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from shannon_game.estimators.errors import InputError
+from shannon_game.experiments.documents.scored import BOUNDARY, Scored, units_of
+from shannon_game.inference.api.echo import TextTokens, score_texts
+from shannon_game.inference.api.settings import ApiSettings
+from shannon_game.inference.progress import stage
+from shannon_game.inference.store.store import ragged
+
+
+def score_at_endpoint(
+    name: str, settings: ApiSettings, store: Path, texts: Sequence[str], *, boundaries: str = "script"
+) -> Scored:
+    """Score texts, one call each; what an endpoint does not tell, such as where words may end, is missing."""
+    with stage(f"documents under {name}", announced=True) as show:
+        found, ledger = score_texts(texts, settings, store, progress=show)
+    there = [(at, its) for at, its in enumerate(found) if isinstance(its, TextTokens) and its.token]
+    if not there:
+        raise InputError(f"have no token that {name} can score", source="study", field="text")
+    lost = [its for its in found if not isinstance(its, TextTokens)]
+    missing = [np.full(len(its.token) + 1, np.nan) for _, its in there]
+    rank = [np.array(its.rank, dtype=float) for _, its in there]
+    contents = [texts[at].encode()[its.place[0] : its.place[-1]] for at, its in there]
+    return Scored(
+        document=np.array([at for at, _ in there], dtype=np.intp),
+        scores={
+            "logprob": ragged([np.array(its.logprob, dtype=float) for _, its in there]),
+            "entropy_nats": ragged([its[1:] for its in missing]),
+            "rank": ragged(rank),
+            "is_best": ragged([its == 1 for its in rank]),
+            BOUNDARY: ragged(missing),
+        },
+        places=[np.array(its.place, dtype=np.int64) for _, its in there],
+        units=np.array([units_of(content, boundaries) for content in contents]),
+        n_cut=0,
+        window=None,
+        stride=None,
+        bos=there[0][1].bos or "none",
+        tokens=[its.token for _, its in there],
+        revision="",
+        goes_on=np.zeros(len(there), dtype=np.bool_),
+        notes=(f"{len(lost)} texts were left out, the first: {lost[0]}",) if lost else (),
+        said=ledger.said(store),
+    )

@@ -1,0 +1,169 @@
+"""Log-probabilities of the tokens of a text that an endpoint was given, one call a text."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from shannon_game.estimators.errors import InputError
+from shannon_game.inference.api.calls import (
+    Call,
+    WrongAnswerError,
+    choice_of,
+    listed,
+    logprob_of,
+    readable,
+    scoring_call,
+    token_of,
+)
+from shannon_game.inference.api.client import UnusableCallError
+from shannon_game.inference.api.settings import ApiSettings
+from shannon_game.inference.api.stopping import ask_each
+from shannon_game.inference.api.store import Ledger
+
+# of a character, and of what stands in a token for a part of one
+_MOST_BYTES = 4
+_PART = "\ufffd"
+_UNNAMED = "the server's own"
+
+
+@dataclass(frozen=True)
+class TextTokens:
+    """The tokens of a text that have a log-probability: all, without a token before the text all but the first."""
+
+    bos: str
+    """Token before the text, or none."""
+    token: tuple[str, ...]
+    place: tuple[int, ...]
+    """Where the tokens begin, and the last one ends, in UTF-8 bytes of the text."""
+    logprob: tuple[float, ...]
+    rank: tuple[float, ...]
+    """1 + the number of tokens more probable than it; NaN where the server does not tell."""
+
+
+def score_texts(
+    texts: Sequence[str],
+    settings: ApiSettings,
+    store: Path,
+    *,
+    progress: Callable[[int, int], None] | None = None,
+) -> tuple[list[TextTokens | UnusableCallError], Ledger]:
+    """Score the tokens of texts through an endpoint; an error stands for a text whose answers cannot be used."""
+    if settings.kind != "completions":
+        problem = "is 'chat', whose template stands around a text; a text is scored by kind=completions"
+        raise InputError(problem, source=settings.base_url, field="kind")
+    calls = [scoring_call(settings, text) for text in texts]
+    return ask_each(calls, settings, store, partial(text_tokens, bos=settings.bos), progress=progress)
+
+
+def text_tokens(answer: Any, call: Call, *, bos: str) -> TextTokens:
+    """Read the tokens of a call's text from its answer."""
+    choice, content, has_echo = choice_of(answer), call.body["prompt"].encode(), "echo" in call.body
+    with readable():
+        found = _of_echo(choice) if has_echo else _of_prompt_logprobs(choice, content, bos)
+    # before the first token stands nothing; what has been written after the text has a number
+    if not found or not math.isnan(found[0][1]):
+        how = "echo with logprobs" if has_echo else "prompt_logprobs"
+        problem = f"the server gave no log-probabilities of the text: it has no {how} for this model"
+        raise WrongAnswerError(f"{problem}; text_scores={'prompt_logprobs' if has_echo else 'echo'} asks another way")
+    tokens = [token for token, _, _ in found]
+    ends = _aligned(content, tokens)
+    if ends is None:
+        raise WrongAnswerError("the server's tokens do not spell the text, which its tokenizer changes")
+    before = len(bos.encode())
+    last = ends.index(before) if before in ends else 0
+    if before and (ends[last] != before or any(ends[:last])):
+        raise WrongAnswerError(f"bos={bos!r} is no token of the model there")
+    has_own = not ends[0] and _PART not in tokens[0]
+    kept = found[last + 1 : len(ends)]
+    if any(math.isnan(logprob) for _, logprob, _ in kept):
+        raise WrongAnswerError("a token of the text has no log-probability")
+    return TextTokens(
+        bos=bos or ((tokens[0] or _UNNAMED) if has_own else ""),
+        token=tuple(token for token, _, _ in kept),
+        place=tuple(end - before for end in ends[last:]),
+        logprob=tuple(logprob for _, logprob, _ in kept),
+        rank=tuple(rank for _, _, rank in kept),
+    )
+
+
+_Token = tuple[str, float, float]
+
+
+def _of_echo(choice: Mapping[str, Any]) -> list[_Token]:
+    """Tokens of a text and of what was written after it, with their log-probabilities."""
+    given = choice.get("logprobs") or {}
+    tokens = list(map(token_of, listed(given.get("tokens", []))))
+    logprobs = [math.nan if its is None else logprob_of(its) for its in listed(given.get("token_logprobs", []))]
+    # a part of a character could be taken for one of the text
+    n_written = int(choice.get("finish_reason") == "length" and _PART in tokens[-1])
+    found = [(token, logprob, math.nan) for token, logprob in zip(tokens, logprobs, strict=True)]
+    return found[: len(found) - n_written]
+
+
+def _of_prompt_logprobs(choice: Mapping[str, Any], content: bytes, bos: str) -> list[_Token]:
+    """Tokens of a text, the first of which has no name: what the others leave of the text, if anything."""
+    first, *others = listed(choice.get("prompt_logprobs") or [{}])
+    if first is not None:
+        return []
+    # the token of the text is the first of those at its place
+    entries = [next(iter(other.values())) for other in others]
+    rest = [token_of(entry["decoded_token"]) for entry in entries]
+    joined = "".join(rest).encode()
+    start = content[: len(content) - len(joined)].decode(errors="replace") if content.endswith(joined) else bos
+    # the server has put one before ours
+    start = "" if bos and rest[:1] == [bos] else start
+    scores = [(logprob_of(entry["logprob"]), float(entry.get("rank") or math.nan)) for entry in entries]
+    return [(start, math.nan, math.nan), *((token, *its) for token, its in zip(rest, scores, strict=True))]
+
+
+def _aligned(content: bytes, tokens: Sequence[str]) -> list[int] | None:
+    """Where each token ends in a text; a token before the text and a space that is put there take no place."""
+    for n_before, added in product((0, 1), (b"", b" ")):
+        ends = _ends(added + content, tokens[n_before:])
+        if ends is not None:
+            return [0] * n_before + [max(end - len(added), 0) for end in ends]
+    return None
+
+
+def _ends(content: bytes, tokens: Sequence[str]) -> list[int] | None:
+    """Where each token of a text ends, up to the end of the text; None where they are not its tokens.
+
+    Tokens that are parts of characters end where their characters begin, the last of them where these end.
+    """
+    ends: list[int] = []
+    at, n_parts = 0, 0
+    for token in tokens:
+        if at == len(content):
+            break
+        for number, piece in enumerate(_pieces(token)):
+            if isinstance(piece, int):
+                n_parts += piece
+                continue
+            if n_parts:
+                most = at + _MOST_BYTES * n_parts
+                at = content.find(piece, at + 1, most + len(piece))
+                if at < 0:
+                    return [*ends[:-1], len(content)] if most >= len(content) else None
+                ends[-1:] = ends[-1:] if number else [at]
+                n_parts = 0
+            if not content.startswith(piece, at):
+                return None
+            at += len(piece)
+        ends.append(at)
+    if n_parts and at + _MOST_BYTES * n_parts >= len(content):
+        ends[-1] = at = len(content)
+    return ends if at == len(content) else None
+
+
+def _pieces(token: str) -> list[bytes | int]:
+    """Bytes of a token, and how many parts of characters stand between them."""
+    if re.match(r"bytes:.*\\x[0-9a-f]{2}", token):
+        return [re.sub(rb"\\x([0-9a-f]{2})", lambda byte: bytes.fromhex(byte[1].decode()), token[6:].encode())]
+    return [len(its) if its[0] == _PART else its.encode() for its in re.findall(f"{_PART}+|[^{_PART}]+", token)]
