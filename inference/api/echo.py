@@ -80,14 +80,16 @@ def text_tokens(answer: Any, call: Call, *, bos: str) -> TextTokens:
     last = ends.index(before) if before in ends else 0
     if before and (ends[last] != before or any(ends[:last])):
         raise WrongAnswerError(f"bos={bos!r} is no token of the model there")
-    has_own = not ends[0] and _PART not in tokens[0]
+    # what has no length may be a part of the first character, which then has no score as a whole
+    has_own = not ends[0] and _PART not in tokens[0] and bool(tokens[0] or content[:1].isascii())
+    start = ends[last] if bos or has_own else max(ends[0], 1)
     kept = found[last + 1 : len(ends)]
     if any(math.isnan(logprob) for _, logprob, _ in kept):
         raise WrongAnswerError("a token of the text has no log-probability")
     return TextTokens(
         bos=bos or ((tokens[0] or _UNNAMED) if has_own else ""),
         token=tuple(token for token, _, _ in kept),
-        place=tuple(end - before for end in ends[last:]),
+        place=tuple(max(end, start) - before for end in (start, *ends[last + 1 :])),
         logprob=tuple(logprob for _, logprob, _ in kept),
         rank=tuple(rank for _, _, rank in kept),
     )
