@@ -8,11 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.experiments.documents.scored import BOUNDARY, Scored, units_of
+from shannon_game.experiments.documents.scored import Scored, scores_of, units_of
 from shannon_game.inference.api.echo import TextTokens, score_texts
 from shannon_game.inference.api.settings import ApiSettings
 from shannon_game.inference.progress import stage
-from shannon_game.inference.store.store import ragged
 
 
 def score_at_endpoint(
@@ -25,18 +24,11 @@ def score_at_endpoint(
     if not there:
         raise InputError(f"have no token that {name} can score", source="study", field="text")
     lost = [its for its in found if not isinstance(its, TextTokens)]
-    missing = [np.full(len(its.token) + 1, np.nan) for _, its in there]
-    rank = [np.array(its.rank, dtype=float) for _, its in there]
+    logprob, rank = ([np.array(getattr(its, what), dtype=float) for _, its in there] for what in ("logprob", "rank"))
     contents = [texts[at].encode()[its.place[0] : its.place[-1]] for at, its in there]
     return Scored(
         document=np.array([at for at, _ in there], dtype=np.intp),
-        scores={
-            "logprob": ragged([np.array(its.logprob, dtype=float) for _, its in there]),
-            "entropy_nats": ragged([its[1:] for its in missing]),
-            "rank": ragged(rank),
-            "is_best": ragged([its == 1 for its in rank]),
-            BOUNDARY: ragged(missing),
-        },
+        scores=scores_of(logprob, rank, boundary=np.nan),
         places=[np.array(its.place, dtype=np.int64) for _, its in there],
         units=np.array([units_of(content, boundaries) for content in contents]),
         n_cut=0,

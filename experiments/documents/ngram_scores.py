@@ -7,10 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from shannon_game.estimators.word_spans import word_spans
-from shannon_game.experiments.documents.scored import BOUNDARY, Scored, units_of
+from shannon_game.experiments.documents.scored import Scored, scores_of, units_of
 from shannon_game.inference.lm.alignment import character_places
 from shannon_game.inference.lm.ngram import START, UNKNOWN, NgramModel, pieces
-from shannon_game.inference.store.store import ragged
 
 _LISTED = 5
 """Unknown words that a warning names."""
@@ -25,16 +24,10 @@ def score_ngrams(model: NgramModel, texts: Sequence[str], *, boundaries: str = "
         n_words, n_characters, n_bytes = units_of(text.encode(), boundaries)
         joined = "".join(unknown)
         units.append((n_words - len(unknown), n_characters - len(joined), n_bytes - len(joined.encode())))
-    none = [np.full(len(its), np.nan) for its in nats]
     return Scored(
         document=np.arange(len(texts)),
-        scores={
-            "logprob": ragged(nats),
-            **{name: ragged(none) for name in ("entropy_nats", "rank")},
-            "is_best": ragged([np.zeros(len(its), dtype=np.bool_) for its in nats]),
-            # a word is a unit of the model: it has ended
-            BOUNDARY: ragged([np.zeros(len(its) + 1) for its in nats]),
-        },
+        # a word is a unit of the model: it has ended
+        scores=scores_of(nats, boundary=0.0),
         places=[
             character_places(text)[[0, *(end for _, end, _ in pieces_)]]
             for text, (pieces_, _) in zip(texts, scored, strict=True)

@@ -89,6 +89,21 @@ class Scored:
     """What the report says of the cost."""
 
 
+def scores_of(
+    logprob: Sequence[NDArray[np.float64]], rank: Sequence[NDArray[np.float64]] | None = None, *, boundary: float
+) -> dict[str, NDArray[Any]]:
+    """Scores where the distributions are not known, and the end of every word has one log-probability or none."""
+    none = [np.full(its.size, np.nan) for its in logprob]
+    rank = none if rank is None else rank
+    return {
+        "logprob": ragged(logprob),
+        "is_best": ragged([its == 1 for its in rank]),
+        "entropy_nats": ragged(none),
+        "rank": ragged(rank),
+        BOUNDARY: ragged([np.full(its.size + 1, boundary) for its in logprob]),
+    }
+
+
 def score_texts(
     work: Work,
     model: LanguageModel,

@@ -99,14 +99,11 @@ _Token = tuple[str, float, float]
 
 
 def _of_echo(choice: Mapping[str, Any]) -> list[_Token]:
-    """Tokens of a text and of what was written after it, with their log-probabilities."""
+    """Tokens of a text, the one that was written after it left out where there is one, and their log-probabilities."""
     given = choice.get("logprobs") or {}
-    tokens = list(map(token_of, listed(given.get("tokens", []))))
-    logprobs = [math.nan if its is None else logprob_of(its) for its in listed(given.get("token_logprobs", []))]
-    # a part of a character could be taken for one of the text
-    n_written = int(choice.get("finish_reason") == "length" and _PART in tokens[-1])
-    found = [(token, logprob, math.nan) for token, logprob in zip(tokens, logprobs, strict=True)]
-    return found[: len(found) - n_written]
+    pairs = zip(listed(given.get("tokens", [])), listed(given.get("token_logprobs", [])), strict=True)
+    found = [(token_of(token), math.nan if its is None else logprob_of(its), math.nan) for token, its in pairs]
+    return found[: len(found) - int(choice.get("finish_reason") == "length")]
 
 
 def _of_prompt_logprobs(choice: Mapping[str, Any], content: bytes, bos: str) -> list[_Token]:
@@ -137,35 +134,23 @@ def _aligned(content: bytes, tokens: Sequence[str]) -> list[int] | None:
 def _ends(content: bytes, tokens: Sequence[str]) -> list[int] | None:
     """Where each token of a text ends, up to the end of the text; None where they are not its tokens.
 
-    Tokens that are parts of characters end where their characters begin, the last of them where these end.
+    Servers name parts of characters by U+FFFD, by ``bytes:``, or not at all: they end where their characters begin, the
+    last of them where these end.
     """
     ends: list[int] = []
     at, n_parts = 0, 0
     for token in tokens:
-        if at == len(content):
+        its = re.sub(r"\\x[0-9a-f]{2}", _PART, token[6:]) if token.startswith("bytes:") else token
+        own, *parts = its.split(_PART)
+        named = own.encode()
+        found = content.find(named, at, at + _MOST_BYTES * n_parts + len(named)) if named else at
+        if at == len(content) or found < 0:
             break
-        for number, piece in enumerate(_pieces(token)):
-            if isinstance(piece, int):
-                n_parts += piece
-                continue
-            if n_parts:
-                most = at + _MOST_BYTES * n_parts
-                at = content.find(piece, at + 1, most + len(piece))
-                if at < 0:
-                    return [*ends[:-1], len(content)] if most >= len(content) else None
-                ends[-1:] = ends[-1:] if number else [at]
-                n_parts = 0
-            if not content.startswith(piece, at):
-                return None
-            at += len(piece)
+        if named:
+            ends[-1:] = [found] * bool(ends)
+            at, n_parts = found + len(named), 0
+        n_parts += len(parts) or not named
         ends.append(at)
-    if n_parts and at + _MOST_BYTES * n_parts >= len(content):
+    if ends and len(content) - at <= _MOST_BYTES * n_parts:
         ends[-1] = at = len(content)
     return ends if at == len(content) else None
-
-
-def _pieces(token: str) -> list[bytes | int]:
-    """Bytes of a token, and how many parts of characters stand between them."""
-    if re.match(r"bytes:.*\\x[0-9a-f]{2}", token):
-        return [re.sub(rb"\\x([0-9a-f]{2})", lambda byte: bytes.fromhex(byte[1].decode()), token[6:].encode())]
-    return [len(its) if its[0] == _PART else its.encode() for its in re.findall(f"{_PART}+|[^{_PART}]+", token)]

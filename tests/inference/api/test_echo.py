@@ -60,7 +60,7 @@ def read(answer: dict[str, Any], text: str, bos: str = "") -> TextTokens:
         (prompted(["A", " dog"]), "A dog", "<b>", (0, 1, 5), "<b>"),
         (prompted(["<b>", "A", " dog"]), "A dog", "<b>", (0, 1, 5), "<b>"),
         # parts of characters: as bytes, as nothing, as a mark for them
-        (echoed(["<s>", "a", "bytes: \\xe2\\x80", "bytes:\\x94", "b"]), "a —b", "", (0, 1, 4, 5, 6), "<s>"),
+        (echoed(["<s>", "a", "bytes: \\xe2\\x80", "bytes:\\x94", "b"]), "a —b", "", (0, 1, 2, 5, 6), "<s>"),
         (echoed(["<s>", "a", " ", "", "—", "b"]), "a —b", "", (0, 1, 2, 2, 5, 6), "<s>"),
         (echoed(["<s>", "a", " \ufffd", "\ufffd", "b"]), "a —b", "", (0, 1, 2, 5, 6), "<s>"),
         (echoed(["<s>", "a", "\ufffd", "\ufffd", "\ufffd"], finish_reason="length"), "aé", "", (0, 1, 1, 3), "<s>"),
