@@ -110,15 +110,14 @@ class ApiClient(Generic[Found]):
             except UnusableAnswerError as error:
                 self.store.move_apart(call.key, self._shown(str(error)), _kept(text, error))
         apart = self.store.apart(call)
-        for number, _, kept in apart:
-            if kept is not None:
-                with suppress(UnusableAnswerError):
-                    found = self._read(kept, call)[1]
-                    self.store.take_back(number)
-                    return found
+        for _, kept in apart:
+            with suppress(UnusableAnswerError):
+                # other settings can use it
+                if kept is not None:
+                    return self._read(kept, call)[1]
         if len(apart) >= _MOST_WRONG:
             raise UnusableCallError(
-                f"{len(apart)} answers to one call cannot be used, the last: {apart[-1][1]}; they are kept apart, and "
+                f"{len(apart)} answers to one call cannot be used, the last: {apart[-1][0]}; they are kept apart, and "
                 "the call is not asked again",
                 source=f"{self.settings.base_url}, {self.store.path}",
             )
@@ -181,25 +180,18 @@ class ApiClient(Generic[Found]):
         # an endpoint that knows idempotency keys would give a wrong answer again
         n_wrong = len(self.store.apart(call))
         headers = {"Idempotency-Key": f"{call.key}-{n_wrong}" if n_wrong else call.key}
-        sent, response = False, None
-
-        async def trace(event: str, _: object) -> None:
-            nonlocal sent
-            sent = sent or event.endswith("send_request_headers.started")
-
+        response = None
         try:
             async with (
                 asyncio.timeout(settings.timeout_s),
-                self._http.stream(
-                    "POST", call.path, json=dict(call.body), headers=headers, extensions={"trace": trace}
-                ) as response,
+                self._http.stream("POST", call.path, json=dict(call.body), headers=headers) as response,
             ):
                 ok = response.status_code == httpx.codes.OK
                 content = await body_of(response, settings.max_answer_bytes if ok else _MOST_ERROR_BYTES)
         except (httpx.TransportError, TimeoutError) as error:
             if response is not None and response.is_error:
                 content = b""
-            elif not sent:
+            elif isinstance(error, httpx.ConnectError):
                 self.store.refused(attempt)
                 raise TryAgainError(f"the endpoint cannot be reached ({type(error).__name__})") from None
             else:

@@ -26,9 +26,8 @@ Result = TypeVar("Result")
 
 
 @contextmanager
-def first_signal_waits() -> Iterator[Callable[[Callable[[], object]], None]]:
+def first_signal_waits(ask: Callable[[], object]) -> Iterator[None]:
     """Let the first Ctrl-C or SIGTERM ask for an end, and act on it at the end of the block; a second acts at once."""
-    asks: list[Callable[[], object]] = []
     came: list[int] = []
     # Python hands signals to its main thread alone; one that is ignored, as under nohup, stays so
     main = threading.current_thread() is threading.main_thread()
@@ -42,18 +41,12 @@ def first_signal_waits() -> Iterator[Callable[[Callable[[], object]], None]]:
     def first(number: int, _frame: FrameType | None) -> None:
         came.append(number)
         put_back()
-        for ask in asks:
-            ask()
-
-    def when_asked(ask: Callable[[], object]) -> None:
-        asks.append(ask)
-        if came:
-            ask()
+        ask()
 
     for number in before:
         signal.signal(number, first)
     try:
-        yield when_asked
+        yield
     finally:
         if came:
             signal.raise_signal(came[0])
@@ -94,10 +87,7 @@ def run_calls(
         )
         client.stop()
 
-    async def every(when_asked: Callable[[Callable[[], object]], None]) -> list[Result | UnusableCallError]:
-        loop = asyncio.get_running_loop()
-        # a signal comes while the loop sleeps
-        when_asked(lambda: None if loop.is_closed() else loop.call_soon_threadsafe(stop))
+    async def every() -> list[Result | UnusableCallError]:
         async with client:
             tasks = [asyncio.ensure_future(one(each)) for each in work]
             try:
@@ -108,8 +98,9 @@ def run_calls(
                 await asyncio.gather(*tasks, return_exceptions=True)
                 raise
 
-    with first_signal_waits() as when_asked:
-        return asyncio.run(every(when_asked)), client.other_names
+    # a signal comes while the loop sleeps
+    with asyncio.Runner() as runner, first_signal_waits(lambda: runner.get_loop().call_soon_threadsafe(stop)):
+        return runner.run(every()), client.other_names
 
 
 def ask_each(
