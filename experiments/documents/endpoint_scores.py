@@ -31,13 +31,8 @@ def score_at_endpoint(
         scores=scores_of(logprob, rank, boundary=np.nan),
         places=[np.array(its.place, dtype=np.int64) for _, its in there],
         units=np.array([units_of(content, boundaries) for content in contents]),
-        n_cut=0,
-        window=None,
-        stride=None,
         bos=there[0][1].bos or "none",
         tokens=[its.token for _, its in there],
-        revision="",
-        goes_on=np.zeros(len(there), dtype=np.bool_),
         notes=(f"{len(lost)} texts were left out, the first: {lost[0]}",) if lost else (),
         said=ledger.said(store),
     )

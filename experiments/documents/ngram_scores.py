@@ -33,13 +33,11 @@ def score_ngrams(model: NgramModel, texts: Sequence[str], *, boundaries: str = "
             for text, (pieces_, _) in zip(texts, scored, strict=True)
         ],
         units=np.array(units),
-        n_cut=0,
         window=model.order,
         stride=1,
         bos=START,
         tokens=[[piece for _, _, piece in pieces_] for pieces_, _ in scored],
         revision=model.sha256,
-        goes_on=np.zeros(len(texts), dtype=np.bool_),
         notes=_notes([word for _, unknown in scored for word in unknown]),
     )
 

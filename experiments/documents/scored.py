@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -71,18 +71,18 @@ class Scored:
     """Where the scored tokens begin and end, in UTF-8 bytes; None where the tokenizer changed the text."""
     units: NDArray[np.int64]
     """Words, characters and bytes of what was scored, shape (row, 3)."""
-    n_cut: int
-    """Documents that were not scored to their end."""
-    window: int | None
-    stride: int | None
-    bos: str
-    """Token before every document, or none."""
     tokens: Sequence[Sequence[str]]
     """Strings of the scored tokens, by row, where words and tokens are shown."""
-    revision: str
+    bos: str
+    """Token before every document, or none."""
+    revision: str = ""
     """Commit of a Hub repository, else the hash of the model's files."""
-    goes_on: NDArray[np.bool_]
-    """Which rows go on after a text whose last word had its end counted."""
+    window: int | None = None
+    stride: int | None = None
+    n_cut: int = 0
+    """Documents that were not scored to their end."""
+    goes_on: Set[int] = frozenset()
+    """Rows that go on after a text whose last word had its end counted."""
     notes: tuple[str, ...] = ()
     """What the report warns of."""
     said: str = ""
@@ -171,7 +171,6 @@ def score_texts(
         bos="none" if model.bos_id is None else str(model.tokenizer.convert_ids_to_tokens(model.bos_id)),
         tokens=[token_strings(model, its[first:]) for its in items] if has_words else [],
         revision=model.revision or model.weights_sha256,
-        goes_on=np.zeros(len(document), dtype=np.bool_),
     )
 
 
@@ -237,7 +236,7 @@ def apart(scored: Scored, joined: Sequence[Joined], boundaries: str) -> Scored:
     return replace(
         scored,
         document=np.array(sorted_["document"], dtype=np.intp),
-        goes_on=np.array(sorted_["goes_on"], dtype=np.bool_),
+        goes_on={row for row, its in enumerate(sorted_["goes_on"]) if its},
         places=sorted_["places"],
         units=np.array(sorted_["units"]),
         tokens=sorted_["tokens"],
@@ -275,6 +274,5 @@ def _within(its: Scored, rows: Sequence[int], spans: Sequence[Span], units: NDAr
         for key, values in its.scores.items()
         if key != BOUNDARY
     }
-    chosen = list(rows)
-    document, goes_on = its.document[chosen], its.goes_on[chosen]
-    return replace(its, document=document, goes_on=goes_on, scores=scores, places=places, units=units)
+    # words are of the whole texts: nothing here goes on
+    return replace(its, document=its.document[list(rows)], scores=scores, places=places, units=units)

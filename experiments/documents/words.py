@@ -148,7 +148,7 @@ def _of_words(
     logprob, boundary = scored.scores["logprob"][row].astype(float), scored.scores[BOUNDARY][row]
     # whitespace between two words is of the second, but for what the first one's last token holds of it
     last, next_start = np.searchsorted(places, stops), np.append(starts[1:], places[-1])
-    first, is_open = 0, bool(scored.goes_on[row])
+    first, is_open = 0, row in scored.goes_on
     for at, b in enumerate(last):
         if b == places.size:
             break
