@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.documents.scored import Scored, scores_of, units_of
-from shannon_game.inference.api.echo import TextTokens, score_texts
+from shannon_game.inference.api.calls import scoring_call
+from shannon_game.inference.api.echo import TextTokens, text_tokens
 from shannon_game.inference.api.settings import ApiSettings
+from shannon_game.inference.api.stopping import ask_each
 from shannon_game.inference.progress import stage
 
 
@@ -19,7 +22,8 @@ def score_at_endpoint(
 ) -> Scored:
     """Score texts, one call each; what an endpoint does not tell, such as where words may end, is missing."""
     with stage(f"documents under {name}", announced=True) as show:
-        found, ledger = score_texts(texts, settings, store, progress=show)
+        calls = [scoring_call(settings, text) for text in texts]
+        found, ledger = ask_each(calls, settings, store, partial(text_tokens, bos=settings.bos), progress=show)
     there = [(at, its) for at, its in enumerate(found) if isinstance(its, TextTokens) and its.token]
     if not there:
         raise InputError(f"have no token that {name} can score", source="study", field="text")

@@ -79,8 +79,6 @@ class Scored:
     """Commit of a Hub repository, else the hash of the model's files."""
     window: int | None = None
     stride: int | None = None
-    n_cut: int = 0
-    """Documents that were not scored to their end."""
     goes_on: Set[int] = frozenset()
     """Rows that go on after a text whose last word had its end counted."""
     notes: tuple[str, ...] = ()
@@ -156,6 +154,7 @@ def score_texts(
         provenance=model_record(model),
     )
     token_bytes = vocabulary(model).token_bytes
+    n_cut = sum(len(its) < len(before) for its, before in zip(tokens, all_tokens, strict=True))
     places = [token_places(model, texts[i], all_tokens[i]) for i in document]
     contents = [b"".join(token_bytes[token] for token in its[first:]) for its in items]
     return Scored(
@@ -165,7 +164,8 @@ def score_texts(
             None if its is None else its[first : 1 + len(tokens[i])] for its, i in zip(places, document, strict=True)
         ],
         units=np.array([units_of(content, boundaries) for content in contents]),
-        n_cut=sum(len(its) < len(before) for its, before in zip(tokens, all_tokens, strict=True)),
+        notes=(f"{n_cut} documents were scored up to their token {max_tokens} only (experiment.max_tokens)",)
+        * bool(n_cut),
         window=window,
         stride=stride,
         bos="none" if model.bos_id is None else str(model.tokenizer.convert_ids_to_tokens(model.bos_id)),

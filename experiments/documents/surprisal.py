@@ -336,9 +336,6 @@ def _warnings(scored: Mapping[str, Scored], settings: SurprisalSettings, work: W
         found.append(f"{n_lost} documents were left out: {why} (experiment.characters=shared)")
     for name, its in scored.items():
         found += [f"{name}: {note}" for note in its.notes]
-        if its.n_cut:
-            limit = f"their token {settings.max_tokens} only (experiment.max_tokens)"
-            found.append(f"{name}: {its.n_cut} documents were scored up to {limit}")
         n_changed = sum(places is None for places in its.places)
         if n_changed:
             found.append(

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from shannon_game.estimators.errors import InputError
 from shannon_game.inference.api.settings import ApiSettings
 
 # OpenAI writes -9999 for what is very improbable; no softmax gives less
@@ -91,21 +92,28 @@ def build_call(
         path, texts, overhead = "chat/completions", [text for _, text in messages], _CHAT_OVERHEAD_TOKENS
         body["messages"] = [{"role": role, "content": text} for role, text in messages]
         body |= {"logprobs": True, "top_logprobs": settings.top_logprobs} if ranked else {}
-    n_bytes = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)
-    # one more than the bytes for a token that may stand before every text
-    return _call(settings, path, body, n_bytes + overhead + 1)
+    return _call(settings, path, body, texts, overhead)
 
 
 def scoring_call(settings: ApiSettings, text: str) -> Call:
-    """Build the call that asks how probable the tokens of a text are; no server answers with no token at all."""
+    """Build the call that asks how probable a text's tokens are; some servers have to write a token as well."""
+    if settings.kind != "completions":
+        problem = "is 'chat', whose template stands around a text; kind=completions scores texts"
+        raise InputError(problem, source="model=api", field="kind")
     body: dict[str, Any] = {"model": settings.model, "max_tokens": 1, "temperature": 0.0, "prompt": settings.bos + text}
     body |= {"echo": True, "logprobs": 1} if settings.text_scores == "echo" else {"prompt_logprobs": 0}
-    return _call(settings, "completions", body, len(body["prompt"].encode()) + 1)
+    return _call(settings, "completions", body, [body["prompt"]])
 
 
-def _call(settings: ApiSettings, path: str, body: dict[str, Any], most_input_tokens: int) -> Call:
+def _call(settings: ApiSettings, path: str, body: dict[str, Any], texts: Sequence[str], overhead: int = 0) -> Call:
     identity = json.dumps([settings.base_url.rstrip("/"), path, body], sort_keys=True)
-    return Call(path, body, hashlib.sha256(identity.encode()).hexdigest(), most_input_tokens, body["max_tokens"])
+    try:
+        n_bytes = sum(len(text.encode()) for text in texts)
+    except UnicodeEncodeError:
+        raise InputError("holds half a character (a lone surrogate)", field="text") from None
+    # one more than the bytes for a token that may stand before every text
+    most = n_bytes + overhead + 1
+    return Call(path, body, hashlib.sha256(identity.encode()).hexdigest(), most, body["max_tokens"])
 
 
 def text_of(content: bytes, encoding: str | None, most: int) -> str:

@@ -28,7 +28,6 @@ from shannon_game.inference.api.store import AnswerStore
 
 if TYPE_CHECKING:
     import httpx
-    from tenacity import RetryCallState
 
 log = logging.getLogger("shannon-game")
 
@@ -134,13 +133,13 @@ class ApiClient(Generic[Found]):
         return answer, found
 
     async def _with_retries(self, call: Call) -> Found:
-        from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt  # noqa: PLC0415
+        from tenacity import AsyncRetrying, before_sleep_log, retry_if_exception_type, stop_after_attempt  # noqa: PLC0415
 
         retrying = AsyncRetrying(
             retry=retry_if_exception_type(TryAgainError),
             stop=stop_after_attempt(self.settings.max_attempts),
             wait=waits(self.settings),
-            before_sleep=self._note,
+            before_sleep=before_sleep_log(log, logging.INFO),
             sleep=self._sleep,
             reraise=True,
         )
@@ -156,10 +155,6 @@ class ApiClient(Generic[Found]):
     async def _sleep(self, seconds: float) -> None:
         with suppress(TimeoutError):
             await asyncio.wait_for(self._stopped.wait(), seconds)
-
-    def _note(self, state: RetryCallState) -> None:
-        error = state.outcome.exception() if state.outcome is not None else None
-        log.info("attempt %d at %s: %s", state.attempt_number, self.settings.base_url, error)
 
     async def _once(self, call: Call) -> Found:
         import httpx  # noqa: PLC0415
@@ -189,16 +184,14 @@ class ApiClient(Generic[Found]):
                 ok = response.status_code == httpx.codes.OK
                 content = await body_of(response, settings.max_answer_bytes if ok else _MOST_ERROR_BYTES)
         except (httpx.TransportError, TimeoutError) as error:
-            if response is not None and response.is_error:
-                content = b""
-            elif isinstance(error, httpx.ConnectError):
-                self.store.refused(attempt)
-                raise TryAgainError(f"the endpoint cannot be reached ({type(error).__name__})") from None
-            else:
-                self.store.unsure(attempt)
+            if response is None or not response.is_error:
+                is_sent = not isinstance(error, httpx.ConnectError)
+                (self.store.unsure if is_sent else self.store.refused)(attempt)
                 late = f"no whole answer came in {settings.timeout_s:g} s (timeout_s)"
-                broken = f"the answer did not come ({type(error).__name__})"
+                broken = f"the {'answer did not come' if is_sent else 'endpoint cannot be reached'}"
+                broken += f" ({type(error).__name__})"
                 raise TryAgainError(late if isinstance(error, TimeoutError) else broken) from None
+            content = b""
         if response.status_code != httpx.codes.OK:
             # what is no refusal may have been paid for, and a gateway's error what stands behind it has answered
             paid = response.status_code < 400 or response.status_code in _GATEWAYS or b'"usage"' in content
@@ -228,7 +221,7 @@ class ApiClient(Generic[Found]):
         text = f"HTTP {status}: {self._shown(said)}"
         # an empty account is not a busy endpoint
         if (status in _RETRIED or status >= 500) and "insufficient_quota" not in said:
-            return TryAgainError(text, seconds_of(response.headers.get("Retry-After")))
+            return TryAgainError(text, seconds_of(response.headers.get("Retry-After", "")))
         return InputError(f"refused the call, {text}", source=self.settings.base_url)
 
     def _shown(self, text: str) -> str:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import product
-from pathlib import Path
 from typing import Any
 
-from shannon_game.estimators.errors import InputError
 from shannon_game.inference.api.calls import (
     Call,
     WrongAnswerError,
@@ -19,13 +16,8 @@ from shannon_game.inference.api.calls import (
     listed,
     logprob_of,
     readable,
-    scoring_call,
     token_of,
 )
-from shannon_game.inference.api.client import UnusableCallError
-from shannon_game.inference.api.settings import ApiSettings
-from shannon_game.inference.api.stopping import ask_each
-from shannon_game.inference.api.store import Ledger
 
 # of a character, and of what stands in a token for a part of one
 _MOST_BYTES = 4
@@ -45,21 +37,6 @@ class TextTokens:
     logprob: tuple[float, ...]
     rank: tuple[float, ...]
     """1 + the number of tokens more probable than it; NaN where the server does not tell."""
-
-
-def score_texts(
-    texts: Sequence[str],
-    settings: ApiSettings,
-    store: Path,
-    *,
-    progress: Callable[[int, int], None] | None = None,
-) -> tuple[list[TextTokens | UnusableCallError], Ledger]:
-    """Score the tokens of texts through an endpoint; an error stands for a text whose answers cannot be used."""
-    if settings.kind != "completions":
-        problem = "is 'chat', whose template stands around a text; a text is scored by kind=completions"
-        raise InputError(problem, source=settings.base_url, field="kind")
-    calls = [scoring_call(settings, text) for text in texts]
-    return ask_each(calls, settings, store, partial(text_tokens, bos=settings.bos), progress=progress)
 
 
 def text_tokens(answer: Any, call: Call, *, bos: str) -> TextTokens:
@@ -96,6 +73,7 @@ def text_tokens(answer: Any, call: Call, *, bos: str) -> TextTokens:
 
 
 _Token = tuple[str, float, float]
+"""A token with its log-probability and rank, NaN where they are not told."""
 
 
 def _of_echo(choice: Mapping[str, Any]) -> list[_Token]:

@@ -55,19 +55,13 @@ def key_of(settings: ApiSettings) -> str:
     key = os.environ.get(settings.key_env, "").strip()
     # a key of capitals and digits, given for the name of its variable, has no _ or is longer
     name = settings.key_env if "_" in settings.key_env and len(settings.key_env) <= 40 else "that key_env names"
+    problem = ""
     if not key:
-        raise InputError(
-            f"the environment variable {name} is not set; put the endpoint's key there, or set key_env='' where none "
-            "is needed",
-            source="model=api",
-            field="key_env",
-        )
-    if not key.isascii() or not key.isprintable() or " " in key:
-        raise InputError(
-            f"the environment variable {name} holds spaces, line breaks or letters that no key has",
-            source="model=api",
-            field="key_env",
-        )
+        problem = "is not set; put the endpoint's key there, or set key_env='' where none is needed"
+    elif not key.isascii() or not key.isprintable() or " " in key:
+        problem = "holds spaces, line breaks or letters that no key has"
+    if problem:
+        raise InputError(f"the environment variable {name} {problem}", source="model=api", field="key_env")
     return key
 
 

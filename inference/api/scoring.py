@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
@@ -138,17 +139,9 @@ def score_windows(
             count=len(unusable),
             level="warning",
         )
-    if after.n_unsure:
-        add_note(
-            study,
-            f"calls without a usable answer that may have been paid for (time-outs, broken or wrong answers, killed "
-            f"runs), at most ${after.unsure_usd:.4f}",
-            count=after.n_unsure,
-            level="warning",
-        )
     for name in sorted(other_names):
         add_note(study, f"answers are of the model {name!r}, asked for as {settings.model!r}")
-    add_note(study, f"answers in the store, ${after.paid_usd:.4f}", count=after.n_answers)
+    add_note(study, after.said(store), level="warning" if after.n_unsure else "info")
     return study
 
 
@@ -159,10 +152,6 @@ def _check(windows: Sequence[TextWindow]) -> None:
     for window, key in zip(windows, keys, strict=True):
         if not window.context or not window.reference or not all((*window.context, *window.reference)):
             raise InputError(f"window {key} has no context, no reference or an empty token", field="windows")
-        try:
-            "".join((*window.context, *window.reference)).encode()
-        except UnicodeEncodeError:
-            raise InputError(f"window {key} holds half a character (a lone surrogate)", field="windows") from None
         if keys.count(key) > 1:
             raise InputError(f"{key} is there twice", field="windows")
 
@@ -191,12 +180,8 @@ async def _positions(
 def _ranking_of(settings: ApiSettings, found: Sequence[tuple[TextWindow, Sequence[Position]]]) -> xr.Dataset:
     """Make a ranking study of windows and the ranked tokens at each of their reference tokens."""
     rows = [(window, at, position) for window, positions in found for at, position in enumerate(positions)]
-    longest = max(len(position.token) for _, _, position in rows)
-    token = np.full((len(rows), longest), None, dtype=object)
-    logprob = np.full((len(rows), longest), np.nan)
-    for row, (_, _, position) in enumerate(rows):
-        token[row, : len(position.token)] = position.token
-        logprob[row, : len(position.logprob)] = position.logprob
+    token = np.array([*zip_longest(*(position.token for _, _, position in rows))], dtype=object).T
+    logprob = np.array([*zip_longest(*(position.logprob for _, _, position in rows), fillvalue=np.nan)]).T
 
     def text(values: list[str]) -> tuple[str, object]:
         return "token", np.array(values, dtype=object)

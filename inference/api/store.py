@@ -125,16 +125,9 @@ class AnswerStore:
         """Say a fault of the file or the disk as every other error is said."""
         try:
             yield
-        except sqlite3.OperationalError as error:
-            raise InputError(
-                f"cannot be read or written ({error}); is the disk full, or the file or its folder not writable? What "
-                "was stored before is kept",
-                source=self.path,
-            ) from None
         except sqlite3.Error as error:
-            raise InputError(
-                f"is not a store of answers, or damaged ({error}); take another path", source=self.path
-            ) from None
+            why = "is the disk full, the file damaged or no store of answers, or its folder not writable"
+            raise InputError(f"cannot be read or written ({error}); {why}?", source=self.path) from None
 
     def _rows(self, question: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         with self._in_words():

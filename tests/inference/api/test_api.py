@@ -131,7 +131,7 @@ def test_faults_lose_no_call_and_double_none(tmp_path: Path) -> None:
         again = score_windows(windows(8, 10), settings(endpoint.url), tmp_path / "store.db")
         assert endpoint.n_requests == before
     assert again.drop_attrs().equals(study.drop_attrs())
-    assert any(note["level"] == "warning" and note["count"] == ledger.n_unsure for note in notes(study))
+    assert any(note["level"] == "warning" and f"{ledger.n_unsure} calls" in note["text"] for note in notes(study))
 
 
 RUN = """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,10 @@ import pytest
 from shannon_game.estimators.errors import InputError
 from shannon_game.inference.api.calls import UnusableAnswerError, scoring_call, tokens_paid
 from shannon_game.inference.api.client import UnusableCallError
-from shannon_game.inference.api.echo import TextTokens, score_texts, text_tokens
+from shannon_game.inference.api.echo import TextTokens, text_tokens
+from shannon_game.inference.api.settings import ApiSettings
+from shannon_game.inference.api.stopping import ask_each
+from shannon_game.inference.api.store import Ledger
 from tests.inference.api.fake_server import KEY, FakeEndpoint, never, serving
 from tests.inference.api.hostile_server import hostile, says
 from tests.inference.api.test_api import settings
@@ -76,6 +80,13 @@ def test_tokens_have_their_places(
     assert len(found.logprob) == len(found.token) == len(place) - 1
     # in the order of the answer, without what stands before the text
     assert list(found.logprob) == sorted(found.logprob, reverse=True)
+
+
+def score_texts(
+    texts: list[str], chosen: ApiSettings, store: Path
+) -> tuple[list[TextTokens | UnusableCallError], Ledger]:
+    calls = [scoring_call(chosen, text) for text in texts]
+    return ask_each(calls, chosen, store, partial(text_tokens, bos=chosen.bos))
 
 
 NONE = {"choices": [{"text": "!", "logprobs": None}]}
