@@ -29,13 +29,16 @@ def score_at_endpoint(
         raise InputError(f"have no token that {name} can score", source="study", field="text")
     lost = [its for its in found if not isinstance(its, TextTokens)]
     logprob, rank = ([np.array(getattr(its, what), dtype=float) for _, its in there] for what in ("logprob", "rank"))
-    contents = [texts[at].encode()[its.place[0] : its.place[-1]] for at, its in there]
+    bos = next((its.bos for _, its in there if its.bos), "")
+    # a first character in parts may hide what stands before one text, and not before the others
+    places = [np.array([0 if bos else its.place[0], *its.place[1:]], dtype=np.int64) for _, its in there]
+    contents = [texts[at].encode()[place[0] : place[-1]] for (at, _), place in zip(there, places, strict=True)]
     return Scored(
         document=np.array([at for at, _ in there], dtype=np.intp),
         scores=scores_of(logprob, rank, boundary=np.nan),
-        places=[np.array(its.place, dtype=np.int64) for _, its in there],
+        places=places,
         units=np.array([units_of(content, boundaries) for content in contents]),
-        bos=there[0][1].bos or "none",
+        bos=bos or "none",
         tokens=[its.token for _, its in there],
         notes=(f"{len(lost)} texts were left out, the first: {lost[0]}",) if lost else (),
         said=ledger.said(store),

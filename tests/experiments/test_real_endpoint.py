@@ -117,15 +117,18 @@ def test_its_ranks_are_those_of_the_engine(root: Path, endpoint: ModelEndpoint, 
 TEXTS = ("The old clock — struck nine.", "「你好」 said the naïve baker 🍞", "the the the", "é", "zebra")
 
 
-@pytest.mark.parametrize(("way", "bos"), [("echo", True), ("prompt_logprobs", True), ("echo", False)])
+@pytest.mark.parametrize("way", ["echo", "prompt_logprobs"])
+@pytest.mark.parametrize("bos", ["ours", "the server's own", ""])
 def test_texts_have_the_surprisal_of_the_engine(
-    root: Path, endpoint: ModelEndpoint, tmp_path: Path, way: str, bos: bool, monkeypatch: pytest.MonkeyPatch
+    root: Path, endpoint: ModelEndpoint, tmp_path: Path, way: str, bos: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Columns that need the whole distribution are missing; the other ones are the same."""
-    start = tiny_models.END if bos else ""
-    monkeypatch.setattr(ModelEndpoint, "start", "")
-    its = {"base_url": endpoint.url, "model": "real", "key_env": "", "backoff_s": 0.0, "bos": start, "text_scores": way}
-    here = {"source": "folder", "path": str(root / "e"), "device": "cpu", "bos": start or "none"}
+    monkeypatch.setattr(ModelEndpoint, "start", tiny_models.END if bos == "the server's own" else "")
+    its = {"base_url": endpoint.url, "model": "real", "key_env": "", "backoff_s": 0.0, "text_scores": way}
+    its |= {"bos": tiny_models.END if bos == "ours" else ""}
+    here = {"source": "folder", "path": str(root / "e"), "device": "cpu", "bos": tiny_models.END if bos else "none"}
+    # the same calls have other answers now
+    endpoint.answers.clear()
     before = endpoint.n_requests
     models = {"there": {"source": "api", **its}, "here": here}
     stores = {"store": tmp_path / "store", "api_store": tmp_path / "answers.db"}
