@@ -56,10 +56,6 @@ class UnusableCallError(InputError):
     """The endpoint answers a call, and its answers cannot be used; it is not asked again."""
 
 
-class _KeyInAnswerError(WrongAnswerError):
-    """The answer holds the key, and is not kept."""
-
-
 class ApiClient(Generic[Found]):
     """An endpoint with a store; an asynchronous context manager."""
 
@@ -107,7 +103,7 @@ class ApiClient(Generic[Found]):
             try:
                 return self._read(text, call)[1]
             except UnusableAnswerError as error:
-                self.store.move_apart(call.key, self._shown(str(error)), _kept(text, error))
+                self.store.move_apart(call.key, self._shown(str(error)), self._kept(text))
         apart = self.store.apart(call)
         for _, kept in apart:
             with suppress(UnusableAnswerError):
@@ -125,7 +121,7 @@ class ApiClient(Generic[Found]):
     def _read(self, text: str, call: Call) -> tuple[Any, Found]:
         """Read an answer's JSON and what is wanted of it, if it may be stored and used."""
         if holds_key(text, self._secret):
-            raise _KeyInAnswerError("the answer repeats the key, and is not kept")
+            raise WrongAnswerError("the answer repeats the key, and is not kept")
         answer = answer_of(text)
         found = self._wanted(answer, call)
         named = model_of(answer, self.settings)
@@ -206,7 +202,7 @@ class ApiClient(Generic[Found]):
             text = text_of(content, encoding, settings.max_answer_bytes)
             answer, found = self._read(text, call)
         except WrongAnswerError as error:
-            self.store.set_apart(attempt, call, self._shown(str(error)), _kept(text, error))
+            self.store.set_apart(attempt, call, self._shown(str(error)), self._kept(text))
             # the second one ends the call
             self._stored(call)
             raise TryAgainError(self._shown(str(error))) from None
@@ -231,6 +227,5 @@ class ApiClient(Generic[Found]):
             return "(a text that repeats the key is not shown)"
         return printable(" ".join(hidden.split())[:_SHOWN])
 
-
-def _kept(text: str | None, error: UnusableAnswerError) -> str | None:
-    return None if isinstance(error, _KeyInAnswerError) else text
+    def _kept(self, text: str | None) -> str | None:
+        return None if text is None or holds_key(text, self._secret) else text
