@@ -78,13 +78,14 @@ def build_call(
     messages: Sequence[tuple[str, str]],
     max_tokens: int,
     temperature: float,
-    ranked: bool,
+    ranked: bool = False,
     seed: int = 0,
+    more: Mapping[str, Any] | None = None,
 ) -> Call:
     """Build a call of either kind: completions take `prompt`, a chat takes `messages`, each a role and a text."""
     # 1 and 1.0 are one setting
     body: dict[str, Any] = {"model": settings.model, "max_tokens": max_tokens, "temperature": float(temperature)}
-    body |= {"seed": seed} if seed else {}
+    body |= ({"seed": seed} if seed else {}) | dict(more or {})
     if settings.kind == "completions":
         path, texts, overhead = "completions", [prompt], 0
         body |= {"prompt": prompt} | ({"logprobs": settings.top_logprobs} if ranked else {})
@@ -92,7 +93,13 @@ def build_call(
         path, texts, overhead = "chat/completions", [text for _, text in messages], _CHAT_OVERHEAD_TOKENS
         body["messages"] = [{"role": role, "content": text} for role, text in messages]
         body |= {"logprobs": True, "top_logprobs": settings.top_logprobs} if ranked else {}
-    return _call(settings, path, body, texts, overhead)
+    identity = json.dumps([settings.base_url.rstrip("/"), path, body], sort_keys=True)
+    try:
+        n_bytes = sum(len(text.encode()) for text in texts)
+    except UnicodeEncodeError:
+        raise InputError("holds half a character (a lone surrogate)", field="text") from None
+    # one more than the bytes for a token that may stand before every text
+    return Call(path, body, hashlib.sha256(identity.encode()).hexdigest(), n_bytes + overhead + 1, max_tokens)
 
 
 def scoring_call(settings: ApiSettings, text: str) -> Call:
@@ -100,20 +107,8 @@ def scoring_call(settings: ApiSettings, text: str) -> Call:
     if settings.kind != "completions":
         problem = "is 'chat', whose template stands around a text; kind=completions scores texts"
         raise InputError(problem, source="model=api", field="kind")
-    body: dict[str, Any] = {"model": settings.model, "max_tokens": 1, "temperature": 0.0, "prompt": settings.bos + text}
-    body |= {"echo": True, "logprobs": 1} if settings.text_scores == "echo" else {"prompt_logprobs": 0}
-    return _call(settings, "completions", body, [body["prompt"]])
-
-
-def _call(settings: ApiSettings, path: str, body: dict[str, Any], texts: Sequence[str], overhead: int = 0) -> Call:
-    identity = json.dumps([settings.base_url.rstrip("/"), path, body], sort_keys=True)
-    try:
-        n_bytes = sum(len(text.encode()) for text in texts)
-    except UnicodeEncodeError:
-        raise InputError("holds half a character (a lone surrogate)", field="text") from None
-    # one more than the bytes for a token that may stand before every text
-    most = n_bytes + overhead + 1
-    return Call(path, body, hashlib.sha256(identity.encode()).hexdigest(), most, body["max_tokens"])
+    more = {"echo": True, "logprobs": 1} if settings.text_scores == "echo" else {"prompt_logprobs": 0}
+    return build_call(settings, prompt=settings.bos + text, messages=[], max_tokens=1, temperature=0.0, more=more)
 
 
 def text_of(content: bytes, encoding: str | None, most: int) -> str:
