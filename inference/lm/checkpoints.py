@@ -67,8 +67,7 @@ def from_pretrained(
     common: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
     common |= {} if gguf_file is None else {"gguf_file": gguf_file.name}
     place = gguf_file or folder
-    # accelerate writes into it
-    memory = dict(settings.max_memory) if settings.max_memory else None
+    memory = {int(name) if name.isdigit() else name: most for name, most in (settings.max_memory or {}).items()} or None
     with one_line(settings, gguf_file or folder / CONFIG):
         config = AutoConfig.from_pretrained(str(folder), **common)
         if config.is_encoder_decoder:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import model_validator
+from pydantic import BeforeValidator, model_validator
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.inference.settings import Count, Positive, Settings, Text
@@ -13,6 +13,11 @@ from shannon_game.inference.settings import Count, Positive, Settings, Text
 BOS_CHOICES = ("auto", "tokenizer", "none")
 """Besides a token's own string; see :class:`ModelSettings`."""
 SPREAD = "spread"
+
+
+def _named(given: Any) -> Any:
+    """Cards have numbers, which are names here."""
+    return {str(name): most for name, most in given.items()} if isinstance(given, Mapping) else given
 
 
 class ModelSettings(Settings):
@@ -38,7 +43,7 @@ class ModelSettings(Settings):
     device: Text = "auto"
     """auto (cuda, else mps, else cpu), a torch device such as cuda:1, or spread: a model larger than one card, over all
     cards, then the processor's memory, then the disk, by accelerate."""
-    max_memory: Mapping[str | int, Text] | None = None
+    max_memory: Annotated[Mapping[str, Text], BeforeValidator(_named)] | None = None
     """Most that spread takes of each, such as {0: 70GiB, cpu: 100GiB}; null: what accelerate finds free."""
     attention: Text = "auto"
     """Transformers' attention implementation, such as sdpa or eager; auto: the one that transformers takes."""

@@ -284,5 +284,7 @@ def test_a_model_in_parts_gives_the_same_numbers(folder_of, family: str, memory:
 def test_what_a_model_in_parts_cannot_have(more: dict[str, object]) -> None:
     with pytest.raises(InputError, match="device: is 'spread'"):
         ModelSettings(**{"name": "m", "source": "folder", "path": "m", "device": "spread"} | more)
+    both = ModelSettings(name="m", source="folder", path="m", device="spread", max_memory={0: "1GB", "cpu": "1GB"})
+    assert json.loads(json.dumps(both.record(), sort_keys=True)) == both.record()
     with pytest.raises(InputError, match="max_memory: is set"):
         ModelSettings(name="m", source="folder", path="m", max_memory={"cpu": "1GB"})
