@@ -86,7 +86,7 @@ def ard_legacy(study: xr.Dataset, settings: ArdLegacySettings) -> ExperimentResu
             "predictors": ard_predictors_figure(dataset, line="scikit-learn's line", **shown),
             "steps": steps_figure(table, **shown),
         },
-        text=_summary(table),
+        text=_summary(table, columns),
         warnings=(
             "legacy: oracle 1 is part of the target and of a predictor; predictors keep their units, so that the size "
             "of a coefficient is no relevance; 2 / lambda is no interval",
@@ -147,7 +147,7 @@ def _dataset(columns: ArdColumns, fits: Mapping[str, SklearnArd]) -> xr.Dataset:
     )
 
 
-def _summary(table: pd.DataFrame) -> str:
+def _summary(table: pd.DataFrame, columns: ArdColumns) -> str:
     by_step = table.pivot_table("coefficient", "predictor", "fit", sort=False)
     largest = by_step.abs().idxmax().map(str)
     n = int(table["n_rows"].iloc[0])
@@ -156,6 +156,12 @@ def _summary(table: pd.DataFrame) -> str:
     if "oracle_tvd" in by_step.index:
         ours = ", ".join(f"{name} {value:.3f}" for name, value in by_step.loc["oracle_tvd"].items())
         said += f" The TVD between oracles has, step by step: {ours}."
+        near = columns.predictors["oracle_tvd"] < 0.15
+        if near.any() and not near.all():
+            said += (
+                f" Where it is below 0.15 ({near.sum()} contexts) the model is {columns.target[near].mean():.3f} from the "
+                f"oracle on average, elsewhere {columns.target[~near].mean():.3f}."
+            )
     return said + (
         " The paper's figure draws 2 / lambda around each coefficient, twice the variance of a prior "
         "(`published_bar`), not the posterior standard deviation (`sd`)."

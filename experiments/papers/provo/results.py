@@ -86,8 +86,11 @@ def legacy_results(study: xr.Dataset) -> LegacyResults:
     appendices = appendix_lists(study)
     spread = spread_of_oracles({name: values for name, (values, _) in appendices.items()})
     lists = legacy.lists | appendices
+    numbers = {**legacy.numbers, **appendix_calibration(study), **spread, **last_losses(study)}
+    if "tvd/gpt2/stored list" in numbers and "tvd/oracle2-oracle1" in numbers:
+        numbers["tvd/gpt2 minus oracles"] = numbers["tvd/gpt2/stored list"] - numbers["tvd/oracle2-oracle1"]
     return LegacyResults(
-        {**legacy.numbers, **appendix_calibration(study), **spread, **last_losses(study)},
+        numbers,
         {name: values for name, (values, _) in lists.items()},
         {name: items for name, (_, items) in lists.items()},
     )
@@ -238,7 +241,7 @@ def stored_comparison(study: xr.Dataset, results: LegacyResults) -> pd.DataFrame
 def published_table() -> pd.DataFrame:
     """Published values: ``legacy`` is of the paper's code, NaN if unknown; `tolerance` is its own, as text."""
     rows = pd.read_csv(_TABLE, dtype=str, keep_default_na=False)
-    printed, is_code = pd.to_numeric(rows["printed"]), rows["quantity"].str.endswith(", the authors' code")
+    printed, is_code = pd.to_numeric(rows["printed"]), rows["origin"] == "counted"
     table = pd.DataFrame(
         {
             "quantity": rows["select"].str.removeprefix("quantity="),
@@ -246,7 +249,7 @@ def published_table() -> pd.DataFrame:
             "paper": printed.where(~is_code),
             "tolerance": rows["tolerance"],
             "expected": rows["expected"].where(~is_code),
-            "note": rows["source"].str.partition("; ")[2],
+            "source": rows["source"],
         }
     )
     return table.groupby("quantity", sort=False, as_index=False).first().fillna({"expected": ""})

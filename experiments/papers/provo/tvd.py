@@ -91,7 +91,7 @@ def legacy_table(results: LegacyResults, clean: list[PlayerTvd]) -> pd.DataFrame
             "difference": ours - table["legacy"],
             "paper": table["paper"],
             "clean": [_clean_value(str(name), known) for name in table.index],
-            "note": table["note"].fillna(""),
+            "source": table["source"].fillna(""),
         }
     ).reset_index(names="quantity")
 

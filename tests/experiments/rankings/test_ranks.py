@@ -78,12 +78,12 @@ def test_published_numbers_beside_ours(rank_perplexity_root: Path) -> None:
     assert count.loc["appendix A"].tolist() == [188, 192]
     assert count.loc["appendix B"].tolist() == [192, 192]
     assert count.loc["repeats, stored averages"].tolist() == [160, 160]
-    # 16 fits of slope, standard error and p; 8 on both texts, and three numbers of one of them from the thesis's text
+    # slope, standard error and p-value of 16 fits; of 8 on both texts, one slope is cut and one p-value rounded twice
     assert count.loc["appendix C"].tolist() == [48, 48]
-    assert count.loc["appendix C, both texts"].tolist() == [27, 27]
+    assert count.loc["appendix C, both texts"].tolist() == [22, 24]
     assert count.loc[["mean", "repeats", "repeats and main run"]].to_numpy().tolist() == [[4, 4], [2, 2], [2, 2]]
     assert count.loc[["mean of text 1", "mean of text 2"]].to_numpy().tolist() == [[2, 2], [2, 2]]
-    wrong = table[~table["agrees"]]
+    wrong = table[~table["agrees"] & (table["place"] == "appendix A")]
     assert set(wrong["context_length"].astype(str) + ", " + wrong["quantity"]) == {"1024, reciprocal"}
     assert wrong.set_index("model")["ours"].round(4).to_dict() == {
         "gpt-3.5-turbo": 0.4163,
@@ -91,11 +91,11 @@ def test_published_numbers_beside_ours(rank_perplexity_root: Path) -> None:
         "gpt-4-turbo": 0.5612,
         "gpt-4o": 0.4501,
     }
-    fit = table[(table["place"] == "appendix C, both texts") & (table["model"] == "gpt-3.5-turbo")]
-    printed = fit[fit["source"] == "the thesis's text"].set_index("quantity")["ours"]
-    assert printed["slope_perplexity"] == pytest.approx(-0.00909, abs=5e-6)
-    assert printed["slope_se_perplexity"] == pytest.approx(0.0343, abs=5e-5)
-    assert printed["p_value_perplexity"] == pytest.approx(0.795, abs=5e-4)
+    fits = table[(table["place"] == "appendix C, both texts") & (table["model"] == "gpt-3.5-turbo")]
+    ours = fits.set_index("quantity")["ours"]
+    assert ours["slope_perplexity"] == pytest.approx(-0.00909, abs=5e-6)
+    assert ours["slope_se_perplexity"] == pytest.approx(0.0343, abs=5e-5)
+    assert ours["p_value_perplexity"] == pytest.approx(0.7949, abs=5e-5)
 
 
 @pytest.mark.parametrize(
