@@ -42,10 +42,11 @@ def coverage_list(rows: list[Row]) -> list[str]:
     """List what one source describes."""
     found = Counter(row["status"] for row in rows)
     lines = [f"{found['works']} rows work, {found['partial']} in part.", ""]
-    for row in rows:
+    for row in (row for row in rows if row["note"]):
         place = row["section"] + (", *in part*" if row["status"] == "partial" else "")
-        lines.append(f"- {place}: {row['need']}" + (f". {row['note']}" if row["note"] else ""))
-    return lines
+        lines.append(f"- {place}: {row['need']}. {row['note']}.")
+    plain = "; ".join(row["need"] for row in rows if not row["note"])
+    return [*lines, "", f"As described: {plain}."]
 
 
 def literature_list(rows: list[Row]) -> list[str]:

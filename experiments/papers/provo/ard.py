@@ -159,8 +159,8 @@ def _summary(table: pd.DataFrame, columns: ArdColumns) -> str:
         near = columns.predictors["oracle_tvd"] < 0.15
         if near.any() and not near.all():
             said += (
-                f" Where it is below 0.15 ({near.sum()} contexts) the model is {columns.target[near].mean():.3f} from the "
-                f"oracle on average, elsewhere {columns.target[~near].mean():.3f}."
+                f" Where it is below 0.15 ({near.sum()} contexts) the model is {columns.target[near].mean():.3f} from "
+                f"the oracle on average, elsewhere {columns.target[~near].mean():.3f}."
             )
     return said + (
         " The paper's figure draws 2 / lambda around each coefficient, twice the variance of a prior "
