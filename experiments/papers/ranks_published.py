@@ -33,6 +33,8 @@ _COLUMNS = (
 _KEY = ["text", "context_length", "window", "model"]
 _QUANTITIES = ["linear", "reciprocal", "perplexity", "exponential_01", "exponential_03", "average"]
 _FITTED = ["average", "perplexity"]
+_LEADERBOARD = ("gpt-4o", "gpt-4-turbo", "gpt-4", "gpt-3.5-turbo")
+"""As section 5 names it."""
 # digits of tables 1 and 2, on which the thesis fits its lines
 _DIGITS = 2
 
@@ -52,8 +54,10 @@ def ranks_published(study: xr.Dataset, settings: RanksPublishedSettings) -> Expe
     windows = scores_by_window(study, token_scores(study, settings))
     table, outliers = compare_with_published(windows), outlier_counts(windows)
     result = ranks(study, settings)
-    said = f"{_said(table)}\n\n{_said_of_outliers(outliers)}\n\n{result.text}"
-    return replace(result, text=said, tables={**result.tables, "published": table, "outliers": outliers})
+    order = model_order(windows)
+    said = f"{_said(table)}\n\n{_said_of_outliers(outliers)} {_said_of_order(order)}\n\n{result.text}"
+    tables = {**result.tables, "published": table, "outliers": outliers, "order": order}
+    return replace(result, text=said, tables=tables)
 
 
 def as_printed(value: ArrayLike, decimals: ArrayLike) -> FloatArray:
@@ -99,6 +103,22 @@ def outlier_counts(windows: pd.DataFrame) -> pd.DataFrame:
     counts = {**of_main.sum(), "both": int(of_main.to_numpy().sum())}
     sizes = [len(of_main), len(of_main), of_main.size]
     return pd.DataFrame({"quantity": list(counts), "outliers": list(counts.values()), "n_values": sizes})
+
+
+def model_order(windows: pd.DataFrame) -> pd.DataFrame:
+    """Order the models by either mean of the main run, the best first, beside the leaderboard."""
+    means = windows[windows["part"] == "main"].groupby("model")[_FITTED].mean()
+    ranks_of = {"by_average": means["average"].rank(ascending=False), "by_perplexity": means["perplexity"].rank()}
+    table = means.assign(**ranks_of).loc[list(_LEADERBOARD)].reset_index()
+    return table.assign(leaderboard=np.arange(1, len(table) + 1))
+
+
+def _said_of_order(order: pd.DataFrame) -> str:
+    by = {name: ", ".join(order.sort_values(name)["model"]) for name in ("by_average", "by_perplexity", "leaderboard")}
+    return (
+        f"Best first by the average score: {by['by_average']}; by perplexity: {by['by_perplexity']}; on the leaderboard "
+        f"that the thesis names: {by['leaderboard']} (`order.csv`)."
+    )
 
 
 def _said_of_outliers(outliers: pd.DataFrame) -> str:

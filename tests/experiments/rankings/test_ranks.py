@@ -14,7 +14,7 @@ from shannon_game.estimators.rankings import score_study
 from shannon_game.experiments.harness.job import Job
 from shannon_game.experiments.harness.outputs import write_outputs
 from shannon_game.experiments.harness.result import ExperimentResult
-from shannon_game.experiments.papers.ranks_published import compare_with_published
+from shannon_game.experiments.papers.ranks_published import compare_with_published, model_order
 from shannon_game.experiments.rankings.rank_recovery import TRUTH, _program, simulate_ranks
 from shannon_game.experiments.rankings.ranks.experiment import ranks
 from shannon_game.experiments.rankings.windows import scores_by_window
@@ -71,7 +71,8 @@ def test_what_a_run_writes(fitted, tmp_path: Path) -> None:
 
 def test_published_numbers_beside_ours(rank_perplexity_root: Path) -> None:
     study = prepared("+exp=ranks", f"study.root={rank_perplexity_root}").study
-    table = compare_with_published(scores_by_window(study, score_study(study)))
+    windows = scores_by_window(study, score_study(study))
+    table = compare_with_published(windows)
     count = table.groupby("place")["agrees"].agg(["sum", "size"])
     assert count.loc["tables 1-2"].tolist() == [128, 128]
     assert count.loc["tables 3-4"].tolist() == [80, 80]
@@ -83,6 +84,9 @@ def test_published_numbers_beside_ours(rank_perplexity_root: Path) -> None:
     assert count.loc["appendix C, both texts"].tolist() == [22, 24]
     assert count.loc[["mean", "repeats", "repeats and main run"]].to_numpy().tolist() == [[4, 4], [2, 2], [2, 2]]
     assert count.loc[["mean of text 1", "mean of text 2"]].to_numpy().tolist() == [[2, 2], [2, 2]]
+    order = model_order(windows).set_index("model")
+    assert (order["by_perplexity"] == order["leaderboard"]).all()
+    assert order["by_average"].sort_values().index.tolist() == ["gpt-4", "gpt-4-turbo", "gpt-4o", "gpt-3.5-turbo"]
     wrong = table[~table["agrees"] & (table["place"] == "appendix A")]
     assert set(wrong["context_length"].astype(str) + ", " + wrong["quantity"]) == {"1024, reciprocal"}
     assert wrong.set_index("model")["ours"].round(4).to_dict() == {
@@ -117,7 +121,7 @@ def test_wrong_settings_are_refused_before_the_fit(tiny_root: Path, overrides: l
 def test_published_numbers_stand_beside_what_ranks_gives(tiny_root: Path) -> None:
     job = prepared("+exp=reproduce", "experiment.of=ranks", "study=rank_perplexity", f"study.root={tiny_root}")
     result = job.run()
-    assert {"windows", "published", "outliers"} <= set(result.tables)
+    assert {"windows", "published", "outliers", "order"} <= set(result.tables)
     pd.testing.assert_frame_equal(ranks(job.study, posterior=False).table, result.table)
     with pytest.raises(InputError, match="is not the whole of the thesis's"):
         run_experiment(
