@@ -116,8 +116,8 @@ def model_order(windows: pd.DataFrame) -> pd.DataFrame:
 def _said_of_order(order: pd.DataFrame) -> str:
     by = {name: ", ".join(order.sort_values(name)["model"]) for name in ("by_average", "by_perplexity", "leaderboard")}
     return (
-        f"Best first by the average score: {by['by_average']}; by perplexity: {by['by_perplexity']}; on the leaderboard "
-        f"that the thesis names: {by['leaderboard']} (`order.csv`)."
+        f"Best first by the average score: {by['by_average']}; by perplexity: {by['by_perplexity']}; on the "
+        f"leaderboard that the thesis names: {by['leaderboard']} (`order.csv`)."
     )
 
 

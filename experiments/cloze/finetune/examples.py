@@ -50,9 +50,7 @@ def text_folds(
     names = np.array(every if in_order else rng.permutation(sorted(every)).tolist(), dtype=str)[:n_texts]
     names, last = np.split(names, [max(len(names) - n_validation_texts, 0)])
     if len(names) < n_folds:
-        raise InputError(
-            f"is {n_folds}, but there are {len(names)} texts to hold out; take fewer", field="n_folds"
-        )
+        raise InputError(f"is {n_folds}, but there are {len(names)} texts to hold out; take fewer", field="n_folds")
     parts = np.array_split(names, n_folds) if in_order else [names[number::n_folds] for number in range(n_folds)]
     is_there, validation = np.isin(text, names), items[np.isin(text, last)]
     folds = []
