@@ -41,7 +41,7 @@ class TvdSettings(OracleSettings, LiveWordSettings, PosteriorSettings):
     """Most probable words of each player that are shown."""
     vectors: UserPath | None = None
     """File of word vectors, a word and its numbers a line (word2vec, GloVe, fastText): adds the energy distance."""
-    sampler: SamplerSettings = SamplerSettings(draws=1000, tune=1000, target_accept=0.9)
+    sampler: SamplerSettings = SamplerSettings(draws=2000, tune=1000, target_accept=0.95)
     """What draws from the posterior of the Bayesian TVD."""
     bayes: BayesianTvdSettings = BayesianTvdSettings()
     """The Bayesian TVD."""
