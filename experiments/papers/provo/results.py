@@ -43,6 +43,7 @@ from shannon_game.experiments.papers.provo.appendix_figures import last_losses
 from shannon_game.experiments.papers.provo.calibration import appendix_calibration, corpus_words
 from shannon_game.experiments.papers.provo.quirks import PUBLISHED, PUBLISHED_RAW, legacy_split_halves
 from shannon_game.experiments.papers.provo.stored import Floats, Items, StoredLists, in_order_of, without_word
+from shannon_game.experiments.papers.provo.tokens import token_oracles
 
 _TABLE = Path(__file__).parents[1] / "provo_published.csv"
 """Values of the paper and of its stored results."""
@@ -74,8 +75,8 @@ class LegacyResults:
     """Positions of the contexts of every list."""
 
 
-def legacy_results(study: xr.Dataset) -> LegacyResults:
-    """Compute everything of the paper's code that the public files allow."""
+def legacy_results(study: xr.Dataset, vocabulary: Path | None = None) -> LegacyResults:
+    """Compute everything of the paper's code that the public files allow, oracles of tokens by GPT-2's vocabulary."""
     if "result_name" not in study.dims or "model" not in study.dims:
         problem = "holds no stored results; the experiments without legacy in their names work for every cloze study"
         raise InputError(problem, source="legacy", field="study")
@@ -85,8 +86,9 @@ def legacy_results(study: xr.Dataset) -> LegacyResults:
         legacy.model(name)
     appendices = appendix_lists(study)
     spread = spread_of_oracles({name: values for name, (values, _) in appendices.items()})
-    lists = legacy.lists | appendices
-    numbers = {**legacy.numbers, **appendix_calibration(study), **spread, **last_losses(study)}
+    token_lists, token_errors = token_oracles(study, vocabulary) if vocabulary else ({}, {})
+    lists = legacy.lists | appendices | token_lists
+    numbers = {**legacy.numbers, **appendix_calibration(study), **token_errors, **spread, **last_losses(study)}
     if "tvd/gpt2/stored list" in numbers and "tvd/oracle2-oracle1" in numbers:
         numbers["tvd/gpt2 minus oracles"] = numbers["tvd/gpt2/stored list"] - numbers["tvd/oracle2-oracle1"]
     return LegacyResults(

@@ -20,17 +20,25 @@ from shannon_game.experiments.papers.provo.results import (
     stored_comparison,
 )
 from shannon_game.experiments.papers.provo.stored import StoredLists
+from shannon_game.inference.settings import UserPath
 
 
-@experiment(OracleSettings)
-def tvd_legacy(study: xr.Dataset, settings: OracleSettings) -> ExperimentResult:
+class TvdLegacySettings(OracleSettings):
+    """Settings of :func:`tvd_legacy`."""
+
+    vocabulary: UserPath | None = None
+    """GPT-2's tokenizer.json, with which the oracles of appendix D are computed too (extra lm)."""
+
+
+@experiment(TvdLegacySettings)
+def tvd_legacy(study: xr.Dataset, settings: TvdLegacySettings) -> ExperimentResult:
     """Give published, legacy and clean values side by side, and compare the stored lists element by element.
 
     The study is the public repository; the settings are those of the clean values, as the legacy ones have none.
     """
     words = words_of(settings, study, chosen_models(settings, study, needed=False))
     clean, refused = players_tvd(study, words, settings)
-    results = legacy_results(study)
+    results = legacy_results(study, settings.vocabulary)
     table = legacy_table(results, clean)
     lists = stored_comparison(study, results)
     off = lists[lists["largest_difference"] > 1e-6]
