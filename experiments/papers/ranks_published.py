@@ -8,10 +8,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import xarray as xr
-from numpy.typing import ArrayLike
 from scipy import stats
 
-from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import rows_of
@@ -58,14 +56,6 @@ def ranks_published(study: xr.Dataset, settings: RanksPublishedSettings) -> Expe
     said = f"{_said(table)}\n\n{_said_of_outliers(outliers)} {_said_of_order(order)}\n\n{result.text}"
     tables = {**result.tables, "published": table, "outliers": outliers, "order": order}
     return replace(result, text=said, tables=tables)
-
-
-def as_printed(value: ArrayLike, decimals: ArrayLike) -> FloatArray:
-    """Round halves up, also where a float falls short of the half by a hair."""
-    scale = 10.0 ** np.asarray(decimals)
-    scaled = np.asarray(value, dtype=float) * scale
-    rounded: FloatArray = np.floor(scaled + 0.5 + 1e-9) / scale
-    return rounded
 
 
 def read_published() -> pd.DataFrame:
@@ -145,7 +135,8 @@ def _statistics(windows: pd.DataFrame) -> pd.DataFrame:
 def _appendix_c(windows: pd.DataFrame) -> pd.DataFrame:
     """Slopes, their standard errors and p-values: on ours rounded as the tables print it, and on ours."""
     main = windows[windows["part"] == "main"].melt(_KEY, _FITTED, var_name="quantity")
-    rounded = main.assign(value=as_printed(main["value"], _DIGITS))
+    # halves up, also where a float falls short of the half by a hair
+    rounded = main.assign(value=np.round(main["value"] + 1e-9, _DIGITS))
     keys = ["text", "model", "quantity"]
     fits = [
         fit_lines(cells).melt(keys, ["slope", "slope_se", "p_value"], var_name="what", value_name=column)

@@ -30,7 +30,7 @@ from shannon_game.estimators.cloze.words import FAILED
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import add_note, notes
 from shannon_game.experiments.cloze import live_words
-from shannon_game.experiments.cloze.build_cloze.asked import asked_player, listed_player
+from shannon_game.experiments.cloze.build_cloze.asked import asked_player
 from shannon_game.experiments.cloze.build_cloze.players import (
     Contexts,
     Player,
@@ -138,10 +138,7 @@ def build_cloze(study: xr.Dataset, settings: BuildClozeSettings) -> ExperimentRe
     for name, chosen in settings.models.items():
         if isinstance(chosen, ApiSettings):
             player = TextPlayer(name, settings, settings.seed, work, None)
-            if settings.n_listed is None:
-                asked, said = asked_player(player, contexts.texts, settings.n_samples)
-            else:
-                asked, said = listed_player(player, contexts.texts, settings.n_listed)
+            asked, said = asked_player(player, contexts.texts, settings.n_samples, settings.n_listed)
             players.append(asked)
             costs.append(said)
             records[name] = {"endpoint_model": chosen.model, "prompt": settings.prompt.name}

@@ -38,13 +38,6 @@ _PUBLISHED: Mapping[str, float] = {
     "oracle_tvd": 0.117,
     "context_length": 0.0,
 }
-_STEPS = {
-    "legacy": "paper's settings",
-    "standardised": "paper's data,\nstandardised",
-    "shared": "clean words,\nhalf of people\nin both",
-    "resplit": "all splits,\nsame people",
-    "disjoint": "other people",
-}
 
 
 class ArdLegacySettings(RelevanceSettings):
@@ -84,7 +77,6 @@ def ard_legacy(study: xr.Dataset, settings: ArdLegacySettings) -> ExperimentResu
         figures={
             "coefficients": coefficients_figure(table, **shown),
             "predictors": ard_predictors_figure(dataset, line="scikit-learn's line", **shown),
-            "steps": steps_figure(table, **shown),
         },
         text=_summary(table, columns),
         warnings=(
@@ -187,25 +179,4 @@ def coefficients_figure(table: pd.DataFrame, *, interval: float = 0.9, about: st
     ours = mark(f"{interval:.0%} posterior interval", FIT_COLOURS[0], "o", line="-")
     named(fig, [paper, ours, mark("published", "black", "x", markersize=6)], 2)
     titled(fig, "scikit-learn's ARD regression, the paper's settings", about)
-    return fig
-
-
-@styled
-def steps_figure(table: pd.DataFrame, *, interval: float = 0.9, about: str = "") -> Figure:
-    """Draw every predictor's effect per standard deviation from the paper's data to clean ones."""
-    shown = list(_STEPS)[1:]
-    names = list(dict.fromkeys(table["predictor"]))
-    fig = new_figure(7.2, 3.9)
-    axes = fig.subplots()
-    axes.axhline(0, color="0.55", linewidth=0.8)
-    for number, name in enumerate(names):
-        own = table[table["predictor"] == name].set_index("fit").loc[shown]
-        at = np.arange(len(shown)) + 0.16 * (number - (len(names) - 1) / 2)
-        look = {"color": FIT_COLOURS[number % len(FIT_COLOURS)], "label": predictor_label(name)}
-        bars(axes, at, own["lower"], own["coefficient"], own["upper"], capsize=0, **look)
-    axes.set_xticks(range(len(shown)), [_STEPS[name] for name in shown])
-    axes.tick_params(axis="x", length=0)
-    axes.set_ylabel("change of the TVD for one sd")
-    fig.legend(loc="outside lower center", ncols=2)
-    titled(fig, f"From the paper's regression to a clean one, {interval:.0%} intervals", about)
     return fig

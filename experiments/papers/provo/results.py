@@ -42,7 +42,7 @@ from shannon_game.experiments.papers.provo.appendices import Lists, appendix_lis
 from shannon_game.experiments.papers.provo.appendix_figures import last_losses
 from shannon_game.experiments.papers.provo.calibration import appendix_calibration, corpus_words
 from shannon_game.experiments.papers.provo.quirks import PUBLISHED, PUBLISHED_RAW, legacy_split_halves
-from shannon_game.experiments.papers.provo.stored import Floats, Items, StoredLists, in_order_of, without_word
+from shannon_game.experiments.papers.provo.stored import Floats, StoredLists, in_order_of, without_word
 from shannon_game.experiments.papers.provo.tokens import token_oracles
 
 _TABLE = Path(__file__).parents[1] / "provo_published.csv"
@@ -71,8 +71,6 @@ class LegacyResults:
     """By quantity, see the published table."""
     lists: Mapping[str, Floats]
     """By the name of the stored list: one value a context, in its order. NaN where the samples are not public."""
-    items: Mapping[str, Items]
-    """Positions of the contexts of every list."""
 
 
 def legacy_results(study: xr.Dataset, vocabulary: Path | None = None) -> LegacyResults:
@@ -91,11 +89,7 @@ def legacy_results(study: xr.Dataset, vocabulary: Path | None = None) -> LegacyR
     numbers = {**legacy.numbers, **appendix_calibration(study), **token_errors, **spread, **last_losses(study)}
     if "tvd/gpt2/stored list" in numbers and "tvd/oracle2-oracle1" in numbers:
         numbers["tvd/gpt2 minus oracles"] = numbers["tvd/gpt2/stored list"] - numbers["tvd/oracle2-oracle1"]
-    return LegacyResults(
-        numbers,
-        {name: values for name, (values, _) in lists.items()},
-        {name: items for name, (_, items) in lists.items()},
-    )
+    return LegacyResults(numbers, {name: values for name, (values, _) in lists.items()})
 
 
 class _Legacy:
