@@ -19,7 +19,8 @@ class BayesianTvdSettings(Settings):
     n_contexts: Count | None = None
     """Contexts drawn at random for each player, such as 40; null for no Bayesian TVD."""
     more_draws: Count = 4
-    """What misses the gate is sampled again with so many times the draws (1: never)."""
+    """What misses the gate is sampled again with so many times the draws (1: never), and after divergent
+    draws with half the distance of target_accept to 1."""
 
 
 class TvdSettings(OracleSettings, LiveWordSettings, PosteriorSettings):
@@ -41,7 +42,7 @@ class TvdSettings(OracleSettings, LiveWordSettings, PosteriorSettings):
     """Most probable words of each player that are shown."""
     vectors: UserPath | None = None
     """File of word vectors, a word and its numbers a line (word2vec, GloVe, fastText): adds the energy distance."""
-    sampler: SamplerSettings = SamplerSettings(draws=2000, tune=1000, target_accept=0.95)
+    sampler: SamplerSettings = SamplerSettings(draws=1000, tune=1000, target_accept=0.9)
     """What draws from the posterior of the Bayesian TVD."""
     bayes: BayesianTvdSettings = BayesianTvdSettings()
     """The Bayesian TVD."""
