@@ -70,7 +70,7 @@ def estimate_cost(windows: Sequence[TextWindow], settings: ApiSettings) -> CostE
     calls, usd = [0, 0], [0.0, 0.0]
     for window in windows:
         for which, step in enumerate((per_call, 1)):
-            for position in range(0, len(window.reference), step):
+            for position in range(0, len(window.reference), step)[: settings.calls_per_window]:
                 calls[which] += 1
                 n_input = len(window.context) + (0 if window.sliding else position)
                 usd[which] += settings.cost_usd(n_input, per_call)
@@ -162,9 +162,16 @@ async def _positions(
     """Score a window token by token, going on with a completion only while its sampled tokens are the reference."""
     found: list[Position] = []
     completion: list[Position] = []
+    n_calls = 0
     for position, reference in enumerate(window.reference):
         goes_on = bool(completion) and found[-1].sampled == window.reference[position - 1]
+        if not goes_on and n_calls == client.settings.calls_per_window:
+            # what is not asked about counts as done
+            for _ in window.reference[position:]:
+                done()
+            break
         if not goes_on:
+            n_calls += 1
             completion = await client.answer(call_for(client.settings, window.before(position)))
             if not completion:
                 raise UnusableCallError(

@@ -35,6 +35,8 @@ class ApiSettings(Settings):
     """Ask for max_tokens tokens at once, and go on with a completion while the SAMPLED tokens are the reference."""
     max_tokens: Count = 8
     """Tokens of a completion where completions are reused; 1 otherwise."""
+    calls_per_window: Count | None = None
+    """End a window after so many calls, however many tokens they scored (exhaustive); null: after its last token."""
     temperature: Amount = 0.0
     """Of the sampled tokens. At 0 the sampled token is the most probable one, and reuse goes furthest."""
     text_scores: Literal["echo", "prompt_logprobs"] = "echo"
