@@ -22,10 +22,10 @@ from shannon_game.estimators.documents import (
     MixedRegression,
     clustered_regression,
     crossed_mean,
-    held_out_loglik,
     mixed_regression,
 )
 from shannon_game.estimators.documents.clusters import t_half_width
+from shannon_game.estimators.documents.mixed import held_out_loglik
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.estimators.layout import item_positions
 from shannon_game.experiments.cloze.figures import colours, label

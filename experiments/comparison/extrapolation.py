@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 from pydantic import Field
 
+from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.comparison import two_alternative_report
 from shannon_game.estimators.comparison.study_sources import TARGET_POSITION, response_references
 from shannon_game.estimators.errors import InputError
@@ -27,8 +27,6 @@ from shannon_game.experiments.harness.result import ExperimentResult, experiment
 from shannon_game.experiments.harness.settings import Seeded, rng_for, rows_of
 from shannon_game.experiments.harness.tables import table_variables
 from shannon_game.inference.settings import Count, Probability
-
-Floats = NDArray[np.float64]
 
 EXTRAPOLATION_COLUMNS = (
     *("player", "degree", "n_models", "score_nats", "outside", "loss_nats", "lower_nats", "upper_nats"),
@@ -98,7 +96,7 @@ def extrapolation(study: xr.Dataset, settings: ExtrapolationSettings) -> Experim
     )
 
 
-def _by_item(study: xr.Dataset) -> tuple[dict[str, Floats], dict[str, Floats], float]:
+def _by_item(study: xr.Dataset) -> tuple[dict[str, FloatArray], dict[str, FloatArray], float]:
     """Mean ln p by item of every player, losses by item of the models, and people's true loss (0 where unknown)."""
     keep = response_references(study) == TARGET_POSITION
     if not keep.any():
@@ -107,8 +105,8 @@ def _by_item(study: xr.Dataset) -> tuple[dict[str, Floats], dict[str, Floats], f
     asked, place = np.unique(item, return_inverse=True)
     n = np.bincount(place)
 
-    def mean(values: Floats) -> Floats:
-        sums: Floats = np.bincount(place, weights=values) / n
+    def mean(values: FloatArray) -> FloatArray:
+        sums: FloatArray = np.bincount(place, weights=values) / n
         return sums
 
     scores = {HUMAN: mean(np.log(study["report"].to_numpy()[keep]))}
@@ -122,7 +120,7 @@ def _by_item(study: xr.Dataset) -> tuple[dict[str, Floats], dict[str, Floats], f
     return scores, losses, truth
 
 
-def _polynomial(x: Floats, y: Floats, degree: int, at: float) -> float:
+def _polynomial(x: FloatArray, y: FloatArray, degree: int, at: float) -> float:
     """Least-squares polynomial, at a place; NaN where models have the same score."""
     if np.unique(x).size <= degree:
         return float("nan")

@@ -15,8 +15,8 @@ from shannon_game.estimators.comparison import (
     PerplexityEstimate,
     comparison_items,
     comparison_participants,
-    drawn_response_mask,
 )
+from shannon_game.estimators.comparison.importance import drawn_response_mask
 from shannon_game.experiments.comparison import estimates
 from shannon_game.experiments.comparison.estimates import ComparisonSettings, EstimatorSettings, bars_label, table_row
 from shannon_game.experiments.harness.choice import choice

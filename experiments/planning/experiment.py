@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import xarray as xr
 
-from shannon_game.estimators.comparison import QuestionPlan
+from shannon_game.estimators.comparison.planning.adaptive_study import QuestionPlan
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.harness.choice import choice
 from shannon_game.experiments.harness.figures import player_label

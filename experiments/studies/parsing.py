@@ -9,18 +9,15 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from reprlib import Repr
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
+import xarray as xr
 from numpy.typing import NDArray
 from pydantic import AllowInfNan, Field, Strict, ValidationError
 
 from shannon_game.estimators.errors import InputError
 from shannon_game.estimators.layout import add_note
-
-if TYPE_CHECKING:
-    import xarray as xr
-
 
 T = TypeVar("T")
 Real = Annotated[float, Strict(), AllowInfNan(False)]

@@ -25,8 +25,8 @@ import numpy as np
 import pandas as pd
 import pymc as pm
 import xarray as xr
-from numpy.typing import NDArray
 
+from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.display import Result, interval_rows
 from shannon_game.estimators.errors import InputError, unknown_choice
 from shannon_game.inference.comparison.participant_gap import (
@@ -57,7 +57,6 @@ __all__ = [
     "top1_weights",
 ]
 
-FloatArray = NDArray[np.float64]
 
 ANCHORS = ("answers", "outcomes", "assumed")
 """Where the scale of the belief comes from."""
@@ -237,14 +236,6 @@ class ParticipantFit(Result):
     def top1_rate(self, rng: np.random.Generator) -> FloatArray:
         """Share of items whose target is the mode of the shared belief, (draw,)."""
         return top1_rate(self.belief, rng)
-
-    def headline(self) -> str:
-        """Say the gap and whether to believe it."""
-        who = self.data.participant[0] if self.data.is_player else f"{self.data.participant.size} participants"
-        return (
-            f"loss gap {np.median(self.gap_nats):.3f} nats, anchor {self.anchor.name!r}, {who}, "
-            f"{self.data.item.size} items, convergence {self.convergence.headline()}"
-        )
 
     def summary(self) -> pd.DataFrame:
         """Median and 90% interval of the gap, the slope of the reports and the temperature."""

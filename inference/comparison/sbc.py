@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import xarray as xr
 
 from shannon_game.inference.posterior.sbc import Design, SbcModel
 from shannon_game.inference.settings import from_numbers
@@ -17,7 +18,6 @@ from shannon_game.models.comparison.calibration import (
 )
 
 if TYPE_CHECKING:
-    import xarray as xr
     from numpy.typing import NDArray
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shannon_game.estimators.arrays import FloatArray, IntArray
 from shannon_game.estimators.comparison.rounding import RoundingScheme, report_boxes, rounding_scheme
 from shannon_game.estimators.comparison.study import COMPARISON, candidate_tokens, compared_tokens
 from shannon_game.estimators.comparison.study_sources import (
@@ -34,8 +35,6 @@ __all__ = [
     "without_participants",
 ]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 
 _GRID_TOLERANCE = 1e-9
 _BIN_NATS = 0.25

@@ -11,6 +11,7 @@ import pytensor.tensor as pt
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.errors import InputError
 from shannon_game.models.comparison.latent_words import Items, LatentWords, Reports, Words
 from shannon_game.models.comparison.participant_data import ParticipantData
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["GRID", "Grid", "ParticipantPriors", "entropy_classes", "participant_model", "set_windows", "words_of"]
 
-FloatArray = NDArray[np.float64]
 
 _PLAYER_NOISE = 0.125
 """Nats; what the grid of log-ratios cannot tell from an exact report."""

@@ -77,10 +77,6 @@ class QuestionState(Result):
     intercept: float
     line: float
 
-    def headline(self) -> str:
-        """How many items, tokens and reports."""
-        return f"{self.gap_nats.size} items, {self.item.size} tokens, {int(self.n_reports.sum())} reports"
-
 
 def question_state(pool: TokenPool) -> QuestionState:
     """Read from a study so far, with some answers and reports, what choosing the next question needs.
@@ -88,7 +84,7 @@ def question_state(pool: TokenPool) -> QuestionState:
     Examples
     --------
     >>> comparison.question_state(comparison.examples.token_pool_example())
-    QuestionState(4 items, 12 tokens, 16 reports)
+    QuestionState(inverse_slope=0.7516, noise=3.708, spread=0.02281, intercept=0.01673, ...)
     """
     found = scaled_bridge(pool, n_groups=2)
     n_reports = pool.n_reports

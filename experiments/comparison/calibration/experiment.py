@@ -10,6 +10,7 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
+from shannon_game.estimators.arrays import FloatArray
 from shannon_game.experiments.comparison.calibration import figures
 from shannon_game.experiments.comparison.calibration.table import participant_table, summary
 from shannon_game.experiments.comparison.estimates import ResponseSettings, with_n_responses
@@ -27,7 +28,6 @@ from shannon_game.models.comparison.calibration_data import OutcomeData, favoure
 if TYPE_CHECKING:
     from shannon_game.inference.posterior.arviz_adapter import InferenceData
 
-FloatArray = NDArray[np.float64]
 
 CURVE_REPORTS = tuple(float(p) for p in np.round(np.linspace(0.5, 0.99, 50), 3)[1:])
 """Reports at which the reliability curves are drawn."""

@@ -12,14 +12,9 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from shannon_game.estimators.errors import InputError
-from shannon_game.estimators.guesses import (
-    PracticeCurve,
-    enough_answers,
-    guess_items,
-    participant_accuracy,
-    pooled_accuracy,
-    practice_curve,
-)
+from shannon_game.estimators.guesses import PracticeCurve, participant_accuracy, pooled_accuracy, practice_curve
+from shannon_game.estimators.guesses.accuracy import enough_answers
+from shannon_game.estimators.guesses.tables import guess_items
 from shannon_game.estimators.layout import response_positions
 from shannon_game.experiments.guesses.accuracy.figures import accuracy_figure, participants_figure, practice_figure
 from shannon_game.experiments.guesses.accuracy.live import with_live_models
@@ -72,7 +67,8 @@ def accuracy(study: xr.Dataset, settings: AccuracySettings) -> ExperimentResult:
     """Accuracies with intervals, language models beside them, and the posterior of what people differ by.
 
     :data:`ACCURACY_COLUMNS`: figures 1 and 2 of the paper, and section 3. Its ``tables`` have one row per item
-    (:func:`shannon_game.estimators.guesses.guess_items`), and single numbers about people (:func:`people_table`).
+    (:func:`~shannon_game.estimators.guesses.tables.guess_items`), and single numbers about people
+    (:func:`people_table`).
 
     Examples
     --------

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
+import xarray as xr
 from numpy.typing import NDArray
 from pydantic import Field
 
@@ -26,8 +27,6 @@ from shannon_game.inference.settings import Count, Positive, Settings, settings_
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    import xarray as xr
 
 
 _SOURCE = "study designed_simulated"

@@ -6,7 +6,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from shannon_game.estimators.comparison import is_word_token, same_token, validate_comparison_study
+from shannon_game.estimators.comparison import validate_comparison_study
+from shannon_game.estimators.comparison.study import same_token
+from shannon_game.estimators.documents.tokens import is_word_token
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.harness.result import loader
 from shannon_game.experiments.studies.comparison.lm_game_parse import RESPONSE_FILE, parse, question_file
