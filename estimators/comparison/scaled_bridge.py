@@ -68,8 +68,6 @@ class ScaledBridge(Result):
         Of each, and its standard error: people and draws are samples.
     """
 
-    made_by = "scaled_bridge(pool)"
-
     gap_nats: float
     se_contexts_nats: float
     se_asked_nats: float

@@ -39,8 +39,6 @@ class StatedBelief(Result):
         Mean absolute difference of the log-odds.
     """
 
-    made_by = "stated_belief"
-
     n_pairs: int
     slope: float
     intercept_nats: float

@@ -280,11 +280,6 @@ def fit_participants(
     thresholds : GateThresholds, optional
         What the gap and k0 have to reach.
 
-    Raises
-    ------
-    InputError
-        If the anchor is ``answers`` and nobody answered freely.
-
     Examples
     --------
     >>> from shannon_game import inference, models
@@ -446,11 +441,6 @@ def design_matrix(formula: str, people: pd.DataFrame) -> pd.DataFrame:
     -------
     pandas.DataFrame
         For ``covariates`` of :func:`fit_participants`; the index is that of `people`.
-
-    Raises
-    ------
-    InputError
-        If the formula cannot be read, names a column that is not there, or a value is missing.
 
     Examples
     --------

@@ -60,11 +60,6 @@ def favoured_outcomes(study: xr.Dataset, *, as_paid: bool = False) -> OutcomeDat
         right as continuations; without, as guesses at which token was in the text. A fixed offset ln g(o)/g(f) would
         not do: given a noisy report, the generator's ratio says much about t's, and the two cancel.
 
-    Raises
-    ------
-    InputError
-        If no row is left.
-
     Examples
     --------
     >>> from shannon_game import models

@@ -61,8 +61,6 @@ class QuestionState(Result):
         Of that line: k D = intercept + line * offset_nats, over all items.
     """
 
-    made_by = "question_state(pool)"
-
     item: IntArray
     offset_nats: FloatArray
     is_target: BoolArray

@@ -82,8 +82,6 @@ class AdaptiveStudy(Result):
         With which every question after the start was chosen; 1 in a fixed study.
     """
 
-    made_by = "simulate_adaptive(...)"
-
     estimate: ScaledBridge
     truth_nats: float
     half_width_nats: float

@@ -52,11 +52,6 @@ def calibration(study: xr.Dataset, settings: CalibrationSettings) -> ExperimentR
     No language model's probabilities are used but the generator's. One row the typical participant, then one row per
     participant. Posteriors: ``llo`` and ``beta`` (two shapes of the reliability curve), ``game`` (the first, answers
     weighted). Slope, bias and noise of reports are in participants.csv of :func:`human_loss`.
-
-    Examples
-    --------
-    >>> from shannon_game import calibration, simulated
-    >>> result = calibration(simulated(), sampler={"draws": 500, "chains": 2})  # doctest: +SKIP
     """
     study = with_n_responses(study, settings.n, settings.seed)
     outcomes, game = favoured_outcomes(study), favoured_outcomes(study, as_paid=True)

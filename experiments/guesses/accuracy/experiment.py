@@ -18,10 +18,9 @@ from shannon_game.estimators.guesses.tables import guess_items
 from shannon_game.estimators.layout import response_positions
 from shannon_game.experiments.guesses.accuracy.figures import accuracy_figure, participants_figure, practice_figure
 from shannon_game.experiments.guesses.accuracy.live import with_live_models
-from shannon_game.experiments.guesses.accuracy.people import people_table
 from shannon_game.experiments.guesses.accuracy.players import LanguageModel, chosen_models, language_models
 from shannon_game.experiments.guesses.accuracy.settings import AccuracySettings
-from shannon_game.experiments.guesses.accuracy.summary import summary
+from shannon_game.experiments.guesses.accuracy.summary import people_table, summary
 from shannon_game.experiments.harness.bayes import CONVERGENCE_COLUMNS, convergence_columns, gate_failed, unconverged
 from shannon_game.experiments.harness.questions import records
 from shannon_game.experiments.harness.result import ExperimentResult, experiment

@@ -93,11 +93,6 @@ def bet_table(settings: BetTableSettings) -> xr.Dataset:
     """Load a table of bets as a bet study.
 
     See :func:`bet_study`.
-
-    Examples
-    --------
-    >>> from shannon_game import bet_table
-    >>> study = bet_table(path="bets.csv", models={"gpt2": {"target": "lp_target", "word": "lp"}})  # doctest: +SKIP
     """
     return _study_of(settings.read("bet", settings.columns.given.values()), settings, name=settings.path.stem)
 

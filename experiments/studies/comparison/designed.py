@@ -69,8 +69,6 @@ class DesignedSettings(Seeded):
     """Share of the participants who answer anything."""
     player: Literal["belief", "equation_6"] = "belief"
     """What people report: their belief, or the posterior that the reference is the true token and the other drawn."""
-    posterior_weight: float = 1.0
-    """Of equation_6: how much of ln g goes into the report."""
 
 
 @loader(DesignedSettings)
@@ -114,7 +112,6 @@ def designed_simulated(settings: DesignedSettings) -> xr.Dataset:
         private_sd_nats=settings.private_sd_nats,
         bots=settings.bots,
         player=settings.player,
-        posterior_weight=settings.posterior_weight,
     )
     return validate_comparison_study(_with_models(study, logprob, target, settings.generator))
 

@@ -30,12 +30,6 @@ def lm_game(settings: LmGameSettings) -> xr.Dataset:
     questions are read, and the study has no responses: the layout as ``+exp=build_study`` writes it.
 
     Probabilities are in (0, 1), log-probabilities in nats.
-
-    Examples
-    --------
-    >>> from shannon_game import lm_game, perplexity
-    >>> study = lm_game(root="FOLDER", participants="complete")  # doctest: +SKIP
-    >>> perplexity(study, players="human").table["perplexity"]  # doctest: +SKIP
     """
     parsed = _parsed(settings)
     study = parsed.drop_dims("row").drop_vars("same").assign_coords(model=parsed["model"].to_numpy().tolist())

@@ -46,13 +46,7 @@ class RankingTableSettings(OneTable):
 
 @loader(RankingTableSettings)
 def ranking_table(settings: RankingTableSettings) -> xr.Dataset:
-    """Load a table of ranked tokens as a ranking study; see :func:`ranking_study` for its columns.
-
-    Examples
-    --------
-    >>> from shannon_game import ranking_table
-    >>> study = ranking_table(path="ranks.csv")  # doctest: +SKIP
-    """
+    """Load a table of ranked tokens as a ranking study; see :func:`ranking_study` for its columns."""
     return _study(settings.read("ranked token", _REQUIRED), settings.path.stem)
 
 
