@@ -45,19 +45,6 @@ from shannon_game.models.comparison.latent_words import draw_words
 from shannon_game.models.comparison.participant_data import ParticipantData
 from shannon_game.models.comparison.participants import ParticipantPriors, participant_model, set_windows
 
-__all__ = [
-    "ANCHORS",
-    "DESCRIPTIONS",
-    "REPORTED",
-    "Anchor",
-    "Compiled",
-    "ParticipantFit",
-    "design_matrix",
-    "fit_participants",
-    "top1_weights",
-]
-
-
 ANCHORS = ("answers", "outcomes", "assumed")
 """Where the scale of the belief comes from."""
 NUTS = "pymc"

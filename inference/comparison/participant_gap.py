@@ -23,9 +23,6 @@ from shannon_game.estimators.display import Result
 from shannon_game.estimators.errors import unknown_choice
 from shannon_game.models.comparison.participant_data import ParticipantData
 
-__all__ = ["OBJECTIVES", "SharedBelief", "loss_gap", "outcome_temperature", "tail_share", "top1_rate"]
-
-
 OBJECTIVES = ("rank", "pair")
 """How the outcomes fix the temperature: the target among all tokens shown with it, or against one at a time."""
 

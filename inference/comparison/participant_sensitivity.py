@@ -16,9 +16,6 @@ from shannon_game.inference.posterior.gaussian import Gaussian, nearby_mode
 from shannon_game.models.comparison.participant_data import ParticipantData, with_rows
 from shannon_game.models.comparison.participants import ParticipantPriors, set_windows
 
-__all__ = ["WithoutOne", "leave_one_out", "scaled_priors", "unusual_participants"]
-
-
 _SCALES = (
     *("log_spread", "slope", "slope_change", "spread_slope", "ratio", "ratio_slope", "level", "target", "target_slope"),
     *("entropy_slope", "entropy_weight", "entropy_target"),

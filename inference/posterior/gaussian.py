@@ -35,9 +35,6 @@ from shannon_game.estimators.arrays import FloatArray
 from shannon_game.inference.posterior.arviz_adapter import InferenceData
 from shannon_game.inference.progress import advance, stage
 
-__all__ = ["QUICK", "Gaussian", "Program", "Spread", "fit_gaussian", "nearby_mode", "nuts"]
-
-
 QUICK = Mode("cvm", "fast_compile")
 """Compiles in half of the time; a call takes as long where the likelihood is one operation."""
 _STEP = 1e-3

@@ -24,8 +24,6 @@ from shannon_game.estimators.layout import response_positions
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["OutcomeData", "favoured_outcomes", "informative_responses"]
-
 
 @dataclass(frozen=True, eq=False)
 class OutcomeData:

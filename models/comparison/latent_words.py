@@ -31,9 +31,6 @@ from scipy.special import ndtr
 from shannon_game.estimators.arrays import FloatArray, IntArray
 from shannon_game.models.compiled import compiled
 
-__all__ = ["Items", "LatentWords", "Reports", "Words", "draw_words"]
-
-
 _END, _CELLS = 8.0, 4096
 _AT = np.linspace(-_END, _END, _CELLS + 1)
 _CDF = ndtr(_AT)
