@@ -146,9 +146,10 @@ class BetLoss(Result):
     """
 
     loss_nats: float
-    loss_se_nats: float
     loss_lower_nats: float
     loss_upper_nats: float
+    n_zero: int
+    loss_se_nats: float
     reference_loss_nats: float
     gap_nats: float
     gap_se_nats: float
@@ -157,7 +158,6 @@ class BetLoss(Result):
     n_responses: int
     n_participants: int
     n_items: int
-    n_zero: int
     n_unasked: int
 
 
@@ -199,7 +199,7 @@ def estimate_bet_loss(
     >>> study = bets.examples.bet_study()
     >>> person, item = study["participant"].values, study["response_item"].values
     >>> bets.estimate_bet_loss(bets.bet_losses(study), person, item)
-    BetLoss(loss_nats=2.051, loss_se_nats=0.5776, loss_lower_nats=-1.596, loss_upper_nats=5.698, ...)
+    BetLoss(loss_nats=2.051, loss_lower_nats=-1.596, loss_upper_nats=5.698, n_zero=0, ...)
     """
     if zero not in ZEROS:
         raise unknown_choice("zero", zero, ZEROS)

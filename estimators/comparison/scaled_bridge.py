@@ -84,6 +84,9 @@ class ScaledBridge(Result):
         """Whether the slope lies inside the limits of the search; at a limit the gap means nothing."""
         return bool(1 / _SLOPES[1] < (1 - _TOLERANCE) * self.slope < self.slope < (1 - _TOLERANCE) / _SLOPES[0])
 
+    def __repr__(self) -> str:
+        return super().__repr__() if self.finds_scale else "ScaledBridge(no scale found)"
+
 
 def scaled_bridge(pool: TokenPool, *, n_groups: int = 20) -> ScaledBridge:
     """Estimate people's mean loss gap from draws, free answers and reports, on the scale that the answers say.
