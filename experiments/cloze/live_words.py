@@ -15,7 +15,7 @@ from shannon_game.estimators.cloze.words import FAILED
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.cloze.settings import ComparableSettings, groups_of
 from shannon_game.experiments.harness.figures import player_label
-from shannon_game.experiments.harness.language_models import SMOLLM2, LiveModels, LiveSettings, Work, batches_in_order
+from shannon_game.experiments.harness.language_models import StoreSettings, Work, batches_in_order
 from shannon_game.experiments.harness.settings import Seeded, rng_for
 from shannon_game.inference.lm.decoding import Decoding
 from shannon_game.inference.lm.language_model import LanguageModel, encode, model_record
@@ -29,11 +29,9 @@ from shannon_game.inference.store.store import ragged
 _BOUNDARY = "punctuation"
 
 
-class LiveWordSettings(ComparableSettings, Seeded, LiveSettings):
+class LiveWordSettings(ComparableSettings, Seeded, StoreSettings):
     """What a question takes that asks live models for people's words."""
 
-    models: LiveModels = Field(default_factory=lambda: {"smollm2": SMOLLM2})
-    """Language models that run, by name; on the command line model=[smollm2,...]."""
     n_contexts: Count | None = None
     """Contexts at random; null takes all."""
     max_forms: Count = 6

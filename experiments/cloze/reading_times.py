@@ -66,6 +66,8 @@ class ReadingTimesSettings(ClozeSettings):
 
     surprisal: UserPath | None = None
     """words.csv of +exp=surprisal, or the folder of its run: models' surprisal, by document and word number."""
+    surprisal_column: Literal["surprisal_nats", "sum_bits"] = "surprisal_nats"
+    """Surprisal of the word as a word, or the plain sum of its tokens, which endpoints give too."""
     times: UserPath | None = None
     """Table (CSV, TSV, Parquet) with a row per reading time, or a row per word; null: the times that came with the
     study (study=norms)."""
@@ -171,7 +173,7 @@ def _words(study: xr.Dataset, settings: ReadingTimesSettings) -> tuple[Words, tu
         if settings.surprisal is None:
             problem = "is needed for a study of texts: words.csv of +exp=surprisal, or the folder of its run"
             raise InputError(problem, field="experiment.surprisal")
-        return scored_words(settings.surprisal, settings.players), ()
+        return scored_words(settings.surprisal, settings.players, settings.surprisal_column), ()
     # models of the table of words are no models of the study
     mine = settings if settings.surprisal is None else settings.model_copy(update={"players": None})
     models = chosen_models(mine, study, needed=False)
@@ -182,7 +184,7 @@ def _words(study: xr.Dataset, settings: ReadingTimesSettings) -> tuple[Words, tu
     target = pd.Series(study["target_word"].to_numpy().astype(str), index, dtype=object)
     words = Words(target, pd.DataFrame(surprisal, index))
     if settings.surprisal is not None:
-        words = united(words, scored_words(settings.surprisal, settings.players))
+        words = united(words, scored_words(settings.surprisal, settings.players, settings.surprisal_column))
     return words, tuple(answer_warnings(found))
 
 

@@ -130,6 +130,7 @@ def _refuse(rows: pd.DataFrame, bad: pd.Series[bool], column: str, right: str) -
 
 def _keep_participants(kept: Kept, settings: LmGameSettings) -> None:
     people, counts = kept.rows["participant"], []
+    kept.notes.append(Note("participants who answered questions of the sets", people.nunique()))
     passes, whole = set[str](), set[str]()
     completed = pd.Series(False, kept.rows.index)
     for name, questions in settings.questions_by_set.items():
