@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.errors import InputError
 from shannon_game.experiments.harness.language_models import (
     StoreSettings,
@@ -35,7 +36,6 @@ from shannon_game.inference.settings import Count, UserPath
 from shannon_game.inference.store.keys import OperationKey, context_seed, operation_key, result_key
 from shannon_game.inference.text.prompts import PromptSettings, Question
 
-FloatArray = NDArray[np.float64]
 _Compute = Callable[[list[tuple[Question, str]]], Mapping[str, NDArray[Any]]]
 
 

@@ -106,13 +106,6 @@ def build_cloze(study: xr.Dataset, settings: BuildClozeSettings) -> ExperimentRe
     """Let live models continue the contexts of a cloze study.
 
     A row per player; the study is among the files.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> from shannon_game import build_cloze, cloze_study
-    >>> answers = pd.DataFrame({"context": ["The old clock"] * 3, "response": ["struck", "in", "in"]})
-    >>> build_cloze(cloze_study(answers), nucleus=[0.9], store="store").table  # doctest: +SKIP
     """
     if not settings.models:
         raise InputError("names no model; add model=[smollm2]", source="settings", field="model")

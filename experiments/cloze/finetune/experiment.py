@@ -95,11 +95,6 @@ def finetune(study: xr.Dataset, settings: FineTuneSettings) -> ExperimentResult:
 
     A row per model and kind of label, with the change of the TVD and its interval over held-out texts. Its
     ``tables`` have the loss curves (``curves``) and a row per held-out context (``items``).
-
-    Examples
-    --------
-    >>> from shannon_game import finetune, provo
-    >>> finetune(provo(root="FOLDER"), n_texts=8, fold=1).table  # doctest: +SKIP
     """
     if not settings.models:
         raise InputError("names no model; add model=[smollm2]", source="settings", field="model")
