@@ -6,12 +6,11 @@ import hmac
 import math
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
 from sqlalchemy import delete, func, or_, select
-from sqlalchemy.orm import Session as Transaction
 from starlette.responses import Response
 
 from shannon_game.experiments.collect.deletion import forget, n_gone
@@ -176,22 +175,16 @@ def _balance(rows: Sequence[Any]) -> dict[tuple[str, str], list[int]]:
     return dict(sorted(found.items()))
 
 
-def export(visit: Visit) -> Response:
-    """Give all answers as one table."""
-    return _csv(visit, "answers.csv", lambda transaction: answers_csv(transaction, visit.collection.study_id))
-
-
-def pay(visit: Visit) -> Response:
-    """Give what every session earned as a table."""
-    study_id, settings = visit.collection.study_id, visit.collection.settings.pay
-    return _csv(visit, "pay.csv", lambda transaction: export_csv(pay_table(transaction, study_id, settings)))
-
-
-def _csv(visit: Visit, name: str, written: Callable[[Transaction], str]) -> Response:
+def table(visit: Visit) -> Response:
+    """Give all answers, or what every session earned, as one table."""
     if not is_admin(visit):
         return redirect("/admin/login")
+    name, study_id = visit.request.url.path.rsplit("/", 1)[1], visit.collection.study_id
     with visit.collection.database.read() as transaction:
-        text = written(transaction)
+        if name == "pay.csv":
+            text = export_csv(pay_table(transaction, study_id, visit.collection.settings.pay))
+        else:
+            text = answers_csv(transaction, study_id)
     headers = {"content-disposition": f'attachment; filename="{name}"', "cache-control": "no-store"}
     return Response(text, media_type="text/csv; charset=utf-8", headers=headers)
 
@@ -211,8 +204,8 @@ ADMIN_PAGES: tuple[tuple[str, str, Handler], ...] = (
     ("GET", "/admin/login", login),
     ("POST", "/admin/login", login_given),
     ("POST", "/admin/logout", logout),
-    ("GET", "/admin/answers.csv", export),
-    ("GET", "/admin/pay.csv", pay),
+    ("GET", "/admin/answers.csv", table),
+    ("GET", "/admin/pay.csv", table),
     ("POST", "/admin/delete", delete_player),
 )
 """Method, address, handler."""

@@ -86,6 +86,12 @@ def check_places(session: Session, settings: CollectSettings) -> Sequence[int]:
     return tuple(int(rng.integers(max(first, 1), max(last, 2))) for first, last in pairwise(edges.tolist()))
 
 
+def lock_study(transaction: Transaction, study_id: int) -> None:
+    """Let one transaction after the other count and choose; SQLite has no row locks, and one writer at a time."""
+    if transaction.get_bind().dialect.name != "sqlite":
+        transaction.execute(_LOCK, {"study": study_id})
+
+
 def choose(
     transaction: Transaction,
     session: Session,
@@ -94,9 +100,7 @@ def choose(
     chooser: AdaptiveChooser | None = None,
 ) -> Choice | None:
     """Choose the next question of a session; None where nothing is left for it."""
-    if transaction.get_bind().dialect.name != "sqlite":
-        # SQLite knows no row locks, and needs none: one transaction writes at a time
-        transaction.execute(_LOCK, {"study": session.study_id})
+    lock_study(transaction, session.study_id)
     seen = transaction.execute(_ASKED, {"player": session.player_id}).all()
     before = [(deck.cards[row.question_id], row.state) for row in seen if row.session_id == session.id]
     training = session.state == "training"
@@ -156,14 +160,14 @@ def _leaving_enough(
         needs = [(game, True, n_training - session.n_trained - 1), (game, False, n_counted), *needs]
     else:
         needs.insert(0, (game, False, n_counted - session.n_counted - 1))
-    goes_on, own = settings.goes_on(game), deck.part(game, training=session.state == "training")
+    goes_on, own = settings.goes_on(game), deck.parts[game, session.state == "training"]
     closed |= deck.automatic & ~own
     if not goes_on:
         # a quota may have closed more, and some the server will answer by itself
         closed |= own & ~sum(deck.bit[at] for at, _, served in rows if not _is_automatic(deck.cards[at], served))
     # one question gives away no more than a document
     most = deck.longest_document * (1 + sum(number for *_, number in needs))
-    if all((deck.part(game, training=part) & ~closed).bit_count() >= most for game, part, _ in needs):
+    if all((deck.parts[game, part] & ~closed).bit_count() >= most for game, part, _ in needs):
         return rows
     wanted = sum(number for _, training, number in needs if not training)
     of_others: dict[str, int] = {}
@@ -251,7 +255,7 @@ def _due_check(session: Session, settings: CollectSettings, deck: Deck, asked: s
     n_due = sum(place <= session.n_counted for place in check_places(session, settings))
     if session.n_checks >= n_due:
         return None
-    return next((check for check in deck.checks(session.game) if check.id not in asked), None)
+    return next((check for check in deck.checks[session.game] if check.id not in asked), None)
 
 
 def _next_of_document(deck: Deck, before: Sequence[tuple[Card, str]], game: str, *, training: bool) -> Card | None:

@@ -7,6 +7,7 @@ commit is on the disk before the next page is sent, so that no killed server and
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
@@ -89,6 +90,7 @@ def open_database(url: str, *, field: str = "database", new: bool = True) -> Dat
     ``sqlite:///FILE`` or ``postgresql+psycopg://USER@HOST/NAME``; ``sqlite://`` is in memory, for tests. Messages call
     it `field`; without `new` there have to be tables.
     """
+    url = re.sub("^postgresql://", "postgresql+psycopg://", url)
     try:
         engine = create_engine(url, **_options(url))
     except ArgumentError as error:
@@ -98,6 +100,9 @@ def open_database(url: str, *, field: str = "database", new: bool = True) -> Dat
         problem = how_to_install(f"the driver of {make_url(url).drivername}", "collect")
         raise InputError(problem, field=field) from error
     if is_sqlite(engine):
+        if not new and not Path(engine.url.database or "").is_file():
+            problem = f"is {url!r}, and there is no file {engine.url.database!r}; +exp=collect writes one"
+            raise InputError(problem, field=field)
         event.listen(engine, "connect", _configure_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
     shown = make_url(url).render_as_string()  # without the password
@@ -126,28 +131,17 @@ def open_database(url: str, *, field: str = "database", new: bool = True) -> Dat
 @contextmanager
 def existing_database(url: str, *, field: str = "url") -> Iterator[Database]:
     """Open a database that is there while the block runs; InputError in one line where it is none, or damaged."""
-    try:
-        there = make_url(url)
-    except ArgumentError as error:
-        problem = f"is {url!r}, should be sqlite:///FILE or postgresql://USER@HOST/NAME"
-        raise InputError(problem, field=field) from error
-    if there.drivername == "postgresql":
-        there = there.set(drivername="postgresql+psycopg")
-    if there.drivername == "sqlite" and not Path(there.database or "").is_file():
-        problem = f"is {url!r}, and there is no file {there.database!r}; +exp=collect writes one"
-        raise InputError(problem, field=field)
-    name = there.render_as_string(hide_password=False)
-    database = open_database(name, field=field, new=False)
+    database = open_database(url, field=field, new=False)
     try:
         if is_sqlite(database.engine):
             with database.engine.connect() as connection:
                 found = str(connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar())
             if found != "ok":
                 # what is read of it may lack answers without any error
-                raise _damaged(name, found, field)
+                raise _damaged(url, found, field)
         yield database
     except (SQLAlchemyError, JSONDecodeError, UnicodeDecodeError) as error:
-        raise _damaged(name, str(getattr(error, "orig", error)), field) from error
+        raise _damaged(url, str(getattr(error, "orig", error)), field) from error
     finally:
         database.close()
 

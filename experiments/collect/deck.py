@@ -8,8 +8,8 @@ the games agree on a place whether they cut a text into words or into tokens.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,9 +44,11 @@ class Deck:
     def __init__(self, cards: Iterable[Card]) -> None:
         self.cards: Mapping[int, Card] = {card.id: card for card in cards}
         self.bit = {card_id: 1 << at for at, card_id in enumerate(self.cards)}
-        self._checks: dict[str, list[Card]] = {}
+        self.checks = defaultdict[str, list[Card]](list)
+        """Attention checks of a game."""
         self._places: dict[tuple[str, str, bool], list[Card]] = {}
-        self._parts: dict[tuple[str, bool], int] = {}
+        self.parts = defaultdict[tuple[str, bool], int](int)
+        """Questions of a game, of its training or those that count."""
         self._in_order: dict[tuple[str, bool], list[Card]] = {}
         self.of_document: dict[str, int] = {}
         self._ends: dict[str, dict[tuple[str, str, bool], int]] = {}
@@ -56,10 +58,10 @@ class Deck:
         """Questions that a visit does not count on, as the server may answer them by itself."""
         for card in sorted(self.cards.values(), key=lambda card: (card.position, card.id)):
             if card.attention:
-                self._checks.setdefault(card.game, []).append(card)
+                self.checks[card.game].append(card)
                 continue
             part = card.game, card.training
-            self._parts[part] = self._parts.get(part, 0) | self.bit[card.id]
+            self.parts[part] |= self.bit[card.id]
             self._in_order.setdefault(part, []).append(card)
             if card.document:
                 self.of_document[card.document] = self.of_document.get(card.document, 0) | self.bit[card.id]
@@ -70,14 +72,6 @@ class Deck:
             ends[key] = ends.get(key, 0) | self.bit[card.id]
         sizes = Counter((card.document or card.id, part) for part, cards in self._in_order.items() for card in cards)
         self.longest_document = max(sizes.values(), default=0)
-
-    def checks(self, game: str) -> Sequence[Card]:
-        """Attention checks of a game."""
-        return self._checks.get(game, [])
-
-    def part(self, game: str, *, training: bool) -> int:
-        """Questions of a game, of its training or those that count."""
-        return self._parts.get((game, training), 0)
 
     def outside(self, lists: tuple[tuple[str, ...], ...]) -> int:
         """Questions that count, and that are not in all of some lists of items or whole documents."""

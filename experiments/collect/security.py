@@ -64,11 +64,6 @@ def csrf_token(key: bytes, token: str) -> str:
     return hmac.new(key, f"csrf {token}".encode(), hashlib.sha256).hexdigest()
 
 
-def is_csrf_token(key: bytes, token: str | None, given: str) -> bool:
-    """Whether a form comes from a page for this cookie."""
-    return token is not None and hmac.compare_digest(csrf_token(key, token).encode(), given.encode())
-
-
 class Attempts:
     """Counts wrong passwords, by address and in all, and says when no more are taken."""
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from sqlalchemy import ColumnElement, and_, bindparam, func, or_, select, update
 from sqlalchemy.orm import Session as Transaction
 
+from shannon_game.experiments.collect.assign import lock_study
 from shannon_game.experiments.collect.collection import Collection
 from shannon_game.experiments.collect.settings import CollectSettings
 from shannon_game.experiments.collect.tables import (
@@ -21,7 +22,6 @@ from shannon_game.experiments.collect.tables import (
     Player,
     Question,
     Session,
-    Study,
 )
 
 log = logging.getLogger("shannon-game")
@@ -44,7 +44,6 @@ ENDED = ("done", *REJECTED)
 _SCREENS = ("small", "medium", "large")
 _FOUND = select(Session).where(Session.token_hash == bindparam("hash"))
 _LOCKED = _FOUND.with_for_update()
-_LOCK_STUDY = select(Study.id).where(Study.id == bindparam("study")).with_for_update()
 _PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"  # of MTurk, before somebody accepts
 # what recruiters and survey tools leave where they had nothing to put in
 _PLACEHOLDER = re.compile(r"\{\{|\}\}|\$\{|\$e\{|^%.*%$|^\[.*\]$|^<.*>$")
@@ -133,9 +132,7 @@ def enter(
         raise Refusal(403, "error.closed")
     if collection.chooser is not None and collection.chooser.enough:
         raise Refusal(403, "error.full")
-    if transaction.get_bind().dialect.name != "sqlite":
-        # places and arms are counted by one at a time; SQLite has one writer anyhow
-        transaction.execute(_LOCK_STUDY, {"study": collection.study_id})
+    lock_study(transaction, collection.study_id)
     arm, item_list = (there[-1].arm, there[-1].item_list) if there else _cell(transaction, collection, game)
     if settings.blocks:
         game = settings.of_arm(arm).blocks[0].game

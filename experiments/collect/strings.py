@@ -83,7 +83,7 @@ def page_version() -> str:
 def parse_yaml(text: str, source: object, field: str | None = None) -> Any:
     """Parse YAML in which every mapping gives a key once: of two values YAML takes the last and says nothing."""
 
-    class Once(yaml.SafeLoader):
+    class Once(yaml.SafeLoader):  # type: ignore[misc]
         def flatten_mapping(self, node: yaml.MappingNode) -> None:
             keys = set()
             for key, _ in node.value:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hmac
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -22,7 +23,6 @@ from shannon_game.experiments.collect.security import (
     COOKIE,
     FRAMES,
     csrf_token,
-    is_csrf_token,
     new_token,
     read_cookie,
     signed,
@@ -54,7 +54,8 @@ class Visit:
 
     def checked(self) -> str:
         """Return the cookie's secret after a look at the form's own token."""
-        if self.token is None or not is_csrf_token(self.collection.key, self.token, self.form.get("csrf", "")):
+        wanted, given = csrf_token(self.collection.key, self.token or ""), self.form.get("csrf", "")
+        if self.token is None or not hmac.compare_digest(wanted.encode(), given.encode()):
             raise Refusal(403, "error.csrf")
         return self.token
 
