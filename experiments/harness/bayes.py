@@ -113,7 +113,12 @@ def sampler_seed(seed: int, purpose: str) -> int:
 
 
 def draw_posterior(
-    settings: BayesianSettings, model: pm.Model | CompiledModel, purpose: str, *, times_draws: int = 1
+    settings: BayesianSettings,
+    model: pm.Model | CompiledModel,
+    purpose: str,
+    *,
+    times_draws: int = 1,
+    target_accept: float | None = None,
 ) -> InferenceData:
     """Sample a posterior; :func:`fit_model` judges it too."""
     # experiments whose posterior is optional import this module without the extra bayes
@@ -121,6 +126,7 @@ def draw_posterior(
 
     arguments = settings.sampler.arguments
     arguments["draws"] *= times_draws
+    arguments["target_accept"] = target_accept or arguments["target_accept"]
     return sample(model, **arguments, seed=sampler_seed(settings.seed, purpose))
 
 

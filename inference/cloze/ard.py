@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 from numpy.typing import ArrayLike
-from scipy.special import expit, gammaln, log_ndtr
+from scipy.special import expit, gammaln, log_ndtr, logit
 
 from shannon_game.estimators.arrays import FloatArray
 from shannon_game.estimators.errors import require_packages
@@ -18,6 +18,7 @@ from shannon_game.inference.posterior.arviz_adapter import from_groups
 from shannon_game.inference.posterior.item_draws import flat, thinned
 from shannon_game.inference.posterior.model_comparison import LooByGroup, loo_by
 from shannon_game.models.cloze.ard_data import ArdData, check_likelihood, recording_limits
+from shannon_game.models.cloze.ard_likelihood import censored_logit_normal_random, ordered_beta_random
 
 _Property = Callable[[FloatArray], FloatArray]
 
@@ -131,9 +132,8 @@ def row_log_likelihood(posterior: xr.Dataset, data: ArdData, likelihood: str) ->
     if likelihood == "gaussian":
         found = -0.5 * ((y - eta) / noise) ** 2 - np.log(noise) - 0.5 * np.log(2 * np.pi)
         return found
-    logit = np.log(inside) - np.log1p(-inside)
-    normal = -0.5 * ((logit - eta) / noise) ** 2 - np.log(noise) - 0.5 * np.log(2 * np.pi)
-    low, high = (np.log(v) - np.log1p(-v) for v in recording_limits(y))
+    normal = -0.5 * ((logit(inside) - eta) / noise) ** 2 - np.log(noise) - 0.5 * np.log(2 * np.pi)
+    low, high = logit(recording_limits(y))
     zero, one = log_ndtr((low - eta) / noise), log_ndtr((eta - high) / noise)
     found = np.where(y <= 0, zero, np.where(y >= 1, one, normal - np.log(inside) - np.log1p(-inside)))
     return found
@@ -158,15 +158,12 @@ def draw_targets(
     eta = flat(taken, "eta")
     if likelihood == "beta":
         phi, low, high = (flat(taken, name)[:, None] for name in ("concentration", "edge_low", "edge_high"))
-        mu = np.clip(expit(eta), 1e-12, 1 - 1e-12)
-        u = rng.random(eta.shape)
-        drawn = rng.beta(np.maximum(mu * phi, 1e-9), np.maximum((1 - mu) * phi, 1e-9))
-        return np.where(u < expit(-eta - low), 0.0, np.where(u > 1 - expit(eta - high), 1.0, drawn))
-    drawn = rng.normal(eta, flat(taken, "noise")[:, None])
+        return ordered_beta_random(eta, phi, low, high, rng)
+    noise = flat(taken, "noise")[:, None]
     if likelihood == "gaussian":
-        return drawn
-    first, last = (float(np.log(v) - np.log1p(-v)) for v in recording_limits(target))
-    return np.where(drawn < first, 0.0, np.where(drawn > last, 1.0, expit(drawn)))
+        return rng.normal(eta, noise)
+    first, last = logit(recording_limits(target))
+    return censored_logit_normal_random(eta, noise, first, last, rng)
 
 
 def predictive_checks(drawn: FloatArray, data: ArdData, *, tail: float) -> pd.DataFrame:

@@ -9,12 +9,8 @@ import numpy as np
 
 from shannon_game.inference.posterior.sbc import Design, SbcModel
 from shannon_game.inference.settings import from_numbers
-from shannon_game.models.comparison.calibration import (
-    COEFFICIENTS,
-    CalibrationPriors,
-    calibration_model,
-    favoured_outcomes,
-)
+from shannon_game.models.comparison.calibration import COEFFICIENTS, CalibrationPriors, calibration_model
+from shannon_game.models.comparison.calibration_data import favoured_outcomes
 
 if TYPE_CHECKING:
     import xarray as xr

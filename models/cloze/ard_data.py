@@ -9,10 +9,8 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from shannon_game.estimators.arrays import FloatArray
+from shannon_game.estimators.arrays import FloatArray, IntArray
 from shannon_game.estimators.errors import InputError, unknown_choice
-
-Codes = NDArray[np.intp]
 
 LIKELIHOODS = ("beta", "logit_normal", "gaussian")
 
@@ -51,14 +49,14 @@ class ArdData:
     item: NDArray[np.str_]
     text: NDArray[np.str_]
     player: NDArray[np.str_]
-    item_of_row: Codes
-    player_of_row: Codes
-    text_of_item: Codes
+    item_of_row: IntArray
+    player_of_row: IntArray
+    text_of_item: IntArray
     # what has an effect of its own: "text", "item" and "player", where the rows can tell it
     groups: tuple[str, ...] = field(default=("text",))
 
     @property
-    def text_of_row(self) -> Codes:
+    def text_of_row(self) -> IntArray:
         """Text of every row, shape (row,)."""
         return self.text_of_item[self.item_of_row]
 
@@ -193,8 +191,8 @@ def _errors(  # noqa: PLR0917 - parts of one data set
     columns: Mapping[str, FloatArray],
     scale: FloatArray,
     items: NDArray[np.str_],
-    item_of_row: Codes,
-    first: Codes,
+    item_of_row: IntArray,
+    first: IntArray,
 ) -> tuple[tuple[str, ...], FloatArray]:
     if measured is None or not measured.names:
         return (), np.zeros((items.size, 0, 0))

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
+from scipy.special import expit, logit
 
 from shannon_game.estimators.arrays import FloatArray
 from shannon_game.models.cloze.ard_data import LINK_SCALE, ArdData, recording_limits
@@ -38,7 +39,7 @@ def add_likelihood(data: ArdData, eta: Any, name: str, p: ArdPriors) -> None:
             low,
             high,
             logp=_ordered_beta_logp,
-            random=_ordered_beta_random,
+            random=ordered_beta_random,
             observed=data.target,
             dims="row",
         )
@@ -47,7 +48,7 @@ def add_likelihood(data: ArdData, eta: Any, name: str, p: ArdPriors) -> None:
     if name == "gaussian":
         pm.Normal("target", eta, spread, observed=data.target, dims="row")
         return
-    low, high = (float(np.log(v) - np.log1p(-v)) for v in recording_limits(data.target))
+    low, high = logit(recording_limits(data.target))
     pm.CustomDist(
         "target",
         eta,
@@ -55,7 +56,7 @@ def add_likelihood(data: ArdData, eta: Any, name: str, p: ArdPriors) -> None:
         low,
         high,
         logp=_censored_logit_normal_logp,
-        random=_censored_logit_normal_random,
+        random=censored_logit_normal_random,
         observed=data.target,
         dims="row",
     )
@@ -75,7 +76,7 @@ def _ordered_beta_logp(value: Any, eta: Any, concentration: Any, low: Any, high:
     return pt.switch(value <= 0, zero, pt.switch(value >= 1, one, between + beta))
 
 
-def _ordered_beta_random(  # noqa: PLR0917 - PyMC passes them by position
+def ordered_beta_random(  # noqa: PLR0917 - PyMC passes them by position
     eta: FloatArray,
     concentration: FloatArray,
     low: FloatArray,
@@ -83,13 +84,14 @@ def _ordered_beta_random(  # noqa: PLR0917 - PyMC passes them by position
     rng: np.random.Generator,
     size: Any = None,
 ) -> FloatArray:
+    """Draw from the ordered beta."""
     shape = np.broadcast_shapes(np.shape(eta), np.shape(concentration), () if size is None else tuple(size))
     eta = np.broadcast_to(eta, shape)
-    mu = _sigmoid(eta)
+    mu = expit(eta)
     # a shape of 0 is no beta distribution, and its draws would be NaN
     drawn = rng.beta(np.maximum(mu * concentration, 1e-9), np.maximum((1 - mu) * concentration, 1e-9))
     u = rng.random(shape)
-    zero, one = _sigmoid(-eta - low), _sigmoid(eta - high)
+    zero, one = expit(-eta - low), expit(eta - high)
     return np.where(u < zero, 0.0, np.where(u > 1 - one, 1.0, np.clip(drawn, 1e-9, 1 - 1e-9)))
 
 
@@ -110,15 +112,11 @@ def _log_normal_cdf(z: Any) -> Any:
     )
 
 
-def _censored_logit_normal_random(  # noqa: PLR0917 - PyMC passes them by position
+def censored_logit_normal_random(  # noqa: PLR0917 - PyMC passes them by position
     eta: FloatArray, noise: FloatArray, low: FloatArray, high: FloatArray, rng: np.random.Generator, size: Any = None
 ) -> FloatArray:
+    """Draw from the logit-normal, recorded as 0 or 1 beyond `low` and `high`."""
     shape = np.broadcast_shapes(np.shape(eta), np.shape(noise), () if size is None else tuple(size))
     drawn = rng.normal(np.broadcast_to(eta, shape), noise)
-    inside = np.clip(_sigmoid(drawn), 1e-9, 1 - 1e-9)
+    inside = np.clip(expit(drawn), 1e-9, 1 - 1e-9)
     return np.where(drawn < low, 0.0, np.where(drawn > high, 1.0, inside))
-
-
-def _sigmoid(x: FloatArray) -> FloatArray:
-    result: FloatArray = (1 + np.tanh(np.asarray(x) / 2)) / 2
-    return result

@@ -9,21 +9,11 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
 
 from shannon_game.estimators.errors import unknown_choice
-from shannon_game.models.comparison.calibration_data import OutcomeData, favoured_outcomes
+from shannon_game.models.comparison.calibration_data import OutcomeData
 from shannon_game.models.priors import check_priors
-
-__all__ = [
-    "COEFFICIENTS",
-    "FAMILIES",
-    "CalibrationPriors",
-    "Family",
-    "OutcomeData",
-    "calibration_model",
-    "curve_features",
-    "favoured_outcomes",
-]
 
 Family = Literal["llo", "beta"]
 FAMILIES: tuple[str, ...] = get_args(Family)
@@ -145,4 +135,4 @@ def _random(
     size: tuple[int, ...] | None = None,
 ) -> NDArray[np.int64]:
     shape = np.broadcast_shapes(np.shape(logit), np.shape(weight), () if size is None else tuple(size))
-    return (rng.random(shape) < (1 + np.tanh(np.asarray(logit) / 2)) / 2).astype(np.int64)
+    return (rng.random(shape) < expit(logit)).astype(np.int64)

@@ -16,16 +16,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shannon_game.estimators.arrays import FloatArray, IntArray
 from shannon_game.estimators.comparison import response_positions, same_token
 from shannon_game.estimators.errors import InputError
 
 if TYPE_CHECKING:
     import xarray as xr
-
-__all__ = ["OutcomeData", "favoured_outcomes", "informative_responses"]
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,12 +28,8 @@ from pytensor.graph.basic import Apply, Variable
 from pytensor.graph.op import Op
 from scipy.special import ndtr
 
+from shannon_game.estimators.arrays import FloatArray, IntArray
 from shannon_game.models.compiled import compiled
-
-__all__ = ["Items", "LatentWords", "Reports", "Words", "draw_words"]
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 
 _END, _CELLS = 8.0, 4096
 _AT = np.linspace(-_END, _END, _CELLS + 1)

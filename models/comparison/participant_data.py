@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shannon_game.estimators.arrays import FloatArray, IntArray
 from shannon_game.estimators.comparison.rounding import RoundingScheme, report_boxes, rounding_scheme
 from shannon_game.estimators.comparison.study import COMPARISON, candidate_tokens, compared_tokens
 from shannon_game.estimators.comparison.study_sources import (
@@ -24,18 +25,6 @@ from shannon_game.estimators.layout import item_labels, item_positions, response
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = [
-    "ParticipantData",
-    "participant_data",
-    "report_box_edges",
-    "reported_boxes",
-    "with_reports",
-    "with_rows",
-    "without_participants",
-]
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.intp]
 
 _GRID_TOLERANCE = 1e-9
 _BIN_NATS = 0.25
@@ -111,12 +100,6 @@ class ParticipantData:
         """Which items have a report on two tokens or a free answer, shape (item,)."""
         reported = np.bincount(self.row_item, minlength=self.item.size) > 0
         return reported | (self.n_answers > 0)
-
-    @property
-    def tail_mass(self) -> FloatArray:
-        """Probability under g of the tokens that were never drawn nor answered, shape (item,)."""
-        mass = self.rest_count * np.exp(self.rest_log_g) * ~self.rest_drawn
-        return np.asarray(np.bincount(self.rest_item, mass, self.item.size), dtype=float)
 
 
 def participant_data(  # noqa: PLR0915
@@ -340,19 +323,6 @@ def _stand_ins(
         np.concatenate([item, only]).astype(np.intp),
         np.concatenate([value, np.log(unseen[only])]),
         np.concatenate([share / np.exp(value), np.ones(only.size)]),
-    )
-
-
-def with_reports(data: ParticipantData, row_box: IntArray) -> ParticipantData:
-    """Put other reports in the places of people's."""
-    if row_box.shape != data.row_box.shape or row_box.min() < 0 or row_box.max() >= len(data.box_edges):
-        raise InputError(f"should be {data.row_box.size} boxes from 0 to {len(data.box_edges) - 1}", field="row_box")
-    low, high = np.clip(data.box_edges[row_box], -_FAR, _FAR).T
-    return replace(
-        data,
-        row_box=row_box.astype(np.intp),
-        row_low=np.ascontiguousarray(low),
-        row_high=np.ascontiguousarray(high),
     )
 
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
-from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from shannon_game.estimators.arrays import FloatArray, IntArray
 from shannon_game.estimators.errors import InputError
 from shannon_game.models.comparison.latent_words import Items, LatentWords, Reports, Words
 from shannon_game.models.comparison.participant_data import ParticipantData
@@ -19,9 +19,6 @@ from shannon_game.models.priors import check_priors
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["GRID", "Grid", "ParticipantPriors", "entropy_classes", "participant_model", "set_windows", "words_of"]
-
-FloatArray = NDArray[np.float64]
 
 _PLAYER_NOISE = 0.125
 """Nats; what the grid of log-ratios cannot tell from an exact report."""
@@ -64,7 +61,7 @@ class Grid:
         top = -data.token_log_g.min(initial=0.0, where=data.token_answers > 0)
         return replace(self, e=(self.e[0], max(self.e[1], top)))
 
-    def log_lambda(self, n_answers: NDArray[np.intp]) -> FloatArray:
+    def log_lambda(self, n_answers: IntArray) -> FloatArray:
         """Grid of ln lambda; one place where nobody answered freely."""
         if not n_answers.any():
             return np.array([-np.inf])
@@ -340,15 +337,15 @@ class _Table:
     """
 
     entropy: FloatArray
-    item_class: NDArray[np.intp]
+    item_class: IntArray
     bin_log_g: FloatArray
-    bin_class: NDArray[np.intp]
-    token_bin: NDArray[np.intp]
-    rest_bin: NDArray[np.intp]
+    bin_class: IntArray
+    token_bin: IntArray
+    rest_bin: IntArray
     count: FloatArray
     never_drawn: FloatArray
     silence: FloatArray
-    other_answers: NDArray[np.intp]
+    other_answers: IntArray
     log_lambda: FloatArray
     e: FloatArray
 
@@ -356,7 +353,7 @@ class _Table:
     def of(cls, data: ParticipantData, grid: Grid) -> _Table:
         item_class, entropy = entropy_classes(data.entropy_nats)
 
-        def key(log_g: FloatArray, item: NDArray[np.intp]) -> NDArray[np.intp]:
+        def key(log_g: FloatArray, item: IntArray) -> IntArray:
             place = np.floor(np.clip(log_g, -25, -1e-9) / _LAW_BIN_NATS).astype(np.intp)
             return place * entropy.size + item_class[item]
 
@@ -388,7 +385,7 @@ class _Table:
         )
 
 
-def entropy_classes(entropy_nats: FloatArray) -> tuple[NDArray[np.intp], FloatArray]:
+def entropy_classes(entropy_nats: FloatArray) -> tuple[IntArray, FloatArray]:
     """Third of the items, by entropy, that each item is in, and the mean entropy of each third less that of all."""
     edges = np.quantile(entropy_nats, np.arange(1, _ENTROPY_CLASSES) / _ENTROPY_CLASSES)
     place = np.unique(np.searchsorted(edges, entropy_nats), return_inverse=True)[1].astype(np.intp)
@@ -408,18 +405,16 @@ def _target_answers(data: ParticipantData, grid: Grid, log_lambda: FloatArray) -
 
 def words_of(
     data: ParticipantData,
-    grid: Grid = GRID,
-    e_window: tuple[NDArray[np.intp], NDArray[np.intp]] | None = None,
-    t_window: tuple[NDArray[np.intp], NDArray[np.intp]] | None = None,
-    z_window: tuple[NDArray[np.intp], NDArray[np.intp]] | None = None,
+    grid: Grid,
+    e_window: tuple[IntArray, IntArray] | None = None,
+    t_window: tuple[IntArray, IntArray] | None = None,
+    z_window: tuple[IntArray, IntArray] | None = None,
 ) -> tuple[Words, Items, Reports]:
     """Give what the likelihood needs to know of words, items and reports, within windows (first, size) of the grids."""
     n_items, n_words = data.item.size, data.token_item.size
     log_lambda, e = grid.log_lambda(data.n_answers), grid.e_values
 
-    def window(
-        given: tuple[NDArray[np.intp], NDArray[np.intp]] | None, n: int, size: int
-    ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    def window(given: tuple[IntArray, IntArray] | None, n: int, size: int) -> tuple[IntArray, IntArray]:
         return given or (np.zeros(n, dtype=np.intp), np.full(n, size, dtype=np.intp))
 
     e_first, e_size = window(e_window, n_words, e.size)
@@ -479,7 +474,7 @@ def set_windows(
     )
 
 
-def _window(probability: FloatArray, margin: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _window(probability: FloatArray, margin: int) -> tuple[IntArray, IntArray]:
     """First place and number of places of each row that matter."""
     kept = probability > _KEPT * probability.max(axis=1, keepdims=True)
     n = probability.shape[1]

@@ -65,13 +65,16 @@ class WordPairFits:
             self._models[key] = model, written_model(model, word_pair_density(data, pooled=pooled))
         model, program = self._models[key]
         set_word_pairs(model, data)
+        accept = self._settings.sampler.target_accept
         for times in self._times_draws:
-            idata = bayes.draw_posterior(self._settings, program, purpose, times_draws=times)
+            idata = bayes.draw_posterior(self._settings, program, purpose, times_draws=times, target_accept=accept)
             posterior = tvd_posterior(idata, data, rng=rng_for(self._settings.seed, f"{purpose} tvd"))
             # what is judged are the distances, which follow from the parameters
             found = check_convergence(posterior.judged(), self._settings.gate)
             if found.passed:
                 break
+            if found.n_divergent:
+                accept = (1 + accept) / 2
         whole = None
         if self._with_groups:
             whole = bayes.with_all_groups(idata, program, self._settings.seed, purpose, keep=bayes.KEPT)

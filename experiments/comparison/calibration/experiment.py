@@ -76,10 +76,16 @@ def calibration(study: xr.Dataset, settings: CalibrationSettings) -> ExperimentR
             "participants": figures.participants_figure(table, *shown),
         },
         text=summary(table, dataset),
-        warnings=bayes.unconverged(found),
+        warnings=(*_left_out(outcomes), *bayes.unconverged(found)),
         gate_failed=bayes.gate_failed(settings, found),
         posteriors=posteriors,
     )
+
+
+def _left_out(outcomes: OutcomeData) -> list[str]:
+    """Say how many reports say nothing of the curve."""
+    n = outcomes.n_ties
+    return [f"{n} reports of 50% are left out: they favour neither option"] if n else []
 
 
 def _fits(

@@ -128,11 +128,17 @@ def human_loss(study: xr.Dataset, settings: HumanLossSettings) -> ExperimentResu
         tables=made.people(),
         figures=human_loss_figures(table, dataset),
         text=sentences(table, dataset),
-        warnings=(*bayes.unconverged(found), *made.problems),
+        warnings=(*bayes.unconverged(found), *made.problems, *_left_out(cases)),
         gate_failed=bayes.gate_failed(settings, {name: one for name, one in found.items() if PRIORS not in name}),
         posteriors={case.file: fits[case.name].idata for case in cases if case.file and settings.save_posterior},
         on_screen=main_rows(table)[list(_ON_SCREEN)],
     )
+
+
+def _left_out(cases: list[Case]) -> list[str]:
+    """Say how many reports the model cannot use."""
+    n = max((case.data.n_other_reference for case in cases), default=0)
+    return [f"{n} reports are left out: they compare two candidates, neither of them the target"] if n else []
 
 
 def _player_cases(study: xr.Dataset, name: str, settings: HumanLossSettings) -> Iterator[Case]:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shannon_game.estimators.documents.corpus import clustered_mean, corpus_scores
+from shannon_game.estimators.errors import InputError
 
 
 def test_two_documents_by_hand():
@@ -46,6 +47,11 @@ def test_a_single_document_has_no_error():
     scores = corpus_scores([-1.0, -2.0], [False, False], [7, 7])
     assert math.isnan(scores.loss_nats.se)
     assert math.isnan(scores.bits_per_byte)
+
+
+def test_a_score_that_is_no_number_is_named_by_its_place():
+    with pytest.raises(InputError, match="token 1"):
+        corpus_scores([-1.0, math.nan, -math.inf], [True, False, True], ["a", "a", "b"])
 
 
 def test_intervals_cover_where_documents_differ():

@@ -402,7 +402,7 @@ def test_the_way_back_is_the_settings_alone(visitor: Visitor) -> None:
     assert html.unescape(found[0]).startswith("https://recruiter.example/done?cc=")
 
 
-@pytest.mark.parametrize("name", ["<b>x</b>", "{{7*7}}", "=1+1", "'; drop table player; --", '"><script>alert(1)'])
+@pytest.mark.parametrize("name", ["<b>x</b>", "{{7*7}}", "=1+1", "';drop/**/table/**/player;--", '"><script>alert(1)'])
 def test_a_name_is_shown_as_it_is(visitor: Visitor, name: str) -> None:
     visitor.begin().finish(report="70")
     assert visitor.post("/name", name=name).status_code == 303

@@ -10,9 +10,9 @@ from shannon_game.estimators.comparison.examples import comparison_study
 from shannon_game.estimators.errors import InputError
 from shannon_game.inference.comparison.participant_fit import Anchor, ParticipantFit, fit_participants
 from shannon_game.inference.comparison.participant_sensitivity import leave_one_out, scaled_priors, unusual_participants
-from shannon_game.models.comparison.participant_data import participant_data, with_reports, without_participants
+from shannon_game.models.comparison.participant_data import participant_data, without_participants
 from shannon_game.models.comparison.participants import ParticipantPriors
-from tests.models.comparison.participant_studies import believers
+from tests.models.comparison.participant_studies import believers, with_reports
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import xarray as xr
 
 from shannon_game.estimators.comparison import ParticipantPopulation, QuestionDesign, simulate_designed_study
 from shannon_game.estimators.comparison.rounding import rounding_scheme
-from shannon_game.models.comparison.participant_data import ParticipantData, report_box_edges, with_reports
+from shannon_game.models.comparison.participant_data import ParticipantData, report_box_edges
 
 Row = tuple[int, int, int]
 
@@ -50,6 +51,12 @@ def by_hand(target_g: list[float], tokens: list[tuple[int, float]], rows: list[R
         fields[name] = np.zeros(0, dtype=int if name == "rest_item" else float)
     data = ParticipantData(**(fields | changed))
     return with_reports(data, box) if rows else data
+
+
+def with_reports(data: ParticipantData, row_box: np.ndarray[Any, Any]) -> ParticipantData:
+    """Put other reports in the places of people's."""
+    low, high = np.clip(data.box_edges[row_box], -1e4, 1e4).T
+    return replace(data, row_box=row_box.astype(np.intp), row_low=low.copy(), row_high=high.copy())
 
 
 def believers(
