@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -69,7 +70,7 @@ def write_lm_eval_task(
     for at, item in enumerate(items):
         its = people.context == at
         written = [forms[str(said.strings[code])] for code in people.word[its]]
-        row = {"context": str(study["context"].to_numpy()[item]).rstrip()}
+        row: dict[str, Any] = {"context": str(study["context"].to_numpy()[item]).rstrip()}
         row |= {"continuations": [f" {form}" for some in written for form in some]}
         row |= {"word": np.repeat(np.arange(len(written)), [len(some) for some in written]).tolist()}
         row |= {"share": people.probability[its].tolist()}

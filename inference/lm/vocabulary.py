@@ -86,7 +86,9 @@ def _sort_tokens(model: LanguageModel, boundary: str) -> Vocabulary:
     token_bytes = _token_bytes(model.tokenizer, model.vocab_size)
     by_bytes: dict[bytes, list[int]] = {}
     crossing: dict[bytes, list[int]] = {}
-    ends, begins, spaced_begins = [], [], []
+    ends: list[int] = []
+    begins: list[int] = []
+    spaced_begins: list[int] = []
     for token, content in enumerate(token_bytes):
         if not content:
             ends.append(token)
